@@ -1,0 +1,125 @@
+package cf
+
+// A Batch collects changes that are committed together, in the order in which
+// they were added: a later one wins over an earlier one. The zero Batch is
+// ready to use. It belongs to one goroutine.
+//
+// Changes of cells apply to the row that [Batch.Row] named last.
+type Batch struct {
+	ops   []Op
+	rows  []RowID
+	arena []byte
+	row   []byte // the current row's prefix
+}
+
+// An OpKind is what an [Op] does.
+type OpKind uint8
+
+// The kinds of operations of a batch.
+const (
+	OpPut         OpKind = iota // set Key to Value
+	OpDelete                    // remove Key
+	OpDeleteRange               // remove the keys from Key to Value, exclusive
+	OpPutMeta                   // set the catalog entry Key to Value
+	OpDeleteMeta                // remove the catalog entry Key
+)
+
+// An Op is one change, as an engine reads it from a batch.
+type Op struct {
+	Kind       OpKind
+	Family     string
+	key, value span
+}
+
+type span struct{ from, to uint32 }
+
+// Row names the row that the following changes of cells apply to.
+func (b *Batch) Row(id RowID) {
+	b.rows = append(b.rows, id)
+	b.row = AppendRowPrefix(b.row[:0], id.Row)
+}
+
+// Put sets a cell's value, given in its encoded form.
+func (b *Batch) Put(family, qualifier string, ts int64, value []byte) {
+	key := b.mark(AppendVersion(AppendQualifier(append(b.arena, b.row...), qualifier), ts))
+	b.add(OpPut, family, key, b.mark(append(b.arena, value...)))
+}
+
+// PutFunc is Put with a value that appendValue appends to the bytes it is given.
+func (b *Batch) PutFunc(family, qualifier string, ts int64, appendValue func([]byte) []byte) {
+	key := b.mark(AppendVersion(AppendQualifier(append(b.arena, b.row...), qualifier), ts))
+	b.add(OpPut, family, key, b.mark(appendValue(b.arena)))
+}
+
+// DeleteCell removes one version of a column.
+func (b *Batch) DeleteCell(family, qualifier string, ts int64) {
+	key := b.mark(AppendVersion(AppendQualifier(append(b.arena, b.row...), qualifier), ts))
+	b.add(OpDelete, family, key, span{})
+}
+
+// DeleteVersions removes the versions of a column from since, inclusive, to
+// until, exclusive, however many there are; an until of 0 is no bound.
+func (b *Batch) DeleteVersions(family, qualifier string, since, until int64) {
+	col := AppendQualifier(append([]byte(nil), b.row...), qualifier)
+	from := append(b.arena, col...)
+	if until != 0 { // newest first: the range starts at until-1
+		from = AppendVersion(from, until-1)
+	}
+	key := b.mark(from)
+	to := append(b.arena, col...)
+	if since > 0 {
+		to = AppendVersion(to, since-1)
+	} else {
+		to = append(to, tagVersion+1)
+	}
+	b.add(OpDeleteRange, family, key, b.mark(to))
+}
+
+// DeleteRow removes the row's cells from a family, however many there are.
+func (b *Batch) DeleteRow(family string) {
+	key := b.mark(append(b.arena, b.row...))
+	b.add(OpDeleteRange, family, key, b.mark(append(append(b.arena, b.row...), tagBytes+1)))
+}
+
+// PutMeta sets a catalog entry.
+func (b *Batch) PutMeta(key string, value []byte) {
+	k := b.mark(append(b.arena, key...))
+	b.add(OpPutMeta, "", k, b.mark(append(b.arena, value...)))
+}
+
+// DeleteMeta removes a catalog entry.
+func (b *Batch) DeleteMeta(key string) {
+	b.add(OpDeleteMeta, "", b.mark(append(b.arena, key...)), span{})
+}
+
+// Ops are the batch's operations in order.
+func (b *Batch) Ops() []Op { return b.ops }
+
+// Key and Value are an operation's bytes; they belong to the batch.
+func (b *Batch) Key(op *Op) []byte   { return b.arena[op.key.from:op.key.to] }
+func (b *Batch) Value(op *Op) []byte { return b.arena[op.value.from:op.value.to] }
+
+// Rows are the rows that the batch names, in order, with repetitions.
+func (b *Batch) Rows() []RowID { return b.rows }
+
+// Size is the number of bytes of the batch's keys and values.
+func (b *Batch) Size() int { return len(b.arena) }
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	clear(b.ops)
+	clear(b.rows)
+	b.ops, b.rows, b.arena = b.ops[:0], b.rows[:0], b.arena[:0]
+}
+
+// mark makes grown, which is the arena with bytes appended, the arena, and
+// returns where those bytes are.
+func (b *Batch) mark(grown []byte) span {
+	s := span{uint32(len(b.arena)), uint32(len(grown))}
+	b.arena = grown
+	return s
+}
+
+func (b *Batch) add(kind OpKind, family string, key, value span) {
+	b.ops = append(b.ops, Op{Kind: kind, Family: family, key: key, value: value})
+}

@@ -1,0 +1,54 @@
+package cf
+
+import "unsafe"
+
+// A Block is a run of cells of one family, in order: rows as the scan orders
+// them, within each the qualifiers ascending and the newest version first. All
+// strings and bytes that its methods return alias its memory and stay valid for
+// as long as they are kept.
+type Block struct {
+	// Data holds row keys, and for each cell the qualifier and, right
+	// behind it, the value.
+	Data []byte
+	// Rows are the rows; Cells the cells of all of them, one after another.
+	Rows  []RowSpan
+	Cells []CellSpan
+	// Continued says that the first row is the last one of the block before.
+	Continued bool
+}
+
+// A RowSpan is where a row stands in its block. The layout is shared with C.
+type RowSpan struct {
+	Key, KeyLen uint32 // the row key in Data
+	First, Len  uint32 // its cells in Cells
+}
+
+// A CellSpan is where a cell stands in its block. The layout is shared with C.
+type CellSpan struct {
+	Timestamp    int64
+	Offset       uint32 // of the qualifier in Data; the value follows it
+	QualifierLen uint32
+	ValueLen     uint32
+	_            uint32
+}
+
+// RowKey is the key of a row of the block.
+func (b *Block) RowKey(r *RowSpan) string { return b.text(r.Key, r.KeyLen) }
+
+// RowCells are the cells of a row of the block.
+func (b *Block) RowCells(r *RowSpan) []CellSpan {
+	return b.Cells[r.First : r.First+r.Len : r.First+r.Len]
+}
+
+// Qualifier is the qualifier of a cell of the block.
+func (b *Block) Qualifier(c *CellSpan) string { return b.text(c.Offset, c.QualifierLen) }
+
+// Value is the encoded value of a cell of the block.
+func (b *Block) Value(c *CellSpan) []byte {
+	from := c.Offset + c.QualifierLen
+	return b.Data[from : from+c.ValueLen : from+c.ValueLen]
+}
+
+func (b *Block) text(off, n uint32) string {
+	return unsafe.String(unsafe.SliceData(b.Data[off:off+n]), int(n))
+}

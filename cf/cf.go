@@ -1,0 +1,115 @@
+// Package cf holds column families on an ordered store: the physical cell key,
+// and the seam between the data model and an engine.
+//
+// A [Store] keeps declared families, each an ordered run of cells whose keys
+// sort by row, then qualifier, then newest version first. Reads come in blocks
+// of cells, filtered where the data lies; writes are atomic batches over any
+// rows and families. cf knows a cell as a row key, a qualifier, a timestamp in
+// microseconds and the bytes of its value: it never sees a schema or a type,
+// and nothing above it names an engine.
+//
+// Package cf/rocks is the store on RocksDB; package cf/cftest is the suite
+// that every store has to pass.
+package cf
+
+import "context"
+
+// A Store is an engine that keeps column families. All methods are safe for
+// concurrent use, except that nothing may be called after Close.
+type Store interface {
+	// Limits are the engine's bounds. The layer above checks them before it
+	// writes, so that errors are the same on every engine.
+	Limits() Limits
+
+	// Families lists the names of the families there are, sorted.
+	Families() []string
+	// CreateFamily makes an empty family; it does nothing when it exists.
+	CreateFamily(ctx context.Context, name string) error
+	// DropFamily removes a family and its cells in constant time. Snapshots
+	// taken before may still read it. It does nothing when there is none.
+	DropFamily(ctx context.Context, name string) error
+
+	// Snapshot is a view of everything written before the call, consistent
+	// across families. It must be closed.
+	Snapshot(ctx context.Context) (Snapshot, error)
+
+	// Update runs fn and commits its batch atomically. With rows, fn runs
+	// while no other Update changes any of them, reads their newest state
+	// from the snapshot, and its batch may touch no other row. Without
+	// rows it is a blind write, and the snapshot is nil. An error of fn
+	// writes nothing and is returned as it is.
+	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
+
+	// DropRange removes the cells of a range of rows from a family. It
+	// promises that snapshots taken later do not see them; the cost does
+	// not depend on how many there are.
+	DropRange(ctx context.Context, family string, rows RowRange) error
+
+	// Flush writes what memory holds of a family to its files; Compact
+	// rewrites a range of a family's files, giving the space of dropped
+	// cells back.
+	Flush(ctx context.Context, family string) error
+	Compact(ctx context.Context, family string, rows RowRange) error
+
+	// Close releases the store. Cursors and snapshots must be closed before.
+	Close() error
+}
+
+// A Snapshot is a consistent view of a store. It is safe for concurrent use.
+type Snapshot interface {
+	// Scan opens a cursor over one family. It must be closed before the
+	// snapshot.
+	Scan(ctx context.Context, s Scan) (Cursor, error)
+	// Meta returns the catalog entry with this key, nil when there is none.
+	Meta(ctx context.Context, key string) ([]byte, error)
+	// MetaPrefix returns the catalog entries whose keys start with prefix.
+	MetaPrefix(ctx context.Context, prefix string) (map[string][]byte, error)
+	Close()
+}
+
+// A Cursor yields the cells of a scan in blocks. It belongs to one goroutine
+// at a time.
+type Cursor interface {
+	// Next returns the next block, nil at the end. The block is the
+	// caller's for good: it is never written again. A context that is done
+	// ends the scan with its error.
+	Next(ctx context.Context) (*Block, error)
+	// Cost is what the scan has cost so far.
+	Cost() Cost
+	Close()
+}
+
+// A Position orders commits: one that began after another had returned has a
+// larger position, or the same if neither changed anything.
+type Position uint64
+
+// A RowID names a row for serialising updates: a space, which is a table to
+// the layer above, and the row key in it.
+type RowID struct{ Space, Row string }
+
+// Limits are an engine's bounds, in bytes.
+type Limits struct {
+	RowKey, Qualifier, Value int
+	// Batch bounds the size of one atomic batch, keys and values together.
+	Batch int
+}
+
+// Cost counts what a read did.
+type Cost struct {
+	Seeks        int64 // positionings of an engine's iterator
+	CellsScanned int64 // cells looked at, wanted or not
+	BytesScanned int64 // bytes of their keys and values
+	Cells        int64 // cells returned
+	Rows         int64 // rows returned
+	Bytes        int64 // bytes of row keys, qualifiers and values returned
+}
+
+// Add adds the counters of d to c.
+func (c *Cost) Add(d Cost) {
+	c.Seeks += d.Seeks
+	c.CellsScanned += d.CellsScanned
+	c.BytesScanned += d.BytesScanned
+	c.Cells += d.Cells
+	c.Rows += d.Rows
+	c.Bytes += d.Bytes
+}

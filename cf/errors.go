@@ -1,0 +1,41 @@
+package cf
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of failure that an engine reports; an error wraps one of them.
+var (
+	// ErrBusy: another process has the database open.
+	ErrBusy = errors.New("in use by another process")
+	// ErrCorrupt: bytes on disk are not what was written.
+	ErrCorrupt = errors.New("data is corrupt")
+	// ErrNotExist: there is no database, or no such family.
+	ErrNotExist = errors.New("does not exist")
+	// ErrReadOnly: the store was opened for reading.
+	ErrReadOnly = errors.New("opened read-only")
+	// ErrTooLarge: a batch or an item is beyond the engine's [Limits].
+	ErrTooLarge = errors.New("too large")
+	// ErrUnavailable: the engine cannot do it now, for want of space or rights.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrUnknownOutcome: a commit may or may not have taken effect.
+	ErrUnknownOutcome = errors.New("unknown outcome")
+	// ErrClosed: the store has been closed.
+	ErrClosed = errors.New("closed")
+)
+
+// A CorruptCell is a key or value in a family that does not decode. It matches
+// [ErrCorrupt].
+type CorruptCell struct {
+	Family string
+	Key    []byte // the physical key
+	Err    error
+}
+
+func (e *CorruptCell) Error() string {
+	return fmt.Sprintf("family %s, key %x: %v: %v", e.Family, e.Key, ErrCorrupt, e.Err)
+}
+
+// Unwrap gives both the kind and the cause.
+func (e *CorruptCell) Unwrap() []error { return []error{ErrCorrupt, e.Err} }

@@ -1,0 +1,97 @@
+package cf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/smolwc/smolwc/tuple"
+)
+
+// The physical key of a cell, format 1, is the FoundationDB tuple
+// (bytes row, bytes qualifier, int 2^63-1-timestamp):
+//
+//	01 esc(row) 00 | 01 esc(qualifier) 00 | 1c <8 bytes, big-endian>
+//
+// where esc writes 00 as 00 ff. The row prefix is the key up to and including
+// the row's terminator. A bound is an element without its terminator: it sorts
+// before every key whose row, or qualifier, is not less. docs/format.md has
+// worked examples.
+
+// versionLen is the fixed length in bytes of a key's last element: 0 <=
+// timestamp < 2^62 makes 2^63-1-timestamp take exactly eight bytes.
+const versionLen = 9
+
+const (
+	tagBytes   = 0x01 // starts a byte string element
+	tagVersion = 0x1c // starts an eight-byte positive integer element
+	maxInt64   = 1<<63 - 1
+)
+
+// ErrMalformedKey is the error, found with errors.Is, of bytes that are not a
+// cell's key.
+var ErrMalformedKey = errors.New("malformed cell key")
+
+// AppendRowPrefix appends the row prefix of a row key to dst.
+func AppendRowPrefix(dst []byte, row string) []byte {
+	return tuple.AppendBytes(dst, []byte(row))
+}
+
+// AppendRowBound appends the bound of a row key to dst: the place before the
+// first cell of that row and of every row after it. A row-key prefix begins
+// there too.
+func AppendRowBound(dst []byte, row string) []byte {
+	dst = AppendRowPrefix(dst, row)
+	return dst[:len(dst)-1]
+}
+
+// RowsEnd is the bound after every row.
+var rowsEnd = []byte{tagBytes + 1}
+
+// AppendQualifier appends the element of a qualifier to dst.
+func AppendQualifier(dst []byte, qualifier string) []byte {
+	return tuple.AppendBytes(dst, []byte(qualifier))
+}
+
+// AppendVersion appends the element of a timestamp to dst.
+func AppendVersion(dst []byte, ts int64) []byte {
+	dst = append(dst, tagVersion)
+	return binary.BigEndian.AppendUint64(dst, uint64(maxInt64-ts))
+}
+
+// AppendCellKey appends the physical key of a cell to dst.
+func AppendCellKey(dst []byte, row, qualifier string, ts int64) []byte {
+	return AppendVersion(AppendQualifier(AppendRowPrefix(dst, row), qualifier), ts)
+}
+
+// SplitCellKey is the inverse of AppendCellKey. It accepts no bytes that
+// AppendCellKey does not write; the error matches [ErrMalformedKey].
+func SplitCellKey(key []byte) (row, qualifier []byte, ts int64, err error) {
+	row, rest, err := tuple.DecodeBytes(key)
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("%w: row: %w", ErrMalformedKey, err)
+	}
+	qualifier, rest, err = tuple.DecodeBytes(rest)
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("%w: qualifier: %w", ErrMalformedKey, err)
+	}
+	if len(rest) != versionLen || rest[0] != tagVersion {
+		return nil, nil, 0, fmt.Errorf("%w: version element % x", ErrMalformedKey, rest)
+	}
+	inverted := binary.BigEndian.Uint64(rest[1:])
+	if inverted > maxInt64 || inverted < 1<<62 {
+		return nil, nil, 0, fmt.Errorf("%w: timestamp out of range", ErrMalformedKey)
+	}
+	return row, qualifier, int64(maxInt64 - inverted), nil
+}
+
+// PrefixSuccessor is the first row key after every key that starts with p, and
+// false when there is none: p is empty or all ff.
+func PrefixSuccessor(p string) (string, bool) {
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i] != 0xff {
+			return p[:i] + string([]byte{p[i] + 1}), true
+		}
+	}
+	return "", false
+}

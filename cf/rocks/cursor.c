@@ -1,0 +1,508 @@
+#include "cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "key.h"
+
+enum {
+  // Stepping over unwanted cells costs about a tenth of a seek.
+  SKIP_STEPS = 8,
+  // A call that finds little returns after this many cells, so that the
+  // caller can see whether it is still wanted.
+  CELLS_PER_CALL = 1 << 16
+};
+
+typedef struct {
+  const char* data;
+  size_t len;
+} slice;
+
+// A half-open interval of encoded bytes.
+typedef struct {
+  slice start, end;
+} interval;
+
+// Growing memory for the prefix of the current row and column.
+typedef struct {
+  char* data;
+  size_t len, cap;
+} buffer;
+
+struct smolwc_cursor {
+  rocksdb_iterator_t* it;
+  rocksdb_readoptions_t* options;
+  smolwc_scan scan;
+  void* copy;  // the memory of the next three
+  const interval* ranges;
+  const interval* qualifiers;
+  const smolwc_retention* retention;
+  smolwc_cost cost;
+
+  size_t range;     // index into ranges of the range being read
+  uint8_t started;  // the iterator stands at or behind the range's start
+  uint8_t done;
+  uint8_t backward;  // the iterator moves through a range from its end
+  uint8_t row_open;  // the current row has been put into a block
+  uint8_t column_full;  // no more versions of the current column are wanted
+  int64_t row_cells; // cells of the current row that passed
+  int64_t rows;      // rows that have been put into blocks
+
+  // The element of the current row, then the element of the current column.
+  // row_len 0: no row; column_len 0: no column.
+  buffer prefix;
+  size_t row_len, column_len;
+  size_t qualifier;      // index into qualifiers
+  int64_t rank, passed;  // of the current column: cells seen, cells passed
+  buffer target;         // scratch for seeks
+};
+
+static int reserve(buffer* b, size_t n) {
+  if (n <= b->cap) return 1;
+  size_t cap = n < 256 ? 256 : n * 2;
+  char* data = realloc(b->data, cap);
+  if (data == NULL) return 0;
+  b->data = data;
+  b->cap = cap;
+  return 1;
+}
+
+static int set(buffer* b, const char* data, size_t len) {
+  if (!reserve(b, len)) return 0;
+  memcpy(b->data, data, len);
+  b->len = len;
+  return 1;
+}
+
+static int compare(const char* a, size_t a_len, const char* b, size_t b_len) {
+  int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+  if (order != 0) return order;
+  return (a_len > b_len) - (a_len < b_len);
+}
+
+// --- construction
+
+// One allocation holds the retention, the intervals and their bytes.
+static int copy_scan(smolwc_cursor* c, const smolwc_scan* s, const char* bounds,
+                     const uint32_t* ends, const smolwc_retention* retention) {
+  size_t intervals = s->rows_len + s->qualifiers_len;
+  size_t bytes_len = intervals == 0 ? 0 : ends[2 * intervals - 1];
+  size_t retention_size = s->retention_len * sizeof *retention;
+  c->copy = malloc(retention_size + intervals * sizeof(interval) + bytes_len + 1);
+  if (c->copy == NULL) return 0;
+  smolwc_retention* r = c->copy;
+  interval* at = (interval*)(r + s->retention_len);
+  char* bytes = (char*)(at + intervals);
+  if (retention_size != 0) memcpy(r, retention, retention_size);
+  if (bytes_len != 0) memcpy(bytes, bounds, bytes_len);
+  uint32_t from = 0;
+  for (size_t i = 0; i < intervals; i++) {
+    uint32_t middle = ends[2 * i], to = ends[2 * i + 1];
+    at[i] = (interval){{bytes + from, middle - from}, {bytes + middle, to - middle}};
+    from = to;
+  }
+  c->scan = *s;
+  c->retention = r;
+  c->ranges = at;
+  c->qualifiers = at + s->rows_len;
+  return 1;
+}
+
+static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapshot) {
+  const smolwc_scan* s = &c->scan;
+  rocksdb_readoptions_set_snapshot(c->options, snapshot);
+  if (s->single_rows) {
+    rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
+    return;
+  }
+  rocksdb_readoptions_set_total_order_seek(c->options, 1);
+  const slice low = c->ranges[0].start, high = c->ranges[s->rows_len - 1].end;
+  rocksdb_readoptions_set_iterate_lower_bound(c->options, low.data, low.len);
+  rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
+}
+
+smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+                                 const rocksdb_snapshot_t* snapshot, const smolwc_scan* scan,
+                                 const char* bounds, const uint32_t* ends,
+                                 const smolwc_retention* retention) {
+  smolwc_cursor* c = calloc(1, sizeof *c);
+  if (c == NULL) return NULL;
+  if (!copy_scan(c, scan, bounds, ends, retention)) {
+    free(c);
+    return NULL;
+  }
+  if (scan->rows_len == 0) {
+    c->done = 1;
+    return c;
+  }
+  if (scan->reverse) c->range = scan->rows_len - 1;
+  // A range of one row is read forward whatever the order of the ranges.
+  c->backward = scan->reverse && !scan->single_rows;
+  c->options = rocksdb_readoptions_create();
+  set_read_options(c, snapshot);
+  c->it = rocksdb_create_iterator_cf(db, c->options, family);
+  return c;
+}
+
+void smolwc_cursor_free(smolwc_cursor* c) {
+  if (c->it != NULL) rocksdb_iter_destroy(c->it);
+  if (c->options != NULL) rocksdb_readoptions_destroy(c->options);
+  free(c->prefix.data);
+  free(c->target.data);
+  free(c->copy);
+  free(c);
+}
+
+const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len) {
+  *len = 0;
+  if (c->it == NULL || !rocksdb_iter_valid(c->it)) return NULL;
+  return rocksdb_iter_key(c->it, len);
+}
+
+char* smolwc_cursor_error(smolwc_cursor* c) {
+  char* err = NULL;
+  if (c->it != NULL) rocksdb_iter_get_error(c->it, &err);
+  return err;
+}
+
+void smolwc_cursor_cost(const smolwc_cursor* c, smolwc_cost* cost) { *cost = c->cost; }
+
+// --- moving
+
+static void seek(smolwc_cursor* c, const char* key, size_t len) {
+  c->cost.seeks++;
+  rocksdb_iter_seek(c->it, key, len);
+}
+
+// Looks at the key that the iterator stands on; 0 when it stands on none.
+static inline int look(const smolwc_cursor* c, const char** key, size_t* len) {
+  if (!rocksdb_iter_valid(c->it)) return 0;
+  *key = rocksdb_iter_key(c->it, len);
+  return 1;
+}
+
+static int in_column(const smolwc_cursor* c, const char* key, size_t len) {
+  return len > c->column_len && memcmp(key, c->prefix.data, c->column_len) == 0 &&
+         key[c->column_len] == SMOLWC_TAG_VERSION;
+}
+
+static int in_row(const smolwc_cursor* c, const char* key, size_t len) {
+  return len > c->row_len && memcmp(key, c->prefix.data, c->row_len) == 0 &&
+         key[c->row_len] == SMOLWC_TAG_BYTES;
+}
+
+// Moves to the first key that is not less than target, by stepping while that
+// is likely to be near. target must not lie before the iterator.
+static void advance_to_target(smolwc_cursor* c) {
+  const char* key;
+  size_t len;
+  for (int i = 0; i < SKIP_STEPS; i++) {
+    if (!look(c, &key, &len)) return;
+    if (compare(key, len, c->target.data, c->target.len) >= 0) return;
+    c->cost.cells_scanned++;
+    c->cost.bytes_scanned += len;
+    rocksdb_iter_next(c->it);
+  }
+  seek(c, c->target.data, c->target.len);
+}
+
+// Sets target to the first prefix_len bytes of the current prefix and a suffix.
+static int aim(smolwc_cursor* c, size_t prefix_len, const char* suffix, size_t suffix_len) {
+  if (!reserve(&c->target, prefix_len + suffix_len)) return 0;
+  memcpy(c->target.data, c->prefix.data, prefix_len);
+  memcpy(c->target.data + prefix_len, suffix, suffix_len);
+  c->target.len = prefix_len + suffix_len;
+  return 1;
+}
+
+static int skip_column(smolwc_cursor* c) {
+  const char behind = SMOLWC_TAG_VERSION + 1;
+  if (!aim(c, c->column_len, &behind, 1)) return 0;
+  c->column_len = 0;
+  advance_to_target(c);
+  return 1;
+}
+
+// Positions at the start of the current range, in the iterator's direction.
+static void start_range(smolwc_cursor* c) {
+  const interval* r = &c->ranges[c->range];
+  c->started = 1;
+  c->cost.seeks++;
+  if (c->backward) {
+    rocksdb_iter_seek_for_prev(c->it, r->end.data, r->end.len);
+  } else {
+    rocksdb_iter_seek(c->it, r->start.data, r->start.len);
+  }
+}
+
+static void forget_row(smolwc_cursor* c) {
+  c->row_len = c->column_len = 0;
+  c->row_open = 0;
+}
+
+static void next_range(smolwc_cursor* c) {
+  c->started = 0;
+  forget_row(c);
+  if (c->scan.reverse ? c->range == 0 : c->range + 1 == c->scan.rows_len) {
+    c->done = 1;
+    return;
+  }
+  c->range += c->scan.reverse ? (size_t)-1 : 1;
+}
+
+// Whether a key lies in the current range, in the iterator's direction.
+static int in_range(const smolwc_cursor* c, const char* key, size_t len) {
+  const interval* r = &c->ranges[c->range];
+  if (c->backward) return compare(key, len, r->start.data, r->start.len) >= 0;
+  return compare(key, len, r->end.data, r->end.len) < 0;
+}
+
+// Ends the current row. Forward, the iterator moves behind it; backward, to
+// the last cell of the row before it.
+static int leave_row(smolwc_cursor* c) {
+  const char behind = SMOLWC_TAG_BYTES + 1;
+  if (c->scan.single_rows) {
+    next_range(c);
+    return 1;
+  }
+  if (c->backward) {
+    c->cost.seeks++;
+    rocksdb_iter_seek_for_prev(c->it, c->prefix.data, c->row_len);
+  } else {
+    if (!aim(c, c->row_len, &behind, 1)) return 0;
+    advance_to_target(c);
+  }
+  forget_row(c);
+  return 1;
+}
+
+// --- the loop
+
+typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_CORRUPT, STEP_ERROR } step;
+
+// Takes the row of a key as the current one. Backward, the iterator then
+// moves to the row's first cell and the caller has to look again.
+static step enter_row(smolwc_cursor* c, const char* key, size_t len) {
+  size_t row_len = smolwc_element_len(key, len);
+  if (row_len == 0) return STEP_CORRUPT;
+  if (!set(&c->prefix, key, row_len)) return STEP_ERROR;
+  c->row_len = row_len;
+  c->column_len = 0;
+  c->row_open = 0;
+  c->row_cells = 0;
+  c->qualifier = 0;
+  if (c->backward) seek(c, c->prefix.data, c->row_len);
+  return STEP_ON;
+}
+
+// Takes the column of a key of the current row as the current one.
+static step enter_column(smolwc_cursor* c, const char* key, size_t len) {
+  if (len < c->row_len + 2 + SMOLWC_VERSION_LEN) return STEP_CORRUPT;
+  size_t element = smolwc_element_len(key + c->row_len, len - c->row_len);
+  if (element == 0 || c->row_len + element + SMOLWC_VERSION_LEN != len) return STEP_CORRUPT;
+  c->prefix.len = c->row_len;
+  if (!reserve(&c->prefix, c->row_len + element)) return STEP_ERROR;
+  memcpy(c->prefix.data + c->row_len, key + c->row_len, element);
+  c->prefix.len = c->column_len = c->row_len + element;
+  c->rank = c->passed = 0;
+  c->column_full = 0;
+  return STEP_ON;
+}
+
+typedef enum { WANTED, UNWANTED_COLUMN, UNWANTED_ROW } verdict;
+
+// Whether the qualifier of a key of the current row is wanted. When it is not,
+// target is where the next wanted one may stand.
+static verdict judge_qualifier(smolwc_cursor* c, const char* key, size_t len) {
+  const char* suffix = key + c->row_len;
+  size_t suffix_len = len - c->row_len;
+  while (c->qualifier < c->scan.qualifiers_len) {
+    const interval* q = &c->qualifiers[c->qualifier];
+    if (compare(suffix, suffix_len, q->end.data, q->end.len) < 0)
+      return compare(suffix, suffix_len, q->start.data, q->start.len) >= 0 ? WANTED
+                                                                            : UNWANTED_COLUMN;
+    c->qualifier++;
+  }
+  return UNWANTED_ROW;
+}
+
+static inline int retained(const smolwc_cursor* c, int64_t rank, int64_t ts) {
+  for (size_t i = 0; i < c->scan.retention_len; i++)
+    if (rank > c->retention[i].versions && ts < c->retention[i].before) return 0;
+  return 1;
+}
+
+// Puts the current row into the block, or says that there is no room.
+static step open_row(smolwc_cursor* c, smolwc_block* b, int continued) {
+  if (b->rows_len == b->rows_cap) return STEP_FULL;
+  if (b->data_cap - b->data_len < c->row_len) {
+    b->need = c->row_len;
+    return b->rows_len == 0 ? STEP_GROW : STEP_FULL;
+  }
+  smolwc_row* r = &b->rows[b->rows_len];
+  r->key = (uint32_t)b->data_len;
+  r->key_len = (uint32_t)smolwc_unescape(c->prefix.data, c->row_len, b->data + b->data_len);
+  r->first = (uint32_t)b->cells_len;
+  r->len = 0;
+  b->data_len += r->key_len;
+  b->rows_len++;
+  if (continued) {
+    b->continued = 1;
+  } else {
+    c->row_open = 1;
+    c->rows++;
+    c->cost.rows++;
+    c->cost.bytes += r->key_len;
+  }
+  return STEP_ON;
+}
+
+static step ensure_row(smolwc_cursor* c, smolwc_block* b) {
+  if (!c->row_open) return open_row(c, b, 0);
+  if (b->rows_len == 0) return open_row(c, b, 1);
+  return STEP_ON;
+}
+
+// Puts the cell that the iterator stands on into the block.
+static step emit(smolwc_cursor* c, smolwc_block* b, int64_t ts) {
+  size_t value_len;
+  const char* value = rocksdb_iter_value(c->it, &value_len);
+  size_t element = c->column_len - c->row_len;
+  size_t need = element + value_len;
+  size_t row_need = c->row_open && b->rows_len != 0 ? 0 : c->row_len;
+  if (b->cells_len == b->cells_cap) return STEP_FULL;
+  if (b->data_cap - b->data_len < need + row_need) {
+    b->need = need + row_need;
+    return b->cells_len == 0 && b->rows_len == 0 ? STEP_GROW : STEP_FULL;
+  }
+  step s = ensure_row(c, b);
+  if (s != STEP_ON) return s;
+
+  smolwc_cell* cell = &b->cells[b->cells_len];
+  char* at = b->data + b->data_len;
+  cell->timestamp = ts;
+  cell->offset = (uint32_t)b->data_len;
+  cell->qualifier_len =
+      (uint32_t)smolwc_unescape(c->prefix.data + c->row_len, element, at);
+  cell->value_len = (uint32_t)value_len;
+  memcpy(at + cell->qualifier_len, value, value_len);
+  b->data_len += cell->qualifier_len + value_len;
+  b->cells_len++;
+  b->rows[b->rows_len - 1].len++;
+  c->cost.cells++;
+  c->cost.bytes += cell->qualifier_len + value_len;
+  c->cost.bytes_scanned += value_len;
+  return STEP_ON;
+}
+
+static int row_is_complete(const smolwc_cursor* c) {
+  return c->scan.keys_only ||
+         (c->scan.cells_per_row != 0 && c->row_cells >= c->scan.cells_per_row);
+}
+
+// Handles a cell of the current column and moves on.
+static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+  const smolwc_scan* s = &c->scan;
+  const char* version = key + len - SMOLWC_VERSION_LEN;
+  if (version[0] != SMOLWC_TAG_VERSION || ((unsigned char)version[1] & 0xc0) != 0x40) return STEP_CORRUPT;
+  int64_t ts = smolwc_timestamp(version);
+  if (!retained(c, c->rank + 1, ts) || ts < s->since)
+    return skip_column(c) ? STEP_ON : STEP_ERROR;
+
+  if (s->until == 0 || ts < s->until) {
+    step e = s->keys_only ? ensure_row(c, b) : emit(c, b, ts);
+    if (e != STEP_ON) return e;
+    c->passed++;
+    c->row_cells++;
+  }
+  c->rank++;
+  c->cost.cells_scanned++;
+  c->cost.bytes_scanned += len;
+  if (row_is_complete(c) && c->row_cells != 0) return leave_row(c) ? STEP_ON : STEP_ERROR;
+  c->column_full = s->versions != 0 && c->passed >= s->versions;
+  rocksdb_iter_next(c->it);
+  return STEP_ON;
+}
+
+// Handles the first cell of a column of the current row.
+static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+  if (c->scan.qualifiers_len != 0) {
+    switch (judge_qualifier(c, key, len)) {
+      case UNWANTED_ROW:
+        return leave_row(c) ? STEP_ON : STEP_ERROR;
+      case UNWANTED_COLUMN: {
+        const slice start = c->qualifiers[c->qualifier].start;
+        if (!aim(c, c->row_len, start.data, start.len)) return STEP_ERROR;
+        advance_to_target(c);
+        return STEP_ON;
+      }
+      case WANTED:
+        break;
+    }
+  }
+  step s = enter_column(c, key, len);
+  return s == STEP_ON ? take_cell(c, b, key, len) : s;
+}
+
+// The iterator stands on nothing: at the end of its range, or at an error.
+static step take_nothing(smolwc_cursor* c) {
+  char* err = smolwc_cursor_error(c);
+  if (err != NULL) {
+    rocksdb_free(err);
+    return STEP_ERROR;
+  }
+  if (c->row_len != 0 && c->backward) return leave_row(c) ? STEP_ON : STEP_ERROR;
+  next_range(c);
+  return STEP_ON;
+}
+
+// Does one thing at the place where the cursor stands.
+static step advance(smolwc_cursor* c, smolwc_block* b) {
+  const char* key;
+  size_t len;
+  if (!c->started) start_range(c);
+  if (!look(c, &key, &len)) return take_nothing(c);
+  if (c->column_len != 0 && in_column(c, key, len)) {
+    if (len != c->column_len + SMOLWC_VERSION_LEN) return STEP_CORRUPT;
+    if (c->column_full) return skip_column(c) ? STEP_ON : STEP_ERROR;
+    return take_cell(c, b, key, len);
+  }
+  c->column_len = 0;
+  if (c->row_len != 0) {
+    if (in_row(c, key, len)) return take_column(c, b, key, len);
+    if (c->backward) return leave_row(c) ? STEP_ON : STEP_ERROR;
+    forget_row(c);
+  }
+  if (!in_range(c, key, len)) {
+    next_range(c);
+    return STEP_ON;
+  }
+  if (c->scan.limit != 0 && c->rows >= c->scan.limit) {
+    c->done = 1;
+    return STEP_ON;
+  }
+  step s = enter_row(c, key, len);
+  if (s != STEP_ON || c->backward) return s;
+  return take_column(c, b, key, len);
+}
+
+smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
+  uint64_t cells_pause = c->cost.cells_scanned + CELLS_PER_CALL;
+  uint64_t seeks_pause = c->cost.seeks + CELLS_PER_CALL / SKIP_STEPS;
+  while (!c->done) {
+    switch (advance(c, b)) {
+      case STEP_ON:
+        break;
+      case STEP_FULL:
+        return SMOLWC_MORE;
+      case STEP_GROW:
+        return SMOLWC_GROW;
+      case STEP_CORRUPT:
+        return SMOLWC_CORRUPT;
+      case STEP_ERROR:
+        return SMOLWC_ERROR;
+    }
+    if (c->cost.cells_scanned >= cells_pause || c->cost.seeks >= seeks_pause) return SMOLWC_MORE;
+  }
+  return SMOLWC_END;
+}

@@ -1,0 +1,232 @@
+package rocks
+
+// #cgo CFLAGS: -O2 -Wall -Wextra
+// #cgo LDFLAGS: -lrocksdb
+// #include "cursor.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A cursor implements cf.Cursor on the C cursor.
+type cursor struct {
+	store  *Store
+	family string
+	size   blockSizer
+
+	mu   sync.Mutex // held while the C cursor is in use
+	c    *C.smolwc_cursor
+	end  bool
+	cost cf.Cost // what it was at the end
+}
+
+// Scan implements cf.Snapshot.
+func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := s.families.get(spec.Family)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	c := &cursor{store: s.store, family: spec.Family, size: newBlockSizer(spec)}
+	if c.c = s.newCursor(f, spec); c.c == nil {
+		return nil, errors.New("out of memory for a cursor")
+	}
+	s.store.open.addCursor(c)
+	return c, nil
+}
+
+func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
+	bounds, ends, single := packBounds(spec)
+	filter := &spec.Filter
+	retention := make([]C.smolwc_retention, len(filter.Retention))
+	for i, r := range filter.Retention {
+		retention[i] = C.smolwc_retention{versions: C.int64_t(r.Versions), before: C.int64_t(r.Before)}
+	}
+	scan := C.smolwc_scan{
+		rows_len:       C.size_t(len(spec.Rows)),
+		qualifiers_len: C.size_t(len(filter.Qualifiers)),
+		retention_len:  C.size_t(len(retention)),
+		since:          C.int64_t(filter.Since),
+		until:          C.int64_t(filter.Until),
+		versions:       C.int64_t(filter.Versions),
+		cells_per_row:  C.int64_t(filter.CellsPerRow),
+		limit:          C.int64_t(spec.Limit),
+		reverse:        flag(spec.Reverse),
+		keys_only:      flag(filter.KeysOnly),
+		single_rows:    flag(single),
+	}
+	return C.smolwc_cursor_new(dbHandle(s.store.db), familyHandle(f.handle), snapshotHandle(s.engine), &scan,
+		(*C.char)(unsafe.Pointer(unsafe.SliceData(bounds))),
+		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(ends))),
+		unsafe.SliceData(retention))
+}
+
+// packBounds lays the bounds of a scan's rows and qualifiers end to end, as
+// smolwc_cursor_new takes them, and says whether every range is a single row.
+func packBounds(spec cf.Scan) (bounds []byte, ends []uint32, single bool) {
+	single = true
+	for _, r := range spec.Rows {
+		if _, ok := r.Single(); !ok {
+			single = false
+			break
+		}
+	}
+	ends = make([]uint32, 0, 2*(len(spec.Rows)+len(spec.Filter.Qualifiers)))
+	put := func(start, end []byte) {
+		bounds = append(bounds, start...)
+		ends = append(ends, uint32(len(bounds)))
+		bounds = append(bounds, end...)
+		ends = append(ends, uint32(len(bounds)))
+	}
+	for _, r := range spec.Rows {
+		start, end := r.Bounds()
+		if single {
+			start = cf.AppendRowPrefix(start[:0], r.Start)
+		}
+		put(start, end)
+	}
+	for _, q := range spec.Filter.Qualifiers {
+		put(q.Bounds())
+	}
+	return bounds, ends, single
+}
+
+func flag(b bool) C.uint8_t {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Next implements cf.Cursor.
+func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.end {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c.c == nil {
+			return nil, cf.ErrClosed
+		}
+		b, err := c.fill()
+		if err != nil {
+			c.end = true
+			return nil, err
+		}
+		if len(b.Rows) > 0 {
+			return b, nil
+		}
+	}
+	return nil, nil
+}
+
+// fill has C fill one block, which may come back empty.
+func (c *cursor) fill() (*cf.Block, error) {
+	b := c.size.block()
+	for {
+		var pin runtime.Pinner // cb is Go memory that points at Go memory
+		cb := C.smolwc_block{
+			data:  (*C.char)(pinned(&pin, b.Data)),
+			rows:  (*C.smolwc_row)(pinned(&pin, b.Rows)),
+			cells: (*C.smolwc_cell)(pinned(&pin, b.Cells)),
+
+			data_cap:  C.size_t(cap(b.Data)),
+			rows_cap:  C.size_t(cap(b.Rows)),
+			cells_cap: C.size_t(cap(b.Cells)),
+		}
+		status := C.smolwc_cursor_fill(c.c, &cb)
+		pin.Unpin()
+		switch status {
+		case C.SMOLWC_GROW:
+			b.Data = make([]byte, 0, int(cb.need))
+			continue
+		case C.SMOLWC_CORRUPT:
+			return nil, c.corrupt()
+		case C.SMOLWC_ERROR:
+			return nil, c.failure()
+		case C.SMOLWC_END:
+			c.end = true
+		}
+		b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
+		b.Continued = cb.continued != 0
+		return b, nil
+	}
+}
+
+// pinned is the address of a slice's memory, held where it is until p is undone.
+func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
+	at := unsafe.SliceData(s)
+	if cap(s) > 0 {
+		p.Pin(at)
+	}
+	return unsafe.Pointer(at)
+}
+
+// corrupt describes the key that C could not read.
+func (c *cursor) corrupt() error {
+	var n C.size_t
+	key := C.smolwc_cursor_key(c.c, &n)
+	raw := C.GoBytes(unsafe.Pointer(key), C.int(n))
+	_, _, _, err := cf.SplitCellKey(raw)
+	return &cf.CorruptCell{Family: c.family, Key: raw, Err: err}
+}
+
+func (c *cursor) failure() error {
+	msg := C.smolwc_cursor_error(c.c)
+	if msg == nil {
+		return errors.New("out of memory for a cursor")
+	}
+	defer C.rocksdb_free(unsafe.Pointer(msg))
+	return fmt.Errorf("family %s: %w", c.family, wrap(errors.New(C.GoString(msg))))
+}
+
+// Cost implements cf.Cursor.
+func (c *cursor) Cost() cf.Cost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.costLocked()
+}
+
+func (c *cursor) costLocked() cf.Cost {
+	if c.c == nil {
+		return c.cost
+	}
+	var cost C.smolwc_cost
+	C.smolwc_cursor_cost(c.c, &cost)
+	return cf.Cost{
+		Seeks: int64(cost.seeks), CellsScanned: int64(cost.cells_scanned), BytesScanned: int64(cost.bytes_scanned),
+		Cells: int64(cost.cells), Rows: int64(cost.rows), Bytes: int64(cost.bytes),
+	}
+}
+
+// Close implements cf.Cursor.
+func (c *cursor) Close() {
+	c.store.open.removeCursor(c)
+	c.release()
+}
+
+func (c *cursor) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.c != nil {
+		c.cost = c.costLocked()
+		C.smolwc_cursor_free(c.c)
+		c.c = nil
+	}
+}

@@ -1,0 +1,89 @@
+// The hot loop of a read: a cursor over one column family that filters cells
+// where they lie and fills blocks, one call from Go a block. Key layout: see
+// docs/format.md. Only functions that rocksdb/c.h has had from 7.8 to 11.
+#ifndef SMOLWC_CURSOR_H
+#define SMOLWC_CURSOR_H
+
+#include <rocksdb/c.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A cell is hidden when its rank in its column, 1 the newest, is greater than
+// versions and its timestamp is less than before.
+typedef struct {
+  int64_t versions;
+  int64_t before;
+} smolwc_retention;
+
+// What a cursor reads. The intervals' bounds come beside it: see
+// smolwc_cursor_new.
+typedef struct {
+  size_t rows_len;       // intervals of rows, ascending and disjoint
+  size_t qualifiers_len; // intervals of qualifiers, likewise; none means all
+  size_t retention_len;
+  int64_t since, until;   // [since, until); until 0 is no bound
+  int64_t versions;       // per column; 0 is no limit
+  int64_t cells_per_row;  // 0 is no limit
+  int64_t limit;          // rows; 0 is no limit
+  uint8_t reverse;
+  uint8_t keys_only;
+  uint8_t single_rows;  // every interval of rows starts with a row prefix and
+                        // holds that row alone: use the prefix bloom filter
+} smolwc_scan;
+
+// Shared with Go: cf.RowSpan and cf.CellSpan.
+typedef struct {
+  uint32_t key, key_len, first, len;
+} smolwc_row;
+
+typedef struct {
+  int64_t timestamp;
+  uint32_t offset, qualifier_len, value_len, unused;
+} smolwc_cell;
+
+// A block to fill; the memory is the caller's.
+typedef struct {
+  char* data;
+  size_t data_cap, data_len;
+  smolwc_row* rows;
+  size_t rows_cap, rows_len;
+  smolwc_cell* cells;
+  size_t cells_cap, cells_len;
+  size_t need;        // with SMOLWC_GROW: the bytes of data that the next cell takes
+  uint8_t continued;  // the first row is the last one of the block before
+} smolwc_block;
+
+typedef struct {
+  uint64_t seeks, cells_scanned, bytes_scanned, cells, rows, bytes;
+} smolwc_cost;
+
+typedef enum {
+  SMOLWC_END = 0,      // nothing is left; the block holds the last cells
+  SMOLWC_MORE = 1,     // the block is full, or much was passed over: call again
+  SMOLWC_GROW = 2,     // the next cell does not fit into an empty block
+  SMOLWC_CORRUPT = 3,  // a key is not a cell's; smolwc_cursor_key tells which
+  SMOLWC_ERROR = 4     // the engine's error; smolwc_cursor_error tells it
+} smolwc_status;
+
+typedef struct smolwc_cursor smolwc_cursor;
+
+// Copies what it is given. bounds holds the start and the end of each interval
+// of rows, then of qualifiers, one after another; ends says where in bounds
+// each of them ends. The snapshot may be NULL. NULL is returned when memory is
+// out.
+smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+                                 const rocksdb_snapshot_t* snapshot, const smolwc_scan* scan,
+                                 const char* bounds, const uint32_t* ends,
+                                 const smolwc_retention* retention);
+smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* block);
+// The key that the cursor stands on, valid until the next call.
+const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
+// The engine's error, to be freed with rocksdb_free; NULL when there is none.
+char* smolwc_cursor_error(smolwc_cursor* c);
+void smolwc_cursor_cost(const smolwc_cursor* c, smolwc_cost* cost);
+void smolwc_cursor_free(smolwc_cursor* c);
+
+// The prefix extractor of a family: a key's row prefix.
+rocksdb_slicetransform_t* smolwc_row_prefix(void);
+
+#endif

@@ -1,0 +1,87 @@
+package rocks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// catalogFamily is RocksDB's own column family; it holds the catalog.
+const catalogFamily = "default"
+
+// A family is an open column family.
+type family struct {
+	name   string
+	id     uint32
+	handle *grocksdb.ColumnFamilyHandle
+}
+
+// families is the set of open families by name. It is replaced, never changed,
+// so that a snapshot can hold on to the one of its time.
+type families map[string]*family
+
+func newFamily(name string, h *grocksdb.ColumnFamilyHandle) *family {
+	return &family{name: name, id: h.ID(), handle: h}
+}
+
+func (f families) get(name string) (*family, error) {
+	if fam, ok := f[name]; ok {
+		return fam, nil
+	}
+	return nil, fmt.Errorf("family %s %w", name, cf.ErrNotExist)
+}
+
+// Families implements cf.Store.
+func (s *Store) Families() []string {
+	names := slices.Collect(maps.Keys(*s.families.Load()))
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(n string) bool { return n == catalogFamily })
+}
+
+// CreateFamily implements cf.Store.
+func (s *Store) CreateFamily(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	old := *s.families.Load()
+	if _, ok := old[name]; ok {
+		return nil
+	}
+	h, err := s.db.CreateColumnFamily(s.engine.data, name)
+	if err != nil {
+		return wrap(err)
+	}
+	grown := maps.Clone(old)
+	grown[name] = newFamily(name, h)
+	s.families.Store(&grown)
+	return nil
+}
+
+// DropFamily implements cf.Store.
+func (s *Store) DropFamily(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	old := *s.families.Load()
+	f, ok := old[name]
+	if !ok {
+		return nil
+	}
+	if err := s.db.DropColumnFamily(f.handle); err != nil {
+		return wrap(err)
+	}
+	rest := maps.Clone(old)
+	delete(rest, name)
+	s.families.Store(&rest)
+	s.dropped = append(s.dropped, f) // snapshots may read it until Close
+	return nil
+}

@@ -1,0 +1,44 @@
+package rocks
+
+// #include "cursor.h"
+// #include "write.h"
+import "C"
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+)
+
+// grocksdb keeps its C pointers to itself, in a field named c. The functions
+// here read it; they panic when the field is renamed, and a test pins it, so
+// that an update of grocksdb cannot break this quietly.
+
+func handleOf(v any) unsafe.Pointer {
+	f := reflect.ValueOf(v).Elem().FieldByName("c")
+	if f.Kind() != reflect.Pointer {
+		panic(fmt.Sprintf("grocksdb: %T has no pointer field c", v))
+	}
+	return f.UnsafePointer()
+}
+
+func dbHandle(db *grocksdb.DB) *C.rocksdb_t { return (*C.rocksdb_t)(handleOf(db)) }
+
+func familyHandle(h *grocksdb.ColumnFamilyHandle) *C.rocksdb_column_family_handle_t {
+	return (*C.rocksdb_column_family_handle_t)(handleOf(h))
+}
+
+func snapshotHandle(s *grocksdb.Snapshot) *C.rocksdb_snapshot_t {
+	return (*C.rocksdb_snapshot_t)(handleOf(s))
+}
+
+func writeOptionsHandle(o *grocksdb.WriteOptions) *C.rocksdb_writeoptions_t {
+	return (*C.rocksdb_writeoptions_t)(handleOf(o))
+}
+
+// setRowPrefix gives a family's options the C prefix extractor.
+func setRowPrefix(o *grocksdb.Options) {
+	C.rocksdb_options_set_prefix_extractor((*C.rocksdb_options_t)(handleOf(o)), C.smolwc_row_prefix())
+}

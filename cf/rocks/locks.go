@@ -1,0 +1,50 @@
+package rocks
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// rowLocks serialise updates of rows. Rows share stripes by hash: an update
+// that reads before it writes holds its rows' stripes exclusively, a blind
+// write holds them shared, so that it cannot fall between the two.
+type rowLocks struct {
+	seed    maphash.Seed
+	stripes [stripes]sync.RWMutex
+}
+
+const stripes = 256
+
+// A stripeSet is the stripes of some rows. Stripes are always taken in
+// ascending order, so no two updates wait for each other.
+type stripeSet [stripes / 64]uint64
+
+var allStripes = stripeSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+
+func (l *rowLocks) setOf(rows []cf.RowID) (set stripeSet) {
+	for _, r := range rows {
+		n := l.stripe(r)
+		set[n/64] |= 1 << (n % 64)
+	}
+	return set
+}
+
+func (l *rowLocks) stripe(r cf.RowID) uint64 {
+	return (maphash.String(l.seed, r.Space)*31 + maphash.String(l.seed, r.Row)) % stripes
+}
+
+func (set *stripeSet) each(f func(stripe int)) {
+	for word, w := range set {
+		for ; w != 0; w &= w - 1 {
+			f(word*64 + bits.TrailingZeros64(w))
+		}
+	}
+}
+
+func (l *rowLocks) lock(set stripeSet)    { set.each(func(i int) { l.stripes[i].Lock() }) }
+func (l *rowLocks) unlock(set stripeSet)  { set.each(func(i int) { l.stripes[i].Unlock() }) }
+func (l *rowLocks) rlock(set stripeSet)   { set.each(func(i int) { l.stripes[i].RLock() }) }
+func (l *rowLocks) runlock(set stripeSet) { set.each(func(i int) { l.stripes[i].RUnlock() }) }

@@ -1,0 +1,113 @@
+package rocks
+
+import (
+	"runtime"
+
+	"github.com/linxGnu/grocksdb"
+)
+
+// Options say how a database is opened. The zero value opens, or creates, a
+// durable database with [DefaultMemory].
+type Options struct {
+	// Memory is the budget in bytes for the block cache and the write
+	// buffers of all families together; 0 is DefaultMemory.
+	Memory int64
+	// Async acknowledges a write before it is synced to the disk: a crash
+	// of the process loses nothing, a crash of the machine the last moments.
+	Async bool
+	// ReadOnly opens without writing anything, beside a writer if need be.
+	ReadOnly bool
+	// MustExist refuses to create a database.
+	MustExist bool
+	// InMemory keeps all files in memory; they are gone at Close.
+	InMemory bool
+}
+
+// DefaultMemory is the memory budget when none is given, in bytes.
+const DefaultMemory = 256 << 20
+
+const (
+	blockSize     = 16 << 10
+	filterBits    = 10 // per key: about 1 % false positives
+	ribbonFrom    = 1  // ribbon filters from this level on, Bloom above it
+	maxInfoLog    = 4 << 20
+	keepInfoLogs  = 4
+	writeShare    = 4 // 1/writeShare of the memory is for write buffers
+	minMemtable   = 1 << 20
+	maxMemtable   = 64 << 20
+	arenaBlock    = 64 << 10 // what an empty family's write buffer takes
+	bytesPerSync  = 1 << 20
+	memtableBloom = 0.05 // of the write buffer
+)
+
+func (o Options) memory() int64 {
+	if o.Memory == 0 {
+		return DefaultMemory
+	}
+	return o.Memory
+}
+
+// engine holds what the families of one database share.
+type engine struct {
+	cache *grocksdb.Cache
+	db    *grocksdb.Options
+	table *grocksdb.BlockBasedTableOptions
+	data  *grocksdb.Options // of a declared family
+}
+
+// newEngine divides the memory: a quarter for all write buffers together, the
+// rest for one block cache that also holds indexes and filters, so that neither
+// the number of families nor the size of the data multiplies it.
+func newEngine(o Options) *engine {
+	buffers := uint64(o.memory() / writeShare)
+	e := &engine{cache: grocksdb.NewLRUCache(uint64(o.memory()) - buffers)}
+	e.db = grocksdb.NewDefaultOptions()
+	e.db.SetCreateIfMissing(!o.MustExist)
+	e.db.SetDbWriteBufferSize(buffers)
+	e.db.SetMaxBackgroundJobs(max(2, runtime.GOMAXPROCS(0)))
+	e.db.SetMaxLogFileSize(maxInfoLog)
+	e.db.SetKeepLogFileNum(keepInfoLogs)
+	e.db.SetStatsDumpPeriodSec(0)
+	e.db.SetBytesPerSync(bytesPerSync)
+	e.db.SetWALBytesPerSync(bytesPerSync)
+	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))
+	e.table = newTableOptions(e.cache)
+	e.data = e.db.Clone()
+	setDataOptions(e.data, e.table, buffers)
+	if o.InMemory { // after Clone: options own their environment
+		e.db.SetEnv(grocksdb.NewMemEnv())
+	}
+	return e
+}
+
+func newTableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
+	t := grocksdb.NewDefaultBlockBasedTableOptions()
+	t.SetBlockCache(cache)
+	t.SetBlockSize(blockSize)
+	t.SetFormatVersion(5)
+	t.SetFilterPolicy(grocksdb.NewRibbonHybridFilterPolicy(filterBits, ribbonFrom))
+	t.SetWholeKeyFiltering(false) // reads ask for rows, which are prefixes
+	t.SetCacheIndexAndFilterBlocks(true)
+	t.SetCacheIndexAndFilterBlocksWithHighPriority(true)
+	t.SetPinL0FilterAndIndexBlocksInCache(true)
+	return t
+}
+
+func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions, buffers uint64) {
+	o.SetBlockBasedTableFactory(table)
+	setRowPrefix(o)
+	o.SetMemTablePrefixBloomSizeRatio(memtableBloom)
+	o.SetWriteBufferSize(min(max(buffers/2, minMemtable), maxMemtable))
+	o.SetArenaBlockSize(arenaBlock)
+	o.SetMaxWriteBufferNumber(4)
+	o.SetLevelCompactionDynamicLevelBytes(true)
+	o.SetCompression(grocksdb.LZ4Compression)
+	o.SetBottommostCompression(grocksdb.ZSTDCompression)
+}
+
+func (e *engine) destroy() {
+	e.data.Destroy()
+	e.table.Destroy()
+	e.db.Destroy()
+	e.cache.Destroy()
+}

@@ -1,0 +1,153 @@
+package rocks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A snapshot implements cf.Snapshot. Its families are those of its time.
+type snapshot struct {
+	store    *Store
+	families families
+
+	mu     sync.RWMutex // held shared while the snapshot must not close
+	engine *grocksdb.Snapshot
+	closed bool
+}
+
+// Snapshot implements cf.Store.
+func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	snap := &snapshot{store: s, families: *s.families.Load(), engine: s.db.NewSnapshot()}
+	s.open.add(snap)
+	return snap, nil
+}
+
+// Close implements cf.Snapshot.
+func (s *snapshot) Close() {
+	s.store.open.remove(s)
+	s.release()
+}
+
+func (s *snapshot) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		s.store.db.ReleaseSnapshot(s.engine)
+	}
+}
+
+// read runs f with read options at the snapshot.
+func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return cf.ErrClosed
+	}
+	opts := grocksdb.NewDefaultReadOptions()
+	defer opts.Destroy()
+	opts.SetSnapshot(s.engine)
+	return f(opts)
+}
+
+// Meta implements cf.Snapshot.
+func (s *snapshot) Meta(_ context.Context, key string) (value []byte, err error) {
+	err = s.read(func(opts *grocksdb.ReadOptions) error {
+		value, err = s.store.db.GetBytes(opts, []byte(key))
+		return wrap(err)
+	})
+	return value, err
+}
+
+// MetaPrefix implements cf.Snapshot.
+func (s *snapshot) MetaPrefix(_ context.Context, prefix string) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	err := s.read(func(opts *grocksdb.ReadOptions) error {
+		it := s.store.db.NewIterator(opts)
+		defer it.Close()
+		for it.Seek([]byte(prefix)); it.Valid(); it.Next() {
+			key := string(it.Key().Data()) // an iterator's slices are not to be freed
+			if !strings.HasPrefix(key, prefix) {
+				break
+			}
+			found[key] = append([]byte(nil), it.Value().Data()...)
+		}
+		if err := it.Err(); err != nil {
+			return fmt.Errorf("catalog: %w", wrap(err))
+		}
+		return nil
+	})
+	return found, err
+}
+
+// An openSet holds the snapshots and cursors in use, so that closing the store
+// can end them. A cursor comes after its snapshot and has to go before it.
+type openSet struct {
+	mu        sync.Mutex
+	snapshots map[*snapshot]struct{}
+	cursors   map[*cursor]struct{}
+}
+
+func (o *openSet) add(s *snapshot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.snapshots == nil {
+		o.snapshots = map[*snapshot]struct{}{}
+	}
+	o.snapshots[s] = struct{}{}
+}
+
+func (o *openSet) remove(s *snapshot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.snapshots, s)
+}
+
+func (o *openSet) addCursor(c *cursor) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cursors == nil {
+		o.cursors = map[*cursor]struct{}{}
+	}
+	o.cursors[c] = struct{}{}
+}
+
+func (o *openSet) removeCursor(c *cursor) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.cursors, c)
+}
+
+func (o *openSet) closeAll() {
+	o.mu.Lock()
+	cursors, snapshots := maps.Clone(o.cursors), maps.Clone(o.snapshots)
+	o.mu.Unlock()
+	for c := range cursors {
+		c.release()
+	}
+	for s := range snapshots {
+		s.release()
+	}
+}
+
+// Open reports how many snapshots and cursors are in use.
+func (s *Store) Open() (snapshots, cursors int) {
+	s.open.mu.Lock()
+	defer s.open.mu.Unlock()
+	return len(s.open.snapshots), len(s.open.cursors)
+}

@@ -1,0 +1,180 @@
+// Package rocks is the [cf.Store] on RocksDB: one column family of RocksDB for
+// each family, the catalog in the default one. It is the only package that
+// knows C: grocksdb opens, configures and manages the database, and a small C
+// file holds the hot loops.
+package rocks
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Store is an open RocksDB database.
+type Store struct {
+	engine   *engine
+	db       *grocksdb.DB
+	options  Options
+	write    *grocksdb.WriteOptions
+	families atomic.Pointer[families]
+	locks    rowLocks
+
+	// mu is held shared while families must not come or go and the database
+	// must not close, exclusively to do either.
+	mu      sync.RWMutex
+	closed  bool
+	dropped []*family
+
+	open openSet // snapshots and cursors
+}
+
+var _ cf.Store = (*Store)(nil)
+
+// Open opens the database in dir, which it creates unless told otherwise. The
+// errors of cf tell a database that is in use, corrupt, missing or out of reach.
+func Open(dir string, o Options) (*Store, error) {
+	if o.InMemory {
+		dir = memoryDir
+	}
+	if err := checkDir(dir, o); err != nil {
+		return nil, err
+	}
+	e := newEngine(o)
+	names, err := familyNames(e, dir, o)
+	if err != nil {
+		e.destroy()
+		return nil, err
+	}
+	s := &Store{engine: e, options: o}
+	s.locks.seed = maphash.MakeSeed()
+	if err := s.openFamilies(dir, names); err != nil {
+		e.destroy()
+		return nil, err
+	}
+	s.write = grocksdb.NewDefaultWriteOptions()
+	s.write.SetSync(!o.Async && !o.InMemory)
+	return s, nil
+}
+
+// memoryDir is where a database in memory lies: its environment wants an
+// absolute path.
+const memoryDir = "/smolwc"
+
+// checkDir finds what RocksDB would report less clearly.
+func checkDir(dir string, o Options) error {
+	if o.InMemory {
+		return nil
+	}
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, os.ErrNotExist) && (o.MustExist || o.ReadOnly):
+		return fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
+	case errors.Is(err, os.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("cannot create %s: %w: %w", dir, cf.ErrUnavailable, err)
+		}
+	case err != nil:
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is a file, not a directory: %w", dir, cf.ErrUnavailable)
+	}
+	return nil
+}
+
+// familyNames lists the column families of the database, just the default one
+// for a database that is yet to be made.
+func familyNames(e *engine, dir string, o Options) ([]string, error) {
+	if o.InMemory {
+		return []string{catalogFamily}, nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); errors.Is(err, os.ErrNotExist) {
+		return missingDatabase(dir, o)
+	}
+	names, err := grocksdb.ListColumnFamilies(e.db, dir)
+	return names, wrap(err)
+}
+
+// missingDatabase decides what a directory without a CURRENT file is: a place
+// for a new database, or a database whose CURRENT file was lost, which must not
+// be written over.
+func missingDatabase(dir string, o Options) ([]string, error) {
+	if manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*")); len(manifests) > 0 {
+		return nil, fmt.Errorf("%w: %s has a MANIFEST but no CURRENT file", cf.ErrCorrupt, dir)
+	}
+	if o.MustExist || o.ReadOnly {
+		return nil, fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
+	}
+	return []string{catalogFamily}, nil
+}
+
+func (s *Store) openFamilies(dir string, names []string) error {
+	opts := make([]*grocksdb.Options, len(names))
+	for i, n := range names {
+		opts[i] = s.engine.data
+		if n == catalogFamily {
+			opts[i] = s.engine.db
+		}
+	}
+	var handles []*grocksdb.ColumnFamilyHandle
+	var err error
+	if s.options.ReadOnly {
+		s.db, handles, err = grocksdb.OpenDbForReadOnlyColumnFamilies(s.engine.db, dir, names, opts, false)
+	} else {
+		s.db, handles, err = grocksdb.OpenDbColumnFamilies(s.engine.db, dir, names, opts)
+	}
+	if err != nil {
+		return wrap(err)
+	}
+	open := families{}
+	for i, n := range names {
+		open[n] = newFamily(n, handles[i])
+	}
+	s.families.Store(&open)
+	return nil
+}
+
+// Limits implements cf.Store. The bounds on keys and values are Bigtable's; a
+// batch is held in memory several times over while it is written.
+func (s *Store) Limits() cf.Limits {
+	return cf.Limits{RowKey: 4096, Qualifier: 16384, Value: 100 << 20, Batch: 1 << 30}
+}
+
+// writable reports why the store cannot be written; s.mu is held.
+func (s *Store) writable() error {
+	if s.closed {
+		return cf.ErrClosed
+	}
+	if s.options.ReadOnly {
+		return cf.ErrReadOnly
+	}
+	return nil
+}
+
+// Close implements cf.Store. Snapshots and cursors that are still open are
+// closed; their further use is an error.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return cf.ErrClosed
+	}
+	s.closed = true
+	s.open.closeAll()
+	for _, f := range *s.families.Load() {
+		f.handle.Destroy()
+	}
+	for _, f := range s.dropped {
+		f.handle.Destroy()
+	}
+	s.db.Close()
+	s.write.Destroy()
+	s.engine.destroy()
+	return nil
+}

@@ -1,0 +1,178 @@
+package rocks
+
+// #include "write.h"
+import "C"
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// Update implements cf.Store.
+func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if rows == nil {
+		return s.blindUpdate(fn)
+	}
+	set := s.locks.setOf(rows)
+	s.locks.lock(set)
+	defer s.locks.unlock(set)
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer snap.Close()
+	var b cf.Batch
+	if err := fn(snap, &b); err != nil {
+		return 0, err
+	}
+	if err := checkRows(rows, b.Rows()); err != nil {
+		return 0, err
+	}
+	return s.commit(&b)
+}
+
+func (s *Store) blindUpdate(fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	b := batches.Get().(*cf.Batch)
+	defer func() { b.Reset(); batches.Put(b) }()
+	if err := fn(nil, b); err != nil {
+		return 0, err
+	}
+	set := s.locks.setOf(b.Rows())
+	s.locks.rlock(set)
+	defer s.locks.runlock(set)
+	return s.commit(b)
+}
+
+var (
+	batches = sync.Pool{New: func() any { return new(cf.Batch) }}
+	reps    = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+// checkRows refuses a batch that touches a row whose lock is not held.
+func checkRows(locked, touched []cf.RowID) error {
+	held := make(map[cf.RowID]bool, len(locked))
+	for _, r := range locked {
+		held[r] = true
+	}
+	for _, r := range touched {
+		if !held[r] {
+			return fmt.Errorf("update of row %q of %s, which it did not name", r.Row, r.Space)
+		}
+	}
+	return nil
+}
+
+func (s *Store) commit(b *cf.Batch) (cf.Position, error) {
+	if limit := s.Limits().Batch; b.Size() > limit {
+		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
+	}
+	s.mu.RLock() // no family may be dropped between the lookup and the write
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	if len(b.Ops()) > 0 {
+		rep := reps.Get().(*[]byte)
+		defer reps.Put(rep)
+		var err error
+		if *rep, err = appendRep((*rep)[:0], b, *s.families.Load()); err != nil {
+			return 0, err
+		}
+		if err := s.writeRep(*rep); err != nil {
+			return 0, err
+		}
+	}
+	return cf.Position(s.db.GetLatestSequenceNumber()), nil
+}
+
+func (s *Store) writeRep(rep []byte) error {
+	msg := C.smolwc_write(dbHandle(s.db), writeOptionsHandle(s.write), (*C.char)(unsafe.Pointer(unsafe.SliceData(rep))), C.size_t(len(rep)))
+	if msg == nil {
+		return nil
+	}
+	defer C.rocksdb_free(unsafe.Pointer(msg))
+	return wrap(errors.New(C.GoString(msg)))
+}
+
+// RocksDB's representation of a batch: a sequence number of 8 bytes, which the
+// engine fills in, the count of records in 4, little-endian, and the records:
+// a tag, the column family's number unless it is the default one, and one or
+// two strings led by their length (db/write_batch.cc, stable since 2014).
+const (
+	repHeader         = 12
+	repDelete         = 0x0
+	repPut            = 0x1
+	repFamilyDelete   = 0x4
+	repFamilyPut      = 0x5
+	repFamilyDelRange = 0xe
+)
+
+// appendRep appends the representation of a batch to dst, in which nothing may
+// stand before.
+func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
+	dst = append(dst, make([]byte, repHeader)...)
+	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())))
+	var f *family
+	for i := range b.Ops() {
+		op := &b.Ops()[i]
+		switch op.Kind {
+		case cf.OpPutMeta:
+			dst = appendString(appendString(append(dst, repPut), b.Key(op)), b.Value(op))
+			continue
+		case cf.OpDeleteMeta:
+			dst = appendString(append(dst, repDelete), b.Key(op))
+			continue
+		}
+		if f == nil || f.name != op.Family {
+			var err error
+			if f, err = open.get(op.Family); err != nil {
+				return dst, err
+			}
+		}
+		dst = appendCellOp(dst, f.id, b, op)
+	}
+	return dst, nil
+}
+
+func appendCellOp(dst []byte, id uint32, b *cf.Batch, op *cf.Op) []byte {
+	switch op.Kind {
+	case cf.OpPut:
+		dst = binary.AppendUvarint(append(dst, repFamilyPut), uint64(id))
+		return appendString(appendString(dst, b.Key(op)), b.Value(op))
+	case cf.OpDelete:
+		dst = binary.AppendUvarint(append(dst, repFamilyDelete), uint64(id))
+		return appendString(dst, b.Key(op))
+	}
+	dst = binary.AppendUvarint(append(dst, repFamilyDelRange), uint64(id))
+	return appendString(appendString(dst, b.Key(op)), b.Value(op))
+}
+
+func appendString(dst, s []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// DropRange implements cf.Store.
+func (s *Store) DropRange(_ context.Context, name string, rows cf.RowRange) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	f, err := s.families.Load().get(name)
+	if err != nil {
+		return err
+	}
+	s.locks.rlock(allStripes) // not between an update's read and its write
+	defer s.locks.runlock(allStripes)
+	start, end := rows.Bounds()
+	return wrap(s.db.DeleteRangeCF(s.write, f.handle, start, end))
+}

@@ -1,0 +1,10 @@
+#include "write.h"
+
+char* smolwc_write(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* rep,
+                   size_t len) {
+  char* err = NULL;
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create_from(rep, len);
+  rocksdb_write(db, options, batch, &err);
+  rocksdb_writebatch_destroy(batch);
+  return err;
+}

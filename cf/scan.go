@@ -1,0 +1,103 @@
+package cf
+
+// A Scan says which cells of one family a cursor yields.
+type Scan struct {
+	Family string
+	// Rows are the ranges of row keys to read, sorted and disjoint. None
+	// means no row; RowRange{} is every row.
+	Rows []RowRange
+	// Reverse yields the rows in descending order. Within a row the order
+	// stays: qualifiers ascending, newest version first.
+	Reverse bool
+	Filter  Filter
+	// Limit ends the scan after this many rows; 0 is no limit.
+	Limit int
+	// Hint is the number of cells expected, 0 when unknown: a small read
+	// gets a small first block.
+	Hint int
+}
+
+// A RowRange is the rows from Start, inclusive, to End, exclusive. An empty
+// Start is the first row, an empty End means that there is no end.
+type RowRange struct{ Start, End string }
+
+// SingleRow is the range that holds one row key and nothing else.
+func SingleRow(row string) RowRange { return RowRange{Start: row, End: row + "\x00"} }
+
+// Single returns the row key when the range can hold just one.
+func (r RowRange) Single() (row string, ok bool) {
+	if len(r.End) == len(r.Start)+1 && r.End[len(r.Start)] == 0 && r.End[:len(r.Start)] == r.Start {
+		return r.Start, true
+	}
+	return "", false
+}
+
+// Empty reports whether no row key lies in the range.
+func (r RowRange) Empty() bool { return r.End != "" && r.Start >= r.End }
+
+// Bounds appends the range's physical bounds to nil slices: keys of the range
+// lie in [start, end).
+func (r RowRange) Bounds() (start, end []byte) {
+	start = AppendRowBound(nil, r.Start)
+	if r.End == "" {
+		return start, rowsEnd
+	}
+	return start, AppendRowBound(nil, r.End)
+}
+
+// A Filter is the part of a read that the engine evaluates. The zero Filter
+// passes every cell. The conditions are applied in this order: retention,
+// qualifiers, time range, versions, cells per row.
+type Filter struct {
+	// Retention hides what retention rules have dropped; see [Retention].
+	Retention []Retention
+	// Qualifiers are the ranges of qualifiers wanted, sorted and disjoint;
+	// none means all.
+	Qualifiers []QualifierRange
+	// Since and Until bound the timestamps: Since inclusive, Until
+	// exclusive; an Until of 0 is no bound.
+	Since, Until int64
+	// Versions is how many of the newest cells of each column pass, of
+	// those in the time range; 0 is no limit.
+	Versions int
+	// CellsPerRow is how many cells of each row pass; 0 is no limit.
+	CellsPerRow int
+	// KeysOnly yields rows without cells: each row that has one that passes.
+	KeysOnly bool
+}
+
+// A Retention hides a cell when its rank in its column, counted from 1 at the
+// newest, is greater than Versions and its timestamp is less than Before. A
+// cell hidden by any of a filter's Retentions is hidden.
+type Retention struct {
+	Versions int
+	Before   int64
+}
+
+// A QualifierRange is the qualifiers from Start, inclusive, to End, exclusive.
+// Without a bound, NoEnd, it goes on to the last.
+type QualifierRange struct {
+	Start, End string
+	NoEnd      bool
+}
+
+// SingleQualifier is the range that holds one qualifier.
+func SingleQualifier(q string) QualifierRange {
+	return QualifierRange{Start: q, End: q + "\x00"}
+}
+
+// QualifierPrefix is the range of the qualifiers that start with p.
+func QualifierPrefix(p string) QualifierRange {
+	end, ok := PrefixSuccessor(p)
+	return QualifierRange{Start: p, End: end, NoEnd: !ok}
+}
+
+// Bounds are the range's physical bounds within a row: key suffixes after the
+// row prefix lie in [start, end).
+func (r QualifierRange) Bounds() (start, end []byte) {
+	start = AppendRowBound(nil, r.Start)
+	if r.NoEnd {
+		return start, rowsEnd
+	}
+	return start, AppendRowBound(nil, r.End)
+}
