@@ -1,0 +1,61 @@
+package tuple
+
+import "fmt"
+
+// Every element starts with one byte that tells its type. The order of these
+// codes is the order of the types.
+//
+//	code    type           payload
+//	00      null           none; followed by FF inside a nested tuple
+//	01      byte string    each 00 written as 00 FF, then 00
+//	02      string         UTF-8, escaped and terminated likewise
+//	05      nested tuple   its elements, then 00
+//	0B      integer        1 byte: length xor FF; then as 0C
+//	0C..13  integer < 0    8..1 bytes: one's complement of the magnitude
+//	14      0              none
+//	15..1C  integer > 0    1..8 bytes: the magnitude
+//	1D      integer        1 byte: length; then as 15
+//	20      float32        4 bytes, made sortable: see sortable32
+//	21      float64        8 bytes, likewise
+//	26, 27  false, true    none
+//	30      UUID           16 bytes
+//	33      versionstamp   12 bytes
+//
+// Numbers are big-endian. FF is never a type code: the escape relies on it.
+const (
+	codeNull         = 0x00
+	codeBytes        = 0x01
+	codeString       = 0x02
+	codeNested       = 0x05
+	codeBigNegative  = 0x0B
+	codeZero         = 0x14
+	codeBigPositive  = 0x1D
+	codeFloat32      = 0x20
+	codeFloat64      = 0x21
+	codeFalse        = 0x26
+	codeTrue         = 0x27
+	codeUUID         = 0x30
+	codeVersionstamp = 0x33
+)
+
+const (
+	terminator = 0x00 // ends bytes, strings and nested tuples
+	escape     = 0xFF // follows a 00 that does not end them
+)
+
+// refusal says why Unpack does not accept a type code.
+func refusal(code byte) string {
+	switch {
+	case code == 0x03, code == 0x04:
+		return fmt.Sprintf("type code %#02x is a deprecated form of nested tuple", code)
+	case code == 0x25:
+		return "type code 0x25 is a deprecated form of true"
+	case code == 0x22, code == 0x23, code == 0x24, code == 0x31, code == 0x32,
+		code == 0x34, code == 0x35, code == 0xF0:
+		return fmt.Sprintf("type code %#02x is reserved", code)
+	case 0x40 <= code && code <= 0x4F:
+		return fmt.Sprintf("type code %#02x is reserved for applications", code)
+	default:
+		return fmt.Sprintf("unknown type code %#02x", code)
+	}
+}

@@ -1,0 +1,93 @@
+// Package tuple packs tuples of typed values into byte strings that sort the
+// way the tuples do. A packed tuple is a composite key: keys that share their
+// leading elements lie next to each other, numbers sort as numbers, and no
+// element can be mistaken for the beginning of another, whatever bytes it
+// holds.
+//
+// The bytes are those of the FoundationDB tuple layer, so keys can be
+// exchanged with its bindings in any language:
+// https://github.com/apple/foundationdb/blob/main/design/tuple.md
+//
+// All functions may be called from several goroutines at once. None keeps or
+// changes its arguments, and what they return belongs to the caller, except
+// for [DecodeBytes].
+package tuple
+
+// A Tuple is a list of elements. Elements may be:
+//
+//	nil                          null
+//	[]byte                       a nil slice is the empty byte string
+//	string                       must be valid UTF-8
+//	Tuple                        nested at most [MaxDepth] deep; a nil Tuple is ()
+//	int, int8 … int64,           integers lie on one number line, whatever
+//	uint, uint8 … uint64,        their Go type: int8(1), uint64(1) and
+//	*big.Int, big.Int            big.NewInt(1) are the same element. A
+//	                             big.Int holds at most 255 bytes
+//	float32, float64             every bit is kept, also of -0.0 and NaN
+//	bool
+//	uuid.UUID
+//	Versionstamp                 complete ones only
+//
+// Types derived from these, such as time.Duration, are refused: convert them.
+//
+// A tuple that comes from [Unpack] holds integers as int64 where they fit, as
+// uint64 from 2^63 to 2^64-1, and as *big.Int beyond.
+type Tuple []any
+
+// Bounds of what can be packed and unpacked.
+const (
+	// MaxDepth is the number of tuples that may be nested in a tuple, one in
+	// another: ((1)) has depth 1. It bounds the stack that hostile bytes, or a
+	// tuple that holds itself, can make the package use.
+	MaxDepth = 100
+
+	// MaxIntBytes is the greatest length of an integer's magnitude, in bytes:
+	// integers lie between -(2^2040-1) and 2^2040-1.
+	MaxIntBytes = 255
+)
+
+// Pack packs a tuple given by its elements. It returns a [*PackError] when an
+// element is not of a type that [Tuple] lists, or breaks the rule stated there.
+func Pack(elems ...any) ([]byte, error) {
+	return AppendPack(nil, elems)
+}
+
+// MustPack is [Pack] for elements that the programmer knows to be packable,
+// such as literals and numbers. It panics where Pack returns an error: do not
+// give it strings that come from outside, which may not be UTF-8.
+func MustPack(elems ...any) []byte {
+	key, err := Pack(elems...)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// Pack packs the tuple; see the function [Pack]. The empty tuple packs to no
+// bytes at all.
+func (t Tuple) Pack() ([]byte, error) {
+	return AppendPack(nil, t)
+}
+
+// AppendPack appends the packed tuple to dst and returns the extended slice.
+// When it fails, it returns dst as it was and a [*PackError]; bytes between
+// the length and the capacity of dst may have been overwritten.
+func AppendPack(dst []byte, t Tuple) ([]byte, error) {
+	out, err := appendTuple(dst, t, 0)
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+// Unpack is the inverse of [Pack]. It accepts exactly the bytes that Pack
+// produces, so that whatever it returns packs to b again; anything else is a
+// [*DecodeError]: truncated elements, strings that are not UTF-8, integers
+// with needless leading zeros, incomplete versionstamps, and type codes that
+// are reserved or deprecated.
+//
+// The tuple shares no memory with b. It is never nil when the error is.
+func Unpack(b []byte) (Tuple, error) {
+	d := decoder{src: b}
+	return d.tuple()
+}
