@@ -1,0 +1,150 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// ErrCatalog is the error, found with errors.Is, of bytes that are not the
+// catalog entry of a table as this version writes it: damaged, or written by a
+// newer one.
+var ErrCatalog = errors.New("the catalog entry is damaged, or was written by a newer version")
+
+// The entry of a table in the catalog is one line of JSON:
+//
+//	{"name":"fleet","families":[{"name":"meta","gc":{"max_versions":1}},{"name":"time","type":"i32"}]}
+//
+// The names of its fields are on disk.
+type catalogTable struct {
+	Name     string          `json:"name"`
+	Families []catalogFamily `json:"families"`
+}
+
+type catalogFamily struct {
+	Name string       `json:"name"`
+	Type string       `json:"type,omitempty"` // no type: any
+	GC   *catalogRule `json:"gc,omitempty"`   // no rule: keep everything
+}
+
+type catalogRule struct {
+	MaxVersions int            `json:"max_versions,omitempty"`
+	MaxAge      string         `json:"max_age,omitempty"` // as ParseAge reads it
+	Any         []*catalogRule `json:"any,omitempty"`
+	All         []*catalogRule `json:"all,omitempty"`
+}
+
+// MarshalCatalog is the catalog entry of t, one line of JSON. A table that is
+// not valid is an error, an [*Errors].
+func (t *Table) MarshalCatalog() ([]byte, error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	c := catalogTable{Name: t.Name, Families: []catalogFamily{}}
+	for _, f := range t.Families {
+		cf := catalogFamily{Name: f.Name, GC: toCatalog(f.GC)}
+		if f.Type != cells.TypeAny {
+			cf.Type = f.Type.String()
+		}
+		c.Families = append(c.Families, cf)
+	}
+	return json.Marshal(c)
+}
+
+// UnmarshalCatalog reads what [Table.MarshalCatalog] wrote. An unknown field,
+// anything after the entry and an invalid table are errors that match
+// [ErrCatalog]; no bytes make it panic.
+func UnmarshalCatalog(b []byte) (*Table, error) {
+	t, err := unmarshalCatalog(b)
+	if err == nil {
+		err = t.Validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCatalog, err)
+	}
+	return t, nil
+}
+
+func unmarshalCatalog(b []byte) (*Table, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	var c catalogTable
+	if err := dec.Decode(&c); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("something follows the entry at byte %d", dec.InputOffset())
+	}
+	t := &Table{Name: c.Name}
+	for _, f := range c.Families {
+		family, err := f.family()
+		if err != nil {
+			return nil, fmt.Errorf("family %q: %w", f.Name, err)
+		}
+		t.Families = append(t.Families, family)
+	}
+	return t, nil
+}
+
+func (c catalogFamily) family() (f Family, err error) {
+	f.Name = c.Name
+	if c.Type != "" {
+		if f.Type, err = cells.ParseType(c.Type); err != nil {
+			return f, err
+		}
+	}
+	f.GC, err = c.GC.rule()
+	return f, err
+}
+
+func toCatalog(r *Rule) *catalogRule {
+	if r == nil {
+		return nil
+	}
+	c := &catalogRule{MaxVersions: r.MaxVersions}
+	if r.MaxAge != 0 {
+		c.MaxAge = FormatAge(r.MaxAge)
+	}
+	for _, sub := range r.Any {
+		c.Any = append(c.Any, toCatalog(sub))
+	}
+	for _, sub := range r.All {
+		c.All = append(c.All, toCatalog(sub))
+	}
+	return c
+}
+
+// rule is the rule of a family; a null among the sub-rules stays nil, a fault
+// that Validate finds.
+func (c *catalogRule) rule() (r *Rule, err error) {
+	if c == nil {
+		return nil, nil
+	}
+	r = &Rule{MaxVersions: c.MaxVersions}
+	if c.MaxAge != "" {
+		if r.MaxAge, err = ParseAge(c.MaxAge); err != nil {
+			return nil, err
+		}
+	}
+	if r.Any, err = rulesOf(c.Any); err != nil {
+		return nil, err
+	}
+	r.All, err = rulesOf(c.All)
+	return r, err
+}
+
+func rulesOf(cs []*catalogRule) ([]*Rule, error) {
+	var rules []*Rule
+	for _, c := range cs {
+		r, err := c.rule()
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}

@@ -1,0 +1,153 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A decoder turns YAML nodes into values and goes on after a fault. Each of its
+// methods takes a node and the node's path; a nil node is a key that is not
+// there, of which it says nothing.
+type decoder struct {
+	faults faults
+	lines  map[string]int // where each path stands
+}
+
+// fault notes a fault at n, which stands at path.
+func (d *decoder) fault(n *yaml.Node, path, format string, args ...any) {
+	d.faults = append(d.faults, Fault{n.Line, path, fmt.Sprintf(format, args...)})
+}
+
+// check adds what Validate finds, except where reading has failed already.
+func (d *decoder) check(s *Schema) {
+	e, ok := s.Validate().(*Errors)
+	if !ok {
+		return
+	}
+	known := map[string]bool{}
+	for _, f := range d.faults {
+		known[f.Path] = true
+	}
+	for _, f := range e.Faults {
+		if known[f.Path] {
+			continue
+		}
+		f.Line = d.line(f.Path)
+		d.faults = append(d.faults, f)
+	}
+	d.faults.sort()
+}
+
+// line is where path stands, or the nearest path above it that is known.
+func (d *decoder) line(path string) int {
+	for path != "" {
+		if n, ok := d.lines[path]; ok {
+			return n
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return 1
+}
+
+// mapping returns the values of a mapping by key; nil when n is no mapping.
+func (d *decoder) mapping(n *yaml.Node, path string, known []string) map[string]*yaml.Node {
+	d.lines[path] = n.Line
+	values, faults := CheckKeys(n, path, known)
+	d.faults = append(d.faults, faults...)
+	return values
+}
+
+// list returns the elements of a list.
+func (d *decoder) list(n *yaml.Node, path string) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	d.lines[path] = n.Line
+	if n.Kind != yaml.SequenceNode {
+		d.fault(n, path, "want a list, not %s", describe(n))
+		return nil
+	}
+	return n.Content
+}
+
+// text returns the text of a scalar as it is written, whatever YAML takes it
+// for: a name may be 2014 or no.
+func (d *decoder) text(n *yaml.Node, path string) string {
+	if n == nil {
+		return ""
+	}
+	d.lines[path] = n.Line
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		d.fault(n, path, "want text, not %s", describe(n))
+		return ""
+	}
+	return n.Value
+}
+
+// nameIn is the name in a mapping that is yet to be decoded, for its path.
+func nameIn(n *yaml.Node) string {
+	if n.Kind != yaml.MappingNode {
+		return ""
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "name" {
+			return n.Content[i+1].Value
+		}
+	}
+	return ""
+}
+
+func (d *decoder) cellType(n *yaml.Node, path string) cells.Type {
+	name := d.text(n, path)
+	if name == "" && (n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null") {
+		return cells.TypeAny
+	}
+	t, err := cells.ParseType(name)
+	if err != nil {
+		d.fault(n, path, "%s", typeProblem(name, err))
+	}
+	return t
+}
+
+func typeProblem(name string, err error) string {
+	var names []string
+	for t := cells.TypeAny + 1; t.Valid(); t++ {
+		names = append(names, t.String())
+	}
+	if near := DidYouMean(name, names); near != "" {
+		return fmt.Sprintf("unknown type %q%s", clip(name), near)
+	}
+	return err.Error()
+}
+
+func (d *decoder) maxVersions(n *yaml.Node, path string) *Rule {
+	d.lines[path] = n.Line
+	v, ok := wholeNumber(n)
+	if !ok {
+		d.fault(n, path, "want a whole number of versions, 1 or more, not %s", describe(n))
+		return placeholder()
+	}
+	if err := checkVersions(v); err != nil {
+		d.fault(n, path, "%v", err)
+		return placeholder()
+	}
+	return MaxVersions(v)
+}
+
+func (d *decoder) maxAge(n *yaml.Node, path string) *Rule {
+	d.lines[path] = n.Line
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		d.fault(n, path, "want an age, as in 30d, not %s", describe(n))
+		return placeholder()
+	}
+	age, err := ParseAge(n.Value)
+	if err != nil {
+		d.fault(n, path, "%v", err)
+		return placeholder()
+	}
+	return MaxAge(age)
+}

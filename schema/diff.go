@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Diff is the plan that makes declared of existing. Either may be nil, which is
+// an empty schema. Both must be valid. Tables and families that are declared no
+// more are dropped in the plan; see [Plan.WithoutDrops].
+//
+// Whether a type may change depends on whether the family has data, which is
+// for whoever carries out the plan to check.
+func Diff(existing, declared *Schema) Plan {
+	if existing == nil {
+		existing = &Schema{}
+	}
+	if declared == nil {
+		declared = &Schema{}
+	}
+	var p Plan
+	for i := range declared.Tables {
+		now := &declared.Tables[i]
+		if was, ok := existing.Table(now.Name); ok {
+			p.diffTable(was, now)
+		} else {
+			p.add(Change{Kind: CreateTable, Table: now.Name, Families: cloneFamilies(now.Families)})
+		}
+	}
+	for _, was := range existing.Tables {
+		if _, ok := declared.Table(was.Name); !ok {
+			p.add(Change{Kind: DropTable, Table: was.Name, Families: cloneFamilies(was.Families)})
+		}
+	}
+	p.sort()
+	return p
+}
+
+// diffTable adds what makes now of was; the two have one name.
+func (p *Plan) diffTable(was, now *Table) {
+	for i := range now.Families {
+		f := &now.Families[i]
+		old, ok := was.Family(f.Name)
+		if !ok {
+			p.add(Change{Kind: AddFamily, Table: now.Name, Family: f.Name, New: f.clone()})
+			continue
+		}
+		p.diffFamily(now.Name, old, f)
+	}
+	for _, f := range was.Families {
+		if _, ok := now.Family(f.Name); !ok {
+			p.add(Change{Kind: DropFamily, Table: now.Name, Family: f.Name, Old: f.clone()})
+		}
+	}
+}
+
+func (p *Plan) diffFamily(table string, was, now *Family) {
+	c := Change{Table: table, Family: now.Name, Old: was.clone(), New: now.clone()}
+	if was.Type != now.Type {
+		c.Kind = SetType
+		p.add(c)
+	}
+	if !was.GC.Equal(now.GC) {
+		c.Kind = SetRetention
+		p.add(c)
+	}
+}
+
+func (p *Plan) add(c Change) { p.Changes = append(p.Changes, c) }
+
+// sort orders the plan by table, with what is dropped after everything else;
+// within a table changes keep the order of its families.
+func (p *Plan) sort() {
+	slices.SortStableFunc(p.Changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Table, b.Table))
+	})
+}
+
+func rank(c Change) int {
+	if c.Destructive() {
+		return 1
+	}
+	return 0
+}

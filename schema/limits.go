@@ -1,0 +1,75 @@
+package schema
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A Limit is one conjunction of a compiled [Rule]: it drops a cell that is both
+// beyond the newest Versions of its column and older than Age. Versions 0 puts
+// no condition on the rank, Age 0 none on the age; no Limit has both.
+type Limit struct {
+	Versions int
+	Age      time.Duration
+}
+
+// Drops reports whether l drops a cell of this rank in its column, 1 being the
+// newest, and this age, now minus its timestamp.
+func (l Limit) Drops(rank int, age time.Duration) bool {
+	return rank > l.Versions && (l.Age == 0 || age > l.Age)
+}
+
+// dominates reports whether l drops every cell that m drops.
+func (l Limit) dominates(m Limit) bool { return l.Versions <= m.Versions && l.Age <= m.Age }
+
+// Limits compiles the rule to disjunctive normal form: a cell is dropped iff
+// at least one of the limits drops it. No limit is implied by another, and they
+// are sorted by rising Versions, which makes Age fall. A nil rule has none.
+//
+// The rule must have passed [Schema.Validate], which bounds the work.
+func (r *Rule) Limits() []Limit {
+	switch {
+	case r == nil || r.kinds() != 1:
+		return nil // no rule, or an invalid one: drop nothing
+	case r.Any != nil:
+		var union []Limit
+		for _, sub := range r.Any {
+			union = append(union, sub.Limits()...)
+		}
+		return prune(union)
+	case r.All != nil:
+		limits := []Limit{{}}
+		for _, sub := range r.All {
+			limits = prune(cross(limits, sub.Limits()))
+		}
+		return limits
+	}
+	return []Limit{{Versions: r.MaxVersions, Age: r.MaxAge}}
+}
+
+// cross is what drops a cell that both a and b drop.
+func cross(a, b []Limit) []Limit {
+	both := make([]Limit, 0, len(a)*len(b))
+	for _, l := range a {
+		for _, m := range b {
+			both = append(both, Limit{max(l.Versions, m.Versions), max(l.Age, m.Age)})
+		}
+	}
+	return both
+}
+
+// prune sorts the limits and removes those that another one implies. In order
+// of Versions, then Age, a limit is implied iff the last one kept implies it.
+func prune(limits []Limit) []Limit {
+	slices.SortFunc(limits, func(l, m Limit) int {
+		return cmp.Or(cmp.Compare(l.Versions, m.Versions), cmp.Compare(l.Age, m.Age))
+	})
+	kept := limits[:0]
+	for _, l := range limits {
+		if len(kept) == 0 || !kept[len(kept)-1].dominates(l) {
+			kept = append(kept, l)
+		}
+	}
+	return kept
+}

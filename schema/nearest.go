@@ -1,0 +1,72 @@
+package schema
+
+import "strings"
+
+// Nearest returns the candidate that name was probably meant to be: the one
+// with the fewest typing errors between them (a byte inserted, dropped, changed,
+// or swapped with its neighbour; upper and lower case count as the same), when
+// they are few for the length of the name: one in up to five bytes, two in up
+// to eight, else three. Of equally near candidates the first wins. Names of more
+// than 128 bytes are near to nothing.
+func Nearest(name string, candidates []string) (string, bool) {
+	best, most := "", maxTypos(len(name))
+	found := false
+	folded := strings.ToLower(name)
+	for _, c := range candidates {
+		if d := typos(folded, strings.ToLower(c), most); d <= most && d < len(name) {
+			best, most, found = c, d-1, true
+		}
+	}
+	return best, found
+}
+
+// DidYouMean is `; did you mean "x"?` for the [Nearest] candidate x, and empty
+// when there is none: the end of an error message about an unknown name.
+func DidYouMean(name string, candidates []string) string {
+	if c, ok := Nearest(name, candidates); ok {
+		return `; did you mean "` + c + `"?`
+	}
+	return ""
+}
+
+func maxTypos(n int) int {
+	switch {
+	case n <= 5:
+		return 1
+	case n <= 8:
+		return 2
+	}
+	return 3
+}
+
+// typos is the optimal string alignment distance of a and b, or some number
+// above most when it is larger than that.
+func typos(a, b string, most int) int {
+	if abs(len(a)-len(b)) > most || len(a) > 128 {
+		return most + 1
+	}
+	var before []int // the row before prev, for swaps
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			d := prev[j-1]
+			if a[i-1] != b[j-1] {
+				d++
+			}
+			d = min(d, prev[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, before[j-2]+1)
+			}
+			row[j] = d
+		}
+		before, prev = prev, row
+	}
+	return prev[len(b)]
+}
+
+func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,185 @@
+package schema
+
+import (
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// settings are the keys that config.yaml may have at its top level beside
+// tables. They are not read here; a schema may stand in the same file.
+var settings = []string{"data_dir", "durability", "memory", "log_level"}
+
+// Load reads the file at path as [Parse] does. The faults of an [*Errors] name
+// the file; an error of the file system is returned as it is.
+func Load(path string) (*Schema, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseFile(path, b)
+}
+
+// MustLoad is [Load] for programs that cannot do without their schema: it
+// panics when there is an error.
+func MustLoad(path string) *Schema {
+	s, err := Load(path)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// ParseFile is [Parse] for text that came from the file of this name.
+func ParseFile(name string, text []byte) (*Schema, error) {
+	s, err := Parse(text)
+	if e, ok := err.(*Errors); ok {
+		e.File = name
+	}
+	return s, err
+}
+
+// Parse reads a schema from YAML, one document with a list of tables:
+//
+//	tables:
+//	  - name: fleet
+//	    families:
+//	      - name: meta
+//	        max_versions: 1
+//	      - name: delay
+//	        type: i32
+//	        max_age: 2w
+//	      - name: notes
+//	        gc: {any: [{max_versions: 3}, {all: [{max_versions: 1}, {max_age: 30d}]}]}
+//
+// max_versions and max_age together drop a cell as soon as either does. The
+// settings of config.yaml may stand beside tables and are passed over.
+//
+// Reading is strict. The error is an [*Errors] that lists every fault with its
+// line: keys that are unknown or stand twice, values of the wrong kind, and all
+// that [Schema.Validate] finds. Anchors and aliases are not supported.
+func Parse(text []byte) (*Schema, error) {
+	root, err := ParseYAML(text)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{lines: map[string]int{}}
+	s := d.schema(root)
+	d.check(s)
+	if err := d.faults.err(); err != nil {
+		return nil, err
+	}
+	s.sort()
+	return s, nil
+}
+
+// schema decodes the document.
+func (d *decoder) schema(root *yaml.Node) *Schema {
+	s := &Schema{}
+	top := d.mapping(root, "", append([]string{"tables"}, settings...))
+	n, ok := top["tables"]
+	if !ok {
+		d.fault(root, "", "there is no list of tables; want tables: [...]")
+		return s
+	}
+	for i, n := range d.list(n, "tables") {
+		s.Tables = append(s.Tables, d.table(n, elementPath("tables", i, nameIn(n))))
+	}
+	return s
+}
+
+func (d *decoder) table(n *yaml.Node, path string) Table {
+	keys := d.mapping(n, path, []string{"name", "families"})
+	t := Table{Name: d.text(keys["name"], path+".name")}
+	families, ok := keys["families"]
+	if !ok && keys != nil {
+		d.fault(n, path+".families", "the list of families is missing; want families: [...]")
+		return t
+	}
+	for i, n := range d.list(families, path+".families") {
+		fpath := path + "." + elementPath("families", i, nameIn(n))
+		t.Families = append(t.Families, d.family(n, fpath))
+	}
+	return t
+}
+
+func (d *decoder) family(n *yaml.Node, path string) Family {
+	keys := d.mapping(n, path, []string{"name", "type", "max_versions", "max_age", "gc"})
+	return Family{
+		Name: d.text(keys["name"], path+".name"),
+		Type: d.cellType(keys["type"], path+".type"),
+		GC:   d.familyRule(n, keys, path),
+	}
+}
+
+// familyRule joins the ways to write the rule of a family.
+func (d *decoder) familyRule(n *yaml.Node, keys map[string]*yaml.Node, path string) *Rule {
+	leaves := d.leaves(keys, path)
+	gc, ok := keys["gc"]
+	switch {
+	case ok && len(leaves) > 0:
+		d.fault(gc, path+".gc", "gc cannot stand beside max_versions or max_age; put them into gc")
+		return nil
+	case ok:
+		return d.rule(gc, path+".gc", 1)
+	case len(leaves) == 0:
+		return nil
+	case len(leaves) == 1:
+		return leaves[0]
+	}
+	return Any(leaves...)
+}
+
+// rule decodes a node of a gc tree.
+func (d *decoder) rule(n *yaml.Node, path string, depth int) *Rule {
+	if depth > MaxRuleDepth {
+		d.fault(n, path, "rules are nested more than %d deep", MaxRuleDepth)
+		return placeholder()
+	}
+	keys := d.mapping(n, path, []string{"max_versions", "max_age", "any", "all"})
+	rules := d.leaves(keys, path)
+	if n, ok := keys["any"]; ok {
+		rules = append(rules, Any(d.rules(n, path+".any", depth+1)...))
+	}
+	if n, ok := keys["all"]; ok {
+		rules = append(rules, All(d.rules(n, path+".all", depth+1)...))
+	}
+	switch {
+	case keys == nil:
+		return placeholder()
+	case len(rules) == 0:
+		return &Rule{} // a fault that Validate finds
+	case len(rules) > 1:
+		d.fault(n, path, "this rule says more than one thing; join them with any: [...] or all: [...]")
+		return placeholder()
+	}
+	return rules[0]
+}
+
+func (d *decoder) rules(n *yaml.Node, path string, depth int) []*Rule {
+	var rules []*Rule
+	for i, n := range d.list(n, path) {
+		rules = append(rules, d.rule(n, elementPath(path, i, ""), depth))
+	}
+	if len(rules) == 0 {
+		d.fault(n, path, "this list of rules is empty")
+		return []*Rule{placeholder()}
+	}
+	return rules
+}
+
+// leaves decodes max_versions and max_age as far as they are there.
+func (d *decoder) leaves(keys map[string]*yaml.Node, path string) []*Rule {
+	var rules []*Rule
+	if n, ok := keys["max_versions"]; ok {
+		rules = append(rules, d.maxVersions(n, path+".max_versions"))
+	}
+	if n, ok := keys["max_age"]; ok {
+		rules = append(rules, d.maxAge(n, path+".max_age"))
+	}
+	return rules
+}
+
+// placeholder stands for a rule that could not be read, so that Validate does
+// not complain of it again.
+func placeholder() *Rule { return MaxVersions(1) }

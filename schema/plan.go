@@ -1,0 +1,175 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A ChangeKind is what a [Change] does.
+type ChangeKind uint8
+
+// The kinds of changes.
+const (
+	CreateTable ChangeKind = iota + 1
+	AddFamily
+	SetType
+	SetRetention
+	DropFamily
+	DropTable
+)
+
+// String is the kind in words, "create table".
+func (k ChangeKind) String() string {
+	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("change(%d)", uint8(k))
+}
+
+// A Change is one step from one schema to another. Which fields are set depends
+// on Kind.
+type Change struct {
+	Kind ChangeKind
+	// Table is the name of the table.
+	Table string
+	// Family is the name of the family; empty for CreateTable and DropTable.
+	Family string
+	// Families are those of the table that CreateTable creates or DropTable drops.
+	Families []Family
+	// Old is the family as it was, for SetType, SetRetention and DropFamily.
+	Old Family
+	// New is the family as it is declared, for AddFamily, SetType and
+	// SetRetention. SetType means New.Type alone, SetRetention New.GC alone.
+	New Family
+}
+
+// Destructive reports whether the change drops data: DropFamily and DropTable.
+// Shorter retention hides cells too, yet is not counted here.
+func (c Change) Destructive() bool { return c.Kind == DropFamily || c.Kind == DropTable }
+
+// String is the change on one line: "+ family fleet/time type=i32".
+func (c Change) String() string {
+	switch c.Kind {
+	case CreateTable:
+		return fmt.Sprintf("+ table %s%s", c.Table, familyList(c.Families))
+	case AddFamily:
+		return fmt.Sprintf("+ family %s/%v", c.Table, c.New)
+	case SetType:
+		return fmt.Sprintf("~ family %s/%s type %v -> %v", c.Table, c.Family, c.Old.Type, c.New.Type)
+	case SetRetention:
+		return fmt.Sprintf("~ family %s/%s retention %v -> %v", c.Table, c.Family, c.Old.GC, c.New.GC)
+	case DropFamily:
+		return fmt.Sprintf("- family %s/%s (drops its data)", c.Table, c.Family)
+	case DropTable:
+		return fmt.Sprintf("- table %s%s (drops its data)", c.Table, familyList(c.Families))
+	}
+	return c.Kind.String()
+}
+
+// familyList is " (families meta, loc)".
+func familyList(fs []Family) string {
+	var names []string
+	for _, f := range fs {
+		names = append(names, f.Name)
+	}
+	switch len(names) {
+	case 0:
+		return " (no families)"
+	case 1:
+		return " (family " + names[0] + ")"
+	}
+	return " (families " + strings.Join(names, ", ") + ")"
+}
+
+// A Plan is what has to happen to make a database what a schema declares, in an
+// order in which it can be done: what is new first, what is dropped last. The
+// zero Plan changes nothing.
+type Plan struct {
+	Changes []Change
+}
+
+// Empty reports whether there is nothing to do.
+func (p Plan) Empty() bool { return len(p.Changes) == 0 }
+
+// Drops reports whether any change of the plan is destructive.
+func (p Plan) Drops() bool { return slices.ContainsFunc(p.Changes, Change.Destructive) }
+
+// WithoutDrops is the plan without its destructive changes.
+func (p Plan) WithoutDrops() Plan {
+	return Plan{Changes: slices.DeleteFunc(slices.Clone(p.Changes), Change.Destructive)}
+}
+
+// String has one line for each change, each ending in a newline; empty for an
+// empty plan.
+func (p Plan) String() string {
+	var b strings.Builder
+	for _, c := range p.Changes {
+		b.WriteString(c.String() + "\n")
+	}
+	return b.String()
+}
+
+// Apply is the schema that the plan makes of existing, which stays as it is;
+// nil is an empty schema. Tables are sorted by name; new families stand behind
+// those that were there. A plan that was made for another schema may not fit:
+// the error names the change, and nothing is returned. The result is valid when
+// existing and the schema that the plan leads to are.
+func (p Plan) Apply(existing *Schema) (*Schema, error) {
+	s := existing.Clone()
+	if s == nil {
+		s = &Schema{}
+	}
+	for _, c := range p.Changes {
+		if err := s.apply(c); err != nil {
+			return nil, fmt.Errorf("cannot apply %q: %w", c.String(), err)
+		}
+	}
+	s.sort()
+	return s, nil
+}
+
+func (s *Schema) apply(c Change) error {
+	i := slices.IndexFunc(s.Tables, func(t Table) bool { return t.Name == c.Table })
+	if c.Kind == CreateTable {
+		if i >= 0 {
+			return fmt.Errorf("table %s exists already", c.Table)
+		}
+		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families)})
+		return nil
+	}
+	if i < 0 {
+		return fmt.Errorf("there is no table %s", c.Table)
+	}
+	if c.Kind == DropTable {
+		s.Tables = slices.Delete(s.Tables, i, i+1)
+		return nil
+	}
+	return s.Tables[i].apply(c)
+}
+
+func (t *Table) apply(c Change) error {
+	i := slices.IndexFunc(t.Families, func(f Family) bool { return f.Name == c.Family })
+	if c.Kind == AddFamily {
+		if i >= 0 {
+			return fmt.Errorf("table %s has a family %s already", t.Name, c.Family)
+		}
+		t.Families = append(t.Families, c.New.clone())
+		return nil
+	}
+	if i < 0 {
+		return fmt.Errorf("table %s has no family %s", t.Name, c.Family)
+	}
+	switch c.Kind {
+	case SetType:
+		t.Families[i].Type = c.New.Type
+	case SetRetention:
+		t.Families[i].GC = c.New.GC.Clone()
+	case DropFamily:
+		t.Families = slices.Delete(t.Families, i, i+1)
+	default:
+		return fmt.Errorf("%v is not a kind of change", c.Kind)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Rule says which cells of a family retention drops. It is a tree: exactly
+// one of the four fields is set. A nil *Rule drops nothing. Build rules with
+// [MaxVersions], [MaxAge], [Any] and [All]; do not change them once they are
+// part of a schema.
+type Rule struct {
+	// MaxVersions, at least 1, drops the cells beyond the newest so many of
+	// their column.
+	MaxVersions int
+	// MaxAge, positive and in whole microseconds, drops a cell when
+	// now > timestamp + MaxAge: at exactly that age the cell is still there.
+	MaxAge time.Duration
+	// Any drops a cell when at least one of these rules does.
+	Any []*Rule
+	// All drops a cell when every one of these rules does.
+	All []*Rule
+}
+
+// Bounds of a rule tree, so that what a compaction evaluates per cell is small.
+const (
+	// MaxRuleDepth is how deep rules may be nested; a single leaf has depth 1.
+	MaxRuleDepth = 16
+	// MaxRuleLeaves is how many max_versions and max_age one tree may have.
+	MaxRuleLeaves = 256
+	// MaxLimits is how many [Limit]s a tree may compile to.
+	MaxLimits = 64
+)
+
+// MaxVersions is the rule that keeps the newest n cells of each column.
+func MaxVersions(n int) *Rule { return &Rule{MaxVersions: n} }
+
+// MaxAge is the rule that drops cells older than d.
+func MaxAge(d time.Duration) *Rule { return &Rule{MaxAge: d} }
+
+// Any is the rule that drops what at least one of the rules drops, their union.
+func Any(rules ...*Rule) *Rule { return &Rule{Any: rules} }
+
+// All is the rule that drops what every one of the rules drops, their intersection.
+func All(rules ...*Rule) *Rule { return &Rule{All: rules} }
+
+// kinds is how many of the four fields are set; 1 in a valid rule.
+func (r *Rule) kinds() int {
+	n := 0
+	for _, set := range [...]bool{r.MaxVersions != 0, r.MaxAge != 0, len(r.Any) > 0, len(r.All) > 0} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+// Clone is a deep copy; nil stays nil.
+func (r *Rule) Clone() *Rule {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	c.Any = cloneRules(r.Any)
+	c.All = cloneRules(r.All)
+	return &c
+}
+
+func cloneRules(rules []*Rule) []*Rule {
+	c := slices.Clone(rules)
+	for i := range c {
+		c[i] = c[i].Clone()
+	}
+	return c
+}
+
+// Equal reports whether r and o are the same tree. Rules that are written
+// differently and drop the same cells are not equal.
+func (r *Rule) Equal(o *Rule) bool {
+	if r == nil || o == nil {
+		return r == o
+	}
+	return r.MaxVersions == o.MaxVersions && r.MaxAge == o.MaxAge &&
+		slices.EqualFunc(r.Any, o.Any, (*Rule).Equal) &&
+		slices.EqualFunc(r.All, o.All, (*Rule).Equal)
+}
+
+// String is the rule as plans and descriptions show it, "max_versions=3" or
+// "any(max_versions=3, all(max_versions=1, max_age=30d))"; "none" for nil.
+func (r *Rule) String() string {
+	switch {
+	case r == nil:
+		return "none"
+	case r.MaxVersions != 0:
+		return fmt.Sprintf("max_versions=%d", r.MaxVersions)
+	case r.MaxAge != 0:
+		return "max_age=" + FormatAge(r.MaxAge)
+	case r.All != nil:
+		return "all(" + joinRules(r.All) + ")"
+	}
+	return "any(" + joinRules(r.Any) + ")"
+}
+
+func joinRules(rules []*Rule) string {
+	var parts []string
+	for _, r := range rules {
+		parts = append(parts, r.String())
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,117 @@
+// Package schema holds the declared shape of a database as pure values:
+// tables, their column families, the type of a family's values and its
+// retention rule. It reads them from YAML ([Parse]), checks them ([Schema.Validate]),
+// writes one table as a catalog entry ([Table.MarshalCatalog]), and says by
+// which changes one schema becomes another ([Diff]).
+//
+// Nothing here touches a database, and nothing is shared behind the caller's
+// back: [Schema.Clone] and everything that returns a schema copies deeply. The
+// values may be read by many goroutines as long as nobody writes to them.
+package schema
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A Schema is a set of tables. The zero Schema has none and is valid. The order
+// of tables carries no meaning; what [Parse] and [Plan.Apply] return is sorted
+// by name.
+type Schema struct {
+	Tables []Table
+}
+
+// A Table is a name and the column families that its rows may have cells in.
+// The order of families is the declared one; it is kept for display and
+// carries no other meaning.
+type Table struct {
+	// Name satisfies [CheckTableName] and is unique in its schema.
+	Name     string
+	Families []Family
+}
+
+// A Family is one declared column family.
+type Family struct {
+	// Name satisfies [CheckFamilyName] and is unique in its table.
+	Name string
+	// Type is what every value in the family must be; [cells.TypeAny], the zero
+	// Type, lets each cell carry its own.
+	Type cells.Type
+	// GC says which cells are dropped; nil keeps everything.
+	GC *Rule
+}
+
+// Table returns the table of this name, which is s's own and not a copy.
+func (s *Schema) Table(name string) (*Table, bool) {
+	for i := range s.Tables {
+		if s.Tables[i].Name == name {
+			return &s.Tables[i], true
+		}
+	}
+	return nil, false
+}
+
+// Family returns the family of this name, which is t's own and not a copy.
+func (t *Table) Family(name string) (*Family, bool) {
+	for i := range t.Families {
+		if t.Families[i].Name == name {
+			return &t.Families[i], true
+		}
+	}
+	return nil, false
+}
+
+// Clone is a deep copy; nil stays nil.
+func (s *Schema) Clone() *Schema {
+	if s == nil {
+		return nil
+	}
+	c := &Schema{Tables: slices.Clone(s.Tables)}
+	for i := range c.Tables {
+		c.Tables[i] = c.Tables[i].clone()
+	}
+	return c
+}
+
+// Equal reports whether s and o declare the same tables, families, types and
+// rules. The order of tables and families does not count. Rules are compared
+// as they are written, not by what they drop. A nil Schema is an empty one.
+func (s *Schema) Equal(o *Schema) bool { return Diff(s, o).Empty() }
+
+// sort puts the tables into canonical order.
+func (s *Schema) sort() {
+	slices.SortFunc(s.Tables, func(a, b Table) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (t Table) clone() Table {
+	t.Families = cloneFamilies(t.Families)
+	return t
+}
+
+func cloneFamilies(fs []Family) []Family {
+	c := slices.Clone(fs)
+	for i := range c {
+		c[i] = c[i].clone()
+	}
+	return c
+}
+
+func (f Family) clone() Family {
+	f.GC = f.GC.Clone()
+	return f
+}
+
+// String is the family as a plan shows it: name, type and rule, the last two
+// only where they are declared.
+func (f Family) String() string {
+	s := f.Name
+	if f.Type != cells.TypeAny {
+		s += " type=" + f.Type.String()
+	}
+	if f.GC != nil {
+		s += " " + f.GC.String()
+	}
+	return s
+}
