@@ -81,6 +81,14 @@ func (b *Batch) DeleteRow(family string) {
 	b.add(OpDeleteRange, family, key, b.mark(append(append(b.arena, b.row...), tagBytes+1)))
 }
 
+// DeleteRows removes the cells of a range of rows from a family, however many
+// there are. It names no row: rows in the range are not locked for it.
+func (b *Batch) DeleteRows(family string, rows RowRange) {
+	start, end := rows.Bounds()
+	key := b.mark(append(b.arena, start...))
+	b.add(OpDeleteRange, family, key, b.mark(append(b.arena, end...)))
+}
+
 // PutMeta sets a catalog entry.
 func (b *Batch) PutMeta(key string, value []byte) {
 	k := b.mark(append(b.arena, key...))

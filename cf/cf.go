@@ -40,10 +40,10 @@ type Store interface {
 	// writes nothing and is returned as it is.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
 
-	// DropRange removes the cells of a range of rows from a family. It
+	// DropRange removes the cells of a range of rows from families. It
 	// promises that snapshots taken later do not see them; the cost does
 	// not depend on how many there are.
-	DropRange(ctx context.Context, family string, rows RowRange) error
+	DropRange(ctx context.Context, families []string, rows RowRange) error
 
 	// Flush writes what memory holds of a family to its files; Compact
 	// rewrites a range of a family's files, giving the space of dropped

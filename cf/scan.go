@@ -62,6 +62,8 @@ type Filter struct {
 	Versions int
 	// CellsPerRow is how many cells of each row pass; 0 is no limit.
 	CellsPerRow int
+	// StripValues yields cells without their values.
+	StripValues bool
 	// KeysOnly yields rows without cells: each row that has one that passes.
 	KeysOnly bool
 }

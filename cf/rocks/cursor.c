@@ -365,8 +365,8 @@ static step ensure_row(smolwc_cursor* c, smolwc_block* b) {
 
 // Puts the cell that the iterator stands on into the block.
 static step emit(smolwc_cursor* c, smolwc_block* b, int64_t ts) {
-  size_t value_len;
-  const char* value = rocksdb_iter_value(c->it, &value_len);
+  size_t value_len = 0;
+  const char* value = c->scan.strip_values ? "" : rocksdb_iter_value(c->it, &value_len);
   size_t element = c->column_len - c->row_len;
   size_t need = element + value_len;
   size_t row_need = c->row_open && b->rows_len != 0 ? 0 : c->row_len;

@@ -68,6 +68,7 @@ func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
 		limit:          C.int64_t(spec.Limit),
 		reverse:        flag(spec.Reverse),
 		keys_only:      flag(filter.KeysOnly),
+		strip_values:   flag(filter.StripValues),
 		single_rows:    flag(single),
 	}
 	return C.smolwc_cursor_new(dbHandle(s.store.db), familyHandle(f.handle), snapshotHandle(s.engine), &scan,

@@ -27,6 +27,7 @@ typedef struct {
   int64_t limit;          // rows; 0 is no limit
   uint8_t reverse;
   uint8_t keys_only;
+  uint8_t strip_values;
   uint8_t single_rows;  // every interval of rows starts with a row prefix and
                         // holds that row alone: use the prefix bloom filter
 } smolwc_scan;

@@ -160,19 +160,14 @@ func appendString(dst, s []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// DropRange implements cf.Store.
-func (s *Store) DropRange(_ context.Context, name string, rows cf.RowRange) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if err := s.writable(); err != nil {
-		return err
-	}
-	f, err := s.families.Load().get(name)
-	if err != nil {
-		return err
+// DropRange implements cf.Store: one range tombstone a family, in one batch.
+func (s *Store) DropRange(_ context.Context, names []string, rows cf.RowRange) error {
+	var b cf.Batch
+	for _, name := range names {
+		b.DeleteRows(name, rows)
 	}
 	s.locks.rlock(allStripes) // not between an update's read and its write
 	defer s.locks.runlock(allStripes)
-	start, end := rows.Bounds()
-	return wrap(s.db.DeleteRangeCF(s.write, f.handle, start, end))
+	_, err := s.commit(&b)
+	return err
 }

@@ -1,0 +1,252 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// Apply makes a mutation of one row: atomic across its families, and, unless
+// the database is Async, on disk when Apply returns. A mutation without changes
+// is an error, as in Bigtable.
+func (t *Table) Apply(ctx context.Context, key string, m *Mutation) error {
+	err := t.db.apply(ctx, []batchEntry{{t.name, key, m}})
+	return fail("apply", t.name, key, err)
+}
+
+// Apply makes all mutations of a batch, over rows and tables, or none of them.
+func (db *DB) Apply(ctx context.Context, b *Batch) error {
+	return fail("apply batch", "", "", db.apply(ctx, b.entries))
+}
+
+// ApplyBulk makes many mutations, ms[i] of the row keys[i], in one write. Each
+// row is atomic by itself: what is wrong with one row is reported for it, and
+// the others are written. errs is nil when every row was; otherwise errs[i] is
+// the outcome of row i. err is a failure of the write as a whole, after which
+// none was.
+func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (errs []error, err error) {
+	const op = "apply bulk"
+	if len(keys) != len(ms) {
+		return nil, fail(op, t.name, "", faultf(InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
+	}
+	t.db.schemaMu.RLock()
+	defer t.db.schemaMu.RUnlock()
+	c := t.db.catalog.Load()
+	if _, err := c.table(t.name); err != nil {
+		return nil, fail(op, t.name, "", err)
+	}
+	valid := make([]write, 0, len(keys))
+	for i, key := range keys {
+		w, err := c.check(batchEntry{t.name, key, ms[i]})
+		if err != nil {
+			if errs == nil {
+				errs = make([]error, len(keys))
+			}
+			errs[i] = fail(op, t.name, key, err)
+			continue
+		}
+		valid = append(valid, w)
+	}
+	return errs, fail(op, t.name, "", t.db.commit(ctx, valid))
+}
+
+// A write is a mutation that has passed its checks.
+type write struct {
+	table *tableInfo
+	key   string
+	m     *Mutation
+}
+
+func (db *DB) apply(ctx context.Context, entries []batchEntry) error {
+	db.schemaMu.RLock() // the schema checked against is the one written to
+	defer db.schemaMu.RUnlock()
+	c := db.catalog.Load()
+	var one [1]write
+	writes := one[:0]
+	for _, e := range entries {
+		w, err := c.check(e)
+		if err != nil {
+			if len(entries) > 1 {
+				err = &fault{kindOf(err), fmt.Errorf("table %s, row %q: %w", e.table, shorten(e.key), err)}
+			}
+			return err
+		}
+		writes = append(writes, w)
+	}
+	return db.commit(ctx, writes)
+}
+
+// check finds everything that can be wrong with a mutation before anything is
+// written.
+func (c *catalog) check(e batchEntry) (write, error) {
+	t, err := c.table(e.table)
+	if err != nil {
+		return write{}, err
+	}
+	if err := checkRowKey(e.key); err != nil {
+		return write{}, err
+	}
+	if e.m == nil || len(e.m.changes) == 0 {
+		return write{}, faultf(InvalidArgument, "mutation has no changes")
+	}
+	for i := range e.m.changes {
+		if err := t.checkChange(&e.m.changes[i]); err != nil {
+			return write{}, err
+		}
+	}
+	return write{t, e.key, e.m}, nil
+}
+
+func (t *tableInfo) checkChange(c *change) error {
+	if c.kind == changeDeleteRow {
+		return nil
+	}
+	f, err := t.family(c.family)
+	if err != nil {
+		return err
+	}
+	if len(c.qualifier) > MaxQualifier {
+		return faultf(InvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.family, len(c.qualifier), c.qualifier[:40], MaxQualifier)
+	}
+	switch c.kind {
+	case changeSet:
+		return f.checkSet(c)
+	case changeDeleteVersions:
+		return checkTimeRange(c)
+	}
+	return nil
+}
+
+func (f *familyInfo) checkSet(c *change) error {
+	column := func() string { return fmt.Sprintf("%s:%s", c.family, shorten(c.qualifier)) }
+	if err := c.value.Check(); err != nil {
+		return faultf(InvalidArgument, "%s: %w", column(), err)
+	}
+	if f.typ != cells.TypeAny && c.value.Type() != f.typ {
+		return faultf(InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.value.Type(), shorten(c.value.String()))
+	}
+	if n := c.value.Len(); n > MaxValue {
+		return faultf(ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, MaxValue)
+	}
+	if c.serverTime {
+		return nil
+	}
+	if err := c.since.Check(); err != nil {
+		return faultf(InvalidArgument, "%s: %w", column(), err)
+	}
+	return nil
+}
+
+func checkTimeRange(c *change) error {
+	if err := c.since.Check(); err != nil {
+		return faultf(InvalidArgument, "%s:%s: %w", c.family, shorten(c.qualifier), err)
+	}
+	if c.until < 0 || c.until > cells.MaxTimestamp+1 || c.until != 0 && c.until < c.since {
+		return faultf(InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.family, shorten(c.qualifier), c.since, c.until)
+	}
+	return nil
+}
+
+// commit writes checked mutations in one batch. Unless some delete has to look
+// first, the write is blind.
+func (db *DB) commit(ctx context.Context, writes []write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	var rows []cf.RowID
+	if slices.ContainsFunc(writes, func(w write) bool { return w.reads() }) {
+		rows = rowIDs(writes)
+	}
+	_, err := db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+		e := encoder{ctx: ctx, db: db, snap: snap, batch: b, now: db.clock.now()}
+		for i := range writes {
+			if err := e.write(&writes[i]); err != nil {
+				return err
+			}
+			if limit := db.limits.Batch; b.Size() > limit {
+				return faultf(ResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+func rowIDs(writes []write) []cf.RowID {
+	ids := make([]cf.RowID, len(writes))
+	for i := range writes {
+		ids[i] = writes[i].rowID()
+	}
+	return ids
+}
+
+func (w *write) rowID() cf.RowID { return cf.RowID{Space: w.table.name, Row: w.key} }
+
+// An encoder turns mutations into the changes of one store batch.
+type encoder struct {
+	ctx     context.Context
+	db      *DB
+	snap    cf.Snapshot // nil in a blind write
+	batch   *cf.Batch
+	now     cells.Timestamp // for retention
+	editors map[cf.RowID]*rowEditor
+}
+
+func (e *encoder) write(w *write) error {
+	e.batch.Row(w.rowID())
+	edit := e.editor(w.rowID())
+	var ts cells.Timestamp // of this mutation's sets without one of their own
+	for i := range w.m.changes {
+		c := &w.m.changes[i]
+		if c.kind != changeSet {
+			if err := edit.apply(e.ctx, w.table, c); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.serverTime && ts == 0 {
+			var err error
+			if ts, err = e.db.clock.next(e.ctx); err != nil {
+				return err
+			}
+		}
+		if err := e.set(edit, w.table, c, ts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *encoder) set(edit *rowEditor, t *tableInfo, c *change, serverTime cells.Timestamp) error {
+	f, err := t.family(c.family)
+	if err != nil {
+		return err
+	}
+	ts := c.since
+	if c.serverTime {
+		ts = serverTime
+	}
+	if e.snap != nil {
+		edit.set(column{f, c.qualifier}, int64(ts))
+	}
+	e.batch.PutFunc(f.store, c.qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.value) })
+	return nil
+}
+
+// editor is the editor of a row; the mutations of a batch that concern one row
+// share it.
+func (e *encoder) editor(id cf.RowID) *rowEditor {
+	if e.snap == nil { // nothing to look at, nothing to remember
+		return &rowEditor{batch: e.batch}
+	}
+	if e.editors == nil {
+		e.editors = map[cf.RowID]*rowEditor{}
+	}
+	if e.editors[id] == nil {
+		e.editors[id] = newRowEditor(e.snap, e.batch, id.Row, e.now)
+	}
+	return e.editors[id]
+}

@@ -1,0 +1,162 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// formatVersion is the version of everything on disk; docs/format.md describes
+// it. A database of a larger version is refused.
+const formatVersion = 1
+
+// The entries of the catalog, which docs/format.md describes.
+const (
+	keyFormat   = "smolwc/format" // formatVersion in decimal
+	keyUUID     = "smolwc/uuid"   // the database's identity as text
+	keyClock    = "smolwc/clock"  // timestamps below it may have been given out
+	prefixTable = "table/"        // + name: the table's schema
+	prefixDrop  = "drop/"         // + family in the store: is being dropped
+)
+
+// loadCatalog reads the catalog, or writes that of a new database.
+func (db *DB) loadCatalog(ctx context.Context) error {
+	snap, err := db.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	entries, err := snap.MetaPrefix(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 && len(db.store.Families()) == 0 && !db.readOnly {
+		return db.createCatalog(ctx)
+	}
+	if err := db.readIdentity(entries); err != nil {
+		return err
+	}
+	s, err := readSchema(entries)
+	if err != nil {
+		return err
+	}
+	if err := db.checkFamilies(s); err != nil {
+		return err
+	}
+	db.catalog.Store(newCatalog(s))
+	if !db.readOnly {
+		return db.finishDrops(ctx, entries)
+	}
+	return nil
+}
+
+func (db *DB) createCatalog(ctx context.Context) error {
+	db.uuid = uuid.New()
+	_, err := db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+		b.PutMeta(keyFormat, strconv.AppendInt(nil, formatVersion, 10))
+		b.PutMeta(keyUUID, []byte(db.uuid.String()))
+		return nil
+	})
+	db.catalog.Store(newCatalog(&schema.Schema{}))
+	return err
+}
+
+func (db *DB) readIdentity(entries map[string][]byte) error {
+	format, ok := entries[keyFormat]
+	if !ok {
+		return faultf(FailedPrecondition, "this is a RocksDB database, but not one of smolwc: its catalog has no %s", keyFormat)
+	}
+	version, err := strconv.Atoi(string(format))
+	switch {
+	case err != nil || version < 1:
+		return faultf(Corruption, "catalog entry %s is %q, not a version", keyFormat, format)
+	case version > formatVersion:
+		return faultf(FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, formatVersion)
+	}
+	if db.uuid, err = uuid.Parse(string(entries[keyUUID])); err != nil {
+		return faultf(Corruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
+	}
+	if clock, ok := entries[keyClock]; ok {
+		last, err := strconv.ParseInt(string(clock), 10, 64)
+		if err != nil || last < 0 {
+			return faultf(Corruption, "catalog entry %s is %q, not a timestamp", keyClock, clock)
+		}
+		db.clock.last.Store(last - 1)
+	}
+	return nil
+}
+
+func readSchema(entries map[string][]byte) (*schema.Schema, error) {
+	s := new(schema.Schema)
+	for key, value := range entries {
+		name, ok := strings.CutPrefix(key, prefixTable)
+		if !ok {
+			continue
+		}
+		t, err := schema.UnmarshalCatalog(value)
+		if err != nil {
+			return nil, faultf(Corruption, "catalog entry %s: %w", key, err)
+		}
+		if t.Name != name {
+			return nil, faultf(Corruption, "catalog entry %s describes table %q", key, t.Name)
+		}
+		s.Tables = append(s.Tables, *t)
+	}
+	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// checkFamilies finds declared families that the store does not have.
+func (db *DB) checkFamilies(s *schema.Schema) error {
+	have := db.store.Families()
+	for i := range s.Tables {
+		for _, f := range newTableInfo(&s.Tables[i]).families {
+			if _, ok := slices.BinarySearch(have, f.store); !ok {
+				return faultf(Corruption, "the catalog declares family %s, which is missing from the store", f.store)
+			}
+		}
+	}
+	return nil
+}
+
+// finishDrops drops the families whose drop was begun and interrupted.
+func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error {
+	var names []string
+	for key := range entries {
+		if name, ok := strings.CutPrefix(key, prefixDrop); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) > 0 {
+		db.logger.Info("finishing an interrupted drop", "families", names)
+	}
+	return db.dropFamilies(ctx, names)
+}
+
+// dropFamilies drops families of the store that are marked for it, then takes
+// the marks away.
+func (db *DB) dropFamilies(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		if err := db.store.DropFamily(ctx, name); err != nil {
+			return fmt.Errorf("drop family %s: %w", name, err)
+		}
+	}
+	_, err := db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+		for _, name := range names {
+			b.DeleteMeta(prefixDrop + name)
+		}
+		return nil
+	})
+	return err
+}

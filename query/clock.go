@@ -1,0 +1,89 @@
+package query
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A clock gives writes without a timestamp theirs: the wall clock in
+// microseconds, made strictly increasing for the life of the database, so that
+// two writes never collide and a wall clock that is set back does not hide new
+// cells behind old ones.
+//
+// To hold that over a crash, the catalog keeps a time that has not been
+// reached yet and the clock starts there: after a crash at most clockLead ahead
+// of the wall, after a clean close exactly.
+type clock struct {
+	wall     func() time.Time
+	store    cf.Store // nil: nothing is kept
+	last     atomic.Int64
+	reserved atomic.Int64
+	mu       sync.Mutex // one reservation at a time
+}
+
+// clockLead is how far ahead a reservation reaches, in microseconds: one write
+// of the catalog a second while there are others.
+const clockLead = 1_000_000
+
+// now is the wall clock within the range of timestamps, for retention.
+func (c *clock) now() cells.Timestamp {
+	return min(max(cells.TimestampOf(c.wall()), 0), cells.MaxTimestamp)
+}
+
+// next is the timestamp of one more write.
+func (c *clock) next(ctx context.Context) (cells.Timestamp, error) {
+	for {
+		last := c.last.Load()
+		ts := max(int64(c.now()), last+1)
+		if ts > int64(cells.MaxTimestamp) {
+			return 0, faultf(FailedPrecondition, "the database's clock has reached the last timestamp, %d", cells.MaxTimestamp)
+		}
+		if ts >= c.reserved.Load() {
+			if err := c.reserve(ctx, ts); err != nil {
+				return 0, err
+			}
+		}
+		if c.last.CompareAndSwap(last, ts) {
+			return cells.Timestamp(ts), nil
+		}
+	}
+}
+
+func (c *clock) reserve(ctx context.Context, ts int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ts < c.reserved.Load() {
+		return nil
+	}
+	if err := c.save(ctx, ts+clockLead); err != nil {
+		return err
+	}
+	c.reserved.Store(ts + clockLead)
+	return nil
+}
+
+// save records that timestamps below limit may have been given out.
+func (c *clock) save(ctx context.Context, limit int64) error {
+	if c.store == nil {
+		return nil
+	}
+	_, err := c.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+		b.PutMeta(keyClock, strconv.AppendInt(nil, limit, 10))
+		return nil
+	})
+	return err
+}
+
+// close records exactly what was given out.
+func (c *clock) close() error {
+	if c.reserved.Load() == 0 {
+		return nil // nothing was
+	}
+	return c.save(context.Background(), c.last.Load()+1)
+}

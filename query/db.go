@@ -1,0 +1,192 @@
+// Package query is smolwc's Go API: Bigtable's data model on an embedded
+// store.
+//
+// A database holds tables; a table holds rows, ordered by row key; a row holds
+// cells in declared column families, each cell under a qualifier made on the
+// fly, versioned by a timestamp in microseconds and typed (package cells).
+// Retention rules (package schema) hide and drop cells by number and age.
+//
+// [Open] opens a database, [DB.Table] gives a table; [Table.Apply] writes a
+// [Mutation] of one row atomically, [Table.ReadRow] and [Table.ReadRows] read.
+// Every read sees one consistent snapshot. Writes are on disk when they return,
+// unless [Async] is asked for.
+//
+// A DB and its Tables are safe for concurrent use. Errors are of type [*Error].
+package query
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// Durability says when a write is acknowledged.
+type Durability int
+
+const (
+	// Sync acknowledges a write when it is on the disk: it survives the
+	// loss of power.
+	Sync Durability = iota
+	// Async acknowledges a write when the operating system has it: it
+	// survives the end of the process, not that of the machine.
+	Async
+)
+
+// Options say how a database is opened. The zero value is a durable database
+// with the schema it has.
+type Options struct {
+	// Schema is declared: tables and families that the database lacks are
+	// created, retention is set as declared. What the schema lacks is left
+	// alone. nil changes nothing.
+	Schema *schema.Schema
+	// Durability is that of every write.
+	Durability Durability
+	// Memory is the budget in bytes for block cache and write buffers
+	// together; 0 is 256 MiB.
+	Memory int64
+	// ReadOnly opens for reads alone. Schema must then be nil.
+	ReadOnly bool
+	// MustExist refuses to create a database.
+	MustExist bool
+	// Clock is the wall clock; nil is time.Now.
+	Clock func() time.Time
+	// Logger gets what an operator should know; nil discards it.
+	Logger *slog.Logger
+}
+
+// A DB is an open database.
+type DB struct {
+	store   cf.Store
+	limits  cf.Limits
+	uuid    uuid.UUID
+	clock   clock
+	logger  *slog.Logger
+	catalog atomic.Pointer[catalog]
+
+	// schemaMu is held shared by writes, exclusively by changes of the
+	// schema, so that a write commits under the schema that it was checked
+	// against.
+	schemaMu sync.RWMutex
+	readOnly bool
+	close    sync.Once
+}
+
+// Open opens the database in a directory, which it creates unless it is told
+// that the database must exist. A database can be open for writing in one
+// process at a time: otherwise the error's kind is [Busy].
+func Open(dir string, o Options) (*DB, error) {
+	return open(dir, o, rocks.Options{})
+}
+
+// OpenInMemory opens a new database that lives in memory and is gone when it
+// is closed: for tests. It behaves as one on disk in everything else.
+func OpenInMemory(o Options) (*DB, error) {
+	return open("", o, rocks.Options{InMemory: true})
+}
+
+func open(dir string, o Options, engine rocks.Options) (*DB, error) {
+	const op = "open"
+	if err := o.validate(); err != nil {
+		return nil, fail(op, "", "", err)
+	}
+	engine.Memory, engine.Async = o.Memory, o.Durability == Async
+	engine.ReadOnly, engine.MustExist = o.ReadOnly, o.MustExist
+	store, err := rocks.Open(dir, engine)
+	if err != nil {
+		return nil, fail(op, "", "", describeOpen(dir, err))
+	}
+	db, err := newDB(store, o)
+	if err != nil {
+		return nil, errors.Join(fail(op, "", "", err), store.Close())
+	}
+	return db, nil
+}
+
+// minMemory is the least that Options.Memory may be.
+const minMemory = 16 << 20
+
+func (o *Options) validate() error {
+	switch {
+	case o.Memory != 0 && o.Memory < minMemory:
+		return faultf(InvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
+	case o.Durability != Sync && o.Durability != Async:
+		return faultf(InvalidArgument, "unknown durability %d", o.Durability)
+	case o.ReadOnly && o.Schema != nil:
+		return faultf(InvalidArgument, "a schema cannot be declared for a database that is opened read-only")
+	case o.Schema != nil:
+		if err := o.Schema.Validate(); err != nil {
+			return &fault{InvalidArgument, err}
+		}
+	}
+	return nil
+}
+
+// describeOpen says of an engine's failure to open what it means here.
+func describeOpen(dir string, err error) error {
+	switch {
+	case errors.Is(err, cf.ErrBusy):
+		return faultf(Busy, "database %s is in use by another process: %w", dir, err)
+	case errors.Is(err, cf.ErrCorrupt):
+		return faultf(Corruption, "database %s is damaged: %w", dir, err)
+	case errors.Is(err, cf.ErrUnavailable):
+		return faultf(Unavailable, "database %s cannot be opened: %w", dir, err)
+	}
+	return err
+}
+
+func newDB(store cf.Store, o Options) (*DB, error) {
+	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, readOnly: o.ReadOnly}
+	if db.logger == nil {
+		db.logger = slog.New(slog.DiscardHandler)
+	}
+	db.clock.wall = o.Clock
+	if db.clock.wall == nil {
+		db.clock.wall = time.Now
+	}
+	ctx := context.Background()
+	if err := db.loadCatalog(ctx); err != nil {
+		return nil, err
+	}
+	db.clock.store = store
+	if o.Schema != nil {
+		plan := schema.Diff(db.Schema(), o.Schema).WithoutDrops()
+		if err := db.ApplyPlan(ctx, plan); err != nil {
+			return nil, err
+		}
+	}
+	return db, nil
+}
+
+// Close closes the database. Reads still under way fail. It must be called once
+// at the end; a second call does nothing.
+func (db *DB) Close() error {
+	var err error
+	db.close.Do(func() {
+		db.schemaMu.Lock()
+		defer db.schemaMu.Unlock()
+		if !db.readOnly {
+			err = db.clock.close()
+		}
+		err = errors.Join(err, db.store.Close())
+	})
+	return fail("close", "", "", err)
+}
+
+// UUID is the database's identity, made when it was created.
+func (db *DB) UUID() uuid.UUID { return db.uuid }
+
+// Now is the database's wall clock.
+func (db *DB) Now() cells.Timestamp { return db.clock.now() }
+
+// Schema is a copy of the schema in force, its tables sorted by name.
+func (db *DB) Schema() *schema.Schema { return db.catalog.Load().schema.Clone() }

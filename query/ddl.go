@@ -1,0 +1,238 @@
+package query
+
+import (
+	"context"
+	"slices"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// ApplyPlan makes all changes of a plan, those that drop data included, or
+// none: the schema changes at once. A family's type can change only while it
+// has no cell.
+func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
+	return fail("apply schema", "", "", db.alter(ctx, plan))
+}
+
+// CreateTable creates a table with its families.
+func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
+	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families})
+}
+
+// DropTable drops a table and its data.
+func (db *DB) DropTable(ctx context.Context, table string) error {
+	c := schema.Change{Kind: schema.DropTable, Table: table}
+	if t, ok := db.catalog.Load().schema.Table(table); ok {
+		c.Families = t.Families
+	}
+	return db.change("drop table", table, ctx, c)
+}
+
+// AddFamily adds a family to a table.
+func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) error {
+	return db.change("add family", table, ctx, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
+}
+
+// SetFamily sets the type and the retention of a family that is there. The type
+// can change only while the family has no cell.
+func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) error {
+	return db.change("set family", table, ctx,
+		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
+		schema.Change{Kind: schema.SetRetention, Table: table, Family: f.Name, New: f})
+}
+
+// DropFamily drops a family of a table and its data.
+func (db *DB) DropFamily(ctx context.Context, table, family string) error {
+	return db.change("drop family", table, ctx, schema.Change{Kind: schema.DropFamily, Table: table, Family: family})
+}
+
+// TruncateTable removes all rows of a table.
+func (db *DB) TruncateTable(ctx context.Context, table string) error {
+	return db.Table(table).DeleteRange(ctx, Prefix(""))
+}
+
+func (db *DB) change(op, table string, ctx context.Context, changes ...schema.Change) error {
+	return fail(op, table, "", db.alter(ctx, schema.Plan{Changes: changes}))
+}
+
+// alter carries out a plan. What is new is created in the store before the
+// catalog names it; what is dropped is marked in the catalog first. So a crash
+// leaves at most an empty family that nothing names, or a mark that the next
+// open finishes.
+func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
+	if plan.Empty() {
+		return nil
+	}
+	db.schemaMu.Lock()
+	defer db.schemaMu.Unlock()
+	old := db.catalog.Load()
+	if err := old.checkPlan(plan); err != nil {
+		return err
+	}
+	next, err := plan.Apply(old.schema)
+	if err != nil {
+		return &fault{FailedPrecondition, err}
+	}
+	if err := next.Validate(); err != nil {
+		return &fault{InvalidArgument, err}
+	}
+	c := newCatalog(next)
+	if err := db.checkTypes(ctx, old, c); err != nil {
+		return err
+	}
+	if err := db.createFamilies(ctx, old, c); err != nil {
+		return err
+	}
+	dropped := missing(old, c)
+	if err := db.saveCatalog(ctx, old, c, dropped); err != nil {
+		return err
+	}
+	db.catalog.Store(c)
+	return db.dropFamilies(ctx, dropped)
+}
+
+// checkPlan finds names that a plan takes for granted, or for free, wrongly.
+func (c *catalog) checkPlan(plan schema.Plan) error {
+	added := map[string]bool{} // tables that the plan itself creates
+	for _, ch := range plan.Changes {
+		if ch.Kind == schema.CreateTable {
+			if _, ok := c.tables[ch.Table]; ok {
+				return faultf(AlreadyExists, "table %q exists already", ch.Table)
+			}
+			added[ch.Table] = true
+			continue
+		}
+		if added[ch.Table] {
+			continue
+		}
+		t, err := c.table(ch.Table)
+		if err != nil {
+			return err
+		}
+		if err := t.checkChangeOf(ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tableInfo) checkChangeOf(ch schema.Change) error {
+	if ch.Kind == schema.DropTable {
+		return nil
+	}
+	_, err := t.family(ch.Family)
+	if ch.Kind == schema.AddFamily {
+		if err == nil {
+			return faultf(AlreadyExists, "family %q exists already in table %s", ch.Family, t.name)
+		}
+		return nil
+	}
+	return err
+}
+
+// checkTypes refuses to change the type of a family that has cells.
+func (db *DB) checkTypes(ctx context.Context, old, next *catalog) error {
+	for _, t := range next.tables {
+		was := old.tables[t.name]
+		if was == nil {
+			continue
+		}
+		for _, f := range t.families {
+			before, err := was.family(f.name)
+			if err != nil || before.typ == f.typ {
+				continue
+			}
+			empty, err := db.isEmpty(ctx, f.store)
+			if err != nil {
+				return err
+			}
+			if !empty {
+				return faultf(FailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)
+			}
+		}
+	}
+	return nil
+}
+
+func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
+	snap, err := db.store.Snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer snap.Close()
+	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.RowRange{{}}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}})
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	b, err := c.Next(ctx)
+	return b == nil, err
+}
+
+// createFamilies creates what next has and old has not. A family that is there
+// already was left by a create that was interrupted, and is empty.
+func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
+	have := db.store.Families()
+	for _, name := range missing(next, old) {
+		if _, ok := slices.BinarySearch(have, name); ok {
+			empty, err := db.isEmpty(ctx, name)
+			if err != nil {
+				return err
+			}
+			if !empty {
+				return faultf(FailedPrecondition, "the store has a family %s with data that no table declares", name)
+			}
+			continue
+		}
+		if err := db.store.CreateFamily(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing are the families of the store that a has and b has not, sorted.
+func missing(a, b *catalog) []string {
+	in := map[string]bool{}
+	for _, t := range b.tables {
+		for _, f := range t.families {
+			in[f.store] = true
+		}
+	}
+	var names []string
+	for _, t := range a.tables {
+		for _, f := range t.families {
+			if !in[f.store] {
+				names = append(names, f.store)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// saveCatalog writes the tables of next and marks dropped families, in one
+// batch.
+func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []string) error {
+	_, err := db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+		for i := range next.schema.Tables {
+			t := &next.schema.Tables[i]
+			entry, err := t.MarshalCatalog()
+			if err != nil {
+				return err
+			}
+			b.PutMeta(prefixTable+t.Name, entry)
+		}
+		for name := range old.tables {
+			if next.tables[name] == nil {
+				b.DeleteMeta(prefixTable + name)
+			}
+		}
+		for _, name := range dropped {
+			b.PutMeta(prefixDrop+name, nil)
+		}
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,274 @@
+package query
+
+import (
+	"context"
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// pointDeletes is up to how many cells a delete removes one by one. Beyond it
+// writes one range tombstone, which costs every later read near it a little.
+const pointDeletes = 64
+
+// reads reports whether a mutation has to look before it writes: to choose
+// between single deletes and a range, or because a family keeps a number of
+// versions.
+func (w *write) reads() bool {
+	return slices.ContainsFunc(w.m.changes, func(c change) bool {
+		switch c.kind {
+		case changeSet:
+			return false
+		case changeDeleteVersions:
+			f, err := w.table.family(c.family)
+			return err != nil || f.counts || c.until != c.since+1
+		}
+		return true
+	})
+}
+
+// A rowEditor deletes from one row within a batch. It knows what earlier
+// changes of the batch did to the row, which the snapshot does not show.
+type rowEditor struct {
+	snap  cf.Snapshot // nil in a blind write
+	batch *cf.Batch
+	key   string
+	now   cells.Timestamp
+
+	written map[*familyInfo]bool // has sets of this batch
+	cleared map[*familyInfo]bool // what the snapshot shows is deleted
+	sets    map[column][]int64   // timestamps set, of columns that are not in visible
+	visible map[column][]int64   // timestamps that retention leaves, newest first
+}
+
+type column struct {
+	family    *familyInfo
+	qualifier string
+}
+
+func newRowEditor(snap cf.Snapshot, b *cf.Batch, key string, now cells.Timestamp) *rowEditor {
+	return &rowEditor{snap: snap, batch: b, key: key, now: now,
+		written: map[*familyInfo]bool{}, cleared: map[*familyInfo]bool{}, sets: map[column][]int64{}, visible: map[column][]int64{}}
+}
+
+// set notes a cell that the batch writes.
+func (e *rowEditor) set(col column, ts int64) {
+	e.written[col.family] = true
+	if list, ok := e.visible[col]; ok {
+		e.visible[col] = insertVersion(list, ts)
+		return
+	}
+	if col.family.counts {
+		e.sets[col] = append(e.sets[col], ts)
+	}
+}
+
+// insertVersion adds a timestamp to a list that is newest first.
+func insertVersion(list []int64, ts int64) []int64 {
+	i, found := slices.BinarySearchFunc(list, ts, func(a, b int64) int { return int(min(max(b-a, -1), 1)) })
+	if found {
+		return list
+	}
+	return slices.Insert(list, i, ts)
+}
+
+// apply makes a change that is a delete.
+func (e *rowEditor) apply(ctx context.Context, t *tableInfo, c *change) error {
+	if c.kind == changeDeleteRow {
+		for _, f := range t.families {
+			if err := e.deleteFamily(ctx, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f, err := t.family(c.family)
+	if err != nil {
+		return err
+	}
+	if c.kind == changeDeleteFamily {
+		return e.deleteFamily(ctx, f)
+	}
+	return e.deleteVersions(ctx, column{f, c.qualifier}, int64(c.since), int64(c.until))
+}
+
+// deleteFamily removes the row's cells in a family.
+func (e *rowEditor) deleteFamily(ctx context.Context, f *familyInfo) error {
+	if err := e.remove(ctx, f, nil, 0, 0); err != nil {
+		return err
+	}
+	e.cleared[f] = true
+	delete(e.written, f)
+	for col := range e.visible {
+		if col.family == f {
+			e.visible[col] = nil
+		}
+	}
+	for col := range e.sets {
+		if col.family == f {
+			delete(e.sets, col)
+		}
+	}
+	return nil
+}
+
+// deleteVersions removes versions of a column, [since, until).
+func (e *rowEditor) deleteVersions(ctx context.Context, col column, since, until int64) error {
+	all := since == 0 && until == 0
+	if col.family.counts && !all {
+		return e.deleteCounted(ctx, col, since, until)
+	}
+	if err := e.remove(ctx, col.family, &col.qualifier, since, until); err != nil {
+		return err
+	}
+	if all && col.family.counts {
+		e.visible[col] = nil
+		delete(e.sets, col)
+	}
+	return nil
+}
+
+// deleteCounted is deleteVersions in a family that keeps a number of versions.
+// What the rule hides behind the deleted versions goes with them: otherwise it
+// would come back into sight.
+func (e *rowEditor) deleteCounted(ctx context.Context, col column, since, until int64) error {
+	list, err := e.load(ctx, col)
+	if err != nil {
+		return err
+	}
+	if err := e.remove(ctx, col.family, &col.qualifier, since, until); err != nil {
+		return err
+	}
+	if err := e.removeHidden(ctx, col, list); err != nil {
+		return err
+	}
+	e.visible[col] = slices.DeleteFunc(list, func(ts int64) bool { return ts >= since && (until == 0 || ts < until) })
+	return nil
+}
+
+// removeHidden deletes what is older than the versions that are visible.
+func (e *rowEditor) removeHidden(ctx context.Context, col column, visible []int64) error {
+	n := len(visible)
+	switch {
+	case n == 0:
+		return e.remove(ctx, col.family, &col.qualifier, 0, 0)
+	case visible[n-1] == 0: // nothing is older
+		return nil
+	}
+	return e.remove(ctx, col.family, &col.qualifier, 0, visible[n-1])
+}
+
+// load lists the versions of a column that are visible as the batch stands.
+func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
+	list, ok := e.visible[col]
+	if !ok && !e.cleared[col.family] {
+		err := e.scan(ctx, col.family, cf.Filter{
+			Retention:  col.family.retention(e.now),
+			Qualifiers: []cf.QualifierRange{cf.SingleQualifier(col.qualifier)},
+		}, func(_ string, ts int64) { list = append(list, ts) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, ts := range e.sets[col] {
+		list = insertVersion(list, ts)
+	}
+	delete(e.sets, col)
+	return e.retained(col, list), nil
+}
+
+// retained cuts a list off where retention hides the rest.
+func (e *rowEditor) retained(col column, list []int64) []int64 {
+	rules := col.family.retention(e.now)
+	for i, ts := range list {
+		for _, r := range rules {
+			if i+1 > r.Versions && ts < r.Before {
+				return list[:i]
+			}
+		}
+	}
+	return list
+}
+
+// remove deletes physical cells of a family of the row: of one column, or all
+// when the qualifier is nil; versions [since, until). Few are deleted one by
+// one; many, or some that this batch wrote itself, by a range tombstone.
+func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string, since, until int64) error {
+	if qualifier != nil && until == since+1 {
+		e.batch.DeleteCell(f.store, *qualifier, since)
+		return nil
+	}
+	filter := cf.Filter{Since: since, Until: until, StripValues: true, CellsPerRow: pointDeletes + 1}
+	if qualifier != nil {
+		filter.Qualifiers = []cf.QualifierRange{cf.SingleQualifier(*qualifier)}
+	}
+	type cell struct {
+		qualifier string
+		ts        int64
+	}
+	var found []cell
+	if !e.written[f] {
+		if e.cleared[f] {
+			return nil
+		}
+		if err := e.scan(ctx, f, filter, func(q string, ts int64) { found = append(found, cell{q, ts}) }); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !e.written[f] && len(found) <= pointDeletes:
+		for _, c := range found {
+			e.batch.DeleteCell(f.store, c.qualifier, c.ts)
+		}
+	case qualifier != nil:
+		e.batch.DeleteVersions(f.store, *qualifier, since, until)
+	default:
+		e.batch.DeleteRow(f.store)
+	}
+	return nil
+}
+
+// scan passes the row's cells of a family, as the snapshot shows them, to f.
+func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, filter cf.Filter, f func(qualifier string, ts int64)) error {
+	filter.StripValues = true
+	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.store, Rows: []cf.RowRange{cf.SingleRow(e.key)}, Filter: filter})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for {
+		b, err := c.Next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		for i := range b.Cells {
+			f(b.Qualifier(&b.Cells[i]), b.Cells[i].Timestamp)
+		}
+	}
+}
+
+// DeleteRange removes the rows of a set of prefixes and ranges, in a time that
+// does not depend on how many there are. Each range goes as a whole.
+func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
+	const op = "delete range"
+	if rows.err != nil {
+		return fail(op, t.name, "", rows.err)
+	}
+	t.db.schemaMu.RLock()
+	defer t.db.schemaMu.RUnlock()
+	info, err := t.db.catalog.Load().table(t.name)
+	if err != nil {
+		return fail(op, t.name, "", err)
+	}
+	families := make([]string, len(info.families))
+	for i, f := range info.families {
+		families[i] = f.store
+	}
+	for _, r := range normalize(rows.ranges) {
+		if err := t.db.store.DropRange(ctx, families, r); err != nil {
+			return fail(op, t.name, "", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Kind says what sort of failure an [Error] is, and so what a caller can do
+// about it. The kinds map one to one onto gRPC codes.
+type Kind int
+
+// The kinds of errors.
+const (
+	Internal           Kind = iota // a fault of smolwc
+	NotFound                       // no such table, family or row
+	AlreadyExists                  // the table or family is there
+	InvalidArgument                // the call is wrong and will be wrong again
+	FailedPrecondition             // the database is not in the state that the call needs
+	Conflict                       // another update came between; try again
+	Corruption                     // bytes on disk are not what was written
+	Busy                           // the database is in use by another process
+	Unavailable                    // the engine cannot do it now: no space, no rights, closed
+	UnknownOutcome                 // a commit may or may not have taken effect
+	ResourceExhausted              // a documented limit would be passed
+	Canceled                       // the context was done
+)
+
+var kindNames = [...]string{"internal", "not found", "already exists", "invalid argument", "failed precondition",
+	"conflict", "corruption", "busy", "unavailable", "unknown outcome", "resource exhausted", "canceled"}
+
+// String is the kind in words.
+func (k Kind) String() string {
+	if k >= 0 && int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// An Error is what every function of this package returns when it fails.
+type Error struct {
+	Op    string // what was being done: "read rows"
+	Table string // "" when no table is concerned
+	Row   string // the row key, "" when no single row is concerned
+	Kind  Kind
+	Err   error // the cause; never nil
+}
+
+// Error is the operation, the table and row, and the cause.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Table != "" {
+		b.WriteString(" " + e.Table)
+	}
+	if e.Row != "" {
+		b.WriteString(" " + strconv.Quote(shorten(e.Row)))
+	}
+	b.WriteString(": " + e.Err.Error())
+	return b.String()
+}
+
+// shorten keeps an error of a 4 KiB row key readable.
+func shorten(key string) string {
+	const most = 80
+	if len(key) <= most {
+		return key
+	}
+	return key[:most] + fmt.Sprintf("… (%d bytes)", len(key))
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes every error of kind NotFound match [ErrNotFound].
+func (e *Error) Is(target error) bool { return target == ErrNotFound && e.Kind == NotFound }
+
+// ErrNotFound matches, with errors.Is, the error for a row without a visible
+// cell, or for a table or family that does not exist.
+var ErrNotFound = errors.New("not found")
+
+// KindOf is the kind of an error of this package, Internal for any other.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return Internal
+}
+
+// fault is a cause with its kind, until the public function that fails wraps
+// it into an Error.
+type fault struct {
+	kind Kind
+	err  error
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+func faultf(kind Kind, format string, args ...any) error {
+	return &fault{kind, fmt.Errorf(format, args...)}
+}
+
+// engineKinds maps the errors of the store below.
+var engineKinds = []struct {
+	err  error
+	kind Kind
+}{
+	{context.Canceled, Canceled},
+	{context.DeadlineExceeded, Canceled},
+	{cf.ErrCorrupt, Corruption},
+	{cells.ErrEncoding, Corruption},
+	{cf.ErrBusy, Busy},
+	{cf.ErrNotExist, NotFound},
+	{cf.ErrReadOnly, FailedPrecondition},
+	{cf.ErrTooLarge, ResourceExhausted},
+	{cf.ErrUnknownOutcome, UnknownOutcome},
+	{cf.ErrUnavailable, Unavailable},
+	{cf.ErrClosed, Unavailable},
+}
+
+func kindOf(err error) Kind {
+	if f, ok := errors.AsType[*fault](err); ok {
+		return f.kind
+	}
+	for _, k := range engineKinds {
+		if errors.Is(err, k.err) {
+			return k.kind
+		}
+	}
+	return Internal
+}
+
+// fail wraps an error as that of a public function; nil stays nil and an Error
+// stays itself.
+func fail(op, table, row string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	kind := kindOf(err)
+	if f, ok := err.(*fault); ok {
+		err = f.err
+	}
+	return &Error{Op: op, Table: table, Row: row, Kind: kind, Err: err}
+}

@@ -1,0 +1,135 @@
+package query
+
+import (
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A ReadOption says what a read returns. Options may be given in any order;
+// of an option that can be given once, the last counts.
+type ReadOption interface{ apply(*readSpec) }
+
+type optionFunc func(*readSpec)
+
+func (f optionFunc) apply(r *readSpec) { f(r) }
+
+// A readSpec is what the options of one read say.
+type readSpec struct {
+	rows        []cf.RowRange
+	hasRows     bool
+	after       string
+	hasAfter    bool
+	columns     []ColumnSpec
+	where       []condition
+	since       cells.Timestamp
+	until       cells.Timestamp
+	versions    int
+	cellsPerRow int
+	limit       int
+	offset      int
+	reverse     bool
+	keysOnly    bool
+	cost        *Cost
+	err         error // of the first option that was wrong
+}
+
+func newReadSpec(opts []ReadOption) (*readSpec, error) {
+	r := new(readSpec)
+	for _, o := range opts {
+		o.apply(r)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	r.rows = r.rowRanges()
+	return r, nil
+}
+
+func (r *readSpec) check() error {
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"versions", r.versions}, {"cells per row", r.cellsPerRow}, {"limit", r.limit}, {"offset", r.offset}} {
+		if n.value < 0 {
+			return faultf(InvalidArgument, "%s is %d; it must not be negative", n.name, n.value)
+		}
+	}
+	if err := r.since.Check(); err != nil {
+		return faultf(InvalidArgument, "since: %w", err)
+	}
+	if r.until != cells.MaxTimestamp+1 {
+		if err := r.until.Check(); err != nil {
+			return faultf(InvalidArgument, "until: %w", err)
+		}
+	}
+	if r.until != 0 && r.since > r.until {
+		return faultf(InvalidArgument, "time range starts at %d, after its end %d", r.since, r.until)
+	}
+	return nil
+}
+
+// rowRanges are the rows to read: sorted, disjoint, none of them empty.
+func (r *readSpec) rowRanges() []cf.RowRange {
+	rows := []cf.RowRange{{}}
+	if r.hasRows {
+		rows = normalize(r.rows)
+	}
+	switch {
+	case !r.hasAfter:
+		return rows
+	case r.reverse:
+		return clip(rows, "", r.after)
+	}
+	return clip(rows, r.after+"\x00", "")
+}
+
+// StartAfter reads only rows after a key, exclusive, in the order of the read:
+// with [Reverse], those before it. It is how a read goes on from its last row.
+func StartAfter(key string) ReadOption {
+	return optionFunc(func(r *readSpec) {
+		r.after, r.hasAfter = key, key != ""
+	})
+}
+
+// Versions reads the newest n cells of each column, of those in the time range;
+// 0, the default, is all.
+func Versions(n int) ReadOption { return optionFunc(func(r *readSpec) { r.versions = n }) }
+
+// TimeRange reads cells with timestamps from since, inclusive, to until,
+// exclusive; an until of 0 is no bound.
+func TimeRange(since, until cells.Timestamp) ReadOption {
+	return optionFunc(func(r *readSpec) { r.since, r.until = since, until })
+}
+
+// CellsPerRow reads the first n cells of each row; 0, the default, is all.
+func CellsPerRow(n int) ReadOption { return optionFunc(func(r *readSpec) { r.cellsPerRow = n }) }
+
+// Limit ends the read after this many rows; 0, the default, is no limit.
+func Limit(rows int) ReadOption { return optionFunc(func(r *readSpec) { r.limit = rows }) }
+
+// Offset passes over this many rows first. The cost is that of reading their
+// keys; [StartAfter] is the cheaper way to go on.
+func Offset(rows int) ReadOption { return optionFunc(func(r *readSpec) { r.offset = rows }) }
+
+// Reverse reads rows in descending key order. Cells in a row keep their order.
+func Reverse() ReadOption { return optionFunc(func(r *readSpec) { r.reverse = true }) }
+
+// KeysOnly reads rows without their cells: those that have a cell that the
+// other options select.
+func KeysOnly() ReadOption { return optionFunc(func(r *readSpec) { r.keysOnly = true }) }
+
+// ReportCost has the read write to c what it cost, when it ends.
+func ReportCost(c *Cost) ReadOption { return optionFunc(func(r *readSpec) { r.cost = c }) }
+
+// A Cost is what a read did, summed over its families.
+type Cost struct {
+	Families     int   // families read
+	Seeks        int64 // positionings of an engine's iterator
+	CellsScanned int64 // cells looked at, wanted or not
+	BytesScanned int64 // bytes of their keys and values
+	Cells        int64 // cells that passed in the engine
+	Rows         int64 // rows that were returned
+}

@@ -1,0 +1,205 @@
+package query
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A reader is one read under way: a merge of one stream of rows for each
+// family, then conditions, offset and limit.
+type reader struct {
+	spec     *readSpec
+	snap     cf.Snapshot
+	streams  []*stream // of what is selected by family name, then the guards
+	guards   []guard
+	rows     rowSlab
+	witness  Row // the guards' cells of the row being judged
+	skip     int // rows to pass over first
+	returned int64
+	done     bool
+}
+
+// newReader checks the options against the schema and opens the cursors.
+func (t *Table) newReader(ctx context.Context, opts []ReadOption) (*reader, error) {
+	spec, err := newReadSpec(opts)
+	if err != nil {
+		return nil, err
+	}
+	info, err := t.db.catalog.Load().table(t.name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newReadPlan(info, spec, t.db.clock.now())
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{spec: spec, guards: p.guards, skip: spec.offset}
+	if len(spec.rows) == 0 || len(p.scans) == 0 {
+		r.done = true
+		return r, nil
+	}
+	if r.snap, err = t.db.store.Snapshot(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.open(ctx, p); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *reader) open(ctx context.Context, p *readPlan) error {
+	for i := range p.scans {
+		s := &p.scans[i]
+		c, err := r.snap.Scan(ctx, s.scan)
+		if err != nil {
+			return err
+		}
+		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, cursor: c})
+	}
+	for _, s := range r.streams {
+		if err := s.load(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) close() {
+	if r.spec.cost != nil {
+		*r.spec.cost = r.cost()
+	}
+	for _, s := range r.streams {
+		s.cursor.Close()
+	}
+	if r.snap != nil {
+		r.snap.Close()
+	}
+}
+
+func (r *reader) cost() Cost {
+	var sum cf.Cost
+	for _, s := range r.streams {
+		sum.Add(s.cursor.Cost())
+	}
+	return Cost{Families: len(r.streams), Seeks: sum.Seeks, CellsScanned: sum.CellsScanned,
+		BytesScanned: sum.BytesScanned, Cells: sum.Cells, Rows: r.returned}
+}
+
+// next is the next row that the read returns, nil at the end.
+func (r *reader) next(ctx context.Context) (*Row, error) {
+	for !r.done && (r.spec.limit == 0 || r.returned < int64(r.spec.limit)) {
+		row := r.rows.next()
+		if err := r.merge(ctx, row); err != nil {
+			r.done = true
+			return nil, err
+		}
+		switch {
+		case r.done || !r.passes(row):
+		case r.skip > 0:
+			r.skip--
+		default:
+			r.rows.keep()
+			r.returned++
+			return row, nil
+		}
+	}
+	r.done = true
+	return nil, nil
+}
+
+// merge puts the next row of all streams together. At the end it sets done.
+func (r *reader) merge(ctx context.Context, row *Row) error {
+	lead := r.lead()
+	if lead == nil {
+		r.done = true
+		return nil
+	}
+	row.key = lead.key
+	row.parts = row.one[:0]
+	r.witness.parts = r.witness.parts[:0]
+	for _, s := range r.streams {
+		if s.block == nil || s.key != row.key {
+			continue
+		}
+		to := row
+		if s.guard {
+			to = &r.witness
+		}
+		if err := s.take(ctx, to); err != nil {
+			return err
+		}
+	}
+	if n := r.spec.cellsPerRow; n > 0 && len(row.parts) > 1 {
+		row.truncate(n)
+	}
+	return nil
+}
+
+// lead is a stream that stands on the row that comes next, nil at the end.
+func (r *reader) lead() *stream {
+	var lead *stream
+	for _, s := range r.streams {
+		if s.block == nil {
+			continue
+		}
+		if lead == nil || r.spec.reverse && s.key > lead.key || !r.spec.reverse && s.key < lead.key {
+			lead = s
+		}
+	}
+	return lead
+}
+
+// passes judges a row: it must have something that was selected, and satisfy
+// every condition.
+func (r *reader) passes(row *Row) bool {
+	if len(row.parts) == 0 {
+		return false
+	}
+	for i := range r.guards {
+		g := &r.guards[i]
+		on := &r.witness
+		if g.onRow {
+			on = row
+		}
+		if !g.holds(on) {
+			return false
+		}
+	}
+	return true
+}
+
+// truncate cuts the row off after n cells.
+func (r *Row) truncate(n int) {
+	for i := range r.parts {
+		p := &r.parts[i]
+		if len(p.cells) >= n {
+			p.cells = p.cells[:n]
+			r.parts = r.parts[:i+1]
+			return
+		}
+		n -= len(p.cells)
+	}
+}
+
+// A rowSlab makes rows some at a time, so that a scan does not allocate for
+// each.
+type rowSlab struct {
+	free []Row
+	size int
+}
+
+const maxSlab = 256
+
+// next is a row to fill; it is the same one until keep is called.
+func (s *rowSlab) next() *Row {
+	if len(s.free) == 0 {
+		s.size = min(max(1, s.size*4), maxSlab)
+		s.free = make([]Row, s.size)
+	}
+	return &s.free[0]
+}
+
+// keep gives the row away.
+func (s *rowSlab) keep() { s.free = s.free[1:] }

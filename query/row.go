@@ -1,0 +1,151 @@
+package query
+
+import (
+	"iter"
+	"sort"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Row is one row as a read found it: its key and its cells, ordered by family
+// name, then by the bytes of the qualifier, then newest first. It is immutable
+// and safe for concurrent use, and it stays valid for as long as it is kept. It
+// shares its memory with the rows read around it, a few hundred KiB; to keep a
+// few rows of a large scan for long, copy out what is needed.
+type Row struct {
+	key   string
+	parts []part
+	one   [1]part // parts of a row in one family
+}
+
+// A part is a run of a row's cells in one family. A family's cells may be in
+// several parts, one after another.
+type part struct {
+	family string
+	block  *cf.Block
+	cells  []cf.CellSpan
+}
+
+func (p *part) cell(i int) cells.Cell {
+	c := &p.cells[i]
+	return cells.Cell{
+		Family:    p.family,
+		Qualifier: p.block.Qualifier(c),
+		Timestamp: cells.Timestamp(c.Timestamp),
+		Value:     cells.DecodeChecked(p.block.Value(c)),
+	}
+}
+
+// Key is the row key: 1 to 4,096 bytes, any bytes.
+func (r *Row) Key() string { return r.key }
+
+// Len is the number of cells.
+func (r *Row) Len() int {
+	n := 0
+	for i := range r.parts {
+		n += len(r.parts[i].cells)
+	}
+	return n
+}
+
+// Cells are the row's cells in order.
+func (r *Row) Cells() iter.Seq[cells.Cell] {
+	return func(yield func(cells.Cell) bool) {
+		for i := range r.parts {
+			p := &r.parts[i]
+			for j := range p.cells {
+				if !yield(p.cell(j)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Versions are the cells of one column, newest first.
+func (r *Row) Versions(family, qualifier string) iter.Seq[cells.Cell] {
+	return func(yield func(cells.Cell) bool) {
+		for i := range r.parts {
+			p := &r.parts[i]
+			if p.family != family {
+				continue
+			}
+			for j := p.find(qualifier); j < len(p.cells) && p.block.Qualifier(&p.cells[j]) == qualifier; j++ {
+				if !yield(p.cell(j)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// find is the index of the first cell whose qualifier is not less.
+func (p *part) find(qualifier string) int {
+	return sort.Search(len(p.cells), func(i int) bool { return p.block.Qualifier(&p.cells[i]) >= qualifier })
+}
+
+// Cell is the newest cell of a column; ok is false when the row has none.
+func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
+	for i := range r.parts {
+		p := &r.parts[i]
+		if p.family != family {
+			continue
+		}
+		if j := p.find(qualifier); j < len(p.cells) && p.block.Qualifier(&p.cells[j]) == qualifier {
+			return p.cell(j), true
+		}
+	}
+	return cells.Cell{}, false
+}
+
+// value is the newest value of a column, the zero Value when there is none:
+// that is of no type, so every typed accessor answers false.
+func (r *Row) value(family, qualifier string) cells.Value {
+	c, _ := r.Cell(family, qualifier)
+	return c.Value
+}
+
+// I64 is the newest value of a column of type i64; ok is false when the column
+// is absent or of another type. So are the other accessors by type.
+func (r *Row) I64(family, qualifier string) (v int64, ok bool) {
+	return r.value(family, qualifier).AsI64()
+}
+
+// I32 is the newest value of a column of type i32.
+func (r *Row) I32(family, qualifier string) (v int32, ok bool) {
+	return r.value(family, qualifier).AsI32()
+}
+
+// F64 is the newest value of a column of type f64.
+func (r *Row) F64(family, qualifier string) (v float64, ok bool) {
+	return r.value(family, qualifier).AsF64()
+}
+
+// F32 is the newest value of a column of type f32.
+func (r *Row) F32(family, qualifier string) (v float32, ok bool) {
+	return r.value(family, qualifier).AsF32()
+}
+
+// Bool is the newest value of a column of type bool.
+func (r *Row) Bool(family, qualifier string) (v, ok bool) {
+	return r.value(family, qualifier).AsBool()
+}
+
+// Byte is the newest value of a column of type byte.
+func (r *Row) Byte(family, qualifier string) (v byte, ok bool) {
+	return r.value(family, qualifier).AsByte()
+}
+
+// Bytes is the newest value of a column of type bytes. It belongs to the row:
+// do not change it.
+func (r *Row) Bytes(family, qualifier string) (v []byte, ok bool) {
+	return r.value(family, qualifier).AsBytes()
+}
+
+// String is the newest value of a column of type string, "" when the column is
+// absent or of another type; [Row.Cell] tells these apart.
+func (r *Row) String(family, qualifier string) string {
+	s, _ := r.value(family, qualifier).AsString()
+	return s
+}

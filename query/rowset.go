@@ -1,0 +1,114 @@
+package query
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/tuple"
+)
+
+// A RowSet is row keys, prefixes and ranges to read or delete. Several RowSets
+// given to one read are read as their union: each row once, in key order.
+type RowSet struct {
+	ranges []cf.RowRange
+	err    error
+}
+
+func (s RowSet) apply(r *readSpec) {
+	r.rows = append(r.rows, s.ranges...)
+	r.hasRows = true
+	if r.err == nil {
+		r.err = s.err
+	}
+}
+
+// Key is the rows with these keys.
+func Key(keys ...string) RowSet {
+	s := RowSet{ranges: make([]cf.RowRange, 0, len(keys))}
+	for _, k := range keys {
+		if err := checkRowKey(k); err != nil {
+			s.err = err
+			return s
+		}
+		s.ranges = append(s.ranges, cf.SingleRow(k))
+	}
+	return s
+}
+
+// Prefix is the rows whose keys start with p, the row p itself included; all
+// rows when p is empty.
+func Prefix(p string) RowSet {
+	end, _ := cf.PrefixSuccessor(p)
+	return RowSet{ranges: []cf.RowRange{{Start: p, End: end}}}
+}
+
+// Range is the rows from start, inclusive, to end, exclusive. An empty start is
+// the first row; an empty end means no end.
+func Range(start, end string) RowSet {
+	s := RowSet{ranges: []cf.RowRange{{Start: start, End: end}}}
+	if end != "" && start > end {
+		s.err = faultf(InvalidArgument, "range start %q is after its end %q", shorten(start), shorten(end))
+	}
+	return s
+}
+
+// TuplePrefix is the rows whose keys are tuples that start with these elements,
+// the tuple of just these elements included; package tuple lists the types that
+// an element can have.
+func TuplePrefix(elems ...any) RowSet {
+	p, err := tuple.Pack(elems...)
+	if err != nil {
+		return RowSet{err: faultf(InvalidArgument, "row-key prefix: %w", err)}
+	}
+	return Prefix(string(p))
+}
+
+// normalize sorts ranges and merges those that overlap; empty ones go.
+func normalize(ranges []cf.RowRange) []cf.RowRange {
+	ranges = slices.DeleteFunc(slices.Clone(ranges), cf.RowRange.Empty)
+	slices.SortFunc(ranges, func(a, b cf.RowRange) int { return strings.Compare(a.Start, b.Start) })
+	merged := ranges[:0]
+	for _, r := range ranges {
+		if n := len(merged); n > 0 && (merged[n-1].End == "" || r.Start < merged[n-1].End) {
+			merged[n-1].End = laterEnd(merged[n-1].End, r.End)
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged
+}
+
+// laterEnd is the later of two ends, "" being no end.
+func laterEnd(a, b string) string {
+	if a == "" || b == "" {
+		return ""
+	}
+	return max(a, b)
+}
+
+// clip cuts what lies before start, and at or after end, off sorted ranges.
+func clip(ranges []cf.RowRange, start, end string) []cf.RowRange {
+	clipped := ranges[:0]
+	for _, r := range ranges {
+		r.Start = max(r.Start, start)
+		if end != "" && (r.End == "" || r.End > end) {
+			r.End = end
+		}
+		if !r.Empty() {
+			clipped = append(clipped, r)
+		}
+	}
+	return clipped
+}
+
+// checkRowKey is the rule for row keys.
+func checkRowKey(key string) error {
+	switch {
+	case key == "":
+		return faultf(InvalidArgument, "row key is empty; it must have 1 to %d bytes", MaxRowKey)
+	case len(key) > MaxRowKey:
+		return faultf(InvalidArgument, "row key of %d bytes starting %q is too long; it must have 1 to %d bytes", len(key), key[:40], MaxRowKey)
+	}
+	return nil
+}

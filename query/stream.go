@@ -1,0 +1,74 @@
+package query
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A stream is the rows of one family, as a cursor's blocks hold them.
+type stream struct {
+	family string
+	store  string // the family's name in the store
+	guard  bool   // its cells are for conditions
+	cursor cf.Cursor
+
+	block *cf.Block // nil at the end
+	row   int       // the current row in the block
+	key   string    // its key
+}
+
+// load fetches the next block and stands on its first row.
+func (s *stream) load(ctx context.Context) error {
+	var err error
+	if s.block, err = s.cursor.Next(ctx); err != nil {
+		s.block = nil
+		return err
+	}
+	s.stand(0)
+	return nil
+}
+
+func (s *stream) stand(row int) {
+	s.row = row
+	if s.block != nil {
+		s.key = s.block.RowKey(&s.block.Rows[row])
+	}
+}
+
+// take adds the current row's cells to r, in as many parts as blocks they lie
+// in, and moves to the next row.
+func (s *stream) take(ctx context.Context, r *Row) error {
+	for {
+		if err := s.addPart(r); err != nil {
+			return err
+		}
+		if s.row+1 < len(s.block.Rows) {
+			s.stand(s.row + 1)
+			return nil
+		}
+		if err := s.load(ctx); err != nil {
+			return err
+		}
+		if s.block == nil || !s.block.Continued {
+			return nil
+		}
+	}
+}
+
+func (s *stream) addPart(r *Row) error {
+	span := s.block.RowCells(&s.block.Rows[s.row])
+	for i := range span {
+		if err := cells.CheckEncoding(s.block.Value(&span[i])); err != nil {
+			return s.corrupt(&span[i], err)
+		}
+	}
+	r.parts = append(r.parts, part{s.family, s.block, span})
+	return nil
+}
+
+func (s *stream) corrupt(c *cf.CellSpan, err error) error {
+	key := cf.AppendCellKey(nil, s.key, s.block.Qualifier(c), c.Timestamp)
+	return &cf.CorruptCell{Family: s.store, Key: key, Err: err}
+}

@@ -1,0 +1,149 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// The bounds of row keys, qualifiers and values, in bytes: Bigtable's.
+const (
+	MaxRowKey    = 4096
+	MaxQualifier = 16384
+	MaxValue     = 100 << 20
+)
+
+// A Table is a handle on a table of a database. It is safe for concurrent use.
+type Table struct {
+	db   *DB
+	name string
+}
+
+// Table is the handle of the table of this name. It is never nil: when there
+// is no such table, its methods fail with [NotFound].
+func (db *DB) Table(name string) *Table { return &Table{db: db, name: name} }
+
+// Name is the table's name.
+func (t *Table) Name() string { return t.name }
+
+// A catalog is the schema in force, laid out for reads and writes. It is
+// replaced as a whole, never changed.
+type catalog struct {
+	schema *schema.Schema
+	tables map[string]*tableInfo
+}
+
+// A tableInfo is what reads and writes need of a table.
+type tableInfo struct {
+	name     string
+	families []*familyInfo // by name
+}
+
+// A familyInfo is what reads and writes need of a family.
+type familyInfo struct {
+	name   string
+	store  string // its name in the store
+	typ    cells.Type
+	limits []schema.Limit
+	counts bool // some limit depends on the number of versions
+}
+
+// storeName is the name of a table's family in the store.
+func storeName(table, family string) string { return table + "/" + family }
+
+func newCatalog(s *schema.Schema) *catalog {
+	c := &catalog{schema: s, tables: map[string]*tableInfo{}}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		c.tables[t.Name] = newTableInfo(t)
+	}
+	return c
+}
+
+func newTableInfo(t *schema.Table) *tableInfo {
+	info := &tableInfo{name: t.Name}
+	for _, f := range t.Families {
+		limits := f.GC.Limits()
+		info.families = append(info.families, &familyInfo{
+			name: f.Name, store: storeName(t.Name, f.Name), typ: f.Type, limits: limits,
+			counts: slices.ContainsFunc(limits, func(l schema.Limit) bool { return l.Versions > 0 }),
+		})
+	}
+	slices.SortFunc(info.families, func(a, b *familyInfo) int { return strings.Compare(a.name, b.name) })
+	return info
+}
+
+func (c *catalog) table(name string) (*tableInfo, error) {
+	if t, ok := c.tables[name]; ok {
+		return t, nil
+	}
+	return nil, faultf(NotFound, "unknown table %q%s", name, schema.DidYouMean(name, c.tableNames()))
+}
+
+func (c *catalog) tableNames() []string {
+	names := make([]string, len(c.schema.Tables))
+	for i := range c.schema.Tables {
+		names[i] = c.schema.Tables[i].Name
+	}
+	return names
+}
+
+func (t *tableInfo) family(name string) (*familyInfo, error) {
+	for _, f := range t.families { // a handful
+		if f.name == name {
+			return f, nil
+		}
+	}
+	return nil, faultf(NotFound, "unknown family %q in table %s%s", name, t.name, schema.DidYouMean(name, t.familyNames()))
+}
+
+func (t *tableInfo) familyNames() []string {
+	names := make([]string, len(t.families))
+	for i, f := range t.families {
+		names[i] = f.name
+	}
+	return names
+}
+
+// retention is the family's rule at a moment, as the store applies it.
+func (f *familyInfo) retention(now cells.Timestamp) []cf.Retention {
+	if len(f.limits) == 0 {
+		return nil
+	}
+	rs := make([]cf.Retention, len(f.limits))
+	for i, l := range f.limits {
+		rs[i] = cf.Retention{Versions: l.Versions, Before: int64(cells.MaxTimestamp) + 1}
+		if l.Age > 0 { // expired iff now > timestamp + age
+			rs[i].Before = int64(now) - l.Age.Microseconds()
+		}
+	}
+	return rs
+}
+
+// Flush writes what memory holds of the table to its files.
+func (t *Table) Flush(ctx context.Context) error {
+	return t.eachFamily("flush", func(f *familyInfo) error { return t.db.store.Flush(ctx, f.store) })
+}
+
+// Compact rewrites the table's files, which gives back the space of cells that
+// were deleted or replaced.
+func (t *Table) Compact(ctx context.Context) error {
+	return t.eachFamily("compact", func(f *familyInfo) error { return t.db.store.Compact(ctx, f.store, cf.RowRange{}) })
+}
+
+func (t *Table) eachFamily(op string, f func(*familyInfo) error) error {
+	info, err := t.db.catalog.Load().table(t.name)
+	if err != nil {
+		return fail(op, t.name, "", err)
+	}
+	for _, fam := range info.families {
+		if err := f(fam); err != nil {
+			return fail(op, t.name, "", err)
+		}
+	}
+	return nil
+}
