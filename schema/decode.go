@@ -14,12 +14,14 @@ import (
 // there, of which it says nothing.
 type decoder struct {
 	faults faults
-	lines  map[string]int // where each path stands
+	lines  map[string]int  // where each path stands
+	unread map[string]bool // paths that have a fault already, or stand in one
 }
 
 // fault notes a fault at n, which stands at path.
 func (d *decoder) fault(n *yaml.Node, path, format string, args ...any) {
 	d.faults = append(d.faults, Fault{n.Line, path, fmt.Sprintf(format, args...)})
+	d.unread[path] = true
 }
 
 // check adds what Validate finds, except where reading has failed already.
@@ -28,16 +30,11 @@ func (d *decoder) check(s *Schema) {
 	if !ok {
 		return
 	}
-	known := map[string]bool{}
-	for _, f := range d.faults {
-		known[f.Path] = true
-	}
 	for _, f := range e.Faults {
-		if known[f.Path] {
-			continue
+		if !d.unread[f.Path] {
+			f.Line = d.line(f.Path)
+			d.faults = append(d.faults, f)
 		}
-		f.Line = d.line(f.Path)
-		d.faults = append(d.faults, f)
 	}
 	d.faults.sort()
 }
@@ -58,6 +55,9 @@ func (d *decoder) mapping(n *yaml.Node, path string, known []string) map[string]
 	d.lines[path] = n.Line
 	values, faults := CheckKeys(n, path, known)
 	d.faults = append(d.faults, faults...)
+	if values == nil {
+		d.unread[path+".name"] = true
+	}
 	return values
 }
 
@@ -81,7 +81,7 @@ func (d *decoder) text(n *yaml.Node, path string) string {
 		return ""
 	}
 	d.lines[path] = n.Line
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+	if !scalar(n) {
 		d.fault(n, path, "want text, not %s", describe(n))
 		return ""
 	}
@@ -94,7 +94,7 @@ func nameIn(n *yaml.Node) string {
 		return ""
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == "name" {
+		if n.Content[i].Value == "name" && scalar(n.Content[i+1]) {
 			return n.Content[i+1].Value
 		}
 	}
@@ -103,10 +103,10 @@ func nameIn(n *yaml.Node) string {
 
 func (d *decoder) cellType(n *yaml.Node, path string) cells.Type {
 	name := d.text(n, path)
-	if name == "" && (n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null") {
+	if n == nil || !scalar(n) {
 		return cells.TypeAny
 	}
-	t, err := cells.ParseType(name)
+	t, err := cells.ParseType(clip(name))
 	if err != nil {
 		d.fault(n, path, "%s", typeProblem(name, err))
 	}
@@ -140,7 +140,7 @@ func (d *decoder) maxVersions(n *yaml.Node, path string) *Rule {
 
 func (d *decoder) maxAge(n *yaml.Node, path string) *Rule {
 	d.lines[path] = n.Line
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+	if !scalar(n) {
 		d.fault(n, path, "want an age, as in 30d, not %s", describe(n))
 		return placeholder()
 	}

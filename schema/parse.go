@@ -63,7 +63,7 @@ func Parse(text []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{lines: map[string]int{}}
+	d := &decoder{lines: map[string]int{}, unread: map[string]bool{}}
 	s := d.schema(root)
 	d.check(s)
 	if err := d.faults.err(); err != nil {
@@ -78,7 +78,7 @@ func (d *decoder) schema(root *yaml.Node) *Schema {
 	s := &Schema{}
 	top := d.mapping(root, "", append([]string{"tables"}, settings...))
 	n, ok := top["tables"]
-	if !ok {
+	if !ok && top != nil {
 		d.fault(root, "", "there is no list of tables; want tables: [...]")
 		return s
 	}
@@ -161,9 +161,11 @@ func (d *decoder) rules(n *yaml.Node, path string, depth int) []*Rule {
 	for i, n := range d.list(n, path) {
 		rules = append(rules, d.rule(n, elementPath(path, i, ""), depth))
 	}
-	if len(rules) == 0 {
+	if n.Kind == yaml.SequenceNode && len(rules) == 0 {
 		d.fault(n, path, "this list of rules is empty")
-		return []*Rule{placeholder()}
+	}
+	if len(rules) == 0 {
+		rules = append(rules, placeholder())
 	}
 	return rules
 }

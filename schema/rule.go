@@ -12,7 +12,7 @@ import (
 // [MaxVersions], [MaxAge], [Any] and [All]; do not change them once they are
 // part of a schema.
 type Rule struct {
-	// MaxVersions, at least 1, drops the cells beyond the newest so many of
+	// MaxVersions, 1 to 2^31-1, drops the cells beyond the newest so many of
 	// their column.
 	MaxVersions int
 	// MaxAge, positive and in whole microseconds, drops a cell when

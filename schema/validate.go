@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -106,8 +107,8 @@ func validateRules(fs *faults, path string, rules []*Rule, depth int) {
 }
 
 func checkVersions(n int) error {
-	if n < 1 {
-		return fmt.Errorf("%d versions cannot be kept; want 1 or more", n)
+	if n < 1 || n > math.MaxInt32 {
+		return fmt.Errorf("%d versions cannot be kept; want 1 to %d", n, math.MaxInt32)
 	}
 	return nil
 }

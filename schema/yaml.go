@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,11 +32,20 @@ func ParseYAML(text []byte) (*yaml.Node, error) {
 	}
 	switch err := dec.Decode(&next); {
 	case errors.Is(err, io.EOF):
-		return doc.Content[0], nil
+		return rootOf(&doc), nil
 	case err != nil:
 		return nil, syntaxError(err)
 	}
 	return nil, &Errors{Faults: []Fault{{Line: next.Line, Problem: "a second document begins here; want just one"}}}
+}
+
+// rootOf is what the document holds, an empty mapping for nothing.
+func rootOf(doc *yaml.Node) *yaml.Node {
+	root := doc.Content[0]
+	if root.Tag == "!!null" {
+		return &yaml.Node{Kind: yaml.MappingNode, Line: root.Line}
+	}
+	return root
 }
 
 // invalidUTF8 is the position of the first byte that is not UTF-8, or -1.
@@ -130,10 +138,10 @@ func describe(n *yaml.Node) string {
 
 // wholeNumber is the decimal number in n; numbers out of range become the
 // nearest int.
-func wholeNumber(n *yaml.Node) (int, bool) {
+func wholeNumber(n *yaml.Node) (v int, ok bool) {
 	v, err := strconv.Atoi(n.Value)
-	if errors.Is(err, strconv.ErrRange) {
-		return v, true
-	}
-	return v, err == nil && n.Kind == yaml.ScalarNode && v <= math.MaxInt
+	return v, n.Kind == yaml.ScalarNode && (err == nil || errors.Is(err, strconv.ErrRange))
 }
+
+// scalar reports whether n is text of some kind, and not null.
+func scalar(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag != "!!null" }

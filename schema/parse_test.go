@@ -1,0 +1,155 @@
+package schema_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// TestBadFiles reads testdata/*.bad.yml. Each begins with the message it must
+// give, one comment line for each fault.
+func TestBadFiles(t *testing.T) {
+	for _, path := range files(t, "testdata/*.bad.yml") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, want := readCase(t, path)
+			s, err := schema.Parse(text)
+			if err == nil {
+				t.Fatalf("no error; want\n%s", want)
+			}
+			if got := err.Error(); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if s != nil {
+				t.Error("a schema comes with the error")
+			}
+			if e := new(schema.Errors); !errors.As(err, &e) || len(e.Faults) == 0 {
+				t.Errorf("%T is not an *Errors with faults", err)
+			}
+		})
+	}
+}
+
+// TestGoodFiles reads testdata/*.good.yml. Each begins with the schema it
+// declares, in comment lines.
+func TestGoodFiles(t *testing.T) {
+	for _, path := range files(t, "testdata/*.good.yml") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, want := readCase(t, path)
+			s, err := schema.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := outline(s); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func files(t *testing.T, pattern string) []string {
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no files %s: %v", pattern, err)
+	}
+	return paths
+}
+
+// readCase returns a file and the comment at its head.
+func readCase(t *testing.T, path string) (text []byte, comment string) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "# ") {
+			break
+		}
+		lines = append(lines, strings.TrimSuffix(line[2:], "\n"))
+	}
+	return text, strings.Join(lines, "\n")
+}
+
+func outline(s *schema.Schema) string {
+	var lines []string
+	for _, t := range s.Tables {
+		lines = append(lines, "table "+t.Name)
+		for _, f := range t.Families {
+			lines = append(lines, "  family "+f.String())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestHostileText has what cannot stand in a file with a comment at its head.
+func TestHostileText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "line 1: there is no list of tables; want tables: [...]",
+		"---\n":                  "line 2: there is no list of tables; want tables: [...]",
+		"tabels: []":             "line 1: unknown key \"tabels\"; did you mean \"tables\"?\nline 1: there is no list of tables; want tables: [...]",
+		"- a":                    "line 1: want a mapping with the keys tables, data_dir, durability, memory, log_level, not a list",
+		"tables: []\n#\xff":      "line 2: this is not UTF-8 text",
+		"tables: *x":             "malformed YAML: unknown anchor 'x' referenced",
+		"\ttables: []":           "line 1: malformed YAML: found character that cannot start any token",
+		"tables: &t [*t]":        "line 1: tables[0]: want a mapping with the keys name, families, not an alias (aliases are not supported; write the value out)",
+		"tables: []\n--- }":      "line 2: malformed YAML: did not find expected node content",
+		"? [a]\n: b\ntables: []": "line 1: a key must be text, not a list",
+	} {
+		_, err := schema.Parse([]byte(text))
+		if err == nil || err.Error() != want {
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestLoadNamesTheFile(t *testing.T) {
+	_, err := schema.Load("testdata/tables_null.bad.yml")
+	if want := "testdata/tables_null.bad.yml:2: tables: want a list, not nothing"; err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	if _, err := schema.Load("testdata/absent.yml"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("absent file: %v", err)
+	}
+}
+
+func TestMustLoad(t *testing.T) {
+	if s := schema.MustLoad("testdata/settings.good.yml"); len(s.Tables) != 1 {
+		t.Errorf("got %v", s)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic for an absent file")
+		}
+	}()
+	schema.MustLoad("testdata/absent.yml")
+}
+
+// FuzzParse: no text panics, and what is accepted is valid and in order.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.bad.yml", "testdata/*.good.yml"} {
+		paths, _ := filepath.Glob(pattern)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := schema.Parse(text)
+		if err != nil {
+			if e := new(schema.Errors); !errors.As(err, &e) || len(e.Faults) == 0 {
+				t.Fatalf("%T is not an *Errors with faults", err)
+			}
+			return
+		}
+		if err := s.Validate(); err != nil {
+			t.Fatalf("accepted, yet %v", err)
+		}
+	})
+}
