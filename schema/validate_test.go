@@ -1,0 +1,129 @@
+package schema_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// Every fault of a schema made in Go is listed, with its path.
+func TestValidateListsEveryFault(t *testing.T) {
+	long := strings.Repeat("x", schema.MaxNameLen+1)
+	s := &schema.Schema{Tables: []schema.Table{
+		{Name: "fleet", Families: []schema.Family{
+			{Name: "meta", GC: schema.MaxVersions(-1)},
+			{Name: ".hidden", Type: 99},
+			{Name: "meta", GC: schema.MaxAge(-day)},
+			{Name: "gc", GC: schema.Any(nil, &schema.Rule{MaxVersions: 1, MaxAge: day}, schema.All(schema.MaxVersions(-2)))},
+			{Name: "none", GC: schema.All()},
+		}},
+		{Name: "fleet"},
+		{},
+		{Name: long},
+	}}
+	want := []string{
+		"tables[0](fleet).families[0](meta).max_versions: -1 versions cannot be kept; want 1 to 2147483647",
+		`tables[0](fleet).families[1].name: the name ".hidden" is not [A-Za-z0-9_][A-Za-z0-9_.-]*: '.' cannot stand at byte 0`,
+		"tables[0](fleet).families[1].type: type(99) is not a type",
+		"tables[0](fleet).families[2](meta): this family is declared already, as families[0] of the table",
+		"tables[0](fleet).families[2](meta).max_age: -24h0m0s is not longer than 0",
+		"tables[0](fleet).families[3](gc).gc.any[0]: this rule is empty; want one of max_versions (1 or more), max_age (longer than 0), any: [...], all: [...]",
+		"tables[0](fleet).families[3](gc).gc.any[1]: this rule says more than one thing; want just one of max_versions (1 or more), max_age (longer than 0), any: [...], all: [...]",
+		"tables[0](fleet).families[3](gc).gc.any[2].all[0].max_versions: -2 versions cannot be kept; want 1 to 2147483647",
+		"tables[0](fleet).families[4](none).gc: this rule is empty; want one of max_versions (1 or more), max_age (longer than 0), any: [...], all: [...]",
+		"tables[1](fleet): this table is declared already, as tables[0]",
+		"tables[2].name: the name is missing",
+		`tables[3].name: the name "xxxxxxxxxxxxxxxx"… has 65 bytes; at most 64 are allowed`,
+	}
+	e, ok := s.Validate().(*schema.Errors)
+	if !ok {
+		t.Fatalf("got %T, want *Errors", s.Validate())
+	}
+	for i, f := range e.Faults {
+		if i >= len(want) || f.String() != want[i] {
+			t.Errorf("fault %d: %v", i, f)
+		}
+	}
+	if len(e.Faults) != len(want) {
+		t.Errorf("got %d faults, want %d", len(e.Faults), len(want))
+	}
+}
+
+func TestRuleTreesAreBounded(t *testing.T) {
+	deep := schema.MaxVersions(1)
+	for range schema.MaxRuleDepth - 1 {
+		deep = schema.Any(deep)
+	}
+	var many, steps []*schema.Rule
+	for i := range schema.MaxRuleLeaves {
+		many = append(many, schema.MaxVersions(i+1))
+	}
+	for i := range schema.MaxLimits {
+		steps = append(steps, schema.All(schema.MaxVersions(i+1), schema.MaxAge(day*time.Duration(schema.MaxLimits-i))))
+	}
+	for _, c := range []struct {
+		name string
+		rule *schema.Rule
+		want string
+	}{
+		{"deepest", deep, ""},
+		{"too deep", schema.Any(deep), "nested more than 16 deep"},
+		{"most leaves", schema.Any(many...), ""},
+		{"too many leaves", schema.Any(append(many, schema.MaxAge(day))...), "the tree has 257 rules; at most 256 are allowed"},
+		{"most limits", schema.Any(steps...), ""},
+		{"too many limits", schema.Any(append(steps, schema.MaxAge(200*day))...), "the tree compiles to 65 limits; at most 64 are allowed"},
+	} {
+		s := schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f", GC: c.rule}}}}}
+		err := s.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"a": true, "_": true, "0": true, "Fleet_2.old-1": true, strings.Repeat("x", 64): true,
+		"": false, ".": false, "-a": false, "a/b": false, "a b": false, "a\x00": false, "é": false, strings.Repeat("x", 65): false,
+	} {
+		if err := schema.CheckTableName(name); (err == nil) != ok {
+			t.Errorf("table %q: %v", name, err)
+		}
+		if err := schema.CheckFamilyName(name); (err == nil) != ok {
+			t.Errorf("family %q: %v", name, err)
+		}
+	}
+}
+
+func TestCloneIsDeep(t *testing.T) {
+	s := mustParse(t, fleetYAML)
+	c := s.Clone()
+	meta, _ := c.Tables[0].Family("meta")
+	meta.GC.MaxVersions, meta.Type = 9, cells.TypeBool
+	c.Tables[0].Families[2].GC.Any[1].All[0].MaxVersions = 9
+	if got := outline(s); strings.Contains(got, "9") || strings.Contains(got, "bool") {
+		t.Errorf("a change of the clone shows in\n%s", got)
+	}
+	if (*schema.Schema)(nil).Clone() != nil {
+		t.Error("a clone of nil is not nil")
+	}
+	if s.Equal(c) || !s.Equal(mustParse(t, fleetYAML)) {
+		t.Error("Equal is wrong")
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"name", "type", "max_versions", "max_age", "gc", "i32", "i64", "f32"}
+	for name, want := range map[string]string{
+		"max_version": "max_versions", "max_verisons": "max_versions", "maxage": "max_age", "Type": "type",
+		"tpye": "type", "i23": "i32", "f64": "i64", "nmae": "name", "name": "name",
+		"x": "", "": "", "retention": "", "gx": "gc", "decimal": "",
+	} {
+		if got, ok := schema.Nearest(name, names); got != want || ok != (want != "") {
+			t.Errorf("%q: got %q, %v; want %q", name, got, ok, want)
+		}
+	}
+}
