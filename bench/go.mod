@@ -1,0 +1,15 @@
+module github.com/smolwc/smolwc/bench
+
+go 1.26.0
+
+require (
+	github.com/linxGnu/grocksdb v1.7.14
+	github.com/smolwc/smolwc v0.0.0
+)
+
+require (
+	github.com/google/uuid v1.6.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.4 // indirect
+)
+
+replace github.com/smolwc/smolwc => ../

@@ -1,0 +1,33 @@
+package rocks
+
+import (
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// Raw is the engine under a store, as grocksdb and as C know it, for measuring
+// against and for tools. It is valid until the store is closed; what is written
+// through it is not checked.
+type Raw struct {
+	DB           *grocksdb.DB
+	Family       *grocksdb.ColumnFamilyHandle
+	DBHandle     unsafe.Pointer // rocksdb_t*
+	FamilyHandle unsafe.Pointer // rocksdb_column_family_handle_t*
+}
+
+// Raw gives the engine under a family.
+func (s *Store) Raw(name string) (Raw, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return Raw{}, cf.ErrClosed
+	}
+	f, err := s.families.Load().get(name)
+	if err != nil {
+		return Raw{}, err
+	}
+	return Raw{DB: s.db, Family: f.handle, DBHandle: handleOf(s.db), FamilyHandle: handleOf(f.handle)}, nil
+}
