@@ -1,5 +1,7 @@
 package cf
 
+import "bytes"
+
 // A Batch collects changes that are committed together, in the order in which
 // they were added: a later one wins over an earlier one. The zero Batch is
 // ready to use. It belongs to one goroutine.
@@ -72,13 +74,13 @@ func (b *Batch) DeleteVersions(family, qualifier string, since, until int64) {
 	} else {
 		to = append(to, tagVersion+1)
 	}
-	b.add(OpDeleteRange, family, key, b.mark(to))
+	b.deleteRange(family, key, b.mark(to))
 }
 
 // DeleteRow removes the row's cells from a family, however many there are.
 func (b *Batch) DeleteRow(family string) {
 	key := b.mark(append(b.arena, b.row...))
-	b.add(OpDeleteRange, family, key, b.mark(append(append(b.arena, b.row...), tagBytes+1)))
+	b.deleteRange(family, key, b.mark(append(append(b.arena, b.row...), tagBytes+1)))
 }
 
 // DeleteRows removes the cells of a range of rows from a family, however many
@@ -86,7 +88,7 @@ func (b *Batch) DeleteRow(family string) {
 func (b *Batch) DeleteRows(family string, rows RowRange) {
 	start, end := rows.Bounds()
 	key := b.mark(append(b.arena, start...))
-	b.add(OpDeleteRange, family, key, b.mark(append(b.arena, end...)))
+	b.deleteRange(family, key, b.mark(append(b.arena, end...)))
 }
 
 // PutMeta sets a catalog entry.
@@ -117,7 +119,7 @@ func (b *Batch) Size() int { return len(b.arena) }
 func (b *Batch) Reset() {
 	clear(b.ops)
 	clear(b.rows)
-	b.ops, b.rows, b.arena = b.ops[:0], b.rows[:0], b.arena[:0]
+	b.ops, b.rows, b.arena, b.row = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0]
 }
 
 // mark makes grown, which is the arena with bytes appended, the arena, and
@@ -126,6 +128,15 @@ func (b *Batch) mark(grown []byte) span {
 	s := span{uint32(len(b.arena)), uint32(len(grown))}
 	b.arena = grown
 	return s
+}
+
+// deleteRange adds the removal of a range of keys unless it is empty: an engine
+// may take a range that ends before it begins for a broken log.
+func (b *Batch) deleteRange(family string, from, to span) {
+	op := Op{Kind: OpDeleteRange, Family: family, key: from, value: to}
+	if bytes.Compare(b.Key(&op), b.Value(&op)) < 0 {
+		b.ops = append(b.ops, op)
+	}
 }
 
 func (b *Batch) add(kind OpKind, family string, key, value span) {
