@@ -1,0 +1,250 @@
+package ql
+
+import (
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A Statement is one parsed statement: a pointer to one of the types below.
+type Statement interface {
+	// Position is where the statement begins.
+	Position() Pos
+	// Borrowed reports whether it was written with a spelling of cbt or HBase;
+	// [Print] gives the native one.
+	Borrowed() bool
+	node() *Node
+}
+
+// A Node is what all statements have.
+type Node struct {
+	Pos     Pos
+	Foreign bool
+}
+
+func (n *Node) Position() Pos  { return n.Pos }
+func (n *Node) Borrowed() bool { return n.Foreign }
+func (n *Node) node() *Node    { return n }
+
+// A Name is the name of a table or family, and where it stands. Where a table
+// was left out for the one in use, the place is that of the statement.
+type Name struct {
+	Text string
+	Pos  Pos
+}
+
+// Statements that read.
+type (
+	// Get reads rows by their keys.
+	Get struct {
+		Node
+		Table Name
+		Keys  []string
+		Read
+	}
+	// Scan reads rows in key order.
+	Scan struct {
+		Node
+		Table Name
+		Rows
+		Read
+	}
+	// Count counts rows, and cells when asked.
+	Count struct {
+		Node
+		Table Name
+		Cells bool
+		Rows
+		Read
+	}
+)
+
+// Rows says which rows a scan visits; the zero Rows is all of them. At most
+// one of Prefix, Start with End, and Keys is given.
+type Rows struct {
+	Prefix string
+	Start  string // inclusive
+	End    string // exclusive; "" is no bound
+	After  string // exclusive, on top of the others; "" is no bound
+	Keys   []string
+}
+
+// Unlimited is the Limit of limit=0 and the Versions of versions=all.
+const Unlimited = -1
+
+// Read says what of the visited rows is read and how it is shown.
+type Read struct {
+	Columns     []Column // empty: all
+	Where       []Condition
+	Versions    int   // of each column, newest first; 0: not said
+	CellsPerRow int   // 0: no bound
+	Limit       int   // rows; 0: not said
+	Offset      int   // rows skipped first
+	Since       *Time // inclusive; nil: no bound
+	Until       *Time // exclusive; nil: no bound
+	Reverse     bool
+	KeysOnly    bool
+	Format      string // one of Formats; "": not said
+}
+
+// A ColumnKind says which columns of a family a Column means.
+type ColumnKind uint8
+
+const (
+	ColumnExact  ColumnKind = iota // fam:qual
+	ColumnFamily                   // fam:*
+	ColumnPrefix                   // fam:pre*
+	ColumnRange                    // fam:[a..b)
+)
+
+// A Column names one column of a family, or several.
+type Column struct {
+	Pos       Pos
+	Family    string
+	Kind      ColumnKind
+	Qualifier string // the qualifier, or the prefix
+	Start     string // inclusive
+	End       string // exclusive; "" is no bound
+}
+
+// A Condition is one term of where: it holds for the newest visible cell of
+// the column.
+type Condition struct {
+	Column Column
+	Op     string // == != < <= > >=, or exists, or absent
+	Value  Literal
+}
+
+// Statements that write.
+type (
+	// Put writes cells of one row.
+	Put struct {
+		Node
+		Table Name
+		Key   string
+		Cells []Assignment
+	}
+	// Delete deletes one row, or columns or cells of it.
+	Delete struct {
+		Node
+		Table   Name
+		Key     string
+		Columns []DeleteColumn // empty: the row
+		Since   *Time          // inclusive; with Until bounds the versions
+		Until   *Time          // exclusive
+	}
+	// DeleteRange deletes all rows of a prefix or a range of keys.
+	DeleteRange struct {
+		Node
+		Table Name
+		Rows       // Prefix, or Start and End
+		Yes   bool // no need to ask
+	}
+)
+
+// An Assignment is COL=LIT[@TS].
+type Assignment struct {
+	Column Column
+	Value  Literal
+	At     *Time // nil: the database's clock
+}
+
+// A DeleteColumn is a column or a family, or one version of a column.
+type DeleteColumn struct {
+	Column Column
+	At     *Time // nil: all versions
+}
+
+// Statements about tables and families.
+type (
+	// CreateTable makes a table.
+	CreateTable struct {
+		Node
+		Table    Name
+		Families []Family
+	}
+	// AddFamily, SetFamily and DropFamily alter a table.
+	AddFamily struct {
+		Node
+		Table  Name
+		Family Family
+	}
+	SetFamily struct {
+		Node
+		Table  Name
+		Family Family
+	}
+	DropFamily struct {
+		Node
+		Table  Name
+		Family Name
+		Yes    bool
+	}
+	// DropTable deletes a table, its families and all data.
+	DropTable struct {
+		Node
+		Table Name
+		Yes   bool
+	}
+	// Truncate deletes all rows of a table.
+	Truncate struct {
+		Node
+		Table Name
+		Yes   bool
+	}
+	// Tables lists the tables.
+	Tables struct{ Node }
+	// Describe shows a table's families.
+	Describe struct {
+		Node
+		Table Name
+	}
+	// Compact and Flush tend to a table's files.
+	Compact struct {
+		Node
+		Table Name
+	}
+	Flush struct {
+		Node
+		Table Name
+	}
+)
+
+// A Family declares a column family, or what of it changes.
+type Family struct {
+	Name     Name
+	Type     *cells.Type    // nil: not said
+	Versions *int           // nil: not said; 0: all
+	TTL      *time.Duration // nil: not said; 0: for ever
+}
+
+// Import loads a file into a table.
+type Import struct {
+	Node
+	Table     Name
+	Path      string
+	Key       string // a template: plane#{tailnum}
+	Columns   []Mapping
+	Timestamp string // field; "": the database's clock
+	NA        string // a field equal to it makes no cell
+	BadLines  int    // how many are tolerated
+	Batch     int    // rows a write; 0: not said
+}
+
+// A Mapping is FAM:QUAL=FIELD[:TYPE].
+type Mapping struct {
+	Column Column
+	Field  string
+	Type   cells.Type // TypeAny: the family's, else string
+}
+
+// Statements about the session.
+type (
+	// Help explains the language or one topic of it.
+	Help struct {
+		Node
+		Topic string
+	}
+	// Quit ends the session.
+	Quit struct{ Node }
+)

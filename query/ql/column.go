@@ -1,0 +1,185 @@
+package ql
+
+import "strings"
+
+// cutColumn splits a column word at its colon. A word in quotes as a whole
+// ('cf:a', as HBase writes it) splits at the colon inside; it has no wildcards.
+// ok is false when there is no colon.
+func cutColumn(t token) (family string, qualifier []part, ok bool) {
+	if len(t.parts) == 1 && t.parts[0].quote != bare {
+		p := t.parts[0]
+		family, p.text, ok = strings.Cut(p.text, ":")
+		return family, []part{p}, ok
+	}
+	for i, p := range t.parts {
+		n := strings.IndexByte(p.text, ':')
+		if p.quote != bare || n < 0 {
+			family += p.text
+			continue
+		}
+		if rest := p.text[n+1:]; rest != "" {
+			qualifier = []part{{bare, rest, Pos{p.pos.Line, p.pos.Col + n + 1}}}
+		}
+		return family + p.text[:n], append(qualifier, t.parts[i+1:]...), true
+	}
+	return family, nil, false
+}
+
+// exactColumn parses a column that must be one: in put, where and the like.
+func (p *parser) exactColumn() (Column, error) {
+	t := p.peek()
+	if t.kind != tokenWord {
+		return Column{}, p.unexpected("a column, as in meta:model")
+	}
+	c, err := columnOf(t)
+	if err != nil {
+		return Column{}, err
+	}
+	if c.Kind != ColumnExact || p.peekAt(1).glued && p.peekAt(1).text == "[" {
+		return Column{}, errorAt(t.pos, "%s means several columns; name one here (quote a * that belongs to the name)", QuoteText(clip(t.text)))
+	}
+	p.next()
+	return c, nil
+}
+
+// columnOf is the column that a word names; it may end in a wildcard.
+func columnOf(t token) (Column, error) {
+	family, qualifier, ok := cutColumn(t)
+	if !ok {
+		return Column{}, errorAt(t.pos, "%s is not a column; write family:qualifier", QuoteText(clip(t.text)))
+	}
+	if family == "" {
+		return Column{}, errorAt(t.pos, "the family is missing in %s; write family:qualifier", QuoteText(clip(t.text)))
+	}
+	return qualified(t.pos, family, qualifier)
+}
+
+// qualified makes a column of a family and the parts of a qualifier.
+func qualified(at Pos, family string, qualifier []part) (Column, error) {
+	c := Column{Pos: at, Family: family, Qualifier: join(qualifier)}
+	for i, q := range qualifier {
+		n := strings.IndexByte(q.text, '*')
+		if q.quote != bare || n < 0 {
+			continue
+		}
+		if n < len(q.text)-1 || i < len(qualifier)-1 {
+			return Column{}, errorAt(Pos{q.pos.Line, q.pos.Col + n}, "* stands only at the end of a qualifier, for all that begin like it; quote it if it belongs to the name")
+		}
+		c.Kind = ColumnPrefix
+		c.Qualifier = strings.TrimSuffix(c.Qualifier, "*")
+		if c.Qualifier == "" {
+			c.Kind = ColumnFamily
+		}
+	}
+	return c, nil
+}
+
+// columnList parses columns=a:b,c,d:*,e:[x..y). A word without a colon takes
+// the family of the column before it, as in cbt; with no column before it, or
+// within the brackets of HBase, it means the whole family.
+func (p *parser) columnList() ([]Column, error) {
+	brackets := p.accept("[")
+	var list []Column
+	for {
+		c, err := p.listedColumn(list, brackets)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+		if !p.listGoesOn() {
+			break
+		}
+	}
+	if brackets {
+		return list, p.expect("]")
+	}
+	return list, nil
+}
+
+func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
+	t := p.peek()
+	if t.kind != tokenWord {
+		return Column{}, p.unexpected("a column, as in meta:model or meta:*")
+	}
+	if bracket := p.peekAt(1); bracket.glued && bracket.text == "[" && strings.HasSuffix(t.text, ":") {
+		return p.columnRange()
+	}
+	p.next()
+	family, qualifier, ok := cutColumn(t)
+	switch last := len(before) - 1; {
+	case ok:
+		if err := noRegexp(qualifier); err != nil {
+			return Column{}, err
+		}
+		return columnOf(t)
+	case !hbase && last >= 0 && before[last].Kind == ColumnExact:
+		return qualified(t.pos, before[last].Family, t.parts)
+	}
+	if family == "" {
+		return Column{}, errorAt(t.pos, "the name of a family is empty")
+	}
+	return Column{Pos: t.pos, Family: family, Kind: ColumnFamily}, nil
+}
+
+// noRegexp keeps /…/ free: it is the notation for patterns.
+func noRegexp(qualifier []part) error {
+	if len(qualifier) > 0 && qualifier[0].quote == bare && strings.HasPrefix(qualifier[0].text, "/") {
+		return errorAt(qualifier[0].pos, "a qualifier that begins with / is quoted here, as in meta:\"/path\"")
+	}
+	return nil
+}
+
+// columnRange parses fam:[a..b), either bound of which may be missing.
+func (p *parser) columnRange() (Column, error) {
+	t := p.next()
+	p.next() // [
+	c, err := columnOf(t)
+	if err != nil || c.Qualifier != "" || c.Kind != ColumnExact {
+		return Column{}, errorAt(t.pos, "%s[ is no range of qualifiers; write family:[a..n)", printable(clip(t.text)))
+	}
+	c.Kind = ColumnRange
+	bounds := p.peek()
+	if bounds.kind != tokenWord {
+		return Column{}, p.unexpected("a range of qualifiers, as in meta:[a..n)")
+	}
+	p.next()
+	var ok bool
+	if c.Start, c.End, ok = cutRange(bounds.parts); !ok {
+		return Column{}, errorAt(bounds.pos, "%s is not a range of qualifiers; write meta:[a..n)", QuoteText(clip(bounds.text)))
+	}
+	return c, p.expect(")")
+}
+
+// cutRange splits the parts at the first bare "..".
+func cutRange(parts []part) (start, end string, ok bool) {
+	for i, p := range parts {
+		n := strings.Index(p.text, "..")
+		if p.quote == bare && n >= 0 {
+			return start + p.text[:n], p.text[n+2:] + join(parts[i+1:]), true
+		}
+		start += p.text
+	}
+	return "", "", false
+}
+
+// String is the column as the language writes it.
+func (c Column) String() string {
+	family := QuoteColumn(c.Family, "")
+	switch c.Kind {
+	case ColumnFamily:
+		return family + "*"
+	case ColumnPrefix:
+		return family + QuoteQualifier(c.Qualifier) + "*"
+	case ColumnRange:
+		return family + "[" + quoteBound(c.Start) + ".." + quoteBound(c.End) + ")"
+	}
+	return family + QuoteQualifier(c.Qualifier)
+}
+
+// quoteBound is a bound of a range; a point next to the .. would hide it.
+func quoteBound(s string) string {
+	if strings.Contains(s, ".") && s != "" {
+		return QuoteText(s)
+	}
+	return QuoteQualifier(s)
+}

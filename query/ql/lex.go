@@ -1,0 +1,412 @@
+package ql
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+)
+
+type tokenKind uint8
+
+const (
+	tokenEnd  tokenKind = iota // the end of the statement: ;, a newline, or the end of the text
+	tokenWord                  // bare and quoted parts that touch
+	tokenMark                  // one of ( ) [ ] { } , = == != <> < <= > >= =>
+)
+
+// A token is one word or mark of a statement.
+type token struct {
+	kind  tokenKind
+	text  string // as written
+	pos   Pos
+	glued bool // no space between the token before and this one
+	parts []part
+}
+
+// A part is a run of a word: bare characters, or what one pair of quotes holds.
+type part struct {
+	quote quote
+	text  string // decoded
+	pos   Pos
+}
+
+type quote uint8
+
+const (
+	bare     quote = iota
+	double         // "…"
+	single         // '…'
+	literalX       // x'…' and b64'…'
+)
+
+// bareText is the text of a word that is one bare part, else "".
+func (t token) bareText() string {
+	if t.kind == tokenWord && len(t.parts) == 1 && t.parts[0].quote == bare {
+		return t.parts[0].text
+	}
+	return ""
+}
+
+// keyword is bareText in lower case: keywords do not mind case.
+func (t token) keyword() string { return strings.ToLower(t.bareText()) }
+
+// join is the text of all parts.
+func join(parts []part) string {
+	if len(parts) == 1 {
+		return parts[0].text
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+// describe names the token in a message.
+func (t token) describe() string {
+	if t.kind == tokenEnd {
+		return "the end of the statement"
+	}
+	if t.kind == tokenWord && t.parts[0].quote != bare {
+		return printable(clip(t.text))
+	}
+	return QuoteText(clip(t.text))
+}
+
+// clip shortens hostile input for a message.
+func clip(s string) string {
+	if len(s) <= 64 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:64], "") + "…"
+}
+
+type lexer struct {
+	src   string
+	off   int
+	line  int // of off
+	begin int // offset of the first byte of that line; negative when src begins within a line
+	depth int
+	open  Pos // where the outermost open bracket stands
+}
+
+// lex cuts one statement into tokens, the last of them a tokenEnd.
+func lex(src Source) ([]token, error) {
+	l := &lexer{src: src.Text, line: src.Pos.Line, begin: 1 - src.Pos.Col}
+	var toks []token
+	for {
+		gap := l.off
+		newline, err := l.skipSpace()
+		if err != nil {
+			return nil, err
+		}
+		if newline || l.off == len(l.src) {
+			toks = append(toks, token{kind: tokenEnd, pos: l.pos()})
+			switch {
+			case l.off < len(l.src):
+				continue
+			case l.depth > 0:
+				return nil, &Error{Pos: l.open, Msg: "unclosed bracket", Incomplete: true}
+			}
+			return toks, nil
+		}
+		t, err := l.token()
+		if err != nil {
+			return nil, err
+		}
+		t.glued = gap == l.off-len(t.text) && len(toks) > 0
+		toks = append(toks, t)
+	}
+}
+
+func (l *lexer) pos() Pos { return l.posAt(l.off) }
+
+// posAt is the place of an offset on the lexer's current line.
+func (l *lexer) posAt(off int) Pos { return Pos{l.line, off - l.begin + 1} }
+
+// nextLine takes account of the newline at off.
+func (l *lexer) nextLine(off int) {
+	l.line++
+	l.begin = off + 1
+}
+
+// skipSpace skips blanks, comments, continued lines and, in brackets, newlines.
+// It stops behind a newline or semicolon that ends the statement.
+func (l *lexer) skipSpace() (ended bool, err error) {
+	for l.off < len(l.src) {
+		rest := l.src[l.off:]
+		switch {
+		case rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r':
+			l.off++
+		case rest[0] == '\n':
+			l.nextLine(l.off)
+			l.off++
+			if l.depth == 0 {
+				return true, nil
+			}
+		case rest[0] == ';' && l.depth == 0:
+			l.off++
+			return true, nil
+		case strings.HasPrefix(rest, "--"), rest[0] == '#' && l.pos().Col == 1:
+			l.skipComment()
+		case rest[0] == '\\':
+			if !l.continuedLine(rest) {
+				return false, errorAt(l.pos(), `unexpected \; it stands at the end of a line, to continue it, or within double quotes`)
+			}
+		default:
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+func (l *lexer) skipComment() {
+	if n := strings.IndexByte(l.src[l.off:], '\n'); n >= 0 {
+		l.off += n
+		return
+	}
+	l.off = len(l.src)
+}
+
+// continuedLine skips a \ and the newline behind it.
+func (l *lexer) continuedLine(rest string) bool {
+	n := 1 + len(rest[1:]) - len(strings.TrimLeft(rest[1:], "\r"))
+	if n == len(rest) || rest[n] != '\n' {
+		return false
+	}
+	l.nextLine(l.off + n)
+	l.off += n + 1
+	return true
+}
+
+func (l *lexer) token() (token, error) {
+	if c := l.src[l.off]; isBareByte(c) || c == '"' || c == '\'' {
+		return l.word()
+	}
+	at := l.pos()
+	for _, mark := range marks {
+		if strings.HasPrefix(l.src[l.off:], mark) {
+			l.off += len(mark)
+			l.bracket(mark, at)
+			return token{kind: tokenMark, text: mark, pos: at}, nil
+		}
+	}
+	return token{}, errorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1]))
+}
+
+// marks lists longer ones before those they begin with.
+var marks = []string{"==", "=>", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", "{", "}", ","}
+
+func (l *lexer) bracket(mark string, at Pos) {
+	switch mark {
+	case "(", "[", "{":
+		if l.depth == 0 {
+			l.open = at
+		}
+		l.depth++
+	case ")", "]", "}":
+		l.depth = max(0, l.depth-1)
+	}
+}
+
+func (l *lexer) word() (token, error) {
+	begin, t := l.off, token{kind: tokenWord, pos: l.pos()}
+	for l.off < len(l.src) {
+		var err error
+		switch c := l.src[l.off]; {
+		case c == '"':
+			err = l.doubleQuoted(&t)
+		case c == '\'':
+			err = l.singleQuoted(&t)
+		case isBareByte(c):
+			err = l.bareRun(&t)
+		default:
+			t.text = l.src[begin:l.off]
+			return t, nil
+		}
+		if err != nil {
+			return token{}, err
+		}
+	}
+	t.text = l.src[begin:]
+	return t, nil
+}
+
+func (l *lexer) bareRun(t *token) error {
+	begin := l.off
+	for l.off < len(l.src) && isBareByte(l.src[l.off]) {
+		r, size := utf8.DecodeRuneInString(l.src[l.off:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return errorAt(l.pos(), `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes`, l.src[l.off], l.src[l.off])
+		case !isBareRune(r):
+			return errorAt(l.pos(), "unexpected %s; quote it if it belongs to a name or a value", QuoteText(string(r)))
+		}
+		l.off += size
+	}
+	t.parts = append(t.parts, part{bare, l.src[begin:l.off], l.posAt(begin)})
+	return nil
+}
+
+// singleQuoted reads '…', in which only ” means something: one quote. After a
+// bare x or b64, at the start of the word or behind its colon, the text is
+// bytes in hexadecimal or base64.
+func (l *lexer) singleQuoted(t *token) error {
+	at, begin := l.pos(), l.off
+	text, ok := l.untilSingle()
+	if !ok {
+		return &Error{Pos: at, Msg: "unterminated ' quote", Incomplete: true}
+	}
+	p := part{single, strings.ReplaceAll(text, "''", "'"), at}
+	if prefix := t.bytesPrefix(); prefix != "" {
+		var err error
+		if p, err = bytesPart(t, prefix, p); err != nil {
+			return err
+		}
+	}
+	l.countLines(begin)
+	t.parts = append(t.parts, p)
+	return nil
+}
+
+// untilSingle moves behind the ' that closes the one at off and returns what
+// stands between.
+func (l *lexer) untilSingle() (string, bool) {
+	begin := l.off + 1
+	for i := begin; i < len(l.src); i++ {
+		if l.src[i] != '\'' {
+			continue
+		}
+		if i+1 < len(l.src) && l.src[i+1] == '\'' {
+			i++
+			continue
+		}
+		l.off = i + 1
+		return l.src[begin:i], true
+	}
+	return "", false
+}
+
+// countLines takes account of newlines within the quotes from begin to off.
+func (l *lexer) countLines(begin int) {
+	for i := begin; i < l.off; i++ {
+		if l.src[i] == '\n' {
+			l.nextLine(i)
+		}
+	}
+}
+
+// bytesPrefix is "x" or "b64" when the word read so far ends in it and a quote
+// would begin a bytes literal.
+func (t *token) bytesPrefix() string {
+	if len(t.parts) == 0 || t.parts[len(t.parts)-1].quote != bare {
+		return ""
+	}
+	run := t.parts[len(t.parts)-1].text
+	tail := strings.ToLower(run[strings.LastIndexByte(run, ':')+1:])
+	if tail != "x" && tail != "b64" || len(tail) == len(run) && len(t.parts) > 1 {
+		return ""
+	}
+	return tail
+}
+
+// bytesPart decodes a bytes literal and takes its prefix off the word.
+func bytesPart(t *token, prefix string, p part) (part, error) {
+	last := &t.parts[len(t.parts)-1]
+	last.text = last.text[:len(last.text)-len(prefix)]
+	if last.text == "" {
+		t.parts = t.parts[:len(t.parts)-1]
+	}
+	var b []byte
+	var err error
+	if prefix == "x" {
+		b, err = hex.DecodeString(p.text)
+	} else {
+		b, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(p.text, "="))
+	}
+	if err != nil {
+		what := map[string]string{"x": "pairs of hexadecimal digits, as in x'00ff'", "b64": "base64, as in b64'AP8='"}
+		return part{}, errorAt(p.pos, "%s is not %s", QuoteText(clip(p.text)), what[prefix])
+	}
+	return part{literalX, string(b), p.pos}, nil
+}
+
+func (l *lexer) doubleQuoted(t *token) error {
+	at, begin := l.pos(), l.off
+	var b strings.Builder
+	for i := begin + 1; i < len(l.src); {
+		switch c := l.src[i]; c {
+		case '"':
+			l.off = i + 1
+			l.countLines(begin)
+			t.parts = append(t.parts, part{double, b.String(), at})
+			return nil
+		case '\\':
+			n, err := unescape(&b, l.src[i+1:])
+			if err != nil {
+				l.off = i
+				l.countLines(begin)
+				err.Pos = l.pos()
+				return err
+			}
+			i += 1 + n
+		default:
+			b.WriteByte(c)
+			i++
+		}
+	}
+	return &Error{Pos: at, Msg: `unterminated " quote`, Incomplete: true}
+}
+
+// unescape writes what the escape means whose text after the backslash begins
+// s, and returns its length.
+func unescape(b *strings.Builder, s string) (int, *Error) {
+	if s == "" {
+		return 0, nil // the quote is unterminated, which the caller says
+	}
+	if i := strings.IndexByte(escapeNames, s[0]); i >= 0 {
+		b.WriteByte(escapeBytes[i])
+		return 1, nil
+	}
+	switch s[0] {
+	case 'x':
+		if n, ok := hexDigits(s[1:], 2); ok {
+			b.WriteByte(byte(n))
+			return 3, nil
+		}
+		return 0, errorAt(Pos{}, `\x wants two hexadecimal digits, as in \x0a`)
+	case 'u':
+		n, ok := hexDigits(s[1:], 4)
+		if ok && utf8.ValidRune(rune(n)) {
+			b.WriteRune(rune(n))
+			return 5, nil
+		}
+		return 0, errorAt(Pos{}, `\u wants the four hexadecimal digits of a character, as in \u00e9`)
+	}
+	return 0, errorAt(Pos{}, `unknown escape \%s; there are \\ \" \n \r \t \0 \xNN and \uNNNN`, printable(s[:runeLen(s)]))
+}
+
+const (
+	escapeNames = `\"nrt0`
+	escapeBytes = "\\\"\n\r\t\x00"
+)
+
+func runeLen(s string) int {
+	_, n := utf8.DecodeRuneInString(s)
+	return n
+}
+
+func hexDigits(s string, n int) (v uint32, ok bool) {
+	if len(s) < n {
+		return 0, false
+	}
+	for i := range n {
+		d := strings.IndexByte("0123456789abcdef", s[i]|0x20)
+		if d < 0 || s[i] < '0' {
+			return 0, false
+		}
+		v = v<<4 | uint32(d)
+	}
+	return v, true
+}

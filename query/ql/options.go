@@ -1,0 +1,334 @@
+package ql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An option is one NAME=VALUE, flag or clause of the statements that read or
+// delete. The table below is the only place that knows their spellings:
+// smolwc's own, and those of cbt, the HBase shell and Smoltable.
+type option struct {
+	name  string
+	also  []string // foreign spellings, in lower case
+	value string   // what help shows behind the =; "" for a flag or clause
+	in    optionSet
+	parse func(p *parser, to *target) error
+	// foreign marks an option that smolwc writes otherwise.
+	foreign bool
+}
+
+// An optionSet says which statements take an option.
+type optionSet uint8
+
+const (
+	inGet optionSet = 1 << iota
+	inScan
+	inCount
+	inDelete
+)
+
+// optionVerbs names the statements of a set.
+var optionVerbs = map[string]optionSet{"get": inGet, "scan": inScan, "count": inCount, "delete": inDelete}
+
+// A target is where options put what they read. Options that a statement does
+// not take never reach fields that it does not have.
+type target struct {
+	rows  *Rows
+	read  *Read
+	cells *bool // count's flag
+	yes   *bool
+	seen  map[string]Pos
+}
+
+// options is set by init: its parsers refer to it.
+var options []*option
+
+func init() {
+	options = []*option{
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.Prefix })},
+		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.Start })},
+		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.End })},
+		{name: "after", value: "K", in: inScan | inCount, parse: keyOption(func(r *Rows) *string { return &r.After })},
+		{name: "keys", value: "K,K,..", in: inScan | inCount, parse: (*parser).keysOption},
+		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inGet | inScan | inCount, parse: (*parser).columnsOption},
+		{name: "where", in: inScan | inCount, parse: (*parser).whereOption},
+		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inGet | inScan | inCount, parse: (*parser).versionsOption},
+		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inGet | inScan, parse: numberOption(1, func(r *Read) *int { return &r.CellsPerRow })},
+		{name: "cells", in: inCount, parse: flagOption(func(to *target) *bool { return to.cells })},
+		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inScan, parse: (*parser).limitOption},
+		{name: "offset", also: []string{"row.offset"}, value: "N", in: inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
+		{name: "since", value: "TS", in: inGet | inScan | inCount | inDelete, parse: timeOption(func(r *Read) **Time { return &r.Since })},
+		{name: "until", value: "TS", in: inGet | inScan | inCount | inDelete, parse: timeOption(func(r *Read) **Time { return &r.Until })},
+		{name: "timerange", value: "[TS,TS]", in: inGet | inScan, parse: (*parser).timeRangeOption, foreign: true},
+		{name: "timestamp", value: "TS", in: inGet | inScan, parse: (*parser).timestampOption, foreign: true},
+		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Reverse })},
+		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
+		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan, parse: (*parser).formatOption},
+		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
+	}
+}
+
+// Formats are the names that `as` takes.
+var Formats = []string{"table", "line", "json", "jsonl", "csv", "tsv", "markdown", "cbt", "quiet"}
+
+// reserved are the words that cannot be a bare key or table: they would be
+// read as flags and clauses.
+var reserved = map[string]bool{
+	"as": true, "and": true, "where": true, "reverse": true, "reversed": true, "keys-only": true,
+	"cells": true, "yes": true, "to": true, "from": true, "if": true, "put": true, "else": true,
+	"approx": true, "stats": true, "into": true, "absent": true, "exists": true,
+	"table": true, "family": true,
+}
+
+// findOption is the option of any statement with this spelling, nil if there is none.
+func findOption(word string) *option { return findOptionIn(word, ^optionSet(0)) }
+
+func findOptionIn(word string, in optionSet) *option {
+	for _, o := range options {
+		if o.in&in != 0 && (o.name == word || slices.Contains(o.also, word)) {
+			return o
+		}
+	}
+	return nil
+}
+
+// optionNames are smolwc's own names of the options in a set.
+func optionNames(in optionSet) []string {
+	var names []string
+	for _, o := range options {
+		if o.in&in != 0 && !o.foreign {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+// options parses what is left of a statement. Braces and commas, which HBase
+// writes, are optional punctuation.
+func (p *parser) options(in optionSet, to *target) error {
+	to.seen = map[string]Pos{}
+	braces := false
+	for {
+		for p.skipComma() {
+		}
+		switch {
+		case !braces && p.accept("{"):
+			braces, p.foreign = true, true
+			continue
+		case braces && p.accept("}"):
+			braces = false
+			continue
+		case braces && p.atEnd():
+			return p.unexpected(`"}"`)
+		case p.atEnd():
+			return p.checkOptions(to)
+		}
+		if err := p.option(in, to); err != nil {
+			return err
+		}
+	}
+}
+
+// option parses one option.
+func (p *parser) option(in optionSet, to *target) error {
+	t := p.peek()
+	o := findOptionIn(t.keyword(), in)
+	if o == nil {
+		return p.unknownOption(in)
+	}
+	if first, twice := to.seen[o.name]; twice {
+		return errorAt(t.pos, "%s is given twice, first at %s", o.name, first)
+	}
+	to.seen[o.name] = t.pos
+	p.next()
+	p.foreign = p.foreign || t.keyword() != o.name || o.foreign
+	if o.value != "" && o.name != "as" && !p.equals() {
+		return p.unexpected("= behind %s, as in %s=%s", o.name, o.name, o.value)
+	}
+	return o.parse(p, to)
+}
+
+func (p *parser) unknownOption(in optionSet) error {
+	t := p.peek()
+	if word := t.keyword(); word != "" {
+		if findOption(word) != nil {
+			return errorAt(t.pos, "%s takes no option %s; its options are %s", p.verb, word, strings.Join(optionNames(in), ", "))
+		}
+		if near := schema.DidYouMean(word, optionNames(in)); near != "" {
+			return errorAt(t.pos, "%s has no option %s%s", p.verb, t.describe(), near)
+		}
+	}
+	return p.unexpected("an option of %s (%s) or the end", p.verb, strings.Join(optionNames(in), ", "))
+}
+
+// checkOptions refuses options that contradict each other.
+func (p *parser) checkOptions(to *target) error {
+	ways := [][]string{{"prefix"}, {"start", "end"}, {"keys"}}
+	var given []string
+	for _, way := range ways {
+		for _, name := range way {
+			if _, ok := to.seen[name]; !ok {
+				continue
+			}
+			if len(given) > 0 && !slices.Contains(way, given[0]) {
+				return errorAt(to.seen[name], "%s cannot be joined with %s; give a prefix, a start and end, or keys", name, given[0])
+			}
+			given = append(given, name)
+		}
+	}
+	return nil
+}
+
+func numberOption(least int, field func(*Read) *int) func(*parser, *target) error {
+	return func(p *parser, to *target) (err error) {
+		*field(to.read), err = p.number("a number", least)
+		return err
+	}
+}
+
+// limitOption takes a number of rows; 0 is no limit.
+func (p *parser) limitOption(to *target) error {
+	n, err := p.number("a number of rows", 0)
+	if to.read.Limit = n; n == 0 {
+		to.read.Limit = Unlimited
+	}
+	return err
+}
+
+func flagOption(field func(*target) *bool) func(*parser, *target) error {
+	return func(p *parser, to *target) (err error) {
+		*field(to), err = p.flag()
+		return err
+	}
+}
+
+func timeOption(field func(*Read) **Time) func(*parser, *target) error {
+	return func(p *parser, to *target) (err error) {
+		*field(to.read), err = p.timeValue()
+		return err
+	}
+}
+
+// keyOption takes the bound of a range or a prefix, which may be empty.
+func keyOption(field func(*Rows) *string) func(*parser, *target) error {
+	return func(p *parser, to *target) (err error) {
+		*field(to.rows), err = p.text("a row key")
+		return err
+	}
+}
+
+// timeRangeOption takes HBase's TIMERANGE => [since, until].
+func (p *parser) timeRangeOption(to *target) (err error) {
+	if err = p.expect("["); err != nil {
+		return err
+	}
+	if to.read.Since, err = p.timeValue(); err != nil {
+		return err
+	}
+	if err = p.expect(","); err != nil {
+		return err
+	}
+	if to.read.Until, err = p.timeValue(); err != nil {
+		return err
+	}
+	return p.expect("]")
+}
+
+// timestampOption takes HBase's TIMESTAMP => ts: that version and no other.
+func (p *parser) timestampOption(to *target) error {
+	t := p.peek()
+	since, err := p.timeValue()
+	if err != nil {
+		return err
+	}
+	if since.Now || since.At == cells.MaxTimestamp {
+		return errorAt(t.pos, "expected one timestamp in microseconds, not %s", t.describe())
+	}
+	to.read.Since, to.read.Until = since, &Time{Pos: since.Pos, At: since.At + 1}
+	return nil
+}
+
+func (p *parser) keysOption(to *target) error {
+	brackets := p.accept("[")
+	for {
+		key, err := p.key()
+		if err != nil {
+			return err
+		}
+		to.rows.Keys = append(to.rows.Keys, key)
+		if !p.listGoesOn() {
+			break
+		}
+	}
+	if brackets {
+		return p.expect("]")
+	}
+	return nil
+}
+
+func (p *parser) columnsOption(to *target) (err error) {
+	to.read.Columns, err = p.columnList()
+	return err
+}
+
+// versionsOption takes a number or all.
+func (p *parser) versionsOption(to *target) (err error) {
+	if p.acceptWord("all") {
+		to.read.Versions = Unlimited
+		return nil
+	}
+	to.read.Versions, err = p.number("a number of versions, or all", 1)
+	return err
+}
+
+func (p *parser) formatOption(to *target) error {
+	t := p.peek()
+	if !slices.Contains(Formats, t.keyword()) {
+		return errorAt(t.pos, "expected a format, not %s%s; the formats are %s", t.describe(), schema.DidYouMean(t.keyword(), Formats), strings.Join(Formats, ", "))
+	}
+	to.read.Format = t.keyword()
+	p.next()
+	return nil
+}
+
+// whereOption parses COL OP LIT [and ..], COL exists and COL absent.
+func (p *parser) whereOption(to *target) error {
+	for {
+		c, err := p.condition()
+		if err != nil {
+			return err
+		}
+		to.read.Where = append(to.read.Where, c)
+		if !p.acceptWord("and") {
+			return nil
+		}
+	}
+}
+
+// operators maps every spelling of a comparison to its own.
+var operators = map[string]string{"=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+func (p *parser) condition() (c Condition, err error) {
+	if c.Column, err = p.exactColumn(); err != nil {
+		return c, err
+	}
+	t := p.peek()
+	if w := t.keyword(); w == "exists" || w == "absent" {
+		c.Op = w
+		p.next()
+		return c, nil
+	}
+	if c.Op = operators[t.text]; t.kind != tokenMark || c.Op == "" {
+		return c, p.unexpected("a comparison (== != < <= > >=, exists, absent)")
+	}
+	p.next()
+	var at *Time
+	if c.Value, at, err = p.literal(); err == nil && at != nil {
+		err = errorAt(at.Pos, "a value to compare with has no timestamp; use since= and until=")
+	}
+	return c, err
+}

@@ -1,0 +1,275 @@
+package ql
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An Env is what a parser knows besides the text. The zero Env knows nothing.
+type Env struct {
+	// Table is the table in use: statements may leave theirs out.
+	Table string
+	// IsTable says which words name tables. It decides, while a table is in
+	// use, whether the first word of `get a b` is a table or a key.
+	IsTable func(name string) bool
+}
+
+// Parse parses exactly one statement that names its table.
+func Parse(text string) (Statement, error) {
+	return Env{}.Parse(Source{Text: text, Pos: Pos{1, 1}})
+}
+
+// Parse parses exactly one statement. Errors are *[Error].
+func (env Env) Parse(src Source) (Statement, error) {
+	toks, err := lex(src)
+	if err != nil {
+		return nil, err
+	}
+	for len(toks) > 1 && toks[0].kind == tokenEnd {
+		toks = toks[1:]
+	}
+	p := &parser{env: env, toks: toks, start: toks[0].pos}
+	st, err := p.statement()
+	if err != nil {
+		return nil, err
+	}
+	for ; p.i < len(p.toks)-1; p.i++ {
+		if p.toks[p.i].kind != tokenEnd {
+			return nil, p.unexpected("the end of the statement")
+		}
+	}
+	n := st.node()
+	n.Pos, n.Foreign = p.start, p.foreign
+	return st, nil
+}
+
+// A parser is recursive descent over the tokens of one statement.
+type parser struct {
+	env     Env
+	toks    []token
+	i       int
+	start   Pos
+	verb    string // as listed in verbs
+	foreign bool   // a spelling of cbt or HBase was used
+}
+
+// statement parses the verb and hands over to its parser.
+func (p *parser) statement() (Statement, error) {
+	t := p.peek()
+	word := t.keyword()
+	if word == "" {
+		return nil, p.unexpected("a statement; help lists them")
+	}
+	v, ok := findVerb(word)
+	if !ok {
+		return nil, unknownVerb(t)
+	}
+	p.next()
+	p.verb = v.name
+	p.foreign = v.foreign
+	return v.parse(p)
+}
+
+func unknownVerb(t token) error {
+	if hint := foreignVerbs[t.keyword()]; hint != "" {
+		return errorAt(t.pos, "there is no statement %s; %s", QuoteText(t.keyword()), hint)
+	}
+	return errorAt(t.pos, "there is no statement %s%s; help lists them", t.describe(), schema.DidYouMean(t.keyword(), Verbs()))
+}
+
+// Tokens.
+
+func (p *parser) peek() token { return p.toks[p.i] }
+
+// peekAt looks n tokens ahead; behind the end there is only the end.
+func (p *parser) peekAt(n int) token { return p.toks[min(p.i+n, len(p.toks)-1)] }
+
+// next returns the token and moves on; it stays at the end.
+func (p *parser) next() token {
+	t := p.toks[p.i]
+	if t.kind != tokenEnd {
+		p.i++
+	}
+	return t
+}
+
+func (p *parser) atEnd() bool { return p.peek().kind == tokenEnd }
+
+// atMark reports whether the next token is this mark.
+func (p *parser) atMark(mark string) bool { return p.isMark(0, mark) }
+
+func (p *parser) isMark(n int, mark string) bool {
+	t := p.peekAt(n)
+	return t.kind == tokenMark && t.text == mark
+}
+
+func (p *parser) accept(mark string) bool {
+	if !p.atMark(mark) {
+		return false
+	}
+	p.next()
+	return true
+}
+
+func (p *parser) expect(mark string) error {
+	if !p.accept(mark) {
+		return p.unexpected("%s", QuoteText(mark))
+	}
+	return nil
+}
+
+// acceptWord takes the keyword if it is next.
+func (p *parser) acceptWord(word string) bool {
+	if p.peek().keyword() != word {
+		return false
+	}
+	p.next()
+	return true
+}
+
+// unexpected is the error that something else should stand here.
+func (p *parser) unexpected(format string, args ...any) error {
+	return errorAt(p.peek().pos, "expected %s, not %s", fmt.Sprintf(format, args...), p.peek().describe())
+}
+
+// skipComma skips the comma that HBase writes between arguments.
+func (p *parser) skipComma() bool {
+	if p.accept(",") {
+		p.foreign = true
+		return true
+	}
+	return false
+}
+
+// equals takes the = of an option, or HBase's =>.
+func (p *parser) equals() bool {
+	if p.accept("=>") {
+		p.foreign = true
+		return true
+	}
+	return p.accept("=")
+}
+
+// atOption reports whether the next words are NAME= or NAME=>.
+func (p *parser) atOption(n int) bool {
+	return p.peekAt(n).bareText() != "" && (p.isMark(n+1, "=") || p.isMark(n+1, "=>"))
+}
+
+// listGoesOn takes a comma between the items of a list. A comma before an
+// option, or before the } or ] of HBase, ends the list.
+func (p *parser) listGoesOn() bool {
+	if !p.atMark(",") || p.isMark(1, "}") || p.isMark(1, "]") || p.atOption(1) && findOption(p.peekAt(1).keyword()) != nil {
+		return false
+	}
+	p.next()
+	return true
+}
+
+// Words.
+
+// tableName takes the statement's table, or the one in use when the table was
+// left out.
+func (p *parser) tableName() (Name, error) {
+	t := p.peek()
+	isWord := t.kind == tokenWord && !p.atOption(0) && !reserved[t.keyword()]
+	switch {
+	case isWord && (p.env.Table == "" || p.isTable(t)):
+		return p.name("a table")
+	case p.env.Table != "":
+		return Name{p.env.Table, p.start}, nil
+	}
+	return Name{}, p.unexpected("a table")
+}
+
+// isTable reports whether the word is to be read as a table's name although a
+// table is in use.
+func (p *parser) isTable(t token) bool {
+	switch p.verb {
+	case "get", "put", "delete":
+		return p.env.IsTable == nil || p.env.IsTable(join(t.parts))
+	}
+	return true
+}
+
+// name takes the name of a table or family, which must be there.
+func (p *parser) name(what string) (Name, error) {
+	n, err := p.word(what)
+	if err == nil && n.Text == "" {
+		err = errorAt(n.Pos, "expected %s, not an empty name", what)
+	}
+	return n, err
+}
+
+// word takes any word, the empty one in quotes included.
+func (p *parser) word(what string) (Name, error) {
+	t := p.peek()
+	if t.kind != tokenWord {
+		return Name{}, p.unexpected("%s", what)
+	}
+	p.next()
+	return Name{join(t.parts), t.pos}, nil
+}
+
+// key takes a row key: bare and quoted parts that touch.
+func (p *parser) key() (string, error) {
+	t := p.peek()
+	if t.kind != tokenWord || reserved[t.keyword()] {
+		return "", p.unexpected("a row key")
+	}
+	p.next()
+	key := join(t.parts)
+	if key == "" {
+		return "", errorAt(t.pos, "a row key is at least one byte")
+	}
+	return key, nil
+}
+
+// text takes the value of an option as it is written.
+func (p *parser) text(what string) (string, error) {
+	n, err := p.word(what)
+	return n.Text, err
+}
+
+// number takes a whole number of at least least.
+func (p *parser) number(what string, least int) (int, error) {
+	t := p.peek()
+	n, err := strconv.Atoi(strings.ReplaceAll(t.bareText(), "_", ""))
+	if err != nil || n < least {
+		return 0, p.unexpected("%s, a whole number from %d", what, least)
+	}
+	p.next()
+	return n, nil
+}
+
+// flag takes the =true or =false that may follow a flag.
+func (p *parser) flag() (bool, error) {
+	if !p.equals() {
+		return true, nil
+	}
+	p.foreign = true
+	t := p.peek()
+	if w := t.keyword(); w == "true" || w == "false" {
+		p.next()
+		return w == "true", nil
+	}
+	return false, p.unexpected("true or false")
+}
+
+// timeValue takes the value of since= and until=, with or without an @.
+func (p *parser) timeValue() (*Time, error) {
+	t := p.peek()
+	if t.kind != tokenWord {
+		return nil, p.unexpected("a time, as in 2024-01-25 or now-36h")
+	}
+	p.next()
+	text := join(t.parts)
+	if t.parts[0].quote == bare {
+		text = strings.TrimPrefix(text, "@")
+	}
+	return parseTime(t.pos, text)
+}
+
+func equalKeyword(s, keyword string) bool { return strings.EqualFold(s, keyword) }

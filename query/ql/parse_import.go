@@ -1,0 +1,127 @@
+package ql
+
+import (
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+)
+
+var importOptions = []string{"key", "columns", "ts", "na", "bad-lines", "batch"}
+
+// parseImport parses import T from 'file' key='..' columns=.. [ts=] [na=]
+// [bad-lines=] [batch=].
+func parseImport(p *parser) (Statement, error) {
+	st := &Import{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	if !p.acceptWord("from") {
+		return nil, p.unexpected("from, as in import %s from 'file.csv'", QuoteName(st.Table.Text))
+	}
+	if st.Path, err = p.text("a file, as in 'flights.csv.gz'"); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for !p.atEnd() {
+		if err := p.importOption(st, seen); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"key", "columns"} {
+		if !seen[name] {
+			return nil, errorAt(p.peek().pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", name)
+		}
+	}
+	return st, nil
+}
+
+func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
+	t := p.peek()
+	word := strings.ReplaceAll(t.keyword(), "_", "-")
+	if !p.atOption(0) {
+		return p.unexpected("an option of import (%s)", strings.Join(importOptions, ", "))
+	}
+	if seen[word] {
+		return errorAt(t.pos, "%s is given twice", word)
+	}
+	seen[word] = true
+	p.next()
+	p.next()
+	switch word {
+	case "key":
+		st.Key, err = p.text("a template, as in 'plane#{tailnum}'")
+		if err == nil && st.Key == "" {
+			err = errorAt(t.pos, "the key's template is empty")
+		}
+	case "columns":
+		st.Columns, err = p.mappings()
+	case "ts":
+		st.Timestamp, err = p.text("the field that holds the timestamp")
+	case "na":
+		st.NA, err = p.text("the text that stands for no value")
+	case "bad-lines":
+		st.BadLines, err = p.number("how many bad lines to tolerate", 0)
+	case "batch":
+		st.Batch, err = p.number("how many rows to write at once", 1)
+	default:
+		err = errorAt(t.pos, "import has no option %s%s; its options are %s", t.describe(), schema.DidYouMean(word, importOptions), strings.Join(importOptions, ", "))
+	}
+	return err
+}
+
+// mappings parses FAM:QUAL=FIELD[:TYPE],... Without a family it is that of the
+// mapping before; without a field it is the one called like the qualifier.
+func (p *parser) mappings() ([]Mapping, error) {
+	var list []Mapping
+	for {
+		m, err := p.mapping(list)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+		if !p.accept(",") {
+			return list, nil
+		}
+	}
+}
+
+func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
+	t := p.peek()
+	if _, _, hasFamily := cutColumn(t); t.kind == tokenWord && !hasFamily && len(before) > 0 {
+		p.next()
+		m.Column, err = qualified(t.pos, before[len(before)-1].Column.Family, t.parts)
+	} else {
+		m.Column, err = p.exactColumn()
+	}
+	if err == nil && m.Column.Kind != ColumnExact {
+		err = errorAt(t.pos, "%s means several columns; name one here", QuoteText(clip(t.text)))
+	}
+	if err != nil {
+		return m, err
+	}
+	if m.Field = m.Column.Qualifier; !p.accept("=") {
+		return m, nil
+	}
+	field := p.peek()
+	if field.kind != tokenWord {
+		return m, p.unexpected("the name of a field")
+	}
+	p.next()
+	m.Field, m.Type, err = fieldType(field)
+	return m, err
+}
+
+// fieldType splits FIELD:TYPE at the last bare colon.
+func fieldType(t token) (field string, typ cells.Type, err error) {
+	last := t.parts[len(t.parts)-1]
+	n := strings.LastIndexByte(last.text, ':')
+	if last.quote != bare || n < 0 {
+		return join(t.parts), cells.TypeAny, nil
+	}
+	if typ, err = cells.ParseType(strings.ToLower(last.text[n+1:])); err != nil {
+		return "", typ, errorAt(Pos{last.pos.Line, last.pos.Col + n + 1}, "%s; quote the field's name if the colon belongs to it", err)
+	}
+	return join(t.parts[:len(t.parts)-1]) + last.text[:n], typ, nil
+}

@@ -1,0 +1,57 @@
+package ql
+
+// parseGet parses get T KEY [KEY...] [options], and HBase's
+// get 't', 'key' [, 'cf:a', ...] [, {options}].
+func parseGet(p *parser) (Statement, error) {
+	st := &Get{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	hbase := p.skipComma()
+	for hbase && len(st.Keys) == 0 || !hbase && p.atKey() || len(st.Keys) == 0 {
+		key, err := p.key()
+		if err != nil {
+			return nil, err
+		}
+		st.Keys = append(st.Keys, key)
+	}
+	for hbase && p.atHBaseColumn() {
+		p.skipComma()
+		c, err := p.listedColumn(nil, true)
+		if err != nil {
+			return nil, err
+		}
+		st.Columns = append(st.Columns, c)
+	}
+	return st, p.options(inGet, &target{read: &st.Read})
+}
+
+// atKey reports whether another row key follows, and not an option.
+func (p *parser) atKey() bool {
+	t := p.peek()
+	return t.kind == tokenWord && !p.atOption(0) && !reserved[t.keyword()]
+}
+
+// atHBaseColumn reports whether a comma and a column follow.
+func (p *parser) atHBaseColumn() bool {
+	return p.atMark(",") && p.peekAt(1).kind == tokenWord && !p.atOption(1)
+}
+
+func parseScan(p *parser) (Statement, error) {
+	st := &Scan{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	return st, p.options(inScan, &target{rows: &st.Rows, read: &st.Read})
+}
+
+func parseCount(p *parser) (Statement, error) {
+	st := &Count{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	return st, p.options(inCount, &target{rows: &st.Rows, read: &st.Read, cells: &st.Cells})
+}

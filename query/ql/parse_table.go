@@ -1,0 +1,301 @@
+package ql
+
+import (
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// parseCreate parses create table T family F [type=..] [versions=N] [ttl=D]
+// [, family ...], and HBase's create 't', 'cf', {NAME => 'cf2', VERSIONS => 3}.
+func parseCreate(p *parser) (Statement, error) {
+	if p.acceptWord("table") {
+		return p.createTable()
+	}
+	if p.peek().kind == tokenWord && p.isMark(1, ",") {
+		return p.hbaseCreate()
+	}
+	return nil, p.unexpected("table, as in create table fleet family meta")
+}
+
+func (p *parser) createTable() (Statement, error) {
+	st := &CreateTable{}
+	var err error
+	if st.Table, err = p.name("the table's name"); err != nil {
+		return nil, err
+	}
+	for len(st.Families) == 0 || p.accept(",") {
+		if !p.acceptWord("family") {
+			return nil, p.unexpected("family, as in create table %s family meta", QuoteName(st.Table.Text))
+		}
+		f, err := p.family()
+		if err != nil {
+			return nil, err
+		}
+		st.Families = append(st.Families, f)
+	}
+	return st, nil
+}
+
+// family parses F [type=T] [versions=N] [ttl=D].
+func (p *parser) family() (f Family, err error) {
+	if f.Name, err = p.name("the family's name"); err != nil {
+		return f, err
+	}
+	for p.atOption(0) {
+		if err := p.familyOption(&f); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func (p *parser) familyOption(f *Family) error {
+	t := p.next()
+	p.equals()
+	word := t.keyword()
+	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) {
+		return errorAt(t.pos, "%s is given twice", word)
+	}
+	switch word {
+	case "type":
+		return p.familyType(f)
+	case "versions", "max_versions", "maxversions":
+		return p.familyVersions(f)
+	case "ttl", "max_age", "maxage":
+		return p.familyTTL(f)
+	}
+	return errorAt(t.pos, "a family has no option %s%s; its options are type, versions, ttl", t.describe(), schema.DidYouMean(word, []string{"type", "versions", "ttl"}))
+}
+
+func (p *parser) familyType(f *Family) error {
+	t := p.peek()
+	typ, err := cells.ParseType(t.keyword())
+	if err != nil && t.keyword() != "any" {
+		return errorAt(t.pos, "expected a type, not %s; the types are any, bytes, string, bool, byte, i32, i64, f32, f64", t.describe())
+	}
+	p.next()
+	f.Type = &typ
+	return nil
+}
+
+func (p *parser) familyVersions(f *Family) error {
+	n := 0
+	var err error
+	if !p.acceptWord("all") {
+		n, err = p.number("a number of versions, or all", 1)
+	}
+	f.Versions = &n
+	return err
+}
+
+// familyTTL takes an age, none for ever, or, as HBase writes it, seconds.
+func (p *parser) familyTTL(f *Family) error {
+	t := p.peek()
+	age := time.Duration(0)
+	if !p.acceptWord("none") {
+		text, err := p.text("an age, as in 30d, or none")
+		if err != nil {
+			return err
+		}
+		if p.foreign && isInteger(text) {
+			text += "s"
+		}
+		if age, err = schema.ParseAge(text); err != nil {
+			return errorAt(t.pos, "%s", err)
+		}
+	}
+	f.TTL = &age
+	return nil
+}
+
+// hbaseCreate parses 't', 'cf', {NAME => 'cf2', VERSIONS => 3, TTL => 3600}, ...
+func (p *parser) hbaseCreate() (Statement, error) {
+	p.foreign = true
+	st := &CreateTable{}
+	var err error
+	if st.Table, err = p.name("the table's name"); err != nil {
+		return nil, err
+	}
+	for p.accept(",") {
+		if !p.accept("{") {
+			name, err := p.name("a family")
+			if err != nil {
+				return nil, err
+			}
+			st.Families = append(st.Families, Family{Name: name})
+			continue
+		}
+		f, err := p.hbaseFamily()
+		if err != nil {
+			return nil, err
+		}
+		st.Families = append(st.Families, f)
+	}
+	return st, nil
+}
+
+// hbaseFamily parses the rest of {NAME => 'cf', VERSIONS => 3}.
+func (p *parser) hbaseFamily() (f Family, err error) {
+	brace := p.peek().pos
+	for {
+		if p.peek().keyword() == "name" && p.atOption(0) {
+			p.next()
+			p.equals()
+			f.Name, err = p.name("the family's name")
+		} else if p.atOption(0) {
+			err = p.familyOption(&f)
+		} else {
+			err = p.unexpected("NAME => 'family'")
+		}
+		if err != nil {
+			return f, err
+		}
+		if !p.accept(",") {
+			break
+		}
+	}
+	if f.Name.Text == "" {
+		return f, errorAt(brace, "the family's NAME is missing")
+	}
+	return f, p.expect("}")
+}
+
+// parseCreateTable parses createtable T [families=F,F] of cbt.
+func parseCreateTable(p *parser) (Statement, error) {
+	st := &CreateTable{}
+	var err error
+	if st.Table, err = p.name("the table's name"); err != nil {
+		return nil, err
+	}
+	if !p.acceptWord("families") || !p.equals() {
+		return nil, p.unexpected("families=, as in createtable %s families=meta", QuoteName(st.Table.Text))
+	}
+	for {
+		t := p.peek()
+		list, err := p.text("a family")
+		if err != nil {
+			return nil, err
+		}
+		for name := range strings.SplitSeq(list, ",") {
+			st.Families = append(st.Families, Family{Name: Name{name, t.pos}})
+		}
+		if !p.accept(",") {
+			return st, nil
+		}
+	}
+}
+
+// parseAlter parses alter table T add family F .. | drop family F | set F ..
+func parseAlter(p *parser) (Statement, error) {
+	if !p.acceptWord("table") {
+		return nil, p.unexpected("table, as in alter table fleet add family meta")
+	}
+	table, err := p.name("the table's name")
+	if err != nil {
+		return nil, err
+	}
+	word := p.peek().keyword()
+	switch word {
+	case "add", "drop", "set":
+		p.next()
+	default:
+		return nil, p.unexpected("add family, drop family or set")
+	}
+	if p.peek().keyword() == "family" && p.peekAt(1).kind == tokenWord && !p.atOption(1) { // a family may be called family
+		p.next()
+	} else if word != "set" {
+		return nil, p.unexpected("family, as in alter table %s %s family meta", QuoteName(table.Text), word)
+	}
+	return p.alterFamily(table, word)
+}
+
+func (p *parser) alterFamily(table Name, word string) (Statement, error) {
+	if word == "drop" {
+		name, err := p.name("the family's name")
+		return &DropFamily{Table: table, Family: name, Yes: p.acceptWord("yes")}, err
+	}
+	f, err := p.family()
+	if err != nil {
+		return nil, err
+	}
+	if word == "add" {
+		return &AddFamily{Table: table, Family: f}, nil
+	}
+	if f.Type == nil && f.Versions == nil && f.TTL == nil {
+		return nil, p.unexpected("what to set: type=, versions= or ttl=")
+	}
+	return &SetFamily{Table: table, Family: f}, nil
+}
+
+// parseCreateFamily parses createfamily T F of cbt.
+func parseCreateFamily(p *parser) (Statement, error) {
+	table, err := p.name("the table's name")
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.family()
+	return &AddFamily{Table: table, Family: f}, err
+}
+
+// parseDeleteFamily parses deletefamily T F of cbt.
+func parseDeleteFamily(p *parser) (Statement, error) {
+	table, err := p.name("the table's name")
+	if err != nil {
+		return nil, err
+	}
+	return p.alterFamily(table, "drop")
+}
+
+// parseDrop parses drop table T [yes], and HBase's drop 't'.
+func parseDrop(p *parser) (Statement, error) {
+	if p.peek().keyword() == "table" && p.peekAt(1).kind == tokenWord {
+		p.next()
+	} else if p.peek().kind == tokenWord && p.peek().parts[0].quote != bare {
+		p.foreign = true
+	} else {
+		return nil, p.unexpected("table, as in drop table fleet")
+	}
+	return parseDropTable(p)
+}
+
+func parseDropTable(p *parser) (Statement, error) {
+	name, err := p.name("the table's name")
+	return &DropTable{Table: name, Yes: p.acceptWord("yes")}, err
+}
+
+func parseTruncate(p *parser) (Statement, error) {
+	if p.peek().keyword() == "table" && p.peekAt(1).kind == tokenWord { // SQL
+		p.next()
+	}
+	name, err := p.tableName()
+	return &Truncate{Table: name, Yes: p.acceptWord("yes")}, err
+}
+
+// parseTables parses tables, and ls T, which describes.
+func parseTables(p *parser) (Statement, error) {
+	if p.verb == "tables" && p.peek().kind == tokenWord && p.foreign {
+		return parseDescribe(p)
+	}
+	return &Tables{}, nil
+}
+
+func parseDescribe(p *parser) (Statement, error) {
+	if p.peek().keyword() == "table" && p.peekAt(1).kind == tokenWord {
+		p.next()
+	}
+	name, err := p.tableName()
+	return &Describe{Table: name}, err
+}
+
+func parseCompact(p *parser) (Statement, error) {
+	name, err := p.tableName()
+	return &Compact{Table: name}, err
+}
+
+func parseFlush(p *parser) (Statement, error) {
+	name, err := p.tableName()
+	return &Flush{Table: name}, err
+}

@@ -1,0 +1,151 @@
+package ql_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// TestStatementsParseToTheirCanonicalText runs the files in testdata/parse:
+// statements in, one a line, canonical text or error with caret out.
+func TestStatementsParseToTheirCanonicalText(t *testing.T) {
+	datadriven.Walk(t, "testdata/parse", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var env ql.Env
+			d.MaybeScanArgs(t, "use", &env.Table)
+			if d.HasArg("tables") {
+				var known []string
+				for _, a := range d.CmdArgs {
+					if a.Key == "tables" {
+						known = a.Vals
+					}
+				}
+				env.IsTable = func(name string) bool {
+					for _, k := range known {
+						if k == name {
+							return true
+						}
+					}
+					return false
+				}
+			}
+			return parseAll(t, env, d.Input)
+		})
+	})
+}
+
+func parseAll(t *testing.T, env ql.Env, script string) string {
+	var out strings.Builder
+	r := ql.NewReader(strings.NewReader(script))
+	for {
+		src, err := r.Next()
+		if src.Text == "" {
+			var bad *ql.Error
+			if errors.As(err, &bad) {
+				writeError(&out, script, ql.Pos{Line: 1, Col: 1}, bad)
+			}
+			return out.String()
+		}
+		if src.Session {
+			out.WriteString("session command: " + src.Text + "\n")
+			continue
+		}
+		st, err := env.Parse(src)
+		if err != nil {
+			var bad *ql.Error
+			if !errors.As(err, &bad) {
+				t.Fatalf("%q: error of type %T", src.Text, err)
+			}
+			writeError(&out, src.Text, src.Pos, bad)
+			continue
+		}
+		out.WriteString(ql.Print(st) + "\n")
+		checkPrintLaw(t, st)
+	}
+}
+
+func writeError(out *strings.Builder, text string, at ql.Pos, err *ql.Error) {
+	out.WriteString("error " + err.Error() + "\n")
+	for line := range strings.SplitSeq(ql.Caret(text, at, err), "\n") {
+		out.WriteString("  | " + line + "\n")
+	}
+}
+
+// checkPrintLaw holds Parse(Print(st)) == st, places and spellings aside.
+func checkPrintLaw(t testing.TB, st ql.Statement) {
+	t.Helper()
+	text := ql.Print(st)
+	again, err := ql.Parse(text)
+	if err != nil {
+		t.Fatalf("canonical text %q does not parse: %v", text, err)
+	}
+	bare(reflect.ValueOf(st).Elem())
+	bare(reflect.ValueOf(again).Elem())
+	if !reflect.DeepEqual(st, again) {
+		t.Fatalf("canonical text %q parses to\n%#v\nand not to\n%#v", text, again, st)
+	}
+}
+
+// bare clears places and marks of foreign spelling.
+func bare(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			bare(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			bare(v.Index(i))
+		}
+	case reflect.Struct:
+		switch v.Interface().(type) {
+		case ql.Pos, ql.Node:
+			v.SetZero()
+			return
+		case ql.Literal:
+			v.FieldByName("Loose").SetBool(false)
+		}
+		for i := range v.NumField() {
+			bare(v.Field(i))
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`put fleet plane#TF-FIR meta:model="Boeing 757-256"@2024-01-25 meta:raw=x'0001ff' meta:n=7byte`,
+		`scan fleet prefix=plane# columns=meta:model,operator,loc:*,t:a*,t:[a..b) where meta:miles >= 5_0 and meta:x exists limit=20 as csv`,
+		`scan 't', {COLUMNS => ['cf:a','cf'], LIMIT => 10, TIMERANGE => [1,2], REVERSED => true}`,
+		`delete fleet "a\x00b" flight:FI318@1 meta:*`, `delete fleet prefix=a yes`,
+		`create table t family f type=i32 versions=3 ttl=30d, family g`, `alter table t set f versions=all`,
+		`import t from 'a.csv' key='{a}' columns=m:a=b:i32,c na=NA`, "get t a\\\n b -- no", `get t "\u00e9" bin"\xff"'x'`,
+		`create 't', 'a', {NAME => 'b', TTL => 5}`, `put 't','r','cf:c','42',7`, `count fleet cells`, "put t k a:b=f32(nan)@now-3h",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		st, err := ql.Parse(text)
+		if err != nil {
+			var bad *ql.Error
+			if !errors.As(err, &bad) {
+				t.Fatalf("error of type %T: %v", err, err)
+			}
+			if bad.Incomplete && ql.Complete(text) {
+				t.Fatalf("%q: %v, but Complete says it is", text, err)
+			}
+			checkClean(t, err.Error())
+			checkClean(t, strings.ReplaceAll(ql.Caret(text, ql.Pos{Line: 1, Col: 1}, bad), "\n", ""))
+			return
+		}
+		if !ql.Complete(text) {
+			t.Fatalf("%q parses, but Complete says that it is not all", text)
+		}
+		checkClean(t, ql.Print(st))
+		checkPrintLaw(t, st)
+	})
+}

@@ -1,0 +1,202 @@
+package ql
+
+// parsePut parses put T KEY COL=LIT[@TS] ..., and HBase's
+// put 't', 'key', 'cf:a', 'value' [, ts].
+func parsePut(p *parser) (Statement, error) {
+	st := &Put{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	hbase := p.skipComma()
+	if st.Key, err = p.key(); err != nil {
+		return nil, err
+	}
+	if hbase {
+		return st, p.hbasePut(st)
+	}
+	for len(st.Cells) == 0 || !p.atEnd() {
+		a, err := p.assignment()
+		if err != nil {
+			return nil, err
+		}
+		st.Cells = append(st.Cells, a)
+	}
+	return st, nil
+}
+
+func (p *parser) assignment() (a Assignment, err error) {
+	if p.atEnd() {
+		return a, p.unexpected("a column and its value, as in meta:model=\"Boeing 757\"")
+	}
+	if a.Column, err = p.exactColumn(); err != nil {
+		return a, err
+	}
+	if err = p.expect("="); err != nil {
+		return a, err
+	}
+	a.Value, a.At, err = p.literal()
+	return a, err
+}
+
+// hbasePut parses the rest of an HBase put. All values are in quotes there, so
+// a quoted one may stand for a number where the family declares one.
+func (p *parser) hbasePut(st *Put) error {
+	var a Assignment
+	if err := p.expect(","); err != nil {
+		return err
+	}
+	var err error
+	if a.Column, err = p.exactColumn(); err != nil {
+		return err
+	}
+	if err := p.expect(","); err != nil {
+		return err
+	}
+	if a.Value, a.At, err = p.literal(); err != nil {
+		return err
+	}
+	a.Value.Loose = a.Value.Quoted
+	if p.skipComma() {
+		if a.At, err = p.timeValue(); err != nil {
+			return err
+		}
+	}
+	st.Cells = []Assignment{a}
+	return nil
+}
+
+// parseDelete parses delete T KEY [COL[@TS]|fam:* ...] [since=] [until=] and
+// delete T prefix=K | start=K end=K [yes].
+func parseDelete(p *parser) (Statement, error) {
+	table, err := p.tableName()
+	if err != nil {
+		return nil, err
+	}
+	p.skipComma()
+	if p.atOption(0) {
+		return p.deleteRange(table)
+	}
+	st := &Delete{Table: table}
+	if st.Key, err = p.key(); err != nil {
+		return nil, err
+	}
+	for p.skipComma() || p.atKey() {
+		c, err := p.deleteColumn()
+		if err != nil {
+			return nil, err
+		}
+		st.Columns = append(st.Columns, c)
+		if p.foreign && p.atMark(",") && !p.peekAt(1).isColumn() { // HBase: a timestamp behind the column
+			p.next()
+			if st.Columns[0].At, err = p.timeValue(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return st, p.deleteBounds(st)
+}
+
+// isColumn reports whether the token has the look of a column.
+func (t token) isColumn() bool {
+	_, _, ok := cutColumn(t)
+	return t.kind == tokenWord && ok
+}
+
+// deleteBounds parses since= and until=, which need columns.
+func (p *parser) deleteBounds(st *Delete) error {
+	var read Read
+	to := &target{rows: &Rows{}, read: &read, yes: new(bool)}
+	if err := p.options(inDelete, to); err != nil {
+		return err
+	}
+	st.Since, st.Until = read.Since, read.Until
+	for name, at := range to.seen {
+		if name != "since" && name != "until" {
+			return errorAt(at, "%s does not go with a key; delete a key, or a range of keys", name)
+		}
+	}
+	if st.Since == nil && st.Until == nil {
+		return nil
+	}
+	for _, c := range st.Columns {
+		if c.At != nil || c.Column.Kind != ColumnExact {
+			return errorAt(c.Column.Pos, "since and until delete versions of single columns; this is not one")
+		}
+	}
+	if len(st.Columns) == 0 {
+		return errorAt(p.start, "since and until delete versions of columns; name the columns")
+	}
+	return nil
+}
+
+func (p *parser) deleteColumn() (d DeleteColumn, err error) {
+	t := p.peek()
+	if t.kind != tokenWord {
+		return d, p.unexpected("a column, as in meta:model or meta:*")
+	}
+	p.next()
+	at := t.pos
+	if t.parts, d.At, err = cutTime(t); err != nil {
+		return d, err
+	}
+	if len(t.parts) == 0 {
+		return d, errorAt(at, "expected a column before @")
+	}
+	if d.Column, err = columnOf(t); err != nil {
+		return d, err
+	}
+	if d.Column.Kind == ColumnPrefix || d.At != nil && d.Column.Kind != ColumnExact {
+		return d, errorAt(t.pos, "%s cannot be deleted at once; name one column, or a family as in meta:*", QuoteText(clip(t.text)))
+	}
+	return d, nil
+}
+
+func (p *parser) deleteRange(table Name) (Statement, error) {
+	st := &DeleteRange{Table: table}
+	var read Read
+	to := &target{rows: &st.Rows, read: &read, yes: &st.Yes}
+	if err := p.options(inDelete, to); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"since", "until"} {
+		if at, ok := to.seen[name]; ok {
+			return nil, errorAt(at, "%s does not go with a range; a range is deleted with all its versions", name)
+		}
+	}
+	if st.Prefix == "" && st.Start == "" && st.End == "" {
+		return nil, errorAt(p.start, "the range is the whole table; truncate does that")
+	}
+	return st, nil
+}
+
+// parseDeleteRow parses deleterow T KEY of cbt.
+func parseDeleteRow(p *parser) (Statement, error) {
+	st := &Delete{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	st.Key, err = p.key()
+	return st, err
+}
+
+// parseDeleteColumn parses deletecolumn T KEY FAMILY QUALIFIER of cbt, and
+// deletecolumn T KEY FAM:QUAL.
+func parseDeleteColumn(p *parser) (Statement, error) {
+	st, err := parseDeleteRow(p)
+	if err != nil {
+		return nil, err
+	}
+	del := st.(*Delete)
+	first := p.peek()
+	if second := p.peekAt(1); first.kind == tokenWord && second.kind == tokenWord && !first.isColumn() {
+		p.next()
+		p.next()
+		del.Columns = []DeleteColumn{{Column: Column{Pos: first.pos, Family: join(first.parts), Qualifier: join(second.parts)}}}
+		return del, nil
+	}
+	d, err := p.deleteColumn()
+	del.Columns = []DeleteColumn{d}
+	return del, err
+}

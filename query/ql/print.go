@@ -1,0 +1,235 @@
+package ql
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// Print returns the statement's canonical text: smolwc's own spelling, on one
+// line, without control characters. Parsing it gives the same statement.
+func Print(st Statement) string {
+	w := &printer{}
+	switch st := st.(type) {
+	case *Get:
+		w.words("get", QuoteName(st.Table.Text))
+		for _, k := range st.Keys {
+			w.words(QuoteKey(k))
+		}
+		w.read(st.Read)
+	case *Scan:
+		w.words("scan", QuoteName(st.Table.Text))
+		w.rows(st.Rows)
+		w.read(st.Read)
+	case *Count:
+		w.words("count", QuoteName(st.Table.Text))
+		w.rows(st.Rows)
+		w.flag("cells", st.Cells)
+		w.read(st.Read)
+	case *Put:
+		w.put(st)
+	case *Delete:
+		w.delete(st)
+	case *DeleteRange:
+		w.words("delete", QuoteName(st.Table.Text))
+		w.rows(st.Rows)
+		w.flag("yes", st.Yes)
+	case *Import:
+		w.importFile(st)
+	case *Help:
+		w.words("help")
+		w.flag(st.Topic, st.Topic != "")
+	case *Quit:
+		w.words("quit")
+	default:
+		w.schema(st)
+	}
+	return strings.Join(w.out, " ")
+}
+
+// A printer collects words.
+type printer struct{ out []string }
+
+func (w *printer) words(words ...string) { w.out = append(w.out, words...) }
+
+func (w *printer) flag(name string, on bool) {
+	if on {
+		w.words(name)
+	}
+}
+
+// option writes name=value unless the value is empty.
+func (w *printer) option(name, value string) {
+	if value != "" {
+		w.words(name + "=" + value)
+	}
+}
+
+func (w *printer) key(name, key string) {
+	if key != "" {
+		w.option(name, QuoteKey(key))
+	}
+}
+
+func (w *printer) number(name string, n int) {
+	if n != 0 {
+		w.option(name, strconv.Itoa(n))
+	}
+}
+
+func (w *printer) time(name string, t *Time) {
+	if t != nil {
+		w.option(name, t.String())
+	}
+}
+
+func (w *printer) rows(r Rows) {
+	w.key("prefix", r.Prefix)
+	w.key("start", r.Start)
+	w.key("end", r.End)
+	w.key("after", r.After)
+	w.option("keys", list(r.Keys, QuoteKey))
+}
+
+func (w *printer) read(r Read) {
+	w.option("columns", list(r.Columns, Column.String))
+	for i, c := range r.Where {
+		w.words([]string{"where", "and"}[min(i, 1)], c.Column.String(), c.Op)
+		if c.Op != "exists" && c.Op != "absent" {
+			w.words(c.Value.String())
+		}
+	}
+	switch r.Versions {
+	case Unlimited:
+		w.option("versions", "all")
+	default:
+		w.number("versions", r.Versions)
+	}
+	w.number("cells", r.CellsPerRow)
+	switch r.Limit {
+	case Unlimited:
+		w.option("limit", "0")
+	default:
+		w.number("limit", r.Limit)
+	}
+	w.number("offset", r.Offset)
+	w.time("since", r.Since)
+	w.time("until", r.Until)
+	w.flag("reverse", r.Reverse)
+	w.flag("keys-only", r.KeysOnly)
+	if r.Format != "" {
+		w.words("as", r.Format)
+	}
+}
+
+func (w *printer) put(st *Put) {
+	w.words("put", QuoteName(st.Table.Text), QuoteKey(st.Key))
+	for _, a := range st.Cells {
+		w.words(a.Column.String() + "=" + a.Value.String() + at(a.At))
+	}
+}
+
+func (w *printer) delete(st *Delete) {
+	w.words("delete", QuoteName(st.Table.Text), QuoteKey(st.Key))
+	for _, d := range st.Columns {
+		w.words(d.Column.String() + at(d.At))
+	}
+	w.time("since", st.Since)
+	w.time("until", st.Until)
+}
+
+func at(t *Time) string {
+	if t == nil {
+		return ""
+	}
+	return "@" + t.String()
+}
+
+func (w *printer) importFile(st *Import) {
+	w.words("import", QuoteName(st.Table.Text), "from", QuoteText(st.Path))
+	w.option("key", QuoteText(st.Key))
+	w.option("columns", list(st.Columns, func(m Mapping) string {
+		s := m.Column.String() + "=" + quoteField(m.Field)
+		if m.Type != cells.TypeAny {
+			s += ":" + m.Type.String()
+		}
+		return s
+	}))
+	w.key("ts", st.Timestamp)
+	w.key("na", st.NA)
+	w.number("bad-lines", st.BadLines)
+	w.number("batch", st.Batch)
+}
+
+// quoteField keeps a colon in a field's name from beginning its type.
+func quoteField(s string) string {
+	if strings.Contains(s, ":") {
+		return QuoteText(s)
+	}
+	return QuoteKey(s)
+}
+
+// schema prints the statements about tables and families.
+func (w *printer) schema(st Statement) {
+	switch st := st.(type) {
+	case *CreateTable:
+		w.words("create table", QuoteName(st.Table.Text), listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }))
+	case *AddFamily:
+		w.words("alter table", QuoteName(st.Table.Text), "add family", st.Family.String())
+	case *SetFamily:
+		w.words("alter table", QuoteName(st.Table.Text), "set family", st.Family.String())
+	case *DropFamily:
+		w.words("alter table", QuoteName(st.Table.Text), "drop family", QuoteName(st.Family.Text))
+		w.flag("yes", st.Yes)
+	case *DropTable:
+		w.words("drop table", QuoteName(st.Table.Text))
+		w.flag("yes", st.Yes)
+	case *Truncate:
+		w.words("truncate", QuoteName(st.Table.Text))
+		w.flag("yes", st.Yes)
+	case *Tables:
+		w.words("tables")
+	case *Describe:
+		w.words("describe", QuoteName(st.Table.Text))
+	case *Compact:
+		w.words("compact", QuoteName(st.Table.Text))
+	case *Flush:
+		w.words("flush", QuoteName(st.Table.Text))
+	}
+}
+
+// String is the family as create table takes it.
+func (f Family) String() string {
+	w := &printer{}
+	w.words(QuoteName(f.Name.Text))
+	if f.Type != nil {
+		w.option("type", f.Type.String())
+	}
+	if f.Versions != nil {
+		w.option("versions", orWord(strconv.Itoa(*f.Versions), *f.Versions == 0, "all"))
+	}
+	if f.TTL != nil {
+		w.option("ttl", orWord(schema.FormatAge(*f.TTL), *f.TTL == 0, "none"))
+	}
+	return strings.Join(w.out, " ")
+}
+
+func orWord(s string, instead bool, word string) string {
+	if instead {
+		return word
+	}
+	return s
+}
+
+// list joins what show makes of the items with commas.
+func list[T any](items []T, show func(T) string) string { return listWith(",", items, show) }
+
+func listWith[T any](comma string, items []T, show func(T) string) string {
+	shown := make([]string, len(items))
+	for i, it := range items {
+		shown[i] = show(it)
+	}
+	return strings.Join(shown, comma)
+}

@@ -1,0 +1,124 @@
+package ql
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+)
+
+// A Source is the text of one statement and where it begins.
+type Source struct {
+	Text string
+	Pos  Pos
+	// Session marks a line that begins with . or \ where a statement could
+	// begin: a command of the session (.mode csv, \q), not of the language.
+	Session bool
+}
+
+// A Reader cuts a script into statements. It holds one statement at a time, so
+// a script may be of any length.
+type Reader struct {
+	r   *bufio.Reader
+	pos Pos
+	err error // given out for ever once set
+}
+
+// NewReader returns a Reader of the script r, whose first byte is at 1:1. A
+// byte order mark at the very start is skipped.
+func NewReader(r io.Reader) *Reader {
+	b := bufio.NewReaderSize(r, 64<<10)
+	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
+		b.Discard(3)
+	}
+	return &Reader{r: b, pos: Pos{1, 1}}
+}
+
+// Next returns the next statement or session command; io.EOF after the last.
+// A quote or bracket that is still open at the end is an *[Error] with
+// Incomplete set; other errors are those of the script's reader.
+func (r *Reader) Next() (Source, error) {
+	for r.err == nil {
+		src, err := r.next()
+		if err != nil {
+			r.err = err
+		}
+		if src.Text != "" {
+			return src, nil
+		}
+	}
+	return Source{}, r.err
+}
+
+// next reads up to the next end of a statement. The text is empty when there
+// was only space and comments. A text may come with io.EOF.
+func (r *Reader) next() (Source, error) {
+	var text strings.Builder
+	state := newScanState(r.pos)
+	src := Source{Pos: r.pos}
+	for {
+		c, err := r.r.ReadByte()
+		if err != nil {
+			return r.end(src, &state, &text, err)
+		}
+		if !state.started && !state.escaped && (c == '.' || c == '\\') && r.beginsCommand(&state, c) {
+			return r.command(state.pos, c)
+		}
+		before, was := state.pos, state.started
+		ends := state.step(c)
+		r.pos = state.pos
+		if !was && !state.started && !state.dash && !state.escaped {
+			text.Reset() // still nothing but space and comments
+			src.Pos = r.pos
+			if ends {
+				return Source{}, nil
+			}
+			continue
+		}
+		if ends {
+			return r.end(src, &state, &text, nil)
+		}
+		if text.Len() == 0 {
+			src.Pos = before
+		}
+		text.WriteByte(c)
+	}
+}
+
+// end finishes a statement at a newline, a semicolon or the end of the script.
+func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error) (Source, error) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Source{}, err
+	}
+	if open := s.incomplete(); err != nil && open != nil {
+		return Source{}, open
+	}
+	if s.started || s.dash {
+		src.Text = strings.TrimRight(text.String(), " \t\r")
+	}
+	return src, err
+}
+
+// beginsCommand reports whether c, a . or \, begins a session command: a \
+// before the end of its line only continues the line, and a dash is pending
+// only inside a word.
+func (r *Reader) beginsCommand(s *scanState, c byte) bool {
+	if s.mode != scanPlain || s.dash {
+		return false
+	}
+	if c == '.' {
+		return true
+	}
+	next, err := r.r.Peek(1)
+	return err == nil && next[0] != '\n' && next[0] != '\r'
+}
+
+// command reads the rest of a session command's line.
+func (r *Reader) command(at Pos, first byte) (Source, error) {
+	rest, err := r.r.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Source{}, err
+	}
+	r.pos = Pos{at.Line + 1, 1}
+	return Source{Text: strings.TrimSpace(string(first) + rest), Pos: at, Session: true}, err
+}

@@ -1,0 +1,118 @@
+package ql
+
+import "slices"
+
+// A verb is a word that begins a statement.
+type verb struct {
+	name    string // the statement's own verb
+	foreign bool   // the word is a spelling of cbt, HBase or SQL
+	parse   func(*parser) (Statement, error)
+}
+
+var verbs map[string]verb
+
+func init() {
+	verbs = map[string]verb{
+		"get":      {"get", false, parseGet},
+		"scan":     {"scan", false, parseScan},
+		"count":    {"count", false, parseCount},
+		"put":      {"put", false, parsePut},
+		"delete":   {"delete", false, parseDelete},
+		"create":   {"create", false, parseCreate},
+		"alter":    {"alter", false, parseAlter},
+		"drop":     {"drop", false, parseDrop},
+		"truncate": {"truncate", false, parseTruncate},
+		"describe": {"describe", false, parseDescribe},
+		"tables":   {"tables", false, parseTables},
+		"import":   {"import", false, parseImport},
+		"compact":  {"compact", false, parseCompact},
+		"flush":    {"flush", false, parseFlush},
+		"help":     {"help", false, parseHelp},
+		"quit":     {"quit", false, parseQuit},
+
+		"lookup":        {"get", true, parseGet},
+		"read":          {"scan", true, parseScan},
+		"set":           {"put", true, parsePut},
+		"ls":            {"tables", true, parseTables},
+		"list":          {"tables", true, parseTables},
+		"desc":          {"describe", true, parseDescribe},
+		"exit":          {"quit", true, parseQuit},
+		"deleteall":     {"delete", true, parseDelete},
+		"deleterow":     {"delete", true, parseDeleteRow},
+		"deletecolumn":  {"delete", true, parseDeleteColumn},
+		"deleteallrows": {"truncate", true, parseTruncate},
+		"createtable":   {"create", true, parseCreateTable},
+		"deletetable":   {"drop", true, parseDropTable},
+		"createfamily":  {"alter", true, parseCreateFamily},
+		"deletefamily":  {"alter", true, parseDeleteFamily},
+	}
+}
+
+// foreignVerbs says what to write instead of verbs known from elsewhere that
+// have no statement of the same meaning.
+var foreignVerbs = map[string]string{
+	"select":      "scan T columns=.. where COL == VALUE reads rows",
+	"insert":      "put T KEY FAM:QUAL=VALUE writes a row",
+	"update":      "put T KEY FAM:QUAL=VALUE writes a row",
+	"show":        "tables lists the tables",
+	"use":         ".use T chooses the table",
+	"disable":     "tables need not be disabled; drop table T drops one",
+	"enable":      "tables need not be enabled",
+	"setgcpolicy": "alter table T set F versions=N ttl=D changes retention",
+}
+
+func findVerb(word string) (verb, bool) {
+	v, ok := verbs[word]
+	return v, ok
+}
+
+// Verbs are the words that begin a statement in smolwc's own spelling, sorted.
+func Verbs() []string {
+	var names []string
+	for word, v := range verbs {
+		if !v.foreign {
+			names = append(names, word)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Options are the words that may follow in a statement with this verb, or a
+// spelling of it known from elsewhere: "prefix=", "reverse".
+func Options(word string) []string {
+	v, ok := findVerb(word)
+	if !ok {
+		return nil
+	}
+	if v.name == "import" {
+		return []string{"from", "key=", "columns=", "ts=", "na=", "bad-lines=", "batch="}
+	}
+	var names []string
+	for _, o := range options {
+		if o.in&optionVerbs[v.name] == 0 || o.foreign {
+			continue
+		}
+		if o.value != "" && o.name != "as" {
+			names = append(names, o.name+"=")
+		} else {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+func parseQuit(p *parser) (Statement, error) { return &Quit{}, nil }
+
+// parseHelp takes the topic as one word; `help create table` means create.
+func parseHelp(p *parser) (Statement, error) {
+	st := &Help{}
+	if t := p.peek(); t.kind == tokenWord {
+		st.Topic = t.keyword()
+		p.next()
+		for !p.atEnd() {
+			p.next()
+		}
+	}
+	return st, nil
+}
