@@ -1,0 +1,194 @@
+package ql
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A helpTopic is one page of help. Lines of Examples are statements; a test
+// runs them in order against the tables of the examples.
+type helpTopic struct {
+	name     string
+	also     []string
+	summary  string
+	syntax   string
+	text     string
+	examples []string
+}
+
+// HelpPage is the page about a topic, a statement's verb or one of the words
+// that help lists; "" is the list itself.
+func HelpPage(topic string) (string, error) {
+	if topic == "" || topic == "help" {
+		return helpIndex(), nil
+	}
+	var names []string
+	for _, t := range helpTopics {
+		if t.name == topic || slices.Contains(t.also, topic) {
+			return t.page(), nil
+		}
+		names = append(names, t.name)
+	}
+	if v, ok := findVerb(topic); ok && v.name != topic {
+		return HelpPage(v.name)
+	}
+	return "", errors.New("there is no help about " + QuoteText(clip(topic)) + schema.DidYouMean(topic, names))
+}
+
+func helpIndex() string {
+	var b strings.Builder
+	for _, t := range helpTopics {
+		fmt.Fprintf(&b, "  %-10s %s\n", t.name, t.summary)
+	}
+	b.WriteString("help TOPIC shows one in full, with examples; .help lists the commands of the session.\n")
+	return b.String()
+}
+
+func (t helpTopic) page() string {
+	var b strings.Builder
+	b.WriteString(t.syntax + "\n")
+	if t.text != "" {
+		b.WriteString("\n" + t.text + "\n")
+	}
+	if len(t.examples) > 0 {
+		b.WriteString("\nExamples:\n")
+	}
+	for _, e := range t.examples {
+		b.WriteString("  " + e + "\n")
+	}
+	return b.String()
+}
+
+// HelpTopics are the names that help takes.
+func HelpTopics() []string {
+	var names []string
+	for _, t := range helpTopics {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+var helpTopics = []helpTopic{
+	{
+		name: "get", summary: "rows by their keys",
+		syntax: "get T KEY [KEY...] [columns=..] [versions=N|all] [since=TS] [until=TS] [cells=N] [as FORMAT]",
+		text:   "Each column's newest cell is shown; versions= asks for more. since is inclusive, until exclusive.",
+		examples: []string{
+			"get fleet plane#TF-FIR",
+			"get fleet plane#TF-FIR columns=meta:miles versions=all",
+			"get fleet plane#TF-FIR plane#TF-FIS columns=meta:model",
+		},
+	},
+	{
+		name: "scan", summary: "rows in key order",
+		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [columns=..] [where COL OP VALUE [and ..]]\n" +
+			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [as FORMAT]",
+		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to go on below.\n" +
+			"versions= are per column (1 if not said), cells= per row. limit=0 is all rows.\n" +
+			"where compares the newest cell of a column: == != < <= > >=, exists, absent.\n" +
+			"A row is shown when all conditions hold, whether or not their columns are asked for.",
+		examples: []string{
+			"scan fleet prefix=plane# columns=meta:model,operator where meta:miles >= 50000000 limit=20",
+			"scan fleet prefix=plane# keys-only reverse limit=5",
+			`scan fleet start="plane#\x00" end="plane#\xff" as jsonl`,
+			"scan fleet where meta:owner absent and meta:model exists",
+		},
+	},
+	{
+		name: "count", summary: "how many rows, and cells",
+		syntax:   "count T [prefix=K | start=K end=K | keys=..] [after=K] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [cells]",
+		text:     "Counts rows with a cell that the options select; with cells, their cells too, all versions unless versions= says otherwise.",
+		examples: []string{"count fleet prefix=plane#", "count fleet cells", "count fleet where meta:miles >= 50000000"},
+	},
+	{
+		name: "put", summary: "write cells of a row",
+		syntax: "put T KEY COL=VALUE[@TS] ...",
+		text:   "The cells are written together or not at all. Without @TS they get the time of writing. See help values.",
+		examples: []string{
+			`put fleet plane#TF-FIR meta:model="Boeing 757-256" meta:operator=Icelandair meta:miles=51000000 flight:FI318="2024-01-25"@2024-01-25`,
+			`put fleet bin"\x01\xffkey" meta:raw=x'0001ff' meta:on=true meta:n=7byte meta:f=1.5f32`,
+		},
+	},
+	{
+		name: "delete", summary: "delete rows, columns, versions, ranges",
+		syntax: "delete T KEY [COL[@TS] | FAM:* ...] [since=TS] [until=TS]\n" +
+			"delete T prefix=K | start=K end=K  [yes]",
+		text: "Without columns the whole row goes. since and until bound the versions of the named columns.\n" +
+			"Deleting a range asks first on a terminal and wants yes in scripts.",
+		examples: []string{"delete fleet plane#TF-FIR flight:FI318", "delete fleet plane#TF-FIR meta:miles since=2020-01-01 until=2021-01-01", "delete fleet prefix=tmp# yes"},
+	},
+	{
+		name: "create", summary: "make a table",
+		syntax:   "create table T family F [type=TYPE] [versions=N] [ttl=AGE] [, family ...]",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w.",
+		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32"},
+	},
+	{
+		name: "alter", summary: "add, change or drop a family",
+		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none]\nalter table T drop family F [yes]",
+		text:     "A type can change only while the family is empty.",
+		examples: []string{"alter table planes add family loc type=string", "alter table planes set loc ttl=30d versions=3", "alter table planes drop family loc yes"},
+	},
+	{
+		name: "drop", summary: "drop a table with its data",
+		syntax: "drop table T [yes]", examples: []string{"drop table planes yes"},
+	},
+	{
+		name: "truncate", summary: "delete all rows of a table",
+		syntax: "truncate T [yes]", examples: []string{"truncate scratch yes"},
+	},
+	{
+		name: "tables", also: []string{"list"}, summary: "the tables there are",
+		syntax: "tables", examples: []string{"tables"},
+	},
+	{
+		name: "describe", summary: "a table's families",
+		syntax: "describe T", examples: []string{"describe fleet"},
+	},
+	{
+		name: "import", summary: "load a CSV or JSON lines file",
+		syntax: "import T from 'FILE.csv|.jsonl[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N]",
+		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
+			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like it.\n" +
+			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n\n" +
+			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
+	},
+	{
+		name: "compact", summary: "rewrite a table's files",
+		syntax: "compact T", text: "Gives back the space of deleted, replaced and expired cells.", examples: []string{"compact fleet"},
+	},
+	{
+		name: "flush", summary: "write a table's memory to files",
+		syntax: "flush T", examples: []string{"flush fleet"},
+	},
+	{
+		name: "quit", also: []string{"exit"}, summary: "leave the shell (also Ctrl-D)",
+		syntax: "quit",
+	},
+	{
+		name: "values", also: []string{"literals", "types"}, summary: "how to write values and times",
+		syntax: `"text" 'raw text' word       string
+true false                   bool
+42 -7 1_000_000 0x2A         i64
+1.5 1e9 nan inf -inf         f64
+42i32 42i64 255byte 1.5f32   the type that is named; also i32(42), string(42), bool(1)
+x'00ff10' b64'AP8Q' bytes("\x00")  bytes
+VALUE@TS                     a cell's timestamp: microseconds, 2024-01-25, 2024-01-25T10:00:00.5Z, now, now-36h`,
+		text: `"..." knows \\ \" \n \r \t \0 \xNN \uNNNN; in '...' only '' means something, one quote.
+Where a family declares a type, a value without one gets it, if it fits.`,
+	},
+	{
+		name: "columns", summary: "how to write columns and keys",
+		syntax: `fam:qual       one column
+fam:           the column with the empty qualifier
+fam:*          the whole family
+fam:pre*       qualifiers that begin with pre
+fam:[a..b)     qualifiers from a to before b
+fam:"a b\x00"  quotes hold what is not a letter, a digit or one of _ . / # : @ % + ~ ^ * -`,
+		text: "Several stand in a comma list; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
+	},
+}

@@ -1,0 +1,185 @@
+package ql
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Runner runs statements against a database. Only DB must be set.
+type Runner struct {
+	DB *query.DB
+	// Versions is how many versions of a column get and scan give when the
+	// statement does not say; 0 is 1, Unlimited is all.
+	Versions int
+	// Limit is how many rows scan gives when the statement does not say; 0 is all.
+	Limit int
+	// Confirm is asked before data is dropped without a yes in the statement.
+	// Where it is nil, the statement needs its yes.
+	Confirm func(question string) (bool, error)
+	// Import carries out an import and says in a few words what it did. Where
+	// it is nil, import is refused.
+	Import func(ctx context.Context, st *Import) (string, error)
+}
+
+// Run runs one statement. Names of tables and families are looked up first, so
+// that errors point at them. Errors are *[Error] and wrap that of the database.
+// Rows are not read before the [RowStream] is ranged over.
+func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
+	res, err := r.run(ctx, st)
+	if err != nil {
+		return nil, failure(st.Position(), err)
+	}
+	return res, nil
+}
+
+func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
+	switch st := st.(type) {
+	case *Get:
+		return r.get(ctx, st)
+	case *Scan:
+		return r.scan(ctx, st)
+	case *Count:
+		return r.count(ctx, st)
+	case *Put:
+		return r.put(ctx, st)
+	case *Delete:
+		return r.delete(ctx, st)
+	case *DeleteRange:
+		return r.deleteRange(ctx, st)
+	case *Import:
+		return r.importFile(ctx, st)
+	case *Help:
+		text, err := HelpPage(st.Topic)
+		return &HelpText{text}, err
+	case *Quit:
+		return &Leave{}, nil
+	}
+	return r.runSchema(ctx, st)
+}
+
+// failure gives an error its place; one that has a place keeps it.
+func failure(at Pos, err error) error {
+	if _, ok := err.(*Error); ok {
+		return err
+	}
+	return &Error{Pos: at, Msg: clean(err.Error()), Err: err}
+}
+
+// clean escapes what must not reach a terminal.
+func clean(s string) string {
+	for _, r := range s {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			text := QuoteText(s)
+			return text[1 : len(text)-1]
+		}
+	}
+	return s
+}
+
+// unknown is the error of a name that stands for nothing.
+func unknown(n Name, what string, known []string, in string) error {
+	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
+	return &Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.NotFound, Err: fmt.Errorf("%s", msg)}}
+}
+
+func quoteAlways(name string) string { return QuoteText(clip(name)) }
+
+// table looks up a table.
+func (r *Runner) table(n Name) (schema.Table, error) {
+	s := r.DB.Schema()
+	if t, ok := s.Table(n.Text); ok {
+		return *t, nil
+	}
+	var known []string
+	for _, t := range s.Tables {
+		known = append(known, t.Name)
+	}
+	return schema.Table{}, unknown(n, "table", known, "")
+}
+
+// family looks up a family of a table.
+func family(t schema.Table, n Name) (schema.Family, error) {
+	if f, ok := t.Family(n.Text); ok {
+		return *f, nil
+	}
+	var known []string
+	for _, f := range t.Families {
+		known = append(known, f.Name)
+	}
+	return schema.Family{}, unknown(n, "family", known, " in table "+t.Name)
+}
+
+// column looks up the family of a column.
+func column(t schema.Table, c Column) (schema.Family, error) {
+	return family(t, Name{c.Family, c.Pos})
+}
+
+// valueFor makes a value for a column of the family; an error says what type
+// the family declares.
+func valueFor(f schema.Family, l Literal, make func(cells.Type) (cells.Value, error)) (cells.Value, error) {
+	v, err := make(f.Type)
+	if bad, ok := err.(*Error); ok && f.Type != cells.TypeAny && !strings.Contains(bad.Msg, "declared") {
+		bad.Msg += fmt.Sprintf("; family %s is declared %s", f.Name, f.Type)
+	}
+	return v, err
+}
+
+// resolve is the time, or none where the statement gives none.
+func (r *Runner) resolve(t *Time, none cells.Timestamp) (cells.Timestamp, error) {
+	if t == nil {
+		return none, nil
+	}
+	return t.Resolve(r.DB.Now())
+}
+
+// timeRange resolves since and until; 0 is no bound.
+func (r *Runner) timeRange(since, until *Time) (from, to cells.Timestamp, err error) {
+	if from, err = r.resolve(since, 0); err != nil {
+		return 0, 0, err
+	}
+	if to, err = r.resolve(until, 0); err != nil {
+		return 0, 0, err
+	}
+	if until != nil && to <= from {
+		return 0, 0, errorAt(until.Pos, "until is exclusive and must be after since; nothing lies between %s and %s", from, to)
+	}
+	return from, to, nil
+}
+
+// confirm makes sure that data is meant to be dropped.
+func (r *Runner) confirm(st Statement, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if r.Confirm == nil {
+		return errorAt(st.Position(), "this deletes data for good and wants a yes at its end: %s yes", Print(st))
+	}
+	ok, err := r.Confirm(question)
+	if err == nil && !ok {
+		err = errorAt(st.Position(), "nothing was deleted")
+	}
+	return err
+}
+
+func (r *Runner) importFile(ctx context.Context, st *Import) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range st.Columns {
+		if _, err := column(t, m.Column); err != nil {
+			return nil, err
+		}
+	}
+	if r.Import == nil {
+		return nil, errorAt(st.Position(), "import is not possible here")
+	}
+	message, err := r.Import(ctx, st)
+	return &Done{message}, err
+}

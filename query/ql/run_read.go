@@ -1,0 +1,151 @@
+package ql
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func (r *Runner) get(ctx context.Context, st *Get) (Result, error) {
+	return r.stream(ctx, st, st.Table, Rows{Keys: st.Keys}, st.Read)
+}
+
+func (r *Runner) scan(ctx context.Context, st *Scan) (Result, error) {
+	return r.stream(ctx, st, st.Table, st.Rows, st.Read)
+}
+
+// stream prepares the rows of a get or scan.
+func (r *Runner) stream(ctx context.Context, st Statement, name Name, rows Rows, read Read) (Result, error) {
+	t, err := r.table(name)
+	if err != nil {
+		return nil, err
+	}
+	if read.Versions == 0 {
+		read.Versions = max(r.Versions, 1)
+		if r.Versions == Unlimited {
+			read.Versions = Unlimited
+		}
+	}
+	s := &RowStream{Statement: st, Read: read, Table: t}
+	if _, isScan := st.(*Scan); isScan && read.Limit == 0 && r.Limit > 0 {
+		s.limit = r.Limit
+		read.Limit = r.Limit + 1 // one more, to know whether there are more
+	}
+	opts, err := r.readOptions(t, rows, read)
+	if err != nil {
+		return nil, err
+	}
+	s.rows = r.DB.Table(t.Name).ReadRows(ctx, opts...)
+	return s, nil
+}
+
+func (r *Runner) count(ctx context.Context, st *Count) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	st2 := *st
+	st2.KeysOnly = !st.Cells
+	opts, err := r.readOptions(t, st2.Rows, st2.Read)
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.DB.Table(t.Name).Count(ctx, opts...)
+	return &Counted{n, st.Cells}, err
+}
+
+// readOptions are the options of package query for a read.
+func (r *Runner) readOptions(t schema.Table, rows Rows, read Read) ([]query.ReadOption, error) {
+	opts := rowOptions(rows)
+	for _, c := range read.Columns {
+		if _, err := column(t, c); err != nil {
+			return nil, err
+		}
+		opts = append(opts, query.Select(columnSpec(c)))
+	}
+	for _, c := range read.Where {
+		o, err := whereOption(t, c)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, o)
+	}
+	since, until, err := r.timeRange(read.Since, read.Until)
+	if err != nil {
+		return nil, err
+	}
+	if since > 0 || until > 0 {
+		opts = append(opts, query.TimeRange(since, until))
+	}
+	return append(opts, numberOptions(read)...), nil
+}
+
+func rowOptions(rows Rows) (opts []query.ReadOption) {
+	switch {
+	case len(rows.Keys) > 0:
+		opts = append(opts, query.Key(rows.Keys...))
+	case rows.Start != "" || rows.End != "":
+		opts = append(opts, query.Range(rows.Start, rows.End))
+	case rows.Prefix != "":
+		opts = append(opts, query.Prefix(rows.Prefix))
+	}
+	if rows.After != "" {
+		opts = append(opts, query.StartAfter(rows.After))
+	}
+	return opts
+}
+
+func numberOptions(read Read) (opts []query.ReadOption) {
+	if read.Versions > 0 {
+		opts = append(opts, query.Versions(read.Versions))
+	}
+	if read.CellsPerRow > 0 {
+		opts = append(opts, query.CellsPerRow(read.CellsPerRow))
+	}
+	if read.Limit > 0 {
+		opts = append(opts, query.Limit(read.Limit))
+	}
+	if read.Offset > 0 {
+		opts = append(opts, query.Offset(read.Offset))
+	}
+	if read.Reverse {
+		opts = append(opts, query.Reverse())
+	}
+	if read.KeysOnly {
+		opts = append(opts, query.KeysOnly())
+	}
+	return opts
+}
+
+func columnSpec(c Column) query.ColumnSpec {
+	switch c.Kind {
+	case ColumnFamily:
+		return query.Family(c.Family)
+	case ColumnPrefix:
+		return query.ColumnPrefixOf(c.Family, c.Qualifier)
+	case ColumnRange:
+		return query.ColumnsBetween(c.Family, c.Start, c.End)
+	}
+	return query.Column(c.Family, c.Qualifier)
+}
+
+var comparisons = map[string]query.Op{"==": query.EQ, "!=": query.NE, "<": query.LT, "<=": query.LE, ">": query.GT, ">=": query.GE}
+
+func whereOption(t schema.Table, c Condition) (query.ReadOption, error) {
+	f, err := column(t, c.Column)
+	if err != nil {
+		return nil, err
+	}
+	switch c.Op {
+	case "exists":
+		return query.Exists(c.Column.Family, c.Column.Qualifier), nil
+	case "absent":
+		return query.Absent(c.Column.Family, c.Column.Qualifier), nil
+	}
+	v, err := valueFor(f, c.Value, c.Value.OperandFor)
+	if err != nil {
+		return nil, err
+	}
+	return query.Where(c.Column.Family, c.Column.Qualifier, comparisons[c.Op], v), nil
+}

@@ -1,0 +1,208 @@
+package ql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// runSchema runs the statements about tables and families.
+func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
+	switch st := st.(type) {
+	case *CreateTable:
+		return r.createTable(ctx, st)
+	case *AddFamily:
+		return r.addFamily(ctx, st)
+	case *SetFamily:
+		return r.setFamily(ctx, st)
+	case *DropFamily:
+		return r.dropFamily(ctx, st)
+	case *DropTable:
+		return r.dropTable(ctx, st)
+	case *Truncate:
+		return r.truncate(ctx, st)
+	case *Tables:
+		return &TableList{r.DB.Schema().Tables}, nil
+	case *Describe:
+		t, err := r.table(st.Table)
+		return &Description{t}, err
+	case *Compact:
+		return r.maintain(ctx, st.Table, "compacted", func(name string) error { return r.DB.Table(name).Compact(ctx) })
+	case *Flush:
+		return r.maintain(ctx, st.Table, "flushed", func(name string) error { return r.DB.Table(name).Flush(ctx) })
+	}
+	return nil, fmt.Errorf("no way to run %T", st)
+}
+
+func (r *Runner) maintain(ctx context.Context, n Name, did string, do func(table string) error) (Result, error) {
+	t, err := r.table(n)
+	if err != nil {
+		return nil, err
+	}
+	return &Done{did + " " + t.Name}, do(t.Name)
+}
+
+func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, error) {
+	if err := schema.CheckTableName(st.Table.Text); err != nil {
+		return nil, errorAt(st.Table.Pos, "table: %s", err)
+	}
+	t := schema.Table{Name: st.Table.Text}
+	for _, f := range st.Families {
+		made, err := newFamily(f)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := t.Family(made.Name); twice {
+			return nil, errorAt(f.Name.Pos, "family %s is declared twice", made.Name)
+		}
+		t.Families = append(t.Families, made)
+	}
+	if err := r.DB.CreateTable(ctx, t); err != nil {
+		return nil, failure(st.Table.Pos, err)
+	}
+	return &Done{"created table " + t.Name}, nil
+}
+
+func (r *Runner) addFamily(ctx context.Context, st *AddFamily) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFamily(st.Family)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.DB.AddFamily(ctx, t.Name, f); err != nil {
+		return nil, failure(st.Family.Name.Pos, err)
+	}
+	return &Done{fmt.Sprintf("added family %s to table %s", f.Name, t.Name)}, nil
+}
+
+func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	old, err := family(t, st.Family.Name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := changed(old, st.Family)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.DB.SetFamily(ctx, t.Name, f); err != nil {
+		return nil, failure(st.Family.Name.Pos, err)
+	}
+	return &Done{fmt.Sprintf("set family %s of table %s", f, t.Name)}, nil
+}
+
+func (r *Runner) dropFamily(ctx context.Context, st *DropFamily) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	f, err := family(t, st.Family)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.confirm(st, st.Yes, fmt.Sprintf("drop family %s of table %s and its data?", f.Name, t.Name)); err != nil {
+		return nil, err
+	}
+	return &Done{fmt.Sprintf("dropped family %s of table %s", f.Name, t.Name)}, r.DB.DropFamily(ctx, t.Name, f.Name)
+}
+
+func (r *Runner) dropTable(ctx context.Context, st *DropTable) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural2(len(t.Families), "family", "families"))
+	if err := r.confirm(st, st.Yes, question); err != nil {
+		return nil, err
+	}
+	return &Done{"dropped table " + t.Name}, r.DB.DropTable(ctx, t.Name)
+}
+
+func (r *Runner) truncate(ctx context.Context, st *Truncate) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.confirm(st, st.Yes, fmt.Sprintf("delete all rows of table %s?", t.Name)); err != nil {
+		return nil, err
+	}
+	return &Done{"truncated table " + t.Name}, r.DB.TruncateTable(ctx, t.Name)
+}
+
+func plural2(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// newFamily is the family that a statement declares.
+func newFamily(f Family) (schema.Family, error) {
+	if err := schema.CheckFamilyName(f.Name.Text); err != nil {
+		return schema.Family{}, errorAt(f.Name.Pos, "family: %s", err)
+	}
+	return changed(schema.Family{Name: f.Name.Text}, f)
+}
+
+// changed is the family with what the statement sets.
+func changed(old schema.Family, f Family) (schema.Family, error) {
+	if f.Type != nil {
+		old.Type = *f.Type
+	}
+	if f.Versions == nil && f.TTL == nil {
+		return old, nil
+	}
+	versions, age, simple := simpleRule(old.GC)
+	if !simple && (f.Versions == nil || f.TTL == nil) {
+		return old, errorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
+	}
+	if f.Versions != nil {
+		versions = *f.Versions
+	}
+	if f.TTL != nil {
+		age = *f.TTL
+	}
+	old.GC = ruleOf(versions, age)
+	return old, nil
+}
+
+// simpleRule is the rule as versions= and ttl= express it, 0 being no bound;
+// simple is false when they cannot.
+func simpleRule(r *schema.Rule) (versions int, age time.Duration, simple bool) {
+	if r == nil {
+		return 0, 0, true
+	}
+	for _, leaf := range append([]*schema.Rule{r}, r.Any...) {
+		switch {
+		case leaf == r && len(r.Any) == 2:
+		case leaf.MaxVersions > 0 && versions == 0:
+			versions = leaf.MaxVersions
+		case leaf.MaxAge > 0 && age == 0:
+			age = leaf.MaxAge
+		default:
+			return 0, 0, false
+		}
+	}
+	return versions, age, true
+}
+
+// ruleOf drops a cell beyond the versions or the age.
+func ruleOf(versions int, age time.Duration) *schema.Rule {
+	switch {
+	case versions > 0 && age > 0:
+		return schema.Any(schema.MaxVersions(versions), schema.MaxAge(age))
+	case versions > 0:
+		return schema.MaxVersions(versions)
+	case age > 0:
+		return schema.MaxAge(age)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package ql_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// openMemory opens an empty database whose clock stands still at
+// 2024-07-04T12:00:00Z; writes are a microsecond apart.
+func openMemory(t testing.TB) *query.DB {
+	t.Helper()
+	now := time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC)
+	db, err := query.OpenInMemory(query.Options{Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// TestStatementsRun runs the files in testdata/run: statements in, results out.
+// Every file has a database of its own.
+func TestStatementsRun(t *testing.T) {
+	datadriven.Walk(t, "testdata/run", func(t *testing.T, path string) {
+		r := &ql.Runner{DB: openMemory(t)}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			r.Limit, r.Confirm = 0, nil
+			asked := ""
+			d.MaybeScanArgs(t, "limit", &r.Limit)
+			if d.HasArg("confirm") {
+				var answer string
+				d.ScanArgs(t, "confirm", &answer)
+				r.Confirm = func(question string) (bool, error) {
+					asked = question
+					return answer == "yes", nil
+				}
+			}
+			out := runAll(t, r, d.Input)
+			if asked != "" {
+				out = "asked: " + asked + "\n" + out
+			}
+			return out
+		})
+	})
+}
+
+func runAll(t testing.TB, r *ql.Runner, script string) string {
+	var out strings.Builder
+	reader := ql.NewReader(strings.NewReader(script))
+	for {
+		src, err := reader.Next()
+		if src.Text == "" {
+			return out.String()
+		}
+		st, err := ql.Env{}.Parse(src)
+		if err == nil {
+			err = runOne(&out, r, st)
+		}
+		if err != nil {
+			var bad *ql.Error
+			if !errors.As(err, &bad) {
+				t.Fatalf("%s: error of type %T", src.Text, err)
+			}
+			checkClean(t, err.Error())
+			fmt.Fprintf(&out, "error %s", err)
+			if kind := query.KindOf(err); kind != query.Internal {
+				fmt.Fprintf(&out, " [%s]", kind)
+			}
+			out.WriteString("\n")
+		}
+	}
+}
+
+func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
+	res, err := r.Run(context.Background(), st)
+	if err != nil {
+		return err
+	}
+	switch res := res.(type) {
+	case *ql.RowStream:
+		for row, err := range res.All() {
+			if err != nil {
+				return err
+			}
+			out.WriteString(ql.QuoteKey(row.Key()))
+			for c := range row.Cells() {
+				fmt.Fprintf(out, " %s=%s@%s", ql.QuoteColumn(c.Family, c.Qualifier), ql.QuoteValue(c.Value), ql.FormatTimestamp(c.Timestamp))
+			}
+			out.WriteString("\n")
+		}
+		if res.More() {
+			fmt.Fprintf(out, "more: %s\n", ql.Print(res.Next()))
+		}
+	case *ql.Counted:
+		fmt.Fprintf(out, "%d rows", res.Rows)
+		if res.WithCells {
+			fmt.Fprintf(out, ", %d cells", res.Cells)
+		}
+		out.WriteString("\n")
+	case *ql.Done:
+		out.WriteString(res.Message + "\n")
+	case *ql.TableList:
+		for _, t := range res.Tables {
+			out.WriteString(t.Name + "\n")
+		}
+	case *ql.Description:
+		for _, f := range res.Table.Families {
+			out.WriteString(f.String() + "\n")
+		}
+	case *ql.HelpText:
+		out.WriteString(res.Text)
+	case *ql.Leave:
+		out.WriteString("bye\n")
+	}
+	return nil
+}
+
+func TestExamplesInHelpRun(t *testing.T) {
+	r := &ql.Runner{DB: openMemory(t)}
+	run := func(text string) {
+		t.Helper()
+		st, err := ql.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			return
+		}
+		var out strings.Builder
+		if err := runOne(&out, r, st); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	run("create table fleet family meta versions=3, family flight ttl=2w")
+	run("create table scratch family x")
+	examples := 0
+	for _, topic := range append([]string{"create", "alter"}, ql.HelpTopics()...) { // the others use what these make
+		if topic == "create" && examples > 0 || topic == "alter" && examples > 1 {
+			continue // had its turn
+		}
+		page, err := ql.HelpPage(topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, _ := strings.Cut(page, "\nExamples:\n")
+		for line := range strings.Lines(list) {
+			run(strings.TrimSpace(line))
+			examples++
+		}
+	}
+	if examples < 20 {
+		t.Errorf("only %d examples", examples)
+	}
+}
+
+func TestEveryStatementHasHelp(t *testing.T) {
+	for _, verb := range append(ql.Verbs(), "lookup", "deleterow") {
+		if page, err := ql.HelpPage(verb); verb != "help" && (err != nil || page == "") {
+			t.Errorf("help %s: %v", verb, err)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package ql
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func (r *Runner) put(ctx context.Context, st *Put) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	m := query.NewMutation()
+	for _, a := range st.Cells {
+		if err := r.set(m, t, a); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.DB.Table(t.Name).Apply(ctx, st.Key, m); err != nil {
+		return nil, err
+	}
+	return &Done{"put " + plural(len(st.Cells), "cell")}, nil
+}
+
+func (r *Runner) set(m *query.Mutation, t schema.Table, a Assignment) error {
+	f, err := column(t, a.Column)
+	if err != nil {
+		return err
+	}
+	v, err := valueFor(f, a.Value, a.Value.ValueAs)
+	if err != nil {
+		return err
+	}
+	if a.At == nil {
+		m.Set(f.Name, a.Column.Qualifier, v)
+		return nil
+	}
+	ts, err := r.resolve(a.At, 0)
+	m.SetAt(f.Name, a.Column.Qualifier, ts, v)
+	return err
+}
+
+func (r *Runner) delete(ctx context.Context, st *Delete) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	m := query.NewMutation()
+	if len(st.Columns) == 0 {
+		m.DeleteRow()
+	}
+	for _, d := range st.Columns {
+		if err := r.deleteColumn(m, t, st, d); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.DB.Table(t.Name).Apply(ctx, st.Key, m); err != nil {
+		return nil, err
+	}
+	return &Done{"deleted"}, nil
+}
+
+func (r *Runner) deleteColumn(m *query.Mutation, t schema.Table, st *Delete, d DeleteColumn) error {
+	f, err := column(t, d.Column)
+	if err != nil {
+		return err
+	}
+	switch {
+	case d.Column.Kind == ColumnFamily:
+		m.DeleteCellsInFamily(f.Name)
+	case d.At != nil:
+		ts, err := r.resolve(d.At, 0)
+		m.DeleteCell(f.Name, d.Column.Qualifier, ts)
+		return err
+	default:
+		since, until, err := r.timeRange(st.Since, st.Until)
+		m.DeleteTimestampRange(f.Name, d.Column.Qualifier, since, until)
+		return err
+	}
+	return nil
+}
+
+func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	rows := query.Range(st.Start, st.End)
+	what := fmt.Sprintf("all rows of %s from %s to before %s", t.Name, bound(st.Start, "the first"), bound(st.End, "the end"))
+	if st.Prefix != "" {
+		rows = query.Prefix(st.Prefix)
+		what = fmt.Sprintf("all rows of %s that begin with %s", t.Name, QuoteKey(st.Prefix))
+	}
+	if err := r.confirm(st, st.Yes, "delete "+what+"?"); err != nil {
+		return nil, err
+	}
+	if err := r.DB.Table(t.Name).DeleteRange(ctx, rows); err != nil {
+		return nil, err
+	}
+	return &Done{"deleted " + what}, nil
+}
+
+func bound(key, none string) string {
+	if key == "" {
+		return none
+	}
+	return QuoteKey(key)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
