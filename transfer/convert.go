@@ -1,0 +1,124 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// convert reads text as a value of a type; problem says why it is none.
+//
+// Spaces around numbers and booleans do not count. Whole numbers may end in
+// ".0", as tools write them that know only floating point; they are never
+// rounded. Booleans are true, false, t, f, 1, 0, in any case.
+func convert(text string, typ cells.Type) (v cells.Value, problem string) {
+	switch typ {
+	case cells.TypeString:
+		if !utf8.ValidString(text) {
+			return v, quote(text) + " is not valid UTF-8; a column of type bytes takes it"
+		}
+		v = cells.String(text)
+	case cells.TypeBytes:
+		v = cells.Bytes([]byte(text))
+	case cells.TypeBool:
+		b, err := strconv.ParseBool(strings.ToLower(strings.TrimSpace(text)))
+		if err != nil {
+			return v, quote(text) + " is not a bool; true, false, 1 and 0 are"
+		}
+		v = cells.Bool(b)
+	case cells.TypeByte:
+		return whole(text, typ, 0, math.MaxUint8)
+	case cells.TypeI32:
+		return whole(text, typ, math.MinInt32, math.MaxInt32)
+	case cells.TypeI64:
+		return whole(text, typ, math.MinInt64, math.MaxInt64)
+	case cells.TypeF32, cells.TypeF64:
+		return floating(text, typ)
+	default:
+		return v, "cannot be read as " + typ.String()
+	}
+	if v.Len() > query.MaxValue {
+		return cells.Value{}, fmt.Sprintf("is %d bytes long; a value has at most %d", v.Len(), query.MaxValue)
+	}
+	return v, ""
+}
+
+func whole(text string, typ cells.Type, least, most int64) (v cells.Value, problem string) {
+	digits := strings.TrimSpace(text)
+	if i := strings.IndexByte(digits, '.'); i > 0 && strings.Trim(digits[i+1:], "0") == "" {
+		digits = digits[:i]
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return v, fmt.Sprintf("%s is not a whole number; %s is %d to %d", quote(text), typ, least, most)
+	}
+	if err != nil || n < least || n > most {
+		return v, fmt.Sprintf("%s does not fit %s, which is %d to %d", quote(text), typ, least, most)
+	}
+	switch typ {
+	case cells.TypeByte:
+		return cells.Byte(byte(n)), ""
+	case cells.TypeI32:
+		return cells.I32(int32(n)), ""
+	}
+	return cells.I64(n), ""
+}
+
+func floating(text string, typ cells.Type) (v cells.Value, problem string) {
+	bits := 64
+	if typ == cells.TypeF32 {
+		bits = 32
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(text), bits)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return v, fmt.Sprintf("%s does not fit %s", quote(text), typ)
+	case err != nil:
+		return v, fmt.Sprintf("%s is not a number; the column takes %s", quote(text), typ)
+	case bits == 32:
+		return cells.F32(float32(f)), ""
+	}
+	return cells.F64(f), ""
+}
+
+// timeLayouts are the ways to write a timestamp, besides microseconds. Those
+// without a zone are UTC.
+var timeLayouts = [...]string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02T15:04"}
+
+// parseTimestamp reads a cell's timestamp; problem says why it is none.
+func parseTimestamp(text string) (ts cells.Timestamp, problem string) {
+	s := strings.TrimSpace(text)
+	if isDigits(strings.TrimPrefix(s, "-")) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return 0, fmt.Sprintf("timestamp %s is out of range; timestamps are microseconds from 0 to %d", s, cells.MaxTimestamp)
+		}
+		ts = cells.Timestamp(n)
+	} else {
+		t, ok := parseTime(s)
+		if !ok {
+			return 0, quote(text) + " is not a timestamp; microseconds since 1970, 2024-01-25, and 2024-01-25T10:00:00Z are"
+		}
+		ts = cells.TimestampOf(t)
+	}
+	if err := ts.Check(); err != nil {
+		return 0, err.Error()
+	}
+	return ts, ""
+}
+
+func parseTime(s string) (time.Time, bool) {
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}

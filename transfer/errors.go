@@ -1,0 +1,89 @@
+package transfer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A SpecError is the error of an import that cannot be done as it was asked
+// for: a malformed template, a field or family that does not exist.
+type SpecError struct {
+	// Part is the part of the spec, by its name in the language: "key",
+	// "columns", "ts"; empty for the table and the file.
+	Part    string
+	Problem string
+}
+
+// Error is "key=: problem".
+func (e *SpecError) Error() string {
+	if e.Part == "" {
+		return e.Problem
+	}
+	return e.Part + "=: " + e.Problem
+}
+
+func specErrorf(part, format string, args ...any) error {
+	return &SpecError{Part: part, Problem: fmt.Sprintf(format, args...)}
+}
+
+// A LineError is what is wrong with one record of a file.
+type LineError struct {
+	File string
+	Line int // the first line of the record, counted from 1
+	// Lines is how many lines the record takes: more than one where a quoted
+	// field has line breaks, or where a quote is not closed.
+	Lines int
+	// Field is the name of the field; empty when it is not about one.
+	Field string
+	// Problem names the offending value and what would be right.
+	Problem string
+}
+
+// Error is "file:line: field f: problem".
+func (e *LineError) Error() string {
+	field := ""
+	if e.Field != "" {
+		field = "field " + e.Field + ": "
+	}
+	return fmt.Sprintf("%s:%d: %s%s", e.File, e.Line, field, e.Problem)
+}
+
+// An Error is the error of an import that came to nothing, or to less than all.
+type Error struct {
+	// Err is the cause: a [*LineError] when there are more bad lines than are
+	// tolerated, then the first one too many; otherwise an error of reading the
+	// file, of the database, or of the context.
+	Err error
+	// Rows is how many rows had been written; they stay.
+	Rows int64
+	// BadLines is how many bad lines there are, of those that were read.
+	BadLines int64
+}
+
+// Error is the cause and what became of the import.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Err.Error())
+	if _, ok := e.Err.(*LineError); ok && e.BadLines > 1 {
+		fmt.Fprintf(&b, " (one of %d bad lines; bad-lines=%d would leave them out)", e.BadLines, e.BadLines)
+	}
+	if e.Rows == 0 {
+		b.WriteString("; nothing was imported")
+	} else {
+		fmt.Fprintf(&b, "; the %d rows imported before it stay", e.Rows)
+	}
+	return b.String()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// quote is a value as messages show it: quoted, and cut where it is long.
+func quote(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	return strconv.Quote(s[:most]) + fmt.Sprintf("… (%d bytes)", len(s))
+}

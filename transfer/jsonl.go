@@ -1,0 +1,261 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A jsonReader reads one flat JSON object a line. Blank lines are passed over.
+// Numbers are kept as they are written, so that none is rounded.
+type jsonReader struct {
+	file  string
+	in    *bufio.Reader
+	names *fieldNames
+	index map[string]int
+	line  int
+	long  []byte          // a line that is longer than the buffer of in
+	known map[string]bool // names of members seen, for messages; at most maxKnown
+	seen  []bool          // which of the used fields were in any object
+	any   bool            // whether there was an object
+}
+
+// maxKnown bounds the names that are kept for messages.
+const maxKnown = 1000
+
+func newJSONReader(file string, r io.Reader, names *fieldNames) (*jsonReader, error) {
+	j := &jsonReader{file: file, in: bufio.NewReaderSize(r, 1<<16), names: names,
+		index: map[string]int{}, known: map[string]bool{}, seen: make([]bool, len(names.names))}
+	for i, name := range names.names {
+		j.index[name] = i
+	}
+	return j, nil
+}
+
+func (j *jsonReader) next(rec *record) error {
+	for {
+		text, err := j.readLine()
+		if err != nil {
+			return err
+		}
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			rec.line, rec.lines = j.line, 1
+			return j.parse(string(text), rec)
+		}
+	}
+}
+
+// readLine returns the next line, good until the one after it.
+func (j *jsonReader) readLine() ([]byte, error) {
+	j.long = j.long[:0]
+	for {
+		part, err := j.in.ReadSlice('\n')
+		switch {
+		case err == nil && len(j.long) == 0:
+			j.line++
+			return part, nil
+		case err == nil:
+			j.line++
+			return append(j.long, part...), nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			if j.long = append(j.long, part...); len(j.long) > maxRecord {
+				return nil, fmt.Errorf("%s:%d: the line is longer than %d MiB", j.file, j.line+1, maxRecord>>20)
+			}
+		case errors.Is(err, io.EOF) && len(j.long)+len(part) == 0:
+			return nil, io.EOF
+		case errors.Is(err, io.EOF):
+			j.line++
+			return append(j.long, part...), nil
+		default:
+			return nil, readError(j.file, j.line, err)
+		}
+	}
+}
+
+// parse reads the members of an object that are used. It goes to the end of
+// the object also when one of them is bad, to have seen all names.
+func (j *jsonReader) parse(text string, rec *record) error {
+	if bad := checkObject(text, rec); bad != nil {
+		return bad
+	}
+	clear(rec.fields)
+	j.any = true
+	var first *LineError
+	for s := (scanner{text, 1}); ; {
+		name, ok := s.member()
+		if !ok {
+			break
+		}
+		i, used := j.index[name]
+		if !used {
+			j.note(name)
+			s.skip()
+			continue
+		}
+		j.seen[i] = true
+		again := rec.fields[i] != field{}
+		var problem string
+		rec.fields[i], problem = s.value()
+		if again {
+			problem = "stands twice in the object; it cannot be told which is meant"
+		}
+		if problem != "" && first == nil {
+			first = rec.fault(i, "%s", problem)
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return nil
+}
+
+// note keeps the name of a member that is not used.
+func (j *jsonReader) note(name string) {
+	if len(j.known) < maxKnown {
+		j.known[name] = true
+	}
+}
+
+// checkObject reports text that is not one well-formed JSON object in UTF-8.
+func checkObject(text string, rec *record) *LineError {
+	b := []byte(text)
+	if !utf8.Valid(b) {
+		return rec.wrong("is not valid UTF-8")
+	}
+	if !json.Valid(b) {
+		var v any
+		err := json.Unmarshal(b, &v)
+		if se, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return rec.wrong("is not JSON: %v, at byte %d", err, se.Offset)
+		}
+		return rec.wrong("is not JSON: %v", err)
+	}
+	if text[0] != '{' {
+		return rec.wrong("is not a JSON object, such as {\"field\": 1}")
+	}
+	return nil
+}
+
+// close reports a used field that no object had: a misspelt name would
+// otherwise make no cells and no error.
+func (j *jsonReader) close() error {
+	for i, name := range j.names.names {
+		if !j.seen[i] && j.any {
+			known := slices.Sorted(maps.Keys(j.known))
+			for k, n := range j.names.names {
+				if j.seen[k] {
+					known = append(known, n)
+				}
+			}
+			return specErrorf(j.names.parts[i], "%s: %v", j.file, unknownField(name, known))
+		}
+	}
+	return nil
+}
+
+// A scanner walks over the members of an object that is known to be
+// well-formed.
+type scanner struct {
+	text string
+	pos  int // after the opening brace, then after each member
+}
+
+// member reads the next name and its colon; false at the end of the object.
+func (s *scanner) member() (name string, ok bool) {
+	s.space()
+	if s.text[s.pos] == ',' {
+		s.pos++
+		s.space()
+	}
+	if s.text[s.pos] == '}' {
+		return "", false
+	}
+	name, _ = s.str()
+	s.space()
+	s.pos++ // the colon
+	s.space()
+	return name, true
+}
+
+// value reads a value as a field; bad says what is wrong with it.
+func (s *scanner) value() (f field, bad string) {
+	switch s.text[s.pos] {
+	case '"':
+		text, ok := s.str()
+		if !ok {
+			return f, "has half of a surrogate pair, which is no character"
+		}
+		return field{text, present}, ""
+	case '{', '[':
+		s.skip()
+		return field{state: nested}, ""
+	}
+	start := s.pos
+	s.skip()
+	if text := s.text[start:s.pos]; text != "null" {
+		return field{text, present}, ""
+	}
+	return field{}, ""
+}
+
+// str reads a string; not ok when it has an escape that stands for no character.
+func (s *scanner) str() (text string, ok bool) {
+	start := s.pos
+	s.skip()
+	raw := s.text[start:s.pos]
+	if !strings.Contains(raw, `\`) {
+		return raw[1 : len(raw)-1], true
+	}
+	if err := json.Unmarshal([]byte(raw), &text); err != nil {
+		return raw, false
+	}
+	const replacement = "\uFFFD" // what json puts for half a pair
+	lost := strings.Contains(text, replacement) && !strings.Contains(raw, replacement) && !strings.Contains(strings.ToLower(raw), `\ufffd`)
+	return text, !lost
+}
+
+// skip passes over a value.
+func (s *scanner) skip() {
+	depth := 0
+	for {
+		switch s.text[s.pos] {
+		case '"':
+			s.pos++
+			for s.text[s.pos] != '"' {
+				if s.text[s.pos] == '\\' {
+					s.pos++
+				}
+				s.pos++
+			}
+			s.pos++
+		case '{', '[':
+			depth++
+			s.pos++
+		case '}', ']':
+			depth--
+			s.pos++
+		case ' ', '\t', '\r', '\n', ',', ':':
+			s.pos++
+		default:
+			for !strings.ContainsRune(" \t\r\n,:]}", rune(s.text[s.pos])) {
+				s.pos++
+			}
+		}
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+func (s *scanner) space() {
+	for strings.IndexByte(" \t\r\n", s.text[s.pos]) >= 0 {
+		s.pos++
+	}
+}

@@ -1,0 +1,159 @@
+package transfer
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A plan is a spec that fits the table: what to do with each record.
+type plan struct {
+	format  format
+	names   fieldNames
+	key     template
+	columns []column
+	ts      int // the field of the timestamp, or noField
+	na      string
+	keyText []byte // scratch
+}
+
+// A column is a mapping with its type settled.
+type column struct {
+	family, qualifier string
+	typ               cells.Type
+	field             int
+}
+
+// newPlan checks a spec against the declared table.
+func newPlan(spec Spec, table schema.Table) (*plan, error) {
+	p := &plan{ts: noField, na: spec.NA}
+	var err error
+	if p.format, err = formatOf(spec.Path); err != nil {
+		return nil, err
+	}
+	if p.key, err = parseTemplate(spec.Key, &p.names); err != nil {
+		return nil, err
+	}
+	if len(spec.Columns) == 0 {
+		return nil, specErrorf("columns", "no field becomes a column; write family:qualifier=field, or several of them with commas between")
+	}
+	for _, m := range spec.Columns {
+		if err := p.addColumn(m, table); err != nil {
+			return nil, err
+		}
+	}
+	if spec.Timestamp != "" {
+		p.ts = p.names.add(spec.Timestamp, "ts")
+	}
+	if spec.BadLines < 0 {
+		return nil, specErrorf("bad-lines", "%d is negative", spec.BadLines)
+	}
+	if spec.Batch < 0 {
+		return nil, specErrorf("batch", "%d is negative", spec.Batch)
+	}
+	return p, nil
+}
+
+func (p *plan) addColumn(m Mapping, table schema.Table) error {
+	name := m.Family + ":" + m.Qualifier
+	family, ok := table.Family(m.Family)
+	if !ok {
+		var known []string
+		for _, f := range table.Families {
+			known = append(known, f.Name)
+		}
+		return specErrorf("columns", "table %s has no family %s%s", table.Name, quote(m.Family), schema.DidYouMean(m.Family, known))
+	}
+	if len(m.Qualifier) > query.MaxQualifier {
+		return specErrorf("columns", "a qualifier of family %s has %d bytes, at most %d are possible", m.Family, len(m.Qualifier), query.MaxQualifier)
+	}
+	if m.Field == "" {
+		return specErrorf("columns", "%s: no field is named; write %s=field", name, name)
+	}
+	if slices.ContainsFunc(p.columns, func(c column) bool { return c.family == m.Family && c.qualifier == m.Qualifier }) {
+		return specErrorf("columns", "%s is filled from two fields", name)
+	}
+	typ := m.Type
+	switch {
+	case typ == cells.TypeAny && family.Type == cells.TypeAny:
+		typ = cells.TypeString
+	case typ == cells.TypeAny:
+		typ = family.Type
+	case family.Type != cells.TypeAny && typ != family.Type:
+		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, family.Type)
+	}
+	p.columns = append(p.columns, column{m.Family, m.Qualifier, typ, p.names.add(m.Field, "columns")})
+	return nil
+}
+
+// A row is a record on its way to the table. All its cells have one timestamp.
+type row struct {
+	line  int
+	key   string
+	cells []cells.Cell
+}
+
+// size is about how many bytes the row takes.
+func (r row) size() int {
+	n := len(r.key)
+	for _, c := range r.cells {
+		n += len(c.Qualifier) + c.Value.EncodedLen()
+	}
+	return n
+}
+
+// serverTime is the timestamp of cells that get theirs from the database's clock.
+const serverTime cells.Timestamp = -1
+
+// row makes a row of a record. Its cells are appended to arena, which is
+// returned.
+func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineError) {
+	var bad *LineError
+	if p.keyText, bad = p.key.append(p.keyText[:0], rec); bad != nil {
+		return row{}, arena, bad
+	}
+	if n := len(p.keyText); n == 0 || n > query.MaxRowKey {
+		return row{}, arena, rec.wrong("makes a row key of %d bytes; a row key has 1 to %d", n, query.MaxRowKey)
+	}
+	ts := serverTime
+	if p.ts != noField {
+		if ts, bad = p.timestamp(rec); bad != nil {
+			return row{}, arena, bad
+		}
+	}
+	start := len(arena)
+	for _, c := range p.columns {
+		f := rec.fields[c.field]
+		switch {
+		case f.state == nested:
+			return row{}, arena[:start], rec.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, c.typ)
+		case p.empty(f):
+			continue
+		}
+		v, problem := convert(f.text, c.typ)
+		if problem != "" {
+			return row{}, arena[:start], rec.fault(c.field, "%s (for %s:%s)", problem, c.family, c.qualifier)
+		}
+		arena = append(arena, cells.Cell{Family: c.family, Qualifier: c.qualifier, Timestamp: ts, Value: v})
+	}
+	return row{line: rec.line, key: string(p.keyText), cells: arena[start:len(arena):len(arena)]}, arena, nil
+}
+
+// empty reports whether a field makes no cell.
+func (p *plan) empty(f field) bool {
+	return f.state == absent || f.text == "" || p.na != "" && f.text == p.na
+}
+
+func (p *plan) timestamp(rec *record) (cells.Timestamp, *LineError) {
+	f := rec.fields[p.ts]
+	if f.state == nested || p.empty(f) {
+		return 0, rec.fault(p.ts, "has no timestamp here")
+	}
+	ts, problem := parseTimestamp(f.text)
+	if problem != "" {
+		return 0, rec.fault(p.ts, "%s", problem)
+	}
+	return ts, nil
+}

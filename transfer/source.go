@@ -1,0 +1,172 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A format is what the name of a file says about it.
+type format struct {
+	json        bool
+	compression string // ".gz", ".zst" or ""
+}
+
+func formatOf(path string) (format, error) {
+	var f format
+	name := strings.ToLower(filepath.Base(path))
+	for _, ext := range []string{".gz", ".zst"} {
+		if cut, ok := strings.CutSuffix(name, ext); ok {
+			name, f.compression = cut, ext
+			break
+		}
+	}
+	switch filepath.Ext(name) {
+	case ".csv":
+		return f, nil
+	case ".jsonl", ".ndjson":
+		f.json = true
+		return f, nil
+	}
+	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .csv, .jsonl and .ndjson, and each of them with .gz or .zst", path)
+}
+
+// A source is an open file on its way through decompression.
+type source struct {
+	text    *bufio.Reader // what the file holds, without a byte order mark
+	file    *os.File
+	counter *counter
+	closers []func()
+}
+
+// openSource opens the file. onRead is told how many bytes of it were read.
+func openSource(path string, f format, onRead func(n int)) (*source, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	s := &source{file: file, counter: &counter{r: file, onRead: onRead}}
+	s.closers = append(s.closers, func() { _ = file.Close() }) // read only
+	if err := s.decompress(path, f); err != nil {
+		s.close()
+		return nil, err
+	}
+	if err := s.skipMark(path); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) decompress(path string, f format) error {
+	var r io.Reader = s.counter
+	switch f.compression {
+	case ".gz":
+		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
+		if err != nil {
+			return unpackError(path, "gzip", 0, err)
+		}
+		r = z
+	case ".zst":
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return unpackError(path, "zstd", 0, err)
+		}
+		s.closers = append(s.closers, z.Close)
+		r = z
+	}
+	s.text = bufio.NewReaderSize(r, 1<<16)
+	return nil
+}
+
+// skipMark passes over a UTF-8 byte order mark, and refuses UTF-16 in words
+// instead of in strange field names.
+func (s *source) skipMark(path string) error {
+	head, err := s.text.Peek(3)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return readError(path, 0, err)
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		_, err = s.text.Discard(3)
+		return err
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return fmt.Errorf("%s: the file is UTF-16; convert it to UTF-8 first, as with iconv", path)
+	}
+	return nil
+}
+
+func (s *source) close() {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
+}
+
+// A counter counts the bytes of the file as they are read.
+type counter struct {
+	r      io.Reader
+	onRead func(n int)
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.onRead != nil {
+		c.onRead(n)
+	}
+	return n, err
+}
+
+// checkFile is what can be said about the path without reading it: its size,
+// and whether it can be read twice.
+func checkFile(path string) (size int64, regular bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false, fileError(path, err)
+	}
+	if info.IsDir() {
+		return 0, false, fmt.Errorf("%s: is a directory, not a file", path)
+	}
+	return info.Size(), info.Mode().IsRegular(), nil
+}
+
+// fileError is an error of opening, without the name of the system call.
+func fileError(path string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// readError is an error in the middle of a file, after a number of whole lines.
+func readError(path string, line int, err error) error {
+	switch {
+	case strings.HasSuffix(strings.ToLower(path), ".gz"):
+		return unpackError(path, "gzip", line, err)
+	case strings.HasSuffix(strings.ToLower(path), ".zst"):
+		return unpackError(path, "zstd", line, err)
+	}
+	return fmt.Errorf("%s: cannot be read after line %d: %w", path, line, err)
+}
+
+// unpackError is an error of compressed data.
+func unpackError(path, name string, line int, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return fileError(path, pe)
+	}
+	if line == 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: is not %s data: %w", path, name, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: the %s data is cut off after line %d: %w", path, name, line, err)
+	}
+	return fmt.Errorf("%s: the %s data is damaged after line %d: %w", path, name, line, err)
+}

@@ -1,0 +1,126 @@
+package transfer
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A template makes row keys. It is text and fields in turn.
+type template []templatePart
+
+type templatePart struct {
+	literal string // what stands before the field
+	field   int    // index into fieldNames; noField after the last literal
+	width   int    // zero padding in digits; 0: as it is written
+}
+
+const noField = -1
+
+// maxWidth bounds a padding; no integer that fits a cell is longer.
+const maxWidth = 32
+
+// parseTemplate reads a template and adds its fields to names.
+func parseTemplate(text string, names *fieldNames) (template, error) {
+	var t template
+	var literal strings.Builder
+	for rest := text; rest != ""; {
+		i := strings.IndexAny(rest, "{}")
+		if i < 0 {
+			literal.WriteString(rest)
+			break
+		}
+		literal.WriteString(rest[:i])
+		if strings.HasPrefix(rest[i:], "{{") || strings.HasPrefix(rest[i:], "}}") {
+			literal.WriteByte(rest[i])
+			rest = rest[i+2:]
+			continue
+		}
+		if rest[i] == '}' {
+			return nil, specErrorf("key", "%s: } without { at byte %d; a brace itself is written }}", quote(text), len(text)-len(rest)+i+1)
+		}
+		end := strings.IndexAny(rest[i+1:], "{}")
+		if end < 0 || rest[i+1+end] == '{' {
+			return nil, specErrorf("key", "%s: { without } at byte %d; a brace itself is written {{", quote(text), len(text)-len(rest)+i+1)
+		}
+		part, err := parsePlaceholder(text, rest[i+1:i+1+end], names)
+		if err != nil {
+			return nil, err
+		}
+		part.literal = literal.String()
+		literal.Reset()
+		t = append(t, part)
+		rest = rest[i+1+end+1:]
+	}
+	if len(t) == 0 {
+		return nil, specErrorf("key", "%s names no field, so all lines would make one row; write a field as {name}", quote(text))
+	}
+	return append(t, templatePart{literal: literal.String(), field: noField}), nil
+}
+
+// parsePlaceholder reads what stands between braces: name, or name:0width. A
+// colon that no number follows belongs to the name.
+func parsePlaceholder(text, inner string, names *fieldNames) (templatePart, error) {
+	name, width := inner, 0
+	if i := strings.LastIndexByte(inner, ':'); i >= 0 && isDigits(inner[i+1:]) {
+		name = inner[:i]
+		n, err := strconv.Atoi(inner[i+1:])
+		if err != nil || inner[i+1] != '0' || n < 1 || n > maxWidth {
+			return templatePart{}, specErrorf("key", "%s: {%s} has no such padding; {%s:02} pads with zeros to 2 digits, and %d is the most", quote(text), inner, name, maxWidth)
+		}
+		width = n
+	}
+	if name == "" {
+		return templatePart{}, specErrorf("key", "%s: {%s} names no field", quote(text), inner)
+	}
+	return templatePart{field: names.add(name, "key"), width: width}, nil
+}
+
+// append appends the row key that the template makes of a record.
+func (t template) append(dst []byte, rec *record) ([]byte, *LineError) {
+	for _, p := range t {
+		dst = append(dst, p.literal...)
+		if p.field == noField {
+			continue
+		}
+		v := rec.fields[p.field]
+		switch {
+		case v.state == absent:
+			return dst, rec.fault(p.field, "has no value here, and the row key needs one")
+		case v.state == nested:
+			return dst, rec.fault(p.field, "is an object or a list here; a row key takes text, numbers and booleans")
+		case p.width > 0 && !isDigits(v.text):
+			return dst, rec.fault(p.field, "%s cannot be padded to %d digits in the row key; that takes a whole number without a sign", quote(v.text), p.width)
+		}
+		for n := len(v.text); n < p.width; n++ {
+			dst = append(dst, '0')
+		}
+		dst = append(dst, v.text...)
+	}
+	return dst, nil
+}
+
+// isDigits reports whether s is one or more decimal digits.
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// fieldNames are the distinct fields that a spec uses.
+type fieldNames struct {
+	names []string
+	parts []string // the part of the spec that named it first
+}
+
+// add returns the index of a field.
+func (f *fieldNames) add(name, part string) int {
+	if i := slices.Index(f.names, name); i >= 0 {
+		return i
+	}
+	f.names, f.parts = append(f.names, name), append(f.parts, part)
+	return len(f.names) - 1
+}

@@ -1,0 +1,120 @@
+// Package transfer moves rows between files and tables. [Import] reads CSV and
+// JSON lines, plain or compressed, into a table: a template makes the row key
+// of each line, and a mapping says which field becomes which typed column.
+//
+// An import looks before it writes: a regular file is read twice, and unless
+// the first reading finds no more bad lines than are tolerated, nothing is
+// written at all. A pipe can be read once only; there, and when the engine
+// fails or the context ends half-way, the batches that were written stay, and
+// the error says how many rows that is. Importing the same file again repairs
+// it, for it writes the same rows.
+package transfer
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Spec says what to import and how.
+type Spec struct {
+	// Path is the file. Its name says what it holds: .csv, .jsonl or .ndjson,
+	// then .gz or .zst where it is compressed. The first line of a CSV file
+	// names the fields; each line of a JSON lines file is one flat object.
+	Path string
+	// Key is the template of the row key: text with {field} for a field as it
+	// is written, {field:04} for a whole number padded with zeros to four
+	// digits (a longer one stays as it is), {{ and }} for braces.
+	Key string
+	// Columns says what becomes of the fields; there must be at least one.
+	Columns []Mapping
+	// Timestamp names the field that holds the cells' timestamp: microseconds
+	// since 1970, RFC 3339, or a date with or without a time, taken as UTC. If
+	// it is empty, each row gets one of the database's clock.
+	Timestamp string
+	// NA is text that means "no value", like an empty field. "" is none.
+	NA string
+	// BadLines is how many lines may be left out because something is wrong
+	// with them. A bad record of several lines counts as that many.
+	BadLines int
+	// Batch is how many rows are written at once, at most; 0 is
+	// [DefaultBatch]. Rows of many bytes make smaller batches.
+	Batch int
+	// Progress gets a progress bar, which needs a terminal. nil: none.
+	Progress io.Writer
+	// Warn gets one line for each bad line that is tolerated. nil: nowhere.
+	Warn io.Writer
+}
+
+// DefaultBatch is the number of rows written at once when a [Spec] does not say.
+const DefaultBatch = 10_000
+
+// A Mapping makes a column of a field. A field that is empty, equals
+// [Spec.NA], is null, or is missing from a JSON object makes no cell.
+type Mapping struct {
+	Family, Qualifier string
+	Field             string
+	// Type is what the text is read as; TypeAny is the type that the family
+	// declares, or string if it declares none.
+	Type cells.Type
+}
+
+// A Result is what an import did, also one that failed.
+type Result struct {
+	Rows     int64 // rows written
+	Cells    int64 // cells written
+	BadLines int64 // lines left out because something is wrong with them
+	NoCells  int64 // lines left out because no mapped field has a value
+	Elapsed  time.Duration
+}
+
+// Import reads a file into a table. What is wrong with the spec is a
+// [*SpecError], and what is wrong with the file is an [*Error]; before either
+// of them nothing is written, except as the package comment says.
+//
+// Two lines that make the same row key and the same timestamp are a bad line,
+// the second one, since it would replace the first. They are looked for among
+// the first 8,388,608 rows of a file, which takes some 50 bytes of memory each.
+func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
+	declared := db.Schema()
+	t, ok := declared.Table(table)
+	if !ok {
+		return Result{}, specErrorf("", "unknown table %s%s", quote(table), didYouMeanTable(table, declared))
+	}
+	return run(ctx, spec, *t, &tableSink{table: db.Table(table)})
+}
+
+func didYouMeanTable(name string, s *schema.Schema) string {
+	var known []string
+	for _, t := range s.Tables {
+		known = append(known, t.Name)
+	}
+	return schema.DidYouMean(name, known)
+}
+
+// tableSink writes to a table.
+type tableSink struct {
+	table *query.Table
+	keys  []string
+	ms    []*query.Mutation
+}
+
+func (s *tableSink) write(ctx context.Context, rows []row) ([]error, error) {
+	s.keys, s.ms = s.keys[:0], s.ms[:0]
+	for _, r := range rows {
+		m := query.NewMutation()
+		for _, c := range r.cells {
+			if c.Timestamp == serverTime {
+				m.Set(c.Family, c.Qualifier, c.Value)
+			} else {
+				m.SetAt(c.Family, c.Qualifier, c.Timestamp, c.Value)
+			}
+		}
+		s.keys, s.ms = append(s.keys, r.key), append(s.ms, m)
+	}
+	return s.table.ApplyBulk(ctx, s.keys, s.ms)
+}
