@@ -1,0 +1,91 @@
+package cftest
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+func testReopening(f *fixture) {
+	if f.harness.Reopen == nil {
+		f.Skip("the store keeps nothing")
+	}
+	f.create("t/a", "t/b", "t/dropped")
+	f.blind(func(b *cf.Batch) {
+		put(b, "t/a", ParseRows("r q@2=x q@1=y"))
+		b.PutMeta("k", []byte("v"))
+	})
+	f.must(f.store.Flush(f.ctx, "t/a"))
+	f.write("t/b", "s q@1=z")
+	f.must(f.store.DropFamily(f.ctx, "t/dropped"))
+	before := f.blind(func(b *cf.Batch) {
+		b.Row(id("r"))
+		b.DeleteCell("t/a", "q", 1)
+	})
+
+	f.must(f.store.Close())
+	f.store = f.harness.Reopen(f.store)
+	f.Cleanup(func() { f.store.Close() })
+	if got := f.store.Families(); !slices.Equal(got, []string{"t/a", "t/b"}) {
+		f.Errorf("families %q", got)
+	}
+	f.expect("t/a", "r q@2=x")
+	f.expect("t/b", "s q@1=z")
+	if v, err := f.snapshot().Meta(f.ctx, "k"); err != nil || string(v) != "v" {
+		f.Errorf("catalog entry: %q, %v", v, err)
+	}
+	if p := f.blind(func(b *cf.Batch) { b.DeleteMeta("k") }); p <= before {
+		f.Errorf("position %d after reopening, %d before", p, before)
+	}
+}
+
+// testClosed closes a store while a snapshot and cursors are open. The
+// documentation forbids it; still nothing may crash.
+func testClosed(f *fixture) {
+	f.create("t")
+	f.blind(func(b *cf.Batch) { put(b, "t", manyCells(1, 12_000)) })
+	snap, err := f.store.Snapshot(f.ctx)
+	f.must(err)
+	fresh, err := snap.Scan(f.ctx, everything("t"))
+	f.must(err)
+	begun, err := snap.Scan(f.ctx, everything("t"))
+	f.must(err)
+	block, err := begun.Next(f.ctx)
+	f.must(err)
+	f.must(f.store.Close())
+
+	f.expectError("Close", f.store.Close(), cf.ErrClosed)
+	_, err = f.store.Snapshot(f.ctx)
+	f.expectError("Snapshot", err, cf.ErrClosed)
+	for _, rows := range [][]cf.RowID{nil, {id("r")}} {
+		_, err = f.store.Update(f.ctx, rows, func(_ cf.Snapshot, b *cf.Batch) error {
+			put(b, "t", ParseRows("r q@1=v"))
+			return nil
+		})
+		f.expectError("Update", err, cf.ErrClosed)
+	}
+	f.expectError("CreateFamily", f.store.CreateFamily(f.ctx, "t/new"), cf.ErrClosed)
+	f.expectError("DropFamily", f.store.DropFamily(f.ctx, "t"), cf.ErrClosed)
+	f.expectError("DropRange", f.store.DropRange(f.ctx, []string{"t"}, cf.RowRange{}), cf.ErrClosed)
+	f.expectError("Flush", f.store.Flush(f.ctx, "t"), cf.ErrClosed)
+	f.expectError("Compact", f.store.Compact(f.ctx, "t", cf.RowRange{}), cf.ErrClosed)
+	f.store.Families() // either answer is right
+	f.store.Limits()
+
+	_, err = snap.Scan(f.ctx, everything("t"))
+	f.expectError("Snapshot.Scan", err, cf.ErrClosed)
+	_, err = snap.Meta(f.ctx, "k")
+	f.expectError("Snapshot.Meta", err, cf.ErrClosed)
+	_, err = snap.MetaPrefix(f.ctx, "k")
+	f.expectError("Snapshot.MetaPrefix", err, cf.ErrClosed)
+	for _, c := range []cf.Cursor{fresh, begun} {
+		_, err = c.Next(f.ctx)
+		f.expectError("Cursor.Next", err, cf.ErrClosed)
+		c.Cost()
+		c.Close()
+	}
+	if _, err := appendBlock(nil, block, cf.Scan{}); err != nil {
+		f.Errorf("a block from before: %v", err)
+	}
+	snap.Close()
+}

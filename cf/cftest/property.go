@@ -1,0 +1,309 @@
+package cftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// testModel performs random operations on a store and on the model, and
+// compares what they yield.
+func testModel(t *testing.T, open func(*testing.T) Harness) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := open(t)
+		m := &machine{T: rt, harness: h, store: h.Store, model: &Model{}, ctx: context.Background()}
+		defer m.close()
+		for _, name := range families {
+			m.must(m.store.CreateFamily(m.ctx, name))
+			m.model.CreateFamily(name)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"write":     m.write,
+			"overwrite": m.write, // as often as all else together
+			"dropRange": m.dropRange,
+			"flush":     m.flush,
+			"compact":   m.compact,
+			"reopen":    m.reopen,
+			"snapshot":  m.takeSnapshot,
+			"scan":      m.scan,
+			"scanAgain": m.scan,
+			"meta":      m.checkMeta,
+		})
+		m.scanAll()
+	})
+}
+
+// A machine is a store, the model of it, and a snapshot of both.
+type machine struct {
+	*rapid.T
+	ctx     context.Context
+	harness Harness
+	store   cf.Store
+	model   *Model
+
+	old      cf.Snapshot
+	oldModel *Model
+}
+
+func (m *machine) must(err error) {
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *machine) close() {
+	m.dropSnapshot()
+	if err := m.store.Close(); err != nil && !errors.Is(err, cf.ErrClosed) {
+		m.Errorf("closing the store: %v", err)
+	}
+}
+
+// --- what is drawn
+
+var (
+	families = []string{"t/a", "t/b"}
+
+	// The bytes that the physical key gives a meaning, and one beside.
+	hostileByte = rapid.SampledFrom([]byte{0x00, 0x01, 0x02, 0x1c, 'a', 0xff})
+	hostileKey  = rapid.Custom(func(t *rapid.T) string {
+		return string(rapid.SliceOfN(hostileByte, 0, 3).Draw(t, "bytes"))
+	})
+	timestamp = rapid.OneOf(rapid.Int64Range(0, 9), rapid.SampledFrom([]int64{1<<62 - 1, 1<<62 - 2, 1 << 32}))
+	timeBound = rapid.OneOf(rapid.Just(int64(0)), timestamp)
+	family    = rapid.SampledFrom(families)
+	count     = rapid.SampledFrom([]int{0, 0, 1, 2, 3, 10})
+
+	value = rapid.Custom(func(t *rapid.T) string {
+		n := rapid.SampledFrom([]int{0, 1, 1, 1, 60, 3000}).Draw(t, "length")
+		return strings.Repeat(string(rapid.SampledFrom([]byte("vwxyz\x00\xff")).Draw(t, "byte")), n)
+	})
+
+	kind   = rapid.SampledFrom([]ChangeKind{Put, Put, Put, Put, Put, Put, DeleteCell, DeleteVersions, DeleteRow, DeleteRows, PutMeta, DeleteMeta})
+	change = rapid.Custom(func(t *rapid.T) Change {
+		c := Change{Kind: kind.Draw(t, "kind"), Family: family.Draw(t, "family"), Row: hostileKey.Draw(t, "row")}
+		switch c.Kind {
+		case PutMeta, DeleteMeta:
+			c.MetaKey = hostileKey.Draw(t, "meta key")
+		case DeleteVersions:
+			c.Since, c.Until = timeBound.Draw(t, "since"), timeBound.Draw(t, "until")
+		case DeleteRows:
+			c.Rows = rowRange.Draw(t, "rows")
+		default:
+			c.Timestamp = timestamp.Draw(t, "timestamp")
+		}
+		c.Qualifier = hostileKey.Draw(t, "qualifier")
+		if c.Kind == Put || c.Kind == PutMeta {
+			c.Value = value.Draw(t, "value")
+		}
+		return c
+	})
+
+	rowRange = rapid.Custom(func(t *rapid.T) cf.RowRange {
+		return cf.RowRange{Start: hostileKey.Draw(t, "start"), End: hostileKey.Draw(t, "end")}
+	})
+	rowRanges = rapid.OneOf(
+		rapid.Just([]cf.RowRange{{}}),
+		rapid.Map(rowRange, func(r cf.RowRange) []cf.RowRange { return []cf.RowRange{r} }),
+		rapid.Map(hostileKeys(0, 6), singleRows),
+		rapid.Map(hostileKeys(2, 8), disjointRows),
+	)
+	qualifierRanges = rapid.OneOf(
+		rapid.Just([]cf.QualifierRange(nil)),
+		rapid.Map(hostileKeys(1, 4), singleQualifiers),
+		rapid.Map(hostileKey, func(p string) []cf.QualifierRange { return []cf.QualifierRange{cf.QualifierPrefix(p)} }),
+		rapid.Map(hostileKeys(1, 6), disjointQualifiers),
+	)
+
+	retention = rapid.Custom(func(t *rapid.T) cf.Retention {
+		return cf.Retention{Versions: count.Draw(t, "versions"), Before: timeBound.Draw(t, "before")}
+	})
+	filter = rapid.Custom(func(t *rapid.T) cf.Filter {
+		return cf.Filter{
+			Retention:   rapid.SliceOfN(retention, 0, 2).Draw(t, "retention"),
+			Qualifiers:  qualifierRanges.Draw(t, "qualifiers"),
+			Since:       timeBound.Draw(t, "since"),
+			Until:       timeBound.Draw(t, "until"),
+			Versions:    count.Draw(t, "versions"),
+			CellsPerRow: count.Draw(t, "cells per row"),
+			StripValues: rapid.SampledFrom([]bool{false, false, true}).Draw(t, "strip values"),
+			KeysOnly:    rapid.SampledFrom([]bool{false, false, true}).Draw(t, "keys only"),
+		}
+	})
+	scan = rapid.Custom(func(t *rapid.T) cf.Scan {
+		s := cf.Scan{
+			Family:  family.Draw(t, "family"),
+			Rows:    rowRanges.Draw(t, "rows"),
+			Reverse: rapid.Bool().Draw(t, "reverse"),
+			Limit:   count.Draw(t, "limit"),
+			Hint:    count.Draw(t, "hint"),
+		}
+		if rapid.Bool().Draw(t, "filtered") {
+			s.Filter = filter.Draw(t, "filter")
+		}
+		return s
+	})
+)
+
+// hostileKeys draws from lo to hi keys, sorted and different.
+func hostileKeys(lo, hi int) *rapid.Generator[[]string] {
+	return rapid.Map(rapid.SliceOfNDistinct(hostileKey, lo, hi, rapid.ID), func(keys []string) []string {
+		slices.Sort(keys)
+		return keys
+	})
+}
+
+func singleRows(keys []string) (ranges []cf.RowRange) {
+	for _, k := range keys {
+		ranges = append(ranges, cf.SingleRow(k))
+	}
+	return ranges
+}
+
+// disjointRows makes ranges of pairs of sorted keys; with an odd number of
+// them the last has no end.
+func disjointRows(keys []string) (ranges []cf.RowRange) {
+	for pair := range slices.Chunk(keys, 2) {
+		ranges = append(ranges, cf.RowRange{Start: pair[0], End: strings.Join(pair[1:], "")})
+	}
+	return ranges
+}
+
+func singleQualifiers(keys []string) (ranges []cf.QualifierRange) {
+	for _, k := range keys {
+		ranges = append(ranges, cf.SingleQualifier(k))
+	}
+	return ranges
+}
+
+func disjointQualifiers(keys []string) (ranges []cf.QualifierRange) {
+	for pair := range slices.Chunk(keys, 2) {
+		ranges = append(ranges, cf.QualifierRange{Start: pair[0], End: strings.Join(pair[1:], ""), NoEnd: len(pair) == 1})
+	}
+	return ranges
+}
+
+// --- what is done
+
+func (m *machine) write(t *rapid.T) {
+	changes := rapid.SliceOfN(change, 1, 30).Draw(t, "changes")
+	var rows []cf.RowID
+	if rapid.Bool().Draw(t, "read first") {
+		rows = []cf.RowID{} // not nil, whatever it holds
+		for _, c := range changes {
+			rows = append(rows, id(c.Row))
+		}
+	}
+	_, err := m.store.Update(m.ctx, rows, func(_ cf.Snapshot, b *cf.Batch) error {
+		for _, c := range changes {
+			c.Apply(b)
+		}
+		return nil
+	})
+	m.must(err)
+	for _, c := range changes {
+		m.model.Apply(c)
+	}
+}
+
+func (m *machine) dropRange(t *rapid.T) {
+	names, rows := rapid.SliceOfNDistinct(family, 0, 2, rapid.ID).Draw(t, "families"), rowRange.Draw(t, "rows")
+	m.must(m.store.DropRange(m.ctx, names, rows))
+	m.model.DropRange(names, rows)
+}
+
+func (m *machine) flush(t *rapid.T) {
+	m.must(m.store.Flush(m.ctx, family.Draw(t, "family")))
+}
+
+func (m *machine) compact(t *rapid.T) {
+	m.must(m.store.Compact(m.ctx, family.Draw(t, "family"), rowRange.Draw(t, "rows")))
+}
+
+func (m *machine) reopen(t *rapid.T) {
+	if m.harness.Reopen == nil {
+		t.Skip("the store keeps nothing")
+	}
+	m.dropSnapshot()
+	m.must(m.store.Close())
+	m.store = m.harness.Reopen(m.store)
+	if got := m.store.Families(); !slices.Equal(got, families) {
+		t.Fatalf("families after reopening: %q, want %q", got, families)
+	}
+}
+
+func (m *machine) takeSnapshot(*rapid.T) {
+	m.dropSnapshot()
+	snap, err := m.store.Snapshot(m.ctx)
+	m.must(err)
+	m.old, m.oldModel = snap, m.model.Clone()
+}
+
+func (m *machine) dropSnapshot() {
+	if m.old != nil {
+		m.old.Close()
+		m.old = nil
+	}
+}
+
+// --- what is compared
+
+func (m *machine) scan(t *rapid.T) {
+	s := scan.Draw(t, "scan")
+	m.now(func(snap cf.Snapshot) { m.compare(snap, m.model, s) })
+	if m.old != nil {
+		m.compare(m.old, m.oldModel, s)
+	}
+}
+
+func (m *machine) scanAll() {
+	m.now(func(snap cf.Snapshot) {
+		for _, name := range families {
+			for _, reverse := range []bool{false, true} {
+				s := everything(name)
+				s.Reverse = reverse
+				m.compare(snap, m.model, s)
+			}
+		}
+	})
+}
+
+func (m *machine) checkMeta(t *rapid.T) {
+	prefix := hostileKey.Draw(t, "prefix")
+	m.now(func(snap cf.Snapshot) {
+		got, err := snap.MetaPrefix(m.ctx, prefix)
+		m.must(err)
+		want := map[string][]byte{}
+		for k, v := range m.model.Meta() {
+			if strings.HasPrefix(k, prefix) {
+				want[k] = []byte(v)
+			}
+		}
+		if g, w := fmt.Sprintf("%q", got), fmt.Sprintf("%q", want); g != w {
+			t.Fatalf("catalog entries with prefix %q\n got %s\nwant %s", prefix, g, w)
+		}
+	})
+}
+
+func (m *machine) now(look func(cf.Snapshot)) {
+	snap, err := m.store.Snapshot(m.ctx)
+	m.must(err)
+	defer snap.Close()
+	look(snap)
+}
+
+func (m *machine) compare(snap cf.Snapshot, model *Model, s cf.Scan) {
+	got, _, err := Collect(m.ctx, snap, s)
+	if err != nil {
+		m.Fatalf("scan %+v: %v", s, err)
+	}
+	if want := model.Scan(s); !got.Equal(want) {
+		m.Fatalf("scan %+v\n got %s\nwant %s", s, got, want)
+	}
+}

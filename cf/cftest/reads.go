@@ -1,0 +1,203 @@
+package cftest
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+func testSnapshots(f *fixture) {
+	f.create("t/a", "t/b")
+	f.write("t/a", "r q@1=old")
+	f.write("t/b", "r q@1=old")
+	old := f.snapshot()
+
+	f.blind(func(b *cf.Batch) {
+		put(b, "t/a", ParseRows("r q@1=new q@2=new | s q@1=new"))
+		b.Row(id("r"))
+		b.DeleteRow("t/b")
+	})
+	f.must(f.store.Flush(f.ctx, "t/a"))
+	f.must(f.store.Compact(f.ctx, "t/a", cf.RowRange{}))
+	f.expectAt(old, "t/a", "r q@1=old")
+	f.expectAt(old, "t/b", "r q@1=old")
+	f.expect("t/a", "r q@2=new q@1=new | s q@1=new")
+	f.expect("t/b", "")
+
+	f.run("a cursor keeps the state of its snapshot", func(f *fixture) {
+		c, err := old.Scan(f.ctx, everything("t/a"))
+		f.must(err)
+		defer c.Close()
+		f.write("t/a", "a q@1=later")
+		b, err := c.Next(f.ctx)
+		f.must(err)
+		if rows, err := appendBlock(nil, b, cf.Scan{}); err != nil || rows.String() != "r q@1=old" {
+			f.Errorf("cursor yields %s, %v", rows, err)
+		}
+	})
+	f.run("a family that is dropped, and made again", func(f *fixture) {
+		f.must(f.store.DropFamily(f.ctx, "t/b"))
+		f.expectAt(old, "t/b", "r q@1=old")
+		f.create("t/b")
+		f.write("t/b", "r q@1=another")
+		f.expectAt(old, "t/b", "r q@1=old")
+		f.expect("t/b", "r q@1=another")
+	})
+	f.run("after closing", func(f *fixture) {
+		snap, err := f.store.Snapshot(f.ctx)
+		f.must(err)
+		snap.Close()
+		snap.Close() // does nothing
+		_, err = snap.Scan(f.ctx, everything("t/a"))
+		f.expectError("Scan", err, cf.ErrClosed)
+		_, err = snap.Meta(f.ctx, "k")
+		f.expectError("Meta", err, cf.ErrClosed)
+		_, err = snap.MetaPrefix(f.ctx, "k")
+		f.expectError("MetaPrefix", err, cf.ErrClosed)
+	})
+}
+
+// testHostileKeys puts keys that are prefixes of each other, hold the bytes of
+// the physical key's marks, or are empty, into rows and qualifiers, and reads
+// each alone, by prefix, and together, from memory and from files.
+func testHostileKeys(f *fixture) {
+	keys := []string{
+		"", "\x00", "\x00\x01", "\x00\xff", "\x00\xff\x00", "\x01", "\x01\x00", "\x02", "\x1c",
+		"a", "a\x00", "a\x00\x00", "a\x00\x01b", "a\x00\xff", "a\x00\xff\x00", "a\x01", "a\xff", "a\xff\x00", "a\xff\xff",
+		"b", "\xfe", "\xff", "\xff\x00", "\xff\xff", strings.Repeat("\x00", 300), strings.Repeat("\xff", 300),
+	}
+	slices.Sort(keys)
+	model := &Model{}
+	f.create("t")
+	model.CreateFamily("t")
+	f.blind(func(b *cf.Batch) {
+		for _, row := range keys[1:] { // a row key has a byte at least
+			for _, qualifier := range keys {
+				for _, ts := range []int64{0, 1, math.MaxInt64 / 2} {
+					c := Change{Kind: Put, Family: "t", Row: row, Qualifier: qualifier, Timestamp: ts, Value: row + qualifier}
+					c.Apply(b)
+					model.Apply(c)
+				}
+			}
+		}
+	})
+	same := func(f *fixture, s cf.Scan) {
+		f.Helper()
+		f.expectScan(f.snapshot(), s, model.Scan(s))
+	}
+	all := func(f *fixture) {
+		same(f, everything("t"))
+		same(f, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: true})
+		for _, k := range keys {
+			end, _ := cf.PrefixSuccessor(k)
+			for _, reverse := range []bool{false, true} {
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{cf.SingleRow(k)}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{Start: k, End: end}}, Filter: cf.Filter{Versions: 1}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{End: k}}, Filter: cf.Filter{CellsPerRow: 1}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{}}, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier(k)}}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{}}, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.QualifierPrefix(k)}}})
+			}
+		}
+	}
+	f.run("in memory", all)
+	f.must(f.store.Flush(f.ctx, "t"))
+	f.run("in files", all)
+}
+
+func testFilters(f *fixture) {
+	f.create("t")
+	f.write("t", "r a@3=a3 a@2=a2 a@1=a1 b@9=b9 ba@5=ba5 ba@0=ba0 c@4=c4 c@2=c2")
+	for _, test := range []struct {
+		name   string
+		filter cf.Filter
+		want   string
+	}{
+		{"none", cf.Filter{}, "r a@3=a3 a@2=a2 a@1=a1 b@9=b9 ba@5=ba5 ba@0=ba0 c@4=c4 c@2=c2"},
+		{"since, inclusive", cf.Filter{Since: 3}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
+		{"until, exclusive", cf.Filter{Until: 3}, "r a@2=a2 a@1=a1 ba@0=ba0 c@2=c2"},
+		{"since and until", cf.Filter{Since: 2, Until: 5}, "r a@3=a3 a@2=a2 c@4=c4 c@2=c2"},
+		{"an empty time range", cf.Filter{Since: 5, Until: 5}, ""},
+		{"versions", cf.Filter{Versions: 1}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
+		{"versions of those in the time range", cf.Filter{Versions: 1, Until: 3}, "r a@2=a2 ba@0=ba0 c@2=c2"},
+		{"cells per row", cf.Filter{CellsPerRow: 4}, "r a@3=a3 a@2=a2 a@1=a1 b@9=b9"},
+		{"cells per row, of those that pass", cf.Filter{CellsPerRow: 2, Versions: 1, Until: 5}, "r a@3=a3 ba@0=ba0"},
+		{"keys only", cf.Filter{KeysOnly: true}, "r"},
+		{"keys only, none passes", cf.Filter{KeysOnly: true, Since: 10}, ""},
+		{"strip values", cf.Filter{StripValues: true, Versions: 1}, "r a@3= b@9= ba@5= c@4="},
+		{"one qualifier", cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("b")}}, "r b@9=b9"},
+		{"one qualifier that there is not", cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("bb")}}, ""},
+		{"qualifiers with a prefix", cf.Filter{Qualifiers: []cf.QualifierRange{cf.QualifierPrefix("b")}}, "r b@9=b9 ba@5=ba5 ba@0=ba0"},
+		{"a range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "a\x00", End: "c"}}}, "r b@9=b9 ba@5=ba5 ba@0=ba0"},
+		{"an open range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "ba", NoEnd: true}}}, "r ba@5=ba5 ba@0=ba0 c@4=c4 c@2=c2"},
+		{"an empty range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "b"}}}, ""},
+		{"some qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("a"), cf.SingleQualifier("aa"), cf.QualifierPrefix("c")}, Versions: 1}, "r a@3=a3 c@4=c4"},
+		{"retention by versions", cf.Filter{Retention: []cf.Retention{{Versions: 1, Before: math.MaxInt64}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
+		{"retention by age", cf.Filter{Retention: []cf.Retention{{Before: 3}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
+		{"retention by both", cf.Filter{Retention: []cf.Retention{{Versions: 1, Before: 2}}}, "r a@3=a3 a@2=a2 b@9=b9 ba@5=ba5 c@4=c4 c@2=c2"},
+		{"retention by either", cf.Filter{Retention: []cf.Retention{{Versions: 2, Before: math.MaxInt64}, {Before: 1}}}, "r a@3=a3 a@2=a2 b@9=b9 ba@5=ba5 c@4=c4 c@2=c2"},
+		{"retention counts what the time range leaves out", cf.Filter{Retention: []cf.Retention{{Versions: 2, Before: math.MaxInt64}}, Until: 3}, "r a@2=a2 ba@0=ba0 c@2=c2"},
+		{"retention before versions", cf.Filter{Retention: []cf.Retention{{Versions: 1, Before: math.MaxInt64}}, Until: 4, Versions: 1}, "r a@3=a3"},
+	} {
+		f.run(test.name, func(f *fixture) {
+			snap := f.snapshot()
+			for _, s := range []cf.Scan{everything("t"), scanRow("t", "r")} {
+				s.Filter = test.filter
+				f.expectScan(snap, s, ParseRows(test.want))
+				s.Reverse = true // the order within a row stays
+				f.expectScan(snap, s, ParseRows(test.want))
+			}
+		})
+	}
+}
+
+func testRanges(f *fixture) {
+	f.create("t")
+	f.write("t", "a q@2=x q@1=y | b q@1=x | c q@1=x | d p@1=x q@1=y | e q@1=x")
+	rows := func(ranges ...cf.RowRange) []cf.RowRange { return ranges }
+	for _, test := range []struct {
+		name string
+		scan cf.Scan
+		want string
+	}{
+		{"no range", cf.Scan{}, ""},
+		{"all", cf.Scan{Rows: rows(cf.RowRange{})}, "a | b | c | d | e"},
+		{"start inclusive, end exclusive", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "d"})}, "b | c"},
+		{"no end", cf.Scan{Rows: rows(cf.RowRange{Start: "d"})}, "d | e"},
+		{"no start", cf.Scan{Rows: rows(cf.RowRange{End: "c"})}, "a | b"},
+		{"bounds that are no rows", cf.Scan{Rows: rows(cf.RowRange{Start: "aa", End: "cc"})}, "b | c"},
+		{"an empty range", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "b"})}, ""},
+		{"an inverted range", cf.Scan{Rows: rows(cf.RowRange{Start: "d", End: "b"})}, ""},
+		{"beyond the last row", cf.Scan{Rows: rows(cf.RowRange{Start: "x"})}, ""},
+		{"several", cf.Scan{Rows: rows(cf.RowRange{End: "b"}, cf.RowRange{Start: "bb", End: "cc"}, cf.RowRange{Start: "e"})}, "a | c | e"},
+		{"several that meet", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "c"}, cf.RowRange{Start: "c", End: "d"})}, "b | c"},
+		{"single rows", cf.Scan{Rows: rows(cf.SingleRow("a"), cf.SingleRow("bb"), cf.SingleRow("c"), cf.SingleRow("e"))}, "a | c | e"},
+		{"single rows and ranges", cf.Scan{Rows: rows(cf.SingleRow("a"), cf.RowRange{Start: "c", End: "e"})}, "a | c | d"},
+		{"limit", cf.Scan{Rows: rows(cf.RowRange{}), Limit: 2}, "a | b"},
+		{"limit over ranges", cf.Scan{Rows: rows(cf.RowRange{End: "b"}, cf.RowRange{Start: "c"}), Limit: 2}, "a | c"},
+		{"limit of single rows", cf.Scan{Rows: rows(cf.SingleRow("b"), cf.SingleRow("c"), cf.SingleRow("d")), Limit: 2}, "b | c"},
+		{"limit counts rows that pass", cf.Scan{Rows: rows(cf.RowRange{}), Limit: 1, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("p")}}}, "d"},
+		{"limit beyond the rows", cf.Scan{Rows: rows(cf.RowRange{}), Limit: 9}, "a | b | c | d | e"},
+		{"reverse", cf.Scan{Rows: rows(cf.RowRange{}), Reverse: true}, "e | d | c | b | a"},
+		{"reverse, a range", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "d"}), Reverse: true}, "c | b"},
+		{"reverse, several", cf.Scan{Rows: rows(cf.RowRange{End: "b"}, cf.RowRange{Start: "bb", End: "cc"}, cf.RowRange{Start: "e"}), Reverse: true}, "e | c | a"},
+		{"reverse, single rows", cf.Scan{Rows: rows(cf.SingleRow("a"), cf.SingleRow("bb"), cf.SingleRow("e")), Reverse: true}, "e | a"},
+		{"reverse with a limit", cf.Scan{Rows: rows(cf.RowRange{}), Reverse: true, Limit: 2}, "e | d"},
+		{"reverse with a filter", cf.Scan{Rows: rows(cf.RowRange{}), Reverse: true, Filter: cf.Filter{Since: 2}}, "a"},
+	} {
+		f.run(test.name, func(f *fixture) {
+			test.scan.Family = "t"
+			test.scan.Filter.KeysOnly = true
+			f.expectScan(f.snapshot(), test.scan, ParseRows(test.want))
+			test.scan.Filter.KeysOnly = false
+			got, _ := f.scan(f.snapshot(), test.scan)
+			for i := range got {
+				got[i].Cells = nil
+			}
+			if got.String() != test.want {
+				f.Errorf("with cells: got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
