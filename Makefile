@@ -1,0 +1,34 @@
+# smolwc: make run, make test, make help.
+
+GO       := scripts/go
+FUZZTIME := 30s
+
+.PHONY: run build deps test lint bench fuzz clean help
+
+run: build ## build, load the example fleet into ./data, open the shell
+	@scripts/run
+
+build: deps ## build bin/smolwc
+	@$(GO) build -o bin/smolwc ./cmd/smolwc
+
+deps: ## install what a build needs: librocksdb-dev, pkg-config
+	@scripts/deps
+
+test: deps lint ## run all tests, with the race detector
+	$(GO) test -race ./...
+
+lint: deps ## check the format, and what go vet knows
+	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }
+	$(GO) vet ./...
+
+bench: deps ## measure against RocksDB used by hand
+	cd bench && ../$(GO) run .
+
+fuzz: deps ## run each fuzz test for FUZZTIME (30s)
+	@scripts/fuzz $(FUZZTIME)
+
+clean: ## remove what was built, and ./data
+	rm -rf bin out data
+
+help: ## this
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST) | column -t -l 3 2>/dev/null || sed -nE 's/^([a-z]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST)
