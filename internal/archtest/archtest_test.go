@@ -1,0 +1,125 @@
+package archtest
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+var root = os.DirFS("../..")
+
+func TestImports(t *testing.T) {
+	faults, err := check(root, rooms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+// The table must not promise rooms that are gone.
+func TestRoomsExist(t *testing.T) {
+	for dir := range rooms {
+		files, err := fs.Glob(root, path.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("room %s is in the table and has no Go files", dir)
+		}
+	}
+}
+
+// An arrow back would be a circle, which Go refuses; but one over a test would
+// be only as wrong.
+func TestArrowsPointOneWay(t *testing.T) {
+	var visit func(dir string, trail []string)
+	visit = func(dir string, trail []string) {
+		if slices.Contains(trail, dir) {
+			t.Errorf("circle: %s", strings.Join(append(trail, dir), " -> "))
+			return
+		}
+		for _, to := range rooms[dir].imports {
+			if _, ok := rooms[to]; ok {
+				visit(to, append(slices.Clone(trail), dir))
+			}
+		}
+	}
+	for dir := range rooms {
+		visit(dir, nil)
+	}
+}
+
+// Every package says what it is for.
+func TestPackageComments(t *testing.T) {
+	for dir := range rooms {
+		files, err := fs.Glob(root, path.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented, onlyTests := 0, true
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			onlyTests = false
+			src, err := fs.ReadFile(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(string(src), "// Package ") || strings.HasPrefix(string(src), "// Command ") {
+				documented++
+			}
+		}
+		if documented != 1 && !onlyTests {
+			t.Errorf("%s has %d package comments, want 1", dir, documented)
+		}
+	}
+}
+
+func TestCheckFindsWhatIsWrong(t *testing.T) {
+	table := map[string]room{
+		"low":  {},
+		"mid":  {imports: []string{"low", uuid}},
+		"cmd":  {imports: []string{"mid"}, main: true},
+		"docs": {tests: []string{"mid"}},
+	}
+	for _, c := range []struct{ name, file, imports, want string }{
+		{"down", "mid/a.go", module + "/low", ""},
+		{"up", "low/a.go", module + "/mid", "low/a.go: low must not import " + module + "/mid"},
+		{"skipping a floor", "cmd/a.go", module + "/low", "cmd/a.go: cmd must not import " + module + "/low"},
+		{"own test", "low/a_test.go", module + "/low", ""},
+		{"up in a test", "low/a_test.go", module + "/mid", "low/a_test.go: low must not import " + module + "/mid"},
+		{"test's arrow", "docs/a_test.go", module + "/mid", ""},
+		{"test's arrow outside a test", "docs/a.go", module + "/mid", "docs/a.go: docs must not import " + module + "/mid"},
+		{"command", "mid/a.go", module + "/cmd", "mid/a.go: mid must not import " + module + "/cmd"},
+		{"library", "mid/a.go", uuid, ""},
+		{"package of a library", "mid/a.go", uuid + "/x", ""},
+		{"library that begins alike", "mid/a.go", uuid + "x", "mid/a.go: mid must not import " + uuid + "x"},
+		{"other library", "low/a.go", uuid, "low/a.go: low must not import " + uuid},
+		{"test library in a test", "low/a_test.go", rapid, ""},
+		{"test library elsewhere", "low/a.go", rapid, "low/a.go: low must not import " + rapid},
+		{"C", "low/a.go", "C", "low/a.go: low must not import C"},
+		{"standard library", "low/a.go", "net/http", ""},
+		{"unknown room", "new/a.go", "fmt", "new/a.go: room new is not in the table; say in rooms.go what it may import"},
+		{"testdata", "low/testdata/a.go", uuid, ""},
+	} {
+		tree := fstest.MapFS{c.file: {Data: []byte("package x\nimport \"" + c.imports + "\"\n")}}
+		faults, err := check(tree, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(faults, "\n"); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	nested := fstest.MapFS{
+		"bench/go.mod": {Data: []byte("module b\n")},
+		"bench/a.go":   {Data: []byte("package b\nimport \"C\"\n")},
+	}
+	if faults, err := check(nested, table); err != nil || len(faults) > 0 {
+		t.Errorf("a module of its own: %v, %v", faults, err)
+	}
+}

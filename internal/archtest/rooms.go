@@ -1,0 +1,74 @@
+// Package archtest holds the rooms of the project, which way the arrows between
+// them point, and which libraries each of them uses; its test fails on an
+// import that is not here. docs/architecture.md says why they point that way.
+package archtest
+
+// A room is a package, and what it may import besides the standard library.
+type room struct {
+	// imports are rooms, by their folders, and libraries, by their modules.
+	imports []string
+	// tests are those that its tests may import on top, besides testLibraries.
+	tests []string
+	// c allows import "C".
+	c bool
+	// main is a command: nobody imports it.
+	main bool
+}
+
+const (
+	cobra       = "github.com/spf13/cobra"
+	compress    = "github.com/klauspost/compress"
+	grocksdb    = "github.com/linxGnu/grocksdb"
+	liner       = "github.com/peterh/liner"
+	mapstruct   = "github.com/go-viper/mapstructure/v2"
+	pretty      = "github.com/jedib0t/go-pretty/v6"
+	progressbar = "github.com/schollz/progressbar/v3"
+	pty         = "github.com/creack/pty"
+	runewidth   = "github.com/mattn/go-runewidth"
+	term        = "golang.org/x/term"
+	uuid        = "github.com/google/uuid"
+	viper       = "github.com/spf13/viper"
+	yaml        = "go.yaml.in/yaml/v3"
+
+	datadriven = "github.com/cockroachdb/datadriven"
+	goleak     = "go.uber.org/goleak"
+	gointernal = "github.com/rogpeppe/go-internal"
+	porcupine  = "github.com/anishathalye/porcupine"
+	rapid      = "pgregory.net/rapid"
+)
+
+// testLibraries are those that every test may import.
+var testLibraries = []string{datadriven, goleak, gointernal, porcupine, rapid}
+
+// rooms are all packages, from the bottom up.
+var rooms = map[string]room{
+	"cells":          {},
+	"tuple":          {imports: []string{uuid}},
+	"tuple/subspace": {imports: []string{"tuple"}},
+	"schema":         {imports: []string{"cells", yaml}},
+
+	"cf":        {imports: []string{"cells", "tuple"}},
+	"cf/cftest": {imports: []string{"cf", rapid}},
+	"cf/rocks":  {imports: []string{"cf", grocksdb}, tests: []string{"cf/cftest"}, c: true},
+
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", uuid}},
+	"query/ql": {imports: []string{"query", "schema", "cells"}},
+	"transfer": {imports: []string{"query", "schema", "cells", compress, progressbar}},
+
+	// The shell is handed a query.DB and prints its rows.
+	"shell": {imports: []string{"query/ql", "transfer", "query", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty}},
+
+	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
+	"internal/archtest": {},
+	"cmd/smolwc": {
+		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "internal/config", cobra, term},
+		tests:   []string{pty},
+		main:    true,
+	},
+
+	// Only tests, of the pages against the code.
+	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "query/ql", "transfer", "shell"}},
+}
+
+// module is the path that the rooms' import paths begin with.
+const module = "github.com/smolwc/smolwc"
