@@ -1,0 +1,68 @@
+package config
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// keys are those of the file, in the order in which messages list them.
+var keys = []string{"data_dir", "durability", "memory", "log_level", "tables"}
+
+// parse reads the text of a file; dataDir overrides its data_dir unless empty.
+func parse(text []byte, dataDir string) (*Config, error) {
+	root, err := schema.ParseYAML(text)
+	if err != nil {
+		return nil, err
+	}
+	values, faults := schema.CheckKeys(root, "", keys)
+	var tables *schema.Schema
+	if values["tables"] != nil {
+		// The strict reader of tables looks at the keys beside them, too.
+		tables, err = schema.Parse(text)
+		faults = faultsOf(err)
+	}
+	texts, more := settingTexts(values)
+	faults = append(faults, more...)
+	s, err := decodeSettings(texts, dataDir)
+	faults = append(faults, settingFaults(err, values)...)
+	if len(faults) > 0 {
+		slices.SortStableFunc(faults, func(a, b schema.Fault) int { return cmp.Compare(a.Line, b.Line) })
+		return nil, &schema.Errors{Faults: faults}
+	}
+	return &Config{
+		DataDir:    string(s.DataDir),
+		Durability: string(s.Durability),
+		Memory:     int64(s.Memory),
+		LogLevel:   slog.Level(s.LogLevel),
+		Schema:     tables,
+	}, nil
+}
+
+// settingTexts returns each setting as it is written; tables are not among them.
+func settingTexts(values map[string]*yaml.Node) (texts map[string]any, faults []schema.Fault) {
+	texts = map[string]any{}
+	for key, n := range values {
+		switch {
+		case key == "tables":
+		case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
+			faults = append(faults, schema.Fault{Line: n.Line, Path: key,
+				Problem: "want a single value; leave the key out for the default, " + defaults[key]})
+		default:
+			texts[key] = n.Value
+		}
+	}
+	return texts, faults
+}
+
+// faultsOf is every fault in an error of package schema.
+func faultsOf(err error) []schema.Fault {
+	if e, ok := err.(*schema.Errors); ok {
+		return e.Faults
+	}
+	return nil
+}
