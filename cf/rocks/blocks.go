@@ -1,42 +1,78 @@
 package rocks
 
-import "github.com/smolwc/smolwc/cf"
+import (
+	"strings"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cf"
+)
 
 // A blockSizer makes the blocks of one scan: small at first, so that a read of
-// one row does not pay for a scan, then growing.
+// one row does not pay for a scan, then growing, shaped like the data that the
+// blocks before turned out to hold.
 type blockSizer struct {
-	cells    int
+	cells    int // that the next block has room for
+	perCell  int // bytes of data that a cell takes
+	perRow   int // cells that a row has
 	keysOnly bool
 }
 
 const (
-	bytesPerCell  = 64 // of data; a block ends when either is used up
-	firstCells    = 64
-	maxCells      = 4096 // with bytesPerCell, 256 KiB of data
-	growth        = 8
-	cellsPerRow   = 2 // rows in a block have no less room than this allows for
-	bytesPerKey   = 32
-	minBlockCells = 16
+	firstCells = 64
+	minCells   = 16
+	maxCells   = 2048
+	growth     = 8
+
+	guessedPerCell = 64
+	guessedPerRow  = 2
+	maxBlockData   = 256 << 10 // unless one cell is larger
 )
 
 func newBlockSizer(s cf.Scan) blockSizer {
 	cells := firstCells
 	if s.Hint > 0 {
-		cells = min(max(s.Hint, minBlockCells), maxCells)
+		cells = min(max(s.Hint, minCells), maxCells)
 	}
-	return blockSizer{cells: cells, keysOnly: s.Filter.KeysOnly}
+	return blockSizer{cells: cells, perCell: guessedPerCell, perRow: guessedPerRow, keysOnly: s.Filter.KeysOnly}
 }
 
-// block is the next block to fill.
+// block is the next block to fill. Its memory is not cleared: C writes it
+// before anyone reads it.
 func (s *blockSizer) block() *cf.Block {
 	n := s.cells
-	s.cells = min(n*growth, maxCells)
+	rows := n/s.perRow + 1
 	if s.keysOnly {
-		return &cf.Block{Data: make([]byte, 0, n*bytesPerKey), Rows: make([]cf.RowSpan, 0, n)}
+		rows = n
+		n = 0
 	}
+	data := min(max(s.cells*s.perCell, minCells*guessedPerCell), maxBlockData)
+	const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
+	raw := uncleared(n*cellSize + rows*rowSize + data)
 	return &cf.Block{
-		Data:  make([]byte, 0, n*bytesPerCell),
-		Rows:  make([]cf.RowSpan, 0, n/cellsPerRow+1),
-		Cells: make([]cf.CellSpan, 0, n),
+		Cells: unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), n)[:0],
+		Rows:  unsafe.Slice((*cf.RowSpan)(unsafe.Pointer(unsafe.SliceData(raw[n*cellSize:]))), rows)[:0],
+		Data:  raw[n*cellSize+rows*rowSize:][:0],
 	}
+}
+
+// learn shapes the next blocks after one that was filled.
+func (s *blockSizer) learn(b *cf.Block) {
+	s.cells = min(s.cells*growth, maxCells)
+	if s.keysOnly && len(b.Rows) > 0 {
+		s.perCell = len(b.Data)/len(b.Rows) + 1
+	}
+	if len(b.Cells) > 0 {
+		s.perCell = len(b.Data)/len(b.Cells) + 1
+		s.perRow = max(1, len(b.Cells)/(len(b.Rows)+1))
+	}
+}
+
+// uncleared is n bytes of memory, aligned for any type without pointers, that
+// hold what was there before. A strings.Builder is the only thing in the
+// standard library that gives such memory.
+func uncleared(n int) []byte {
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
 }

@@ -116,9 +116,10 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
     return;
   }
   rocksdb_readoptions_set_total_order_seek(c->options, 1);
+  // The engine compares every key with a bound; what bounds nothing is left out.
   const slice low = c->ranges[0].start, high = c->ranges[s->rows_len - 1].end;
-  rocksdb_readoptions_set_iterate_lower_bound(c->options, low.data, low.len);
-  rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
+  if (low.len > 1) rocksdb_readoptions_set_iterate_lower_bound(c->options, low.data, low.len);
+  if (high.len > 1) rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
 }
 
 smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
@@ -189,6 +190,13 @@ static int in_column(const smolwc_cursor* c, const char* key, size_t len) {
 static int in_row(const smolwc_cursor* c, const char* key, size_t len) {
   return len > c->row_len && memcmp(key, c->prefix.data, c->row_len) == 0 &&
          key[c->row_len] == SMOLWC_TAG_BYTES;
+}
+
+// Whether a key that is not in the current row starts with its prefix all the
+// same, and not because its row key goes on with 00.
+static int beside_row(const smolwc_cursor* c, const char* key, size_t len) {
+  return len >= c->row_len && memcmp(key, c->prefix.data, c->row_len) == 0 &&
+         (len == c->row_len || (unsigned char)key[c->row_len] != SMOLWC_ESCAPE);
 }
 
 // Moves to the first key that is not less than target, by stepping while that
@@ -284,7 +292,7 @@ typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_CORRUPT, STEP_ERROR } ste
 // moves to the row's first cell and the caller has to look again.
 static step enter_row(smolwc_cursor* c, const char* key, size_t len) {
   size_t row_len = smolwc_element_len(key, len);
-  if (row_len == 0) return STEP_CORRUPT;
+  if (row_len == 0 || row_len == len || key[row_len] != SMOLWC_TAG_BYTES) return STEP_CORRUPT;
   if (!set(&c->prefix, key, row_len)) return STEP_ERROR;
   c->row_len = row_len;
   c->column_len = 0;
@@ -470,6 +478,7 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
   c->column_len = 0;
   if (c->row_len != 0) {
     if (in_row(c, key, len)) return take_column(c, b, key, len);
+    if (beside_row(c, key, len)) return STEP_CORRUPT;
     if (c->backward) return leave_row(c) ? STEP_ON : STEP_ERROR;
     forget_row(c);
   }

@@ -25,6 +25,7 @@ type cursor struct {
 	mu   sync.Mutex // held while the C cursor is in use
 	c    *C.smolwc_cursor
 	end  bool
+	err  error   // what ended it before its end
 	cost cf.Cost // what it was at the end
 }
 
@@ -118,7 +119,7 @@ func flag(b bool) C.uint8_t {
 func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.end {
+	for !c.end && c.err == nil {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -127,14 +128,14 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 		}
 		b, err := c.fill()
 		if err != nil {
-			c.end = true
-			return nil, err
+			c.err = err
+			break
 		}
 		if len(b.Rows) > 0 {
 			return b, nil
 		}
 	}
-	return nil, nil
+	return nil, c.err
 }
 
 // fill has C fill one block, which may come back empty.
@@ -166,6 +167,7 @@ func (c *cursor) fill() (*cf.Block, error) {
 		}
 		b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
 		b.Continued = cb.continued != 0
+		c.size.learn(b)
 		return b, nil
 	}
 }
@@ -218,8 +220,8 @@ func (c *cursor) costLocked() cf.Cost {
 
 // Close implements cf.Cursor.
 func (c *cursor) Close() {
-	c.store.open.removeCursor(c)
 	c.release()
+	c.store.open.removeCursor(c)
 }
 
 func (c *cursor) release() {
