@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// The exit codes. That of a statement that failed comes from the shell.
+const (
+	exitFailed    = 1
+	exitUsage     = 2
+	exitOpen      = 3
+	exitInterrupt = 130
+)
+
+// A command is one run of the program: what it was given, and its flags.
+type command struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+
+	config, db      string
+	readOnly, quiet bool
+}
+
+// run runs the program and returns its exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
+	c := &command{stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return c.exitCode(root.ExecuteContext(context.Background()))
+}
+
+// root is the tree of commands.
+func (c *command) root() *cobra.Command {
+	root := c.shellCommand()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.config, "config", "", "read the configuration from `FILE` (default $SMOLWC_CONFIG, else config.yaml)")
+	flags.StringVar(&c.db, "db", "", "the database is in `DIR` (default $SMOLWC_DB, else data_dir of the configuration)")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
+	root.AddCommand(c.schemaCommand(), c.importCommand(), c.versionCommand())
+	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is --help
+	return root
+}
+
+// A failure is an error with its exit code. Err is nil when it has been
+// reported.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return fmt.Sprint(f.err) }
+func (f *failure) Unwrap() error { return f.err }
+
+func fail(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code, err}
+}
+
+// exitCode reports an error and gives its code. Errors that are no failures are
+// cobra's, about flags and arguments.
+func (c *command) exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		c.report(err)
+		_, _ = fmt.Fprintln(c.stderr, "try: smolwc --help")
+		return exitUsage
+	}
+	switch {
+	case errors.Is(f.err, context.Canceled):
+		return exitInterrupt
+	case f.err != nil:
+		c.report(f.err)
+	}
+	return f.code
+}
+
+// report prints an error. Those of a file have a line each that begins with the
+// file's name, as editors look for it.
+func (c *command) report(err error) {
+	if e, ok := errors.AsType[*schema.Errors](err); ok && e.File != "" {
+		_, _ = fmt.Fprintln(c.stderr, e)
+		return
+	}
+	_, _ = fmt.Fprintf(c.stderr, "smolwc: %v\n", err) // there is nowhere else to say it
+}
+
+// say prints a line for people.
+func (c *command) say(format string, args ...any) {
+	if !c.quiet {
+		_, _ = fmt.Fprintf(c.stdout, format+"\n", args...)
+	}
+}
+
+// interruptible is a context that ends at Ctrl-C or a polite kill. A second one
+// ends the process.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// noArgs refuses arguments, and guesses which subcommand was meant.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			known = append(known, sub.Name())
+		}
+	}
+	if len(known) == 0 {
+		return fmt.Errorf("%s takes no argument, and got %q", cmd.CommandPath(), args[0])
+	}
+	return fmt.Errorf("there is no command %q%s (the commands are %s)", args[0], schema.DidYouMean(args[0], known), strings.Join(known, ", "))
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/query"
+)
+
+// load reads the configuration.
+func (c *command) load() (*config.Config, error) {
+	cfg, err := config.Load(config.LoadOptions{Path: c.config, DB: c.db, Getenv: c.getenv})
+	return cfg, fail(exitUsage, err)
+}
+
+// open opens the database that the configuration names. One that does not exist
+// is created when it is asked for: by its directory, or by declaring tables.
+func (c *command) open(cfg *config.Config, o query.Options) (*query.DB, error) {
+	o.Memory = cfg.Memory
+	if cfg.Durability == "async" {
+		o.Durability = query.Async
+	}
+	o.Logger = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	if cfg.Schema == nil && c.db == "" && c.getenv(config.EnvDB) == "" {
+		o.MustExist = true
+	}
+	db, err := query.Open(cfg.DataDir, o)
+	if errors.Is(err, query.ErrNotFound) && o.MustExist && !o.ReadOnly {
+		err = fmt.Errorf("%w; name a directory with --db, or declare tables in %s, and it is created", err, config.DefaultFile)
+	}
+	return db, fail(exitOpen, err)
+}
+
+// closing closes the database at the end of a function, and makes the function
+// fail if that fails.
+func closing(db *query.DB, err *error) {
+	if closeErr := db.Close(); *err == nil {
+		*err = fail(exitFailed, closeErr)
+	}
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/shell"
+)
+
+// A shellRun is smolwc without a subcommand.
+type shellRun struct {
+	*command
+	sources   sources
+	format    string
+	keepGoing bool
+	mustExist bool
+	noColor   bool
+	timing    bool
+	timeout   time.Duration
+}
+
+func (c *command) shellCommand() *cobra.Command {
+	r := &shellRun{command: c}
+	cmd := &cobra.Command{
+		Use:   "smolwc",
+		Short: "Bigtable's data model in one binary: a shell, and tools around it",
+		Long: `smolwc opens a database and runs statements: those of -c and -f in their
+order, else a script on standard input, else, at a terminal, those that are
+typed. "help" in the shell explains the language.
+
+A database is created when --db or $SMOLWC_DB names a directory without one, or
+when the configuration declares tables.`,
+		Example: `  smolwc
+  smolwc -c 'scan fleet prefix=plane# limit=5'
+  smolwc --db ./data -f load.smolwc
+  echo 'count fleet' | smolwc --format csv`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.VarP(r.sources.flag(sourceStatement), "command", "c", "run the statements in `STMT`; may be repeated")
+	flags.VarP(r.sources.flag(sourceFile), "file", "f", "run the statements in `FILE`, - for standard input; may be repeated")
+	flags.StringVar(&r.format, "format", "", "print results as `FORMAT` (default table on a terminal, else jsonl)")
+	flags.BoolVar(&r.keepGoing, "keep-going", false, "go on after a statement that fails, and exit with 1 at the end")
+	flags.BoolVar(&r.mustExist, "must-exist", false, "exit with 4 when a get finds nothing")
+	flags.BoolVar(&r.noColor, "no-color", false, "print without colours, like $NO_COLOR")
+	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
+	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
+	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be")
+	return cmd
+}
+
+func (r *shellRun) run(ctx context.Context) (err error) {
+	if r.format != "" {
+		if err := shell.CheckFormat(r.format); err != nil {
+			return fail(exitUsage, err)
+		}
+	}
+	if r.timeout < 0 {
+		return fail(exitUsage, fmt.Errorf("--timeout is %v; it must not be negative", r.timeout))
+	}
+	interactive := len(r.sources) == 0 && isTerminal(r.stdin) && isTerminal(r.stdout)
+	if !interactive { // at a terminal, Ctrl-C is the shell's
+		var stop context.CancelFunc
+		ctx, stop = interruptible(ctx)
+		defer stop()
+	}
+	if err := r.sources.open(r.stdin); err != nil {
+		return fail(exitUsage, err)
+	}
+	defer r.sources.close()
+	cfg, err := r.load()
+	if err != nil {
+		return err
+	}
+	db, err := r.openForStatements(cfg)
+	if err != nil {
+		return err
+	}
+	defer closing(db, &err)
+	return r.statements(ctx, db, interactive)
+}
+
+func (r *shellRun) openForStatements(cfg *config.Config) (*query.DB, error) {
+	if r.readOnly {
+		return r.open(cfg, query.Options{ReadOnly: true, MustExist: true})
+	}
+	return r.open(cfg, query.Options{Schema: cfg.Schema})
+}
+
+// statements runs what there is to run.
+func (r *shellRun) statements(ctx context.Context, db *query.DB, interactive bool) (err error) {
+	o := r.options(db)
+	o.Interactive = interactive
+	s := shell.New(o)
+	defer func() {
+		if closeErr := s.Close(); err == nil {
+			err = r.outcome(closeErr)
+		}
+	}()
+	if interactive {
+		return r.outcome(s.Run(ctx))
+	}
+	if r.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
+	return r.scripts(ctx, s)
+}
+
+// scripts runs the sources in their order; none is standard input.
+func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
+	var first error
+	todo := r.sources
+	if len(todo) == 0 {
+		todo = sources{{kind: sourceFile, text: "stdin", reader: r.stdin}}
+	}
+	for _, src := range todo {
+		if s.Left() {
+			break
+		}
+		var err error
+		if src.kind == sourceStatement {
+			err = s.RunStatement(ctx, src.text)
+		} else {
+			err = s.RunScript(ctx, src.text, &contextReader{ctx: ctx, r: src.reader})
+		}
+		if first == nil {
+			first = err
+		}
+		if err != nil && (!r.keepGoing || ctx.Err() != nil || errors.Is(err, shell.ErrOutputClosed)) {
+			break
+		}
+	}
+	if errors.Is(first, context.DeadlineExceeded) {
+		return fail(exitFailed, fmt.Errorf("gave up after %v, the --timeout", r.timeout))
+	}
+	return r.outcome(first)
+}
+
+// outcome gives what a session returned its exit code. The session has reported
+// it.
+func (r *shellRun) outcome(err error) error {
+	if code := shell.ExitCode(err); code != 0 {
+		return &failure{code: code}
+	}
+	return nil
+}
+
+func (c *command) options(db *query.DB) shell.Options {
+	return shell.Options{
+		DB: db, In: c.stdin, Out: c.stdout, Err: c.stderr,
+		Terminal: isTerminal(c.stdout), ErrTerminal: isTerminal(c.stderr), Width: c.width,
+		Quiet: c.quiet, Version: version(),
+	}
+}
+
+// options are those of the session, with what the flags say.
+func (r *shellRun) options(db *query.DB) shell.Options {
+	o := r.command.options(db)
+	o.Format, o.KeepGoing, o.MustExist, o.Timing = r.format, r.keepGoing, r.mustExist, r.timing
+	return o
+}
+
+// width is the width of the terminal, 0 when it cannot be told.
+func (c *command) width() int {
+	f, ok := c.stdout.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// A contextReader stops waiting for input when its context ends; after that it
+// is of no more use.
+type contextReader struct {
+	ctx  context.Context
+	r    io.Reader
+	done chan result
+}
+
+type result struct {
+	n   int
+	err error
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.done == nil {
+		c.done = make(chan result, 1)
+	}
+	buf := make([]byte, len(p)) // not p: the read may outlive this call
+	go func() {
+		n, err := c.r.Read(buf)
+		c.done <- result{n, err}
+	}()
+	select {
+	case <-c.ctx.Done():
+		return 0, c.ctx.Err()
+	case r := <-c.done:
+		return copy(p, buf[:r.n]), r.err
+	}
+}

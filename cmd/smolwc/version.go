@@ -1,0 +1,37 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *command) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(c.stdout, "smolwc", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+			return fail(exitFailed, err)
+		},
+	}
+}
+
+// version is what the build knows of its source.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	v := cmp.Or(info.Main.Version, "(devel)")
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && v == "(devel)" {
+			v += "-" + s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return v
+}
