@@ -18,9 +18,9 @@ import (
 
 // A cursor implements cf.Cursor on the C cursor.
 type cursor struct {
-	store  *Store
-	family string
-	size   blockSizer
+	snapshot *snapshot
+	family   string
+	size     blockSizer
 
 	mu   sync.Mutex // held while the C cursor is in use
 	c    *C.smolwc_cursor
@@ -43,10 +43,11 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if s.closed {
 		return nil, cf.ErrClosed
 	}
-	c := &cursor{store: s.store, family: spec.Family, size: newBlockSizer(spec)}
+	c := &cursor{snapshot: s, family: spec.Family, size: newBlockSizer(spec)}
 	if c.c = s.newCursor(f, spec); c.c == nil {
 		return nil, errors.New("out of memory for a cursor")
 	}
+	s.uses.Add(1)
 	s.store.open.addCursor(c)
 	return c, nil
 }
@@ -221,7 +222,7 @@ func (c *cursor) costLocked() cf.Cost {
 // Close implements cf.Cursor.
 func (c *cursor) Close() {
 	c.release()
-	c.store.open.removeCursor(c)
+	c.snapshot.store.open.removeCursor(c)
 }
 
 func (c *cursor) release() {
@@ -231,5 +232,6 @@ func (c *cursor) release() {
 		c.cost = c.costLocked()
 		C.smolwc_cursor_free(c.c)
 		c.c = nil
+		c.snapshot.unuse()
 	}
 }

@@ -16,6 +16,7 @@ var kinds = []struct {
 	{"lock hold by current process", cf.ErrBusy},
 	{"Corruption:", cf.ErrCorrupt},
 	{"does not exist (create_if_missing is false)", cf.ErrNotExist},
+	{"Column family dropped", cf.ErrNotExist},
 	{"No space left on device", cf.ErrUnavailable},
 	{"Permission denied", cf.ErrUnavailable},
 	{"Read-only file system", cf.ErrUnavailable},

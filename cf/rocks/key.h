@@ -8,7 +8,12 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { SMOLWC_TAG_BYTES = 0x01, SMOLWC_TAG_VERSION = 0x1c, SMOLWC_VERSION_LEN = 9 };
+enum {
+  SMOLWC_TAG_BYTES = 0x01,
+  SMOLWC_TAG_VERSION = 0x1c,
+  SMOLWC_ESCAPE = 0xff,
+  SMOLWC_VERSION_LEN = 9
+};
 
 // The length of the byte string element that key starts with, terminator
 // included; 0 when it starts with none.
@@ -19,7 +24,7 @@ static inline size_t smolwc_element_len(const char* key, size_t len) {
     const char* zero = memchr(key + at, 0, len - at);
     if (zero == NULL) return 0;
     at = (size_t)(zero - key) + 1;
-    if (at == len || (unsigned char)key[at] != 0xff) return at;
+    if (at == len || (unsigned char)key[at] != SMOLWC_ESCAPE) return at;
     at++;
   }
 }

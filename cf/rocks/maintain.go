@@ -10,19 +10,12 @@ import (
 
 // Flush implements cf.Store.
 func (s *Store) Flush(_ context.Context, name string) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if err := s.writable(); err != nil {
-		return err
-	}
-	f, err := s.families.Load().get(name)
-	if err != nil {
-		return err
-	}
-	opts := grocksdb.NewDefaultFlushOptions()
-	defer opts.Destroy()
-	opts.SetWait(true)
-	return wrap(s.db.FlushCF(f.handle, opts))
+	return s.maintain(name, func(f *family) error {
+		opts := grocksdb.NewDefaultFlushOptions()
+		defer opts.Destroy()
+		opts.SetWait(true)
+		return wrap(s.db.FlushCF(f.handle, opts))
+	})
 }
 
 // Compact implements cf.Store. A context that is done stops it between files.
@@ -30,25 +23,47 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.RowRange) erro
 	if err := s.Flush(ctx, name); err != nil {
 		return err
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if err := s.writable(); err != nil {
-		return err
-	}
-	f, err := s.families.Load().get(name)
+	return s.maintain(name, func(f *family) error {
+		paused := make(chan struct{})
+		running := context.AfterFunc(ctx, func() {
+			s.db.DisableManualCompaction()
+			close(paused)
+		})
+		defer func() {
+			if !running() {
+				<-paused
+				s.db.EnableManualCompaction()
+			}
+		}()
+		opts := grocksdb.NewCompactRangeOptions()
+		defer opts.Destroy()
+		opts.SetBottommostLevelCompaction(grocksdb.KForce)
+		start, end := rows.Bounds()
+		s.db.CompactRangeCFOpt(f.handle, grocksdb.Range{Start: start, Limit: end}, opts)
+		return ctx.Err()
+	})
+}
+
+// maintain runs f, which may take long, on a family. Families may come and go
+// meanwhile, the handle stays valid; Close waits for the end.
+func (s *Store) maintain(name string, f func(*family) error) error {
+	fam, err := s.beginMaintenance(name)
 	if err != nil {
 		return err
 	}
-	done := context.AfterFunc(ctx, s.db.DisableManualCompaction)
-	defer func() {
-		if !done() {
-			s.db.EnableManualCompaction()
-		}
-	}()
-	opts := grocksdb.NewCompactRangeOptions()
-	defer opts.Destroy()
-	opts.SetBottommostLevelCompaction(grocksdb.KForce)
-	start, end := rows.Bounds()
-	s.db.CompactRangeCFOpt(f.handle, grocksdb.Range{Start: start, Limit: end}, opts)
-	return ctx.Err()
+	defer s.maintenance.Done()
+	return f(fam)
+}
+
+func (s *Store) beginMaintenance(name string) (*family, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
+	fam, err := s.families.Load().get(name)
+	if err == nil {
+		s.maintenance.Add(1)
+	}
+	return fam, err
 }

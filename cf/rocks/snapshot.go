@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -20,6 +21,7 @@ type snapshot struct {
 	mu     sync.RWMutex // held shared while the snapshot must not close
 	engine *grocksdb.Snapshot
 	closed bool
+	uses   atomic.Int64 // itself until closed, and its cursors: they read engine
 }
 
 // Snapshot implements cf.Store.
@@ -33,14 +35,15 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 		return nil, cf.ErrClosed
 	}
 	snap := &snapshot{store: s, families: *s.families.Load(), engine: s.db.NewSnapshot()}
+	snap.uses.Store(1)
 	s.open.add(snap)
 	return snap, nil
 }
 
 // Close implements cf.Snapshot.
 func (s *snapshot) Close() {
-	s.store.open.remove(s)
 	s.release()
+	s.store.open.remove(s) // last, so that Store.Close waits for the release
 }
 
 func (s *snapshot) release() {
@@ -48,6 +51,13 @@ func (s *snapshot) release() {
 	defer s.mu.Unlock()
 	if !s.closed {
 		s.closed = true
+		s.unuse()
+	}
+}
+
+// unuse gives the engine's snapshot back after its last use.
+func (s *snapshot) unuse() {
+	if s.uses.Add(-1) == 0 {
 		s.store.db.ReleaseSnapshot(s.engine)
 	}
 }
@@ -96,7 +106,7 @@ func (s *snapshot) MetaPrefix(_ context.Context, prefix string) (map[string][]by
 }
 
 // An openSet holds the snapshots and cursors in use, so that closing the store
-// can end them. A cursor comes after its snapshot and has to go before it.
+// can end them.
 type openSet struct {
 	mu        sync.Mutex
 	snapshots map[*snapshot]struct{}
@@ -135,13 +145,16 @@ func (o *openSet) removeCursor(c *cursor) {
 
 func (o *openSet) closeAll() {
 	o.mu.Lock()
-	cursors, snapshots := maps.Clone(o.cursors), maps.Clone(o.snapshots)
+	snapshots := maps.Clone(o.snapshots)
+	o.mu.Unlock()
+	for s := range snapshots {
+		s.release() // waits for a Scan that is opening its cursor
+	}
+	o.mu.Lock()
+	cursors := maps.Clone(o.cursors) // no more can come
 	o.mu.Unlock()
 	for c := range cursors {
 		c.release()
-	}
-	for s := range snapshots {
-		s.release()
 	}
 }
 

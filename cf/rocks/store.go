@@ -33,6 +33,8 @@ type Store struct {
 	closed  bool
 	dropped []*family
 
+	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
+
 	open openSet // snapshots and cursors
 }
 
@@ -166,6 +168,7 @@ func (s *Store) Close() error {
 		return cf.ErrClosed
 	}
 	s.closed = true
+	s.maintenance.Wait()
 	s.open.closeAll()
 	for _, f := range *s.families.Load() {
 		f.handle.Destroy()
