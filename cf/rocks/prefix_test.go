@@ -1,0 +1,118 @@
+package rocks
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
+)
+
+// overlappingFiles makes a family of several files whose rows interleave, so
+// that only the bloom filters tell which file has a row.
+func overlappingFiles(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := s.CreateFamily(ctx, "t"); err != nil {
+		t.Fatal(err)
+	}
+	for file := range 3 {
+		var rows strings.Builder
+		for i := range 2000 {
+			fmt.Fprintf(&rows, "| r%05d q@1=%d", 4*i+file, file)
+		}
+		putCells(t, s, rows.String())
+		if err := s.Flush(ctx, "t"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// perf is what f makes RocksDB count on this thread.
+func perf(f func()) string {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	grocksdb.SetPerfLevel(grocksdb.KEnableCount)
+	defer grocksdb.SetPerfLevel(grocksdb.KDisable)
+	p := grocksdb.NewPerfContext()
+	defer p.Destroy()
+	p.Reset()
+	f()
+	return p.Report(true)
+}
+
+// TestSingleRowsUseThePrefixBloomFilter: of a row that is in no file, hardly a
+// block is read.
+func TestSingleRowsUseThePrefixBloomFilter(t *testing.T) {
+	s := overlappingFiles(t)
+	defer s.Close()
+	snap, err := s.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const absent = 50
+	var rows []cf.RowRange
+	for i := range absent {
+		rows = append(rows, cf.SingleRow(fmt.Sprintf("r%05d", 4*(10*i)+3)))
+	}
+	counts := map[string]uint64{}
+	report := perf(func() {
+		if got, err := scanFor(t, snap, cf.Scan{Rows: rows}); err != nil || len(got) != 0 {
+			t.Errorf("absent rows: %s, %v", got, err)
+		}
+	})
+	for field := range strings.SplitSeq(report, ", ") {
+		var n uint64
+		if name, value, ok := strings.Cut(field, " = "); ok {
+			fmt.Sscan(value, &n)
+			counts[name] = n
+		}
+	}
+	if counts["bloom_sst_miss_count"] < absent*2 || counts["get_from_memtable_count"] > 0 {
+		t.Errorf("the filters answered %d times for %d rows in 3 files: %s", counts["bloom_sst_miss_count"], absent, report)
+	}
+	for i := range 3 {
+		row := fmt.Sprintf("r%05d", 400+i)
+		got, err := scanFor(t, snap, cf.Scan{Rows: []cf.RowRange{cf.SingleRow(row)}})
+		if want := fmt.Sprintf("%s q@1=%d", row, i); err != nil || got.String() != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// TestScansOfManyRowsAreComplete though the family has a prefix extractor,
+// with which RocksDB by itself promises only the rows of one prefix.
+func TestScansOfManyRowsAreComplete(t *testing.T) {
+	s := overlappingFiles(t)
+	defer s.Close()
+	snap, err := s.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reverse := range []bool{false, true} {
+		for _, test := range []struct {
+			rows []cf.RowRange
+			want int
+		}{
+			{[]cf.RowRange{{}}, 6000},
+			{[]cf.RowRange{{Start: "r00", End: "r01"}}, 750},
+			{[]cf.RowRange{{Start: "r000", End: "r001"}, {Start: "r002", End: "r003"}}, 150},
+			{[]cf.RowRange{cf.SingleRow("r00000"), {Start: "r002", End: "r003"}}, 76},
+		} {
+			got, _, err := cftest.Collect(context.Background(), snap, cf.Scan{Family: "t", Rows: test.rows, Reverse: reverse})
+			if err != nil || len(got) != test.want {
+				t.Errorf("%+v, reverse %t: %d rows, %v, want %d", test.rows, reverse, len(got), err, test.want)
+			}
+		}
+	}
+}
