@@ -10,8 +10,8 @@ import (
 // family, then conditions, offset and limit.
 type reader struct {
 	spec     *readSpec
-	snap     cf.Snapshot
-	streams  []*stream // of what is selected by family name, then the guards
+	own      cf.Snapshot // nil when it is the caller's
+	streams  []*stream   // of what is selected by family name, then the guards
 	guards   []guard
 	rows     rowSlab
 	witness  Row // the guards' cells of the row being judged
@@ -20,12 +20,18 @@ type reader struct {
 	done     bool
 }
 
-// newReader checks the options against the schema and opens the cursors.
+// newReader opens a read of the newest state.
 func (t *Table) newReader(ctx context.Context, opts []ReadOption) (*reader, error) {
 	spec, err := newReadSpec(opts)
 	if err != nil {
 		return nil, err
 	}
+	return t.openReader(ctx, nil, spec)
+}
+
+// openReader checks a read against the schema and opens its cursors, on a
+// snapshot of the caller's or, if that is nil, on one of its own.
+func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *readSpec) (*reader, error) {
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {
 		return nil, err
@@ -39,20 +45,23 @@ func (t *Table) newReader(ctx context.Context, opts []ReadOption) (*reader, erro
 		r.done = true
 		return r, nil
 	}
-	if r.snap, err = t.db.store.Snapshot(ctx); err != nil {
-		return nil, err
+	if snap == nil {
+		if r.own, err = t.db.store.Snapshot(ctx); err != nil {
+			return nil, err
+		}
+		snap = r.own
 	}
-	if err := r.open(ctx, p); err != nil {
+	if err := r.open(ctx, snap, p); err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *reader) open(ctx context.Context, p *readPlan) error {
+func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error {
 	for i := range p.scans {
 		s := &p.scans[i]
-		c, err := r.snap.Scan(ctx, s.scan)
+		c, err := snap.Scan(ctx, s.scan)
 		if err != nil {
 			return err
 		}
@@ -73,8 +82,8 @@ func (r *reader) close() {
 	for _, s := range r.streams {
 		s.cursor.Close()
 	}
-	if r.snap != nil {
-		r.snap.Close()
+	if r.own != nil {
+		r.own.Close()
 	}
 }
 

@@ -149,3 +149,19 @@ func (r *Row) String(family, qualifier string) string {
 	s, _ := r.value(family, qualifier).AsString()
 	return s
 }
+
+// rowOf makes a row of cells that are in the order of a row.
+func rowOf(key string, cs []cells.Cell) *Row {
+	r := &Row{key: key}
+	r.parts = r.one[:0]
+	for i, c := range cs {
+		if i == 0 || c.Family != cs[i-1].Family {
+			r.parts = append(r.parts, part{family: c.Family, block: new(cf.Block)})
+		}
+		p := &r.parts[len(r.parts)-1]
+		span := cf.CellSpan{Timestamp: int64(c.Timestamp), Offset: uint32(len(p.block.Data)), QualifierLen: uint32(len(c.Qualifier)), ValueLen: uint32(c.Value.EncodedLen())}
+		p.block.Data = cells.AppendValue(append(p.block.Data, c.Qualifier...), c.Value)
+		p.cells = append(p.cells, span)
+	}
+	return r
+}

@@ -233,3 +233,29 @@ func listWith[T any](comma string, items []T, show func(T) string) string {
 	}
 	return strings.Join(shown, comma)
 }
+
+// CreateStatement is the statements that make a table like t, one a line, each
+// with its newline. A retention rule that create table cannot express becomes
+// a comment.
+func CreateStatement(t schema.Table) string {
+	st := &CreateTable{Table: Name{Text: t.Name}}
+	comments := ""
+	for _, f := range t.Families {
+		declared := Family{Name: Name{Text: f.Name}}
+		if f.Type != cells.TypeAny {
+			declared.Type = &f.Type
+		}
+		versions, age, simple := simpleRule(f.GC)
+		if !simple {
+			comments += "-- family " + f.Name + " also has the rule " + f.GC.String() + "\n"
+		}
+		if versions > 0 {
+			declared.Versions = &versions
+		}
+		if age > 0 {
+			declared.TTL = &age
+		}
+		st.Families = append(st.Families, declared)
+	}
+	return Print(st) + "\n" + comments
+}

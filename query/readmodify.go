@@ -1,0 +1,333 @@
+package query
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// CheckAndMutate applies ifTrue when a row satisfies a predicate and ifFalse
+// when it does not, and reports which it was. The look and the write are one:
+// no other write of the row comes between. Either mutation may be nil, which
+// changes nothing.
+//
+// The predicate is [Where], [Exists] or [Absent], or any option of a read,
+// which is satisfied when the read finds a cell; nil is that of a row that has
+// any cell. A row without cells satisfies Absent.
+func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOption, ifTrue, ifFalse *Mutation) (matched bool, err error) {
+	const op = "check and mutate"
+	t.db.schemaMu.RLock()
+	defer t.db.schemaMu.RUnlock()
+	c := t.db.catalog.Load()
+	branches := map[bool]*write{}
+	for outcome, m := range map[bool]*Mutation{true: ifTrue, false: ifFalse} {
+		if m == nil {
+			continue
+		}
+		w, err := c.check(batchEntry{t.name, key, m})
+		if err != nil {
+			return false, fail(op, t.name, key, err)
+		}
+		branches[outcome] = &w
+	}
+	if err := checkRowKey(key); err != nil {
+		return false, fail(op, t.name, key, err)
+	}
+	_, err = t.db.store.Update(ctx, []cf.RowID{{Space: t.name, Row: key}}, func(snap cf.Snapshot, b *cf.Batch) error {
+		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil || branches[matched] == nil {
+			return err
+		}
+		e := encoder{ctx: ctx, db: t.db, snap: snap, batch: b, now: t.db.clock.now()}
+		return e.write(branches[matched])
+	})
+	if err != nil {
+		return false, fail(op, t.name, key, err)
+	}
+	return matched, nil
+}
+
+// satisfies judges a row as a snapshot shows it.
+func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, predicate ReadOption) (bool, error) {
+	var opts []ReadOption
+	if predicate != nil {
+		opts = append(opts, predicate)
+	}
+	spec, err := newReadSpec(append(slices.Clip(opts), Key(key)))
+	if err != nil {
+		return false, err
+	}
+	conditions := spec.where
+	if len(conditions) > 0 && len(spec.columns) == 0 {
+		// The conditions' columns are all that is read, and a row that has
+		// none of them is judged too.
+		for _, c := range conditions {
+			spec.columns = append(spec.columns, Column(c.family, c.qualifier))
+		}
+		spec.where = nil
+	} else {
+		conditions = nil
+	}
+	r, err := t.openReader(ctx, snap, spec)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
+	row, err := r.next(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(conditions) == 0 {
+		return row != nil, nil
+	}
+	if row == nil {
+		row = new(Row)
+	}
+	return !slices.ContainsFunc(conditions, func(c condition) bool { return !c.holds(row) }), nil
+}
+
+// A ReadModifyWrite is a list of changes to columns of one row that depend on
+// the columns' newest values. It belongs to one goroutine while it is built.
+type ReadModifyWrite struct{ rules []modifyRule }
+
+type modifyRule struct {
+	family, qualifier string
+	append            []byte
+	isAppend          bool
+	delta             int64
+}
+
+// NewReadModifyWrite is one without changes.
+func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
+
+// Increment adds delta to an integer: of the family's declared type, or of the
+// type that the column has, or i64 for a column that is not there, which counts
+// as 0. A result out of the type's range is an error; nothing is written then.
+func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
+	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, delta: delta})
+}
+
+// AppendValue appends v to a string or bytes: of the family's declared type, or
+// of the type that the column has, or bytes for a column that is not there,
+// which counts as empty.
+func (m *ReadModifyWrite) AppendValue(family, qualifier string, v []byte) {
+	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, append: slices.Clone(v), isAppend: true})
+}
+
+// Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
+// value.
+func (t *Table) Increment(ctx context.Context, key, family, qualifier string, delta int64) (int64, error) {
+	m := NewReadModifyWrite()
+	m.Increment(family, qualifier, delta)
+	row, err := t.ApplyReadModifyWrite(ctx, key, m)
+	if err != nil {
+		return 0, err
+	}
+	n, _ := row.value(family, qualifier).Int()
+	return n, nil
+}
+
+// ApplyReadModifyWrite makes the changes of m to a row, all or none, in their
+// order, and returns the cells that it wrote. No other write of the row comes
+// between the read and the write. Each column is written at the database's
+// clock, or at its newest cell's timestamp if that is later.
+func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *ReadModifyWrite) (*Row, error) {
+	row, err := t.readModifyWrite(ctx, key, m)
+	return row, fail("read-modify-write", t.name, key, err)
+}
+
+func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWrite) (row *Row, err error) {
+	t.db.schemaMu.RLock()
+	defer t.db.schemaMu.RUnlock()
+	info, err := t.db.catalog.Load().table(t.name)
+	if err != nil {
+		return nil, err
+	}
+	if err := info.checkModify(key, m); err != nil {
+		return nil, err
+	}
+	id := cf.RowID{Space: t.name, Row: key}
+	_, err = t.db.store.Update(ctx, []cf.RowID{id}, func(snap cf.Snapshot, b *cf.Batch) error {
+		written, err := t.modify(ctx, snap, info, key, m)
+		if err != nil {
+			return err
+		}
+		b.Row(id)
+		for _, c := range written {
+			b.PutFunc(storeName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
+				func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
+		}
+		row = rowOf(key, written)
+		return nil
+	})
+	return row, err
+}
+
+func (t *tableInfo) checkModify(key string, m *ReadModifyWrite) error {
+	if err := checkRowKey(key); err != nil {
+		return err
+	}
+	if m == nil || len(m.rules) == 0 {
+		return faultf(InvalidArgument, "read-modify-write has no changes")
+	}
+	for _, r := range m.rules {
+		f, err := t.family(r.family)
+		if err != nil {
+			return err
+		}
+		if len(r.qualifier) > MaxQualifier {
+			return faultf(InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.family, len(r.qualifier), MaxQualifier)
+		}
+		if f.typ != cells.TypeAny && !r.fits(f.typ) {
+			return faultf(InvalidArgument, "%s:%s: cannot %s a %s", r.family, r.qualifier, r.verb(), f.typ)
+		}
+	}
+	return nil
+}
+
+func (r *modifyRule) verb() string {
+	if r.isAppend {
+		return "append to"
+	}
+	return "increment"
+}
+
+// fits reports whether the rule can be applied to values of a type.
+func (r *modifyRule) fits(t cells.Type) bool {
+	if r.isAppend {
+		return t == cells.TypeBytes || t == cells.TypeString
+	}
+	return t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
+}
+
+// modify computes the cells that the rules write, one for each column, in the
+// order of a row.
+func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, key string, m *ReadModifyWrite) ([]cells.Cell, error) {
+	var columns []ColumnSpec
+	for _, r := range m.rules {
+		columns = append(columns, Column(r.family, r.qualifier))
+	}
+	spec, err := newReadSpec([]ReadOption{Key(key), Select(columns...), Versions(1)})
+	if err != nil {
+		return nil, err
+	}
+	reader, err := t.openReader(ctx, snap, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.close()
+	row, err := reader.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if row == nil {
+		row = new(Row)
+	}
+	now, err := t.db.clock.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	written := map[column]cells.Cell{}
+	for _, r := range m.rules {
+		f, err := info.family(r.family)
+		if err != nil {
+			return nil, err
+		}
+		col := column{f, r.qualifier}
+		c, ok := written[col]
+		if !ok {
+			c, _ = row.Cell(r.family, r.qualifier)
+			c.Family, c.Qualifier, c.Timestamp = r.family, r.qualifier, max(c.Timestamp, now)
+		}
+		if c.Value, err = r.apply(c.Value, f.typ); err != nil {
+			return nil, err
+		}
+		written[col] = c
+	}
+	return inRowOrder(written), nil
+}
+
+func inRowOrder(written map[column]cells.Cell) []cells.Cell {
+	var cs []cells.Cell
+	for _, c := range written {
+		cs = append(cs, c)
+	}
+	slices.SortFunc(cs, func(a, b cells.Cell) int {
+		if order := strings.Compare(a.Family, b.Family); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Qualifier, b.Qualifier)
+	})
+	return cs
+}
+
+// apply is the value that a rule makes of the newest one; the zero Value stands
+// for none.
+func (r *modifyRule) apply(old cells.Value, declared cells.Type) (cells.Value, error) {
+	typ := old.Type()
+	switch {
+	case typ != cells.TypeAny:
+	case declared != cells.TypeAny:
+		typ = declared
+	case r.isAppend:
+		typ = cells.TypeBytes
+	default:
+		typ = cells.TypeI64
+	}
+	if !r.fits(typ) {
+		return old, faultf(FailedPrecondition, "%s:%s holds %s; cannot %s it", r.family, r.qualifier, typ, r.verb())
+	}
+	if r.isAppend {
+		return r.appendTo(old, typ)
+	}
+	return r.addTo(old, typ)
+}
+
+func (r *modifyRule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
+	var grown []byte
+	if typ == cells.TypeString {
+		s, _ := old.AsString()
+		grown = append([]byte(s), r.append...)
+	} else {
+		b, _ := old.AsBytes()
+		grown = append(slices.Clone(b), r.append...)
+	}
+	if len(grown) > MaxValue {
+		return old, faultf(ResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.family, r.qualifier, len(grown), MaxValue)
+	}
+	if typ == cells.TypeBytes {
+		return cells.Bytes(grown), nil
+	}
+	v := cells.String(string(grown))
+	if err := v.Check(); err != nil {
+		return old, faultf(InvalidArgument, "%s:%s: %w", r.family, r.qualifier, err)
+	}
+	return v, nil
+}
+
+// ranges are the least and the greatest integer of a type.
+var ranges = map[cells.Type][2]int64{
+	cells.TypeByte: {0, math.MaxUint8},
+	cells.TypeI32:  {math.MinInt32, math.MaxInt32},
+	cells.TypeI64:  {math.MinInt64, math.MaxInt64},
+}
+
+func (r *modifyRule) addTo(old cells.Value, typ cells.Type) (cells.Value, error) {
+	n, _ := old.Int()
+	low, high := ranges[typ][0], ranges[typ][1]
+	sum := n + r.delta
+	wraps := r.delta > 0 && sum < n || r.delta < 0 && sum > n
+	if wraps || sum < low || sum > high {
+		return old, faultf(FailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.family, r.qualifier, n, r.delta, typ)
+	}
+	switch typ {
+	case cells.TypeByte:
+		return cells.Byte(byte(sum)), nil
+	case cells.TypeI32:
+		return cells.I32(int32(sum)), nil
+	}
+	return cells.I64(sum), nil
+}
