@@ -1,0 +1,119 @@
+package docs_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/shell"
+)
+
+const shellPage = "docs/shell.md"
+
+// The Go code in the README is part of an example that is compiled and run.
+func TestLibrarySnippetIsAnExample(t *testing.T) {
+	examples := read(t, "query/example_test.go")
+	for _, b := range blocks(t, "README.md", "go") {
+		var code strings.Builder
+		for _, line := range b.lines {
+			if line != "" {
+				code.WriteString("\t")
+			}
+			code.WriteString(line + "\n")
+		}
+		if !strings.Contains(examples, code.String()) {
+			t.Errorf("%s:%d: the code is not in query/example_test.go", b.page, b.line)
+		}
+	}
+}
+
+// section is the part of the shell's page under this heading.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	_, text, ok := strings.Cut(read(t, shellPage), "\n"+heading+"\n")
+	if !ok {
+		t.Errorf("%s has no heading %q", shellPage, heading)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	text, _, _ = strings.Cut(text, "\n### ")
+	return text
+}
+
+// Every statement has a section that names its options.
+func TestEveryStatementIsOnThePage(t *testing.T) {
+	for _, verb := range ql.Verbs() {
+		text := section(t, "### "+verb)
+		for _, option := range ql.Options(verb) {
+			if !strings.Contains(text, option) {
+				t.Errorf("%s does not mention %s in the section on %s", shellPage, option, verb)
+			}
+		}
+	}
+}
+
+// Every command of the session is in the table, with all its spellings.
+func TestEveryCommandIsOnThePage(t *testing.T) {
+	var out strings.Builder
+	s := shell.New(shell.Options{DB: openDocumented(t), Out: &out, Err: &out})
+	if err := s.RunStatement(context.Background(), ".help"); err != nil {
+		t.Fatal(err)
+	}
+	table := section(t, "## Commands of the session")
+	commands := regexp.MustCompile(`(?m)^  (\.\w+)[^(\n]*?(?:\(([^)]*)\))?  `).FindAllStringSubmatch(out.String(), -1)
+	if len(commands) < 10 {
+		t.Fatalf("only %d commands in\n%s", len(commands), out.String())
+	}
+	for _, m := range commands {
+		for _, word := range append([]string{m[1]}, strings.Fields(m[2])...) {
+			if !strings.Contains(table, "`"+word+"`") && !strings.Contains(table, "`"+word+" ") {
+				t.Errorf("%s does not list the command %s", shellPage, word)
+			}
+		}
+	}
+}
+
+// Every format, type and flag of the command is in its section.
+func TestNamesAreOnThePage(t *testing.T) {
+	var types []string
+	for typ := cells.TypeBytes; typ <= cells.TypeF64; typ++ {
+		types = append(types, typ.String())
+	}
+	for heading, names := range map[string][]string{"## Formats": shell.Formats, "## Values": types, "## Running it": flags(t)} {
+		text := section(t, heading)
+		for _, name := range names {
+			if !regexp.MustCompile(`(^|[^\w-])` + name + `($|[^\w-])`).MatchString(text) {
+				t.Errorf("%s does not mention %s under %q", shellPage, name, heading)
+			}
+		}
+	}
+}
+
+var flagName = regexp.MustCompile(`(?m)[fF]lags(?:\(\))?\.\w+\([^"\n]*"([a-z-]+)"`)
+
+// flags are the flags that the command declares.
+func flags(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../cmd/smolwc/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, f := range files {
+		src, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range flagName.FindAllStringSubmatch(string(src), -1) {
+			found = append(found, "--"+m[1])
+		}
+	}
+	if len(found) < 10 {
+		t.Errorf("only %d flags found in cmd/smolwc: %q", len(found), found)
+	}
+	return found
+}
