@@ -60,8 +60,14 @@ func roomsInCode(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	rooms := map[string][]string{}
-	table, ok := file.Scope.Lookup("rooms").Decl.(*ast.ValueSpec).Values[0].(*ast.CompositeLit)
-	if !ok {
+	table := new(ast.CompositeLit)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].Name == "rooms" {
+			table = v.Values[0].(*ast.CompositeLit)
+		}
+		return true
+	})
+	if len(table.Elts) == 0 {
 		t.Fatal("the table of rooms is not where it was")
 	}
 	for _, e := range table.Elts {
