@@ -80,7 +80,7 @@ type Cursor interface {
 }
 
 // A Position orders commits: one that began after another had returned has a
-// larger position, or the same if neither changed anything.
+// larger position, or the same if it changed nothing.
 type Position uint64
 
 // A RowID names a row for serialising updates: a space, which is a table to
