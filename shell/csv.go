@@ -1,0 +1,183 @@
+package shell
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// A separated prints csv and tsv. A statement that names each of its columns
+// gives a line a row with those columns; any other gives a line a cell: key,
+// column, timestamp in microseconds, type, value. Text stands as it is, bytes
+// in base64, and keys and columns that are not printable text as words of the
+// language.
+type separated struct {
+	*view
+	record  func(fields []field, terminal bool) string
+	columns []ql.Column
+	begun   bool
+}
+
+// A field of a record. An absent one is empty; a present one that is empty
+// can be told from it.
+type field struct {
+	text    string
+	present bool
+}
+
+func newSeparated(v *view, record func([]field, bool) string) *separated {
+	return &separated{view: v, record: record, columns: v.exactColumns()}
+}
+
+func (p *separated) row(r *query.Row) error {
+	if err := p.header(); err != nil {
+		return err
+	}
+	key := printableOr(r.Key(), ql.QuoteKey)
+	switch {
+	case p.stream.KeysOnly:
+		return p.write(key)
+	case p.columns != nil:
+		return p.wide(r, key)
+	}
+	for c := range r.Cells() {
+		column := printableOr(c.Family+":"+c.Qualifier, func(string) string { return ql.QuoteColumn(c.Family, c.Qualifier) })
+		if err := p.write(key, column, c.Timestamp.String(), c.Value.Type().String(), plainValue(c.Value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *separated) wide(r *query.Row, key string) error {
+	fields := []field{{key, true}}
+	for _, c := range p.columns {
+		cell, ok := r.Cell(c.Family, c.Qualifier)
+		f := field{present: ok}
+		if ok {
+			f.text = plainValue(cell.Value)
+		}
+		fields = append(fields, f)
+	}
+	_, err := p.out.WriteString(p.record(fields, p.out.terminal))
+	return err
+}
+
+// header writes the names of the fields, once.
+func (p *separated) header() error {
+	if p.begun {
+		return nil
+	}
+	p.begun = true
+	names := []string{"key"}
+	switch {
+	case p.stream.KeysOnly:
+	case p.columns != nil:
+		for _, c := range p.columns {
+			names = append(names, printableOr(c.Family+":"+c.Qualifier, func(string) string { return c.String() }))
+		}
+	default:
+		names = append(names, "column", "timestamp", "type", "value")
+	}
+	return p.write(names...)
+}
+
+func (p *separated) write(texts ...string) error {
+	fields := make([]field, len(texts))
+	for i, t := range texts {
+		fields[i] = field{t, true}
+	}
+	_, err := p.out.WriteString(p.record(fields, p.out.terminal))
+	return err
+}
+
+func (p *separated) end() error { return p.header() }
+
+// plainValue is the value without quotes.
+func plainValue(v cells.Value) string {
+	if b, ok := v.AsBytes(); ok {
+		return base64.StdEncoding.EncodeToString(b)
+	}
+	return v.String()
+}
+
+// printableOr is the text, or what quote makes of it when it has characters
+// that cannot be printed.
+func printableOr(s string, quote func(string) string) string {
+	if isPrintable(s) {
+		return s
+	}
+	return quote(s)
+}
+
+func isPrintable(s string) bool {
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
+}
+
+// csvRecord is a record of RFC 4180. On a terminal, what cannot be printed is
+// escaped; elsewhere it stands as it is.
+func csvRecord(fields []field, terminal bool) string {
+	var b strings.Builder
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		text := f.text
+		if terminal && !isPrintable(text) {
+			text = escapeUnprintable(text)
+		}
+		if f.present && text == "" || strings.ContainsAny(text, ",\"\r\n") || text != strings.TrimSpace(text) {
+			text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+		}
+		b.WriteString(text)
+	}
+	return b.String() + "\n"
+}
+
+// tsvRecord is a line of fields between tabs, in which backslashes and all that
+// cannot be printed are escaped.
+func tsvRecord(fields []field, _ bool) string {
+	var b strings.Builder
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteByte('\t')
+		}
+		b.WriteString(escapeUnprintable(strings.ReplaceAll(f.text, `\`, `\\`)))
+	}
+	return b.String() + "\n"
+}
+
+func escapeUnprintable(s string) string {
+	if isPrintable(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteString(map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}[r])
+		case unicode.IsPrint(r):
+			b.WriteString(s[i : i+size])
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+		i += size
+	}
+	return b.String()
+}

@@ -1,0 +1,330 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A dotCommand is a command of the session: no part of the language.
+type dotCommand struct {
+	name string
+	also []string // psql's spellings and short ones
+	args string
+	help string
+	run  func(s *Session, ctx context.Context, arg string) error
+}
+
+// dotCommands is set by init: .help refers to it.
+var dotCommands []dotCommand
+
+func init() {
+	dotCommands = []dotCommand{
+		{".help", []string{".h", `\?`}, "", "this list; help lists the statements", (*Session).dotHelp},
+		{".tables", []string{`\d`, `\dt`}, "", "the tables there are", (*Session).dotTables},
+		{".schema", nil, "[T]", `statements that make the table, or all tables; \d T describes it`, (*Session).dotSchema},
+		{".use", []string{`\c`}, "[T]", "the table to take when a statement leaves it out", (*Session).dotUse},
+		{".mode", nil, "[FORMAT]", "how rows are shown: " + strings.Join(Formats, " "), (*Session).dotMode},
+		{".limit", nil, "[N]", "how many rows a scan shows if it does not say; 0: all", (*Session).dotLimit},
+		{".versions", nil, "[N|all]", "how many versions get and scan show if they do not say", (*Session).dotVersions},
+		{".next", nil, "", "the rows after those that the last scan showed", (*Session).dotNext},
+		{".timing", []string{`\timing`}, "[on|off]", "say how long statements take", toggle(func(s *Session) *bool { return &s.opt.Timing })},
+		{".output", []string{`\o`}, "[FILE | '|' COMMAND]", "where results go; alone: back here", (*Session).dotOutput},
+		{".read", []string{`\i`}, "FILE", "run a script", (*Session).dotRead},
+		{".bail", nil, "[on|off]", "stop scripts at the first error", (*Session).dotBail},
+		{".history", nil, "[N]", "the last lines typed", (*Session).dotHistory},
+		{".version", nil, "", "the version of smolwc", (*Session).dotVersion},
+		{".quit", []string{`\q`, ".exit"}, "", "leave (also Ctrl-D)", func(s *Session, _ context.Context, _ string) error { s.left = true; return nil }},
+	}
+}
+
+// command runs a session command; its errors have the place of the line.
+func (s *Session) command(ctx context.Context, src ql.Source) error {
+	word, arg, _ := strings.Cut(src.Text, " ")
+	arg = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(arg), ";"))
+	word = strings.ToLower(strings.TrimSuffix(word, ";"))
+	err := s.dispatch(ctx, word, arg)
+	if err == nil {
+		err = s.out.flush()
+	}
+	if placed := (*ql.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
+		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &ql.Error{Pos: src.Pos, Msg: escapeUnprintable(err.Error()), Err: err}
+}
+
+func (s *Session) dispatch(ctx context.Context, word, arg string) error {
+	switch {
+	case word == `\x`: // psql: expanded display
+		return s.toggleLine()
+	case word == `\d` && arg != "":
+		return s.run(ctx, &ql.Describe{Table: ql.Name{Text: arg}})
+	}
+	var names []string
+	for _, c := range dotCommands {
+		if c.name == word || slices.Contains(c.also, word) {
+			return c.run(s, ctx, arg)
+		}
+		names = append(names, c.name)
+	}
+	return fmt.Errorf("there is no command %s%s; .help lists them", ql.QuoteText(word), schema.DidYouMean(word, names))
+}
+
+// say writes a line for people among the results.
+func (s *Session) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(s.out, format+"\n", args...)
+	return err
+}
+
+func (s *Session) dotHelp(_ context.Context, _ string) error {
+	for _, c := range dotCommands {
+		spelling := strings.TrimSpace(c.name + " " + c.args)
+		if len(c.also) > 0 {
+			spelling += " (" + strings.Join(c.also, " ") + ")"
+		}
+		s.say("  %-34s %s", spelling, c.help)
+	}
+	return nil
+}
+
+func (s *Session) dotTables(ctx context.Context, _ string) error {
+	return s.run(ctx, &ql.Tables{})
+}
+
+func (s *Session) dotSchema(_ context.Context, arg string) error {
+	tables := s.db.Schema().Tables
+	if arg == "" && s.table != "" {
+		arg = s.table
+	}
+	if arg != "" {
+		t, err := s.lookUp(arg)
+		if err != nil {
+			return err
+		}
+		tables = []schema.Table{t}
+	}
+	for _, t := range tables {
+		s.out.WriteString(ql.CreateStatement(t))
+	}
+	return nil
+}
+
+// lookUp is the table of this name.
+func (s *Session) lookUp(name string) (schema.Table, error) {
+	known := s.db.Schema()
+	if t, ok := known.Table(name); ok {
+		return *t, nil
+	}
+	return schema.Table{}, fmt.Errorf("unknown table %s%s", ql.QuoteText(name), schema.DidYouMean(name, s.tableNames()))
+}
+
+func (s *Session) tableNames() []string {
+	var names []string
+	for _, t := range s.db.Schema().Tables {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (s *Session) dotUse(_ context.Context, arg string) error {
+	if arg == "" {
+		s.table = ""
+		return nil
+	}
+	t, err := s.lookUp(arg)
+	if err == nil {
+		s.table = t.Name
+	}
+	return err
+}
+
+func (s *Session) dotMode(_ context.Context, arg string) error {
+	if arg == "" {
+		return s.say("%s", s.format)
+	}
+	arg = strings.ToLower(arg)
+	err := CheckFormat(arg)
+	if err == nil {
+		s.format = arg
+	}
+	return err
+}
+
+func (s *Session) toggleLine() error {
+	if s.format == "line" {
+		s.format = "table"
+	} else {
+		s.format = "line"
+	}
+	return nil
+}
+
+func (s *Session) dotLimit(_ context.Context, arg string) error {
+	if arg == "" {
+		return s.say("%d", s.runner.Limit)
+	}
+	n, err := strconv.Atoi(arg)
+	if err != nil || n < 0 {
+		return fmt.Errorf("expected a number of rows, or 0 for all, not %s", ql.QuoteText(arg))
+	}
+	s.runner.Limit = n
+	return nil
+}
+
+func (s *Session) dotVersions(_ context.Context, arg string) error {
+	n, err := strconv.Atoi(arg)
+	switch {
+	case arg == "" && s.runner.Versions == ql.Unlimited:
+		return s.say("all")
+	case arg == "":
+		return s.say("%d", max(1, s.runner.Versions))
+	case strings.EqualFold(arg, "all"):
+		n = ql.Unlimited
+	case err != nil || n < 1:
+		return fmt.Errorf("expected a number of versions, or all, not %s", ql.QuoteText(arg))
+	}
+	s.runner.Versions = n
+	return nil
+}
+
+func (s *Session) dotNext(ctx context.Context, _ string) error {
+	if s.next == nil {
+		return errors.New("there is no scan to go on with")
+	}
+	return s.run(ctx, s.next)
+}
+
+// toggle switches a setting on or off, or shows it.
+func toggle(setting func(*Session) *bool) func(*Session, context.Context, string) error {
+	return func(s *Session, _ context.Context, arg string) error {
+		switch strings.ToLower(arg) {
+		case "":
+			return s.say("%s", map[bool]string{true: "on", false: "off"}[*setting(s)])
+		case "on", "off":
+			*setting(s) = strings.EqualFold(arg, "on")
+			return nil
+		}
+		return fmt.Errorf("expected on or off, not %s", ql.QuoteText(arg))
+	}
+}
+
+// dotBail is the opposite of KeepGoing.
+func (s *Session) dotBail(ctx context.Context, arg string) error {
+	bail := !s.opt.KeepGoing
+	err := toggle(func(*Session) *bool { return &bail })(s, ctx, arg)
+	s.opt.KeepGoing = !bail
+	return err
+}
+
+func (s *Session) dotOutput(_ context.Context, arg string) error { return s.redirect(unquote(arg)) }
+
+// redirect sends results to a file, or with a | before it to a command; "" is
+// back to Out.
+func (s *Session) redirect(to string) error {
+	err := s.out.flush()
+	if s.out.close != nil {
+		err = errors.Join(err, s.out.close())
+		s.out = newOutput(s.opt.Out, s.opt.Terminal)
+	}
+	if to == "" || err != nil {
+		return err
+	}
+	open := openFile
+	if strings.HasPrefix(to, "|") {
+		open = s.openCommand
+	}
+	out, err := open(strings.TrimPrefix(to, "|"))
+	if err == nil {
+		s.out = out
+	}
+	return err
+}
+
+func openFile(name string) (*output, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	out := newOutput(f, false)
+	out.close = f.Close
+	return out, nil
+}
+
+func (s *Session) openCommand(command string) (*output, error) {
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Stdout, cmd.Stderr = s.opt.Out, s.opt.Err
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	out := newOutput(in, false)
+	out.close = func() error { return errors.Join(in.Close(), cmd.Wait()) }
+	return out, nil
+}
+
+// unquote takes the quotes off a file name.
+func unquote(s string) string {
+	if len(s) > 1 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// maxReads is how deep .read may nest.
+const maxReads = 20
+
+func (s *Session) dotRead(ctx context.Context, arg string) error {
+	name := unquote(arg)
+	if name == "" {
+		return errors.New("expected the name of a file")
+	}
+	if s.depth == maxReads {
+		return fmt.Errorf("%d scripts read each other; stopped", maxReads)
+	}
+	f, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s.depth++
+	defer func() { s.depth-- }()
+	if err := s.RunScript(ctx, name, f); err != nil {
+		return fmt.Errorf("%w: %w", err, errReported)
+	}
+	return nil
+}
+
+func (s *Session) dotHistory(_ context.Context, arg string) error {
+	if s.lines == nil {
+		return errors.New("only a session at a terminal has a history")
+	}
+	lines := s.lines()
+	if arg != "" {
+		n, err := strconv.Atoi(arg)
+		if err != nil || n < 1 {
+			return fmt.Errorf("expected a number of lines, not %s", ql.QuoteText(arg))
+		}
+		lines = lines[max(0, len(lines)-n):]
+	}
+	for _, line := range lines {
+		s.say("%s", escapeUnprintable(line))
+	}
+	return nil
+}
+
+func (s *Session) dotVersion(_ context.Context, _ string) error {
+	return s.say("smolwc %s", s.opt.Version)
+}

@@ -1,0 +1,43 @@
+package shell
+
+import (
+	"context"
+	"time"
+
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/transfer"
+)
+
+// importFile carries out an import statement. Bad lines, the progress bar and
+// the summary go to Err.
+func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error) {
+	spec := transfer.Spec{
+		Path: st.Path, Key: st.Key, Timestamp: st.Timestamp, NA: st.NA,
+		BadLines: st.BadLines, Batch: st.Batch, Warn: s.opt.Err,
+	}
+	if s.opt.ErrTerminal && !s.opt.Quiet {
+		spec.Progress = s.opt.Err
+	}
+	for _, m := range st.Columns {
+		spec.Columns = append(spec.Columns, transfer.Mapping{Family: m.Column.Family, Qualifier: m.Column.Qualifier, Field: m.Field, Type: m.Type})
+	}
+	res, err := transfer.Import(ctx, s.db, st.Table.Text, spec)
+	if err != nil {
+		return "", err
+	}
+	s.note("imported %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), elapsed(res.Elapsed), rate(res.Rows, res.Elapsed))
+	if res.BadLines > 0 {
+		s.note("left out %s", plural(int(res.BadLines), "bad line"))
+	}
+	if res.NoCells > 0 {
+		s.note("left out %s without a value", plural(int(res.NoCells), "line"))
+	}
+	return "", nil
+}
+
+func rate(rows int64, took time.Duration) string {
+	if took < time.Millisecond {
+		return ""
+	}
+	return " (" + thousands(int64(float64(rows)/took.Seconds())) + " rows/s)"
+}

@@ -1,0 +1,199 @@
+package shell
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A jsonPrinter prints rows as JSON, one line each, or as one array. Nothing is
+// lost: an i64 is a string of digits, NaN and the infinities are strings, and
+// what is not UTF-8 is in base64 under a name that ends in _b64. The array has
+// no end when the read fails half-way.
+type jsonPrinter struct {
+	*view
+	array bool
+	rows  int
+	buf   []byte
+}
+
+func (p *jsonPrinter) row(r *query.Row) error {
+	b := p.buf[:0]
+	if p.array {
+		b = append(b, []string{"[\n", ",\n"}[min(p.rows, 1)]...)
+	}
+	p.rows++
+	b = append(b, '{')
+	b = appendText(b, "key", r.Key())
+	if !p.stream.KeysOnly {
+		b = append(b, `,"cells":[`...)
+		first := true
+		for c := range r.Cells() {
+			if !first {
+				b = append(b, ',')
+			}
+			first = false
+			b = appendCell(b, c)
+		}
+		b = append(b, ']')
+	}
+	b = append(b, '}')
+	if !p.array {
+		b = append(b, '\n')
+	}
+	p.buf = b
+	_, err := p.out.Write(b)
+	return err
+}
+
+func (p *jsonPrinter) end() error {
+	var err error
+	switch {
+	case !p.array:
+	case p.rows == 0:
+		_, err = p.out.WriteString("[]\n")
+	default:
+		_, err = p.out.WriteString("\n]\n")
+	}
+	return err
+}
+
+func appendCell(b []byte, c cells.Cell) []byte {
+	b = append(b, '{')
+	b = appendText(b, "c", c.Family+":"+c.Qualifier)
+	b = append(b, `,"t":"`...)
+	b = append(b, c.Value.Type().String()...)
+	b = append(b, `",`...)
+	b = appendValue(b, c.Value)
+	b = append(b, `,"ts":`...)
+	b = strconv.AppendInt(b, int64(c.Timestamp), 10)
+	return append(b, '}')
+}
+
+// appendValue appends "v":… or "v_b64":….
+func appendValue(b []byte, v cells.Value) []byte {
+	if raw, ok := v.AsBytes(); ok {
+		b = append(b, `"v_b64":"`...)
+		b = base64.StdEncoding.AppendEncode(b, raw)
+		return append(b, '"')
+	}
+	text, isText := v.AsString()
+	f, isFloat := v.Float()
+	b = append(b, `"v":`...)
+	switch {
+	case isText:
+		return appendString(b, text)
+	case v.Type() == cells.TypeI64:
+		return append(append(append(b, '"'), v.String()...), '"')
+	case isFloat && (math.IsNaN(f) || math.IsInf(f, 0)):
+		return append(append(append(b, '"'), notFinite(f)...), '"')
+	}
+	return append(b, v.String()...)
+}
+
+// notFinite is what protobuf's JSON calls such a number.
+func notFinite(f float64) string {
+	switch {
+	case f > 0:
+		return "Infinity"
+	case f < 0:
+		return "-Infinity"
+	}
+	return "NaN"
+}
+
+// appendText appends "name":"text", or "name_b64":"…" when text is not UTF-8.
+func appendText(b []byte, name, text string) []byte {
+	b = append(append(b, '"'), name...)
+	if utf8.ValidString(text) {
+		return appendString(append(b, `":`...), text)
+	}
+	b = append(b, `_b64":"`...)
+	b = base64.StdEncoding.AppendEncode(b, []byte(text))
+	return append(b, '"')
+}
+
+// appendString appends a JSON string. Beyond what JSON asks for, it escapes
+// whatever is not printable, so that it may be shown on a terminal.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, `\n`...)
+		case r == '\r':
+			b = append(b, `\r`...)
+		case r == '\t':
+			b = append(b, `\t`...)
+		case unicode.IsPrint(r):
+			b = utf8.AppendRune(b, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			b = appendEscape(appendEscape(b, high), low)
+		default:
+			b = appendEscape(b, r)
+		}
+	}
+	return append(b, '"')
+}
+
+func appendEscape(b []byte, r rune) []byte {
+	const hex = "0123456789abcdef"
+	return append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+}
+
+// printSchemaJSON prints tables: an array in json, a line each in jsonl.
+func (s *Session) printSchemaJSON(tables []schema.Table) error {
+	var b []byte
+	for i, t := range tables {
+		if s.format == "json" {
+			b = append(b, []string{"[\n", ",\n"}[min(i, 1)]...)
+		}
+		b = appendTable(b, t)
+		if s.format == "jsonl" {
+			b = append(b, '\n')
+		}
+	}
+	if s.format == "json" && len(tables) == 0 {
+		b = append(b, "[]\n"...)
+	} else if s.format == "json" {
+		b = append(b, "\n]\n"...)
+	}
+	_, err := s.out.Write(b)
+	return err
+}
+
+func (s *Session) printTableJSON(t schema.Table) error {
+	_, err := s.out.Write(append(appendTable(nil, t), '\n'))
+	return err
+}
+
+func appendTable(b []byte, t schema.Table) []byte {
+	b = append(b, `{"table":`...)
+	b = appendString(b, t.Name)
+	b = append(b, `,"families":[`...)
+	for i, f := range t.Families {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = appendString(b, f.Name)
+		b = append(b, `,"type":`...)
+		b = appendString(b, f.Type.String())
+		if f.GC != nil {
+			b = append(b, `,"gc":`...)
+			b = appendString(b, f.GC.String())
+		}
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}

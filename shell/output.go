@@ -1,0 +1,51 @@
+package shell
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+)
+
+// An output is where results go: buffered, but never for long, so that rows
+// appear as they are read.
+type output struct {
+	*bufio.Writer
+	terminal bool
+	flushed  time.Time
+	close    func() error // of a redirection; nil: none
+}
+
+func newOutput(w io.Writer, terminal bool) *output {
+	return &output{Writer: bufio.NewWriterSize(w, 64<<10), terminal: terminal}
+}
+
+// flushEvery is how long a row may wait in the buffer.
+const flushEvery = 100 * time.Millisecond
+
+// rowDone says that a row is complete.
+func (o *output) rowDone() error {
+	if time.Since(o.flushed) < flushEvery {
+		return nil
+	}
+	return o.flush()
+}
+
+// flush writes out the buffer. A pipe that nobody reads is ErrOutputClosed.
+func (o *output) flush() error {
+	o.flushed = time.Now()
+	return writeError(o.Writer.Flush())
+}
+
+// writeError names a failure to write as such.
+func writeError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrOutputClosed):
+		return err
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		return ErrOutputClosed
+	}
+	return fmt.Errorf("cannot write the output: %w", err)
+}

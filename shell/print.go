@@ -1,0 +1,227 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A rowPrinter writes the rows of one statement in one format.
+type rowPrinter interface {
+	// row takes the next row; it may hold back a few.
+	row(*query.Row) error
+	// end comes after the last row, unless there was an error.
+	end() error
+}
+
+// rowPrinters makes the printers of the formats.
+var rowPrinters = map[string]func(*view) rowPrinter{
+	"table":    func(v *view) rowPrinter { return newTabular(v, tableStyle{}) },
+	"markdown": func(v *view) rowPrinter { v.width = 0; return newTabular(v, markdownStyle{}) },
+	"line":     func(v *view) rowPrinter { return &linePrinter{view: v} },
+	"cbt":      func(v *view) rowPrinter { return &cbtPrinter{v} },
+	"json":     func(v *view) rowPrinter { return &jsonPrinter{view: v, array: true} },
+	"jsonl":    func(v *view) rowPrinter { return &jsonPrinter{view: v} },
+	"csv":      func(v *view) rowPrinter { return newSeparated(v, csvRecord) },
+	"tsv":      func(v *view) rowPrinter { return newSeparated(v, tsvRecord) },
+	"quiet":    func(v *view) rowPrinter { return quietPrinter{} },
+}
+
+// A view is what a row printer knows of its statement.
+type view struct {
+	out    *output
+	stream *ql.RowStream
+	width  int // 0: no bound
+}
+
+// declared is the type that the cell's family declares.
+func (v *view) declared(family string) cells.Type {
+	if f, ok := v.stream.Table.Family(family); ok {
+		return f.Type
+	}
+	return cells.TypeAny
+}
+
+// value is a cell's value as a word of the language.
+func (v *view) value(c cells.Cell) string { return ql.QuoteValueAs(c.Value, v.declared(c.Family)) }
+
+// exactColumns are the columns that the statement names, when it names each
+// and one version of them.
+func (v *view) exactColumns() []ql.Column {
+	if v.stream.Versioned() || v.stream.KeysOnly {
+		return nil
+	}
+	return v.stream.ExactColumns()
+}
+
+// forPeople reports whether the format has room for messages.
+func forPeople(format string) bool {
+	return format == "table" || format == "line" || format == "cbt" || format == "markdown"
+}
+
+// print writes a result and returns how many rows it printed.
+func (s *Session) print(res ql.Result) (rows int, err error) {
+	switch res := res.(type) {
+	case *ql.RowStream:
+		return s.printRows(res)
+	case *ql.Counted:
+		return 0, s.printCount(res)
+	case *ql.Done:
+		if res.Message != "" && forPeople(s.format) && !s.opt.Quiet {
+			s.out.WriteString(res.Message + "\n")
+		}
+	case *ql.TableList:
+		return 0, s.printTables(res.Tables)
+	case *ql.Description:
+		return 0, s.printDescription(res.Table)
+	case *ql.HelpText:
+		s.out.WriteString(res.Text)
+	case *ql.Leave:
+		s.left = true
+	}
+	return 0, nil
+}
+
+func (s *Session) printRows(stream *ql.RowStream) (int, error) {
+	format := s.format
+	if stream.Format != "" {
+		format = stream.Format
+	}
+	printer := rowPrinters[format](&view{s.out, stream, s.width()})
+	s.next = nil
+	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row goes out at once
+	for row, err := range stream.All() {
+		if err == nil {
+			err = writeError(printer.row(row))
+		}
+		if err == nil {
+			err = s.out.rowDone()
+		}
+		if err != nil {
+			return stream.Count(), err
+		}
+	}
+	if err := writeError(printer.end()); err != nil {
+		return stream.Count(), err
+	}
+	s.next = stream.Next()
+	if stream.More() && s.out.terminal {
+		s.note("-- more rows: add limit=0, or .next")
+	}
+	if _, isGet := stream.Statement.(*ql.Get); isGet && stream.Count() == 0 && s.opt.MustExist {
+		return 0, &ql.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}
+	}
+	return stream.Count(), nil
+}
+
+func (s *Session) printCount(n *ql.Counted) error {
+	var err error
+	switch {
+	case s.format == "json" || s.format == "jsonl":
+		_, err = fmt.Fprintf(s.out, `{"rows":%d`, n.Rows)
+		if n.WithCells {
+			fmt.Fprintf(s.out, `,"cells":%d`, n.Cells)
+		}
+		s.out.WriteString("}\n")
+	case s.format == "quiet":
+	case !n.WithCells:
+		_, err = fmt.Fprintf(s.out, "%d\n", n.Rows)
+	case s.format == "csv":
+		_, err = fmt.Fprintf(s.out, "rows,cells\n%d,%d\n", n.Rows, n.Cells)
+	case s.format == "tsv":
+		_, err = fmt.Fprintf(s.out, "rows\tcells\n%d\t%d\n", n.Rows, n.Cells)
+	default:
+		_, err = fmt.Fprintf(s.out, "%d rows, %d cells\n", n.Rows, n.Cells)
+	}
+	return err
+}
+
+func (s *Session) printTables(tables []schema.Table) error {
+	if strings.HasPrefix(s.format, "json") {
+		return s.printSchemaJSON(tables)
+	}
+	lines := [][]string{{"TABLE", "FAMILIES"}}
+	for _, t := range tables {
+		var names []string
+		for _, f := range t.Families {
+			names = append(names, f.Name)
+		}
+		lines = append(lines, []string{t.Name, strings.Join(names, " ")})
+	}
+	return s.printLines(lines)
+}
+
+func (s *Session) printDescription(t schema.Table) error {
+	if strings.HasPrefix(s.format, "json") {
+		return s.printTableJSON(t)
+	}
+	lines := [][]string{{"FAMILY", "TYPE", "KEEPS"}}
+	for _, f := range t.Families {
+		lines = append(lines, []string{f.Name, f.Type.String(), keeps(f.GC)})
+	}
+	return s.printLines(lines)
+}
+
+// keeps says in words what a retention rule leaves.
+func keeps(r *schema.Rule) string {
+	switch {
+	case r == nil:
+		return "everything"
+	case r.MaxVersions == 1:
+		return "the newest version"
+	case r.MaxVersions > 0:
+		return fmt.Sprintf("the newest %d versions", r.MaxVersions)
+	case r.MaxAge > 0:
+		return schema.FormatAge(r.MaxAge)
+	}
+	return "all but " + r.String()
+}
+
+// printLines prints a small table, the first line of which is the header.
+func (s *Session) printLines(lines [][]string) error {
+	switch s.format {
+	case "quiet":
+		return nil
+	case "csv", "tsv":
+		record := csvRecord
+		if s.format == "tsv" {
+			record = tsvRecord
+		}
+		for i, line := range lines {
+			var fields []field
+			for _, text := range line {
+				if i == 0 {
+					text = strings.ToLower(text)
+				}
+				fields = append(fields, field{text: text, present: true})
+			}
+			s.out.WriteString(record(fields, s.out.terminal))
+		}
+		return nil
+	}
+	t := &textTable{out: s.out, style: tableStyle{}, width: s.width()}
+	if s.format == "markdown" {
+		t.style, t.width = markdownStyle{}, 0
+	}
+	t.header(lines[0], make([]bool, len(lines[0])))
+	for _, line := range lines[1:] {
+		t.measure(line)
+	}
+	t.fit(nil)
+	t.printHeader()
+	for _, line := range lines[1:] {
+		t.printLine(line)
+	}
+	return nil
+}
+
+type quietPrinter struct{}
+
+func (quietPrinter) row(*query.Row) error { return nil }
+func (quietPrinter) end() error           { return nil }
+
+func joinWords(words []string) string { return strings.Join(words, ", ") }

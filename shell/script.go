@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// RunScript runs statements and session commands from r until one fails. The
+// failure is written to Err as name:line:col: message and returned; what ran
+// before it stays. With KeepGoing the script goes on, and the error at its end
+// is ErrFailed. name may be empty.
+func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error {
+	reader := ql.NewReader(r)
+	failed := false
+	for !s.left {
+		src, err := reader.Next()
+		if err == io.EOF {
+			break
+		}
+		broken := err != nil // the rest of the script cannot be read
+		if err == nil {
+			err = s.exec(ctx, src)
+		}
+		if err == nil {
+			continue
+		}
+		s.report(name, err)
+		if broken || !s.goesOn(err) {
+			return err
+		}
+		failed = true
+	}
+	if err := s.out.flush(); err != nil {
+		return err
+	}
+	if failed {
+		return ErrFailed
+	}
+	return nil
+}
+
+// RunStatement runs the statements in text, which has no name in messages.
+func (s *Session) RunStatement(ctx context.Context, text string) error {
+	return s.RunScript(ctx, "", strings.NewReader(text))
+}
+
+// goesOn reports whether a script goes on after this error.
+func (s *Session) goesOn(err error) bool {
+	return s.opt.KeepGoing && !errors.Is(err, ErrOutputClosed) && !errors.Is(err, context.Canceled)
+}
+
+// report writes an error to Err.
+func (s *Session) report(name string, err error) {
+	if errors.Is(err, ErrOutputClosed) || errors.Is(err, errReported) {
+		return
+	}
+	s.out.flush()
+	message := err.Error()
+	if errors.Is(err, context.Canceled) {
+		message = "cancelled"
+	}
+	if placed := (*ql.Error)(nil); name != "" && errors.As(err, &placed) && placed.IsValid() {
+		message = name + ":" + message
+	} else if name != "" {
+		message = name + ": " + message
+	}
+	fmt.Fprintln(s.opt.Err, escapeUnprintable(message))
+}
+
+// errReported marks an error that was written where it arose.
+var errReported = errors.New("reported")
+
+// exec runs one statement or session command.
+func (s *Session) exec(ctx context.Context, src ql.Source) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if src.Session {
+		return s.command(ctx, src)
+	}
+	st, err := s.env().Parse(src)
+	if err != nil {
+		return err
+	}
+	s.hint(st)
+	return s.run(ctx, st)
+}
+
+// env is what the parser knows of the session.
+func (s *Session) env() ql.Env {
+	return ql.Env{Table: s.table, IsTable: func(name string) bool {
+		_, ok := s.db.Schema().Table(name)
+		return ok
+	}}
+}
+
+// hint shows the native spelling the first time another one is used.
+func (s *Session) hint(st ql.Statement) {
+	if st.Borrowed() && s.opt.Interactive && !s.hinted {
+		s.hinted = true
+		s.note("-- in smolwc's own words: %s", ql.Print(st))
+	}
+}
+
+// run runs a statement and prints its result.
+func (s *Session) run(ctx context.Context, st ql.Statement) error {
+	start := time.Now()
+	res, err := s.runner.Run(ctx, st)
+	rows := 0
+	if err == nil {
+		rows, err = s.print(res)
+	}
+	took := time.Since(start)
+	if flushErr := s.out.flush(); err == nil {
+		err = flushErr
+	}
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprintf(s.opt.Err, "%s after %s, %s\n", ended(ctx), plural(rows, "row"), elapsed(took))
+		return fmt.Errorf("%w: %w", ctx.Err(), errReported)
+	}
+	if err == nil && s.opt.Timing {
+		fmt.Fprintf(s.opt.Err, "-- %s\n", elapsed(took))
+	}
+	return err
+}
+
+// ended says why the context is done.
+func ended(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "timed out"
+	}
+	return "cancelled"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%s %ss", thousands(int64(n)), what)
+}
+
+// thousands groups digits for people.
+func thousands(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

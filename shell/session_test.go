@@ -1,0 +1,377 @@
+package shell_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/shell"
+)
+
+// fleet is a database with n rows of one cell in table fleet.
+func fleet(t testing.TB, n int) *query.DB {
+	t.Helper()
+	db := openMemory(t)
+	ctx := context.Background()
+	if err := db.CreateTable(ctx, schema.Table{Name: "fleet", Families: []schema.Family{{Name: "f"}}}); err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	var ms []*query.Mutation
+	for i := range n {
+		m := query.NewMutation()
+		m.Set("f", "n", cells.I64(int64(i)))
+		keys, ms = append(keys, fmt.Sprintf("row#%06d", i)), append(ms, m)
+	}
+	if _, err := db.Table("fleet").ApplyBulk(ctx, keys, ms); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestMessagesHoldNoControlCharacters(t *testing.T) {
+	db := fleet(t, 1)
+	for _, script := range []string{
+		"get fleet k columns=\"\\x1b[31m\":x", "get \"\\x1b\" k", ".mode \x1b[31m", ".use \u202ex", ".\x1b", ".read \x1b[31m", ".limit \x07", "\\d \u202e",
+		"get t \x07", "get t k \u202e", "help \u202e", "put fleet k f:x=\"\\xff\"", "import fleet from '\x1b' key='{\u202e}' columns=f:\"\x1b\"", "\x1b", "get fleet k columns=f:\x00",
+		"drop table fleet -- \x1b", "delete fleet prefix=\"\x1b\"",
+	} {
+		out, errs, err := runScript(t, shell.Options{DB: db, Terminal: true}, script)
+		if err == nil {
+			t.Errorf("%q is no error", script)
+		}
+		checkLines(t, out+errs, 80)
+	}
+}
+
+func TestGridsBeginAnewForNewColumns(t *testing.T) {
+	db := fleet(t, 101)
+	ctx := context.Background()
+	for i, key := range []string{"s1", "s2", "s3", "s4", "s5", "s6"} {
+		m := query.NewMutation()
+		m.Set("f", fmt.Sprint("col", i), cells.Bool(true))
+		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _, err := runScript(t, shell.Options{DB: db, Format: "table"}, "scan fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out, "ROW"); n != 2 {
+		t.Errorf("%d headers in\n%s", n, out)
+	}
+	_, last, _ := strings.Cut(out, "\n\n")
+	if want := "ROW  f:col0  f:col1"; !strings.HasPrefix(last, want) {
+		t.Errorf("second grid is\n%s", last)
+	}
+}
+
+// A firstWrite keeps what is written first.
+type firstWrite struct {
+	first chan string
+	once  bool
+}
+
+func (w *firstWrite) Write(b []byte) (int, error) {
+	if !w.once {
+		w.once = true
+		w.first <- string(b)
+	}
+	return len(b), nil
+}
+
+func TestFirstRowsOfALongScanAppearAtOnce(t *testing.T) {
+	db := fleet(t, 50_000)
+	w := &firstWrite{first: make(chan string, 1)}
+	s := shell.New(shell.Options{DB: db, Out: w})
+	if err := s.RunStatement(context.Background(), "scan fleet"); err != nil {
+		t.Fatal(err)
+	}
+	if first := <-w.first; strings.Count(first, "\n") > 1 {
+		t.Errorf("the first write held %d rows", strings.Count(first, "\n"))
+	}
+}
+
+// A closingPipe takes a few bytes and then is closed, as by head -1.
+type closingPipe struct{ left int }
+
+func (w *closingPipe) Write(b []byte) (int, error) {
+	if w.left -= len(b); w.left < 0 {
+		return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+	}
+	return len(b), nil
+}
+
+func TestAClosedPipeEndsAScriptQuietly(t *testing.T) {
+	db := fleet(t, 20_000)
+	for _, format := range shell.Formats {
+		if format == "quiet" {
+			continue
+		}
+		var errs bytes.Buffer
+		s := shell.New(shell.Options{DB: db, Out: &closingPipe{100}, Err: &errs, Format: format, KeepGoing: true})
+		err := s.RunScript(context.Background(), "script", strings.NewReader("scan fleet\nput fleet late f:x=1\n"))
+		if !errors.Is(err, shell.ErrOutputClosed) || shell.ExitCode(err) != 0 || errs.Len() > 0 {
+			t.Errorf("%s: %v, exit code %d, stderr %q", format, err, shell.ExitCode(err), errs.String())
+		}
+		if _, err := db.Table("fleet").ReadRow(context.Background(), "late"); !errors.Is(err, query.ErrNotFound) {
+			t.Errorf("%s: the script went on", format)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestAFullDiskIsAnError(t *testing.T) {
+	var errs bytes.Buffer
+	s := shell.New(shell.Options{DB: fleet(t, 10), Out: fullDisk{}, Err: &errs})
+	err := s.RunScript(context.Background(), "script", strings.NewReader("scan fleet"))
+	if shell.ExitCode(err) != 1 || !strings.Contains(errs.String(), "no space left") {
+		t.Errorf("%v, stderr %q", err, errs.String())
+	}
+}
+
+// A cancelling writer cancels when the first output comes.
+type cancelling struct{ cancel func() }
+
+func (w cancelling) Write(b []byte) (int, error) { w.cancel(); return len(b), nil }
+
+func TestCancellingSaysHowFarTheStatementGot(t *testing.T) {
+	db := fleet(t, 100_000)
+	ctx, cancel := context.WithCancel(context.Background())
+	var errs bytes.Buffer
+	s := shell.New(shell.Options{DB: db, Out: cancelling{cancel}, Err: &errs, KeepGoing: true})
+	err := s.RunScript(ctx, "script", strings.NewReader("scan fleet\ncount fleet"))
+	if code := shell.ExitCode(err); code != 130 {
+		t.Errorf("%v, exit code %d", err, code)
+	}
+	if !strings.HasPrefix(errs.String(), "cancelled after ") || strings.Count(errs.String(), "\n") != 1 {
+		t.Errorf("stderr %q", errs.String())
+	}
+}
+
+func TestOutputGoesToAFileAndBack(t *testing.T) {
+	db, file := fleet(t, 3), filepath.Join(t.TempDir(), "out")
+	out, _, err := runScript(t, shell.Options{DB: db, Terminal: true, Format: "jsonl"},
+		".output '"+file+"'\ncount fleet\n.output\ncount fleet keys=row#000000\n.output | tr 0-9 a-j\ncount fleet\n")
+	if err != nil || out != "{\"rows\":1}\n{\"rows\":d}\n" {
+		t.Errorf("%v, out %q", err, out)
+	}
+	if text, _ := os.ReadFile(file); string(text) != "{\"rows\":3}\n" {
+		t.Errorf("file holds %q", text)
+	}
+}
+
+func TestScriptsReadOthersAndNameThemInErrors(t *testing.T) {
+	db, dir := fleet(t, 3), t.TempDir()
+	inner, loop := filepath.Join(dir, "inner"), filepath.Join(dir, "loop")
+	os.WriteFile(inner, []byte("count fleet\n\n  get flet a\n"), 0o600)
+	os.WriteFile(loop, []byte(".read "+loop), 0o600)
+	out, errs, err := runScript(t, shell.Options{DB: db}, ".read "+inner+"\ncount fleet")
+	if want := inner + `:3:7: unknown table "flet"; did you mean "fleet"?` + "\n"; out != "{\"rows\":3}\n" || errs != want || shell.ExitCode(err) != 1 {
+		t.Errorf("%v, out %q, stderr %q", err, out, errs)
+	}
+	if _, errs, err = runScript(t, shell.Options{DB: db}, ".read "+loop); err == nil || !strings.Contains(errs, "read each other") {
+		t.Errorf("%v, stderr %q", err, errs)
+	}
+}
+
+func TestImportLoadsAFile(t *testing.T) {
+	db, file := fleet(t, 0), filepath.Join(t.TempDir(), "planes.csv")
+	os.WriteFile(file, []byte("tail,model,seats\nTF-FIR,Boeing 757,183\nTF-FIS,NA,\n"), 0o600)
+	script := "import fleet from '" + file + "' key='plane#{tail}' columns=f:model=model,seats:i32,f:tail=tail na=NA\n"
+	script = strings.Replace(script, "seats:i32", "f:seats=seats:i32", 1)
+	_, errs, err := runScript(t, shell.Options{DB: db}, script)
+	if err != nil || !strings.HasPrefix(errs, "imported 2 rows, 4 cells in ") {
+		t.Fatalf("%v, stderr %q", err, errs)
+	}
+	out, _, _ := runScript(t, shell.Options{DB: db, Format: "csv"}, "scan fleet columns=f:model,seats,tail")
+	if want := "key,f:model,f:seats,f:tail\nplane#TF-FIR,Boeing 757,183,TF-FIR\nplane#TF-FIS,,,TF-FIS\n"; out != want {
+		t.Errorf("out %q", out)
+	}
+	_, errs, err = runScript(t, shell.Options{DB: db}, strings.Replace(script, "=model", "=modle", 1))
+	if shell.ExitCode(err) != 1 || !strings.HasPrefix(errs, "script:1:1: ") || !strings.Contains(errs, "modle") {
+		t.Errorf("%v, stderr %q", err, errs)
+	}
+}
+
+func TestAScriptOfTenMegabytesRunsFromAPipe(t *testing.T) {
+	db := fleet(t, 0)
+	r, w := io.Pipe()
+	go func() {
+		b := bufio.NewWriter(w)
+		comment := "-- " + strings.Repeat("x", 10_000) + "\n"
+		for range 1000 {
+			b.WriteString(comment)
+		}
+		b.WriteString("put fleet long f:x=\"" + strings.Repeat("y", 1<<20) + "\"\nnonsense\n")
+		b.Flush()
+		w.Close()
+	}()
+	var errs bytes.Buffer
+	s := shell.New(shell.Options{DB: db, Err: &errs})
+	err := s.RunScript(context.Background(), "stdin", r)
+	if !strings.HasPrefix(errs.String(), "stdin:1002:1: there is no statement") {
+		t.Fatalf("%v, stderr %q", err, errs.String())
+	}
+	if row, err := db.Table("fleet").ReadRow(context.Background(), "long"); err != nil || len(row.String("f", "x")) != 1<<20 {
+		t.Errorf("%v", err)
+	}
+}
+
+// hostile draws texts that mix ordinary characters with what is awkward.
+func hostile() *rapid.Generator[string] {
+	piece := rapid.OneOf(
+		rapid.SampledFrom([]string{"a", "\x00", "\x1b[31m", "\u202e", "\u2028", "\u0085", "\x9b", "\xff", "é", "日本", "\u0301", `"`, `'`, `\`, "|", ",", "\n", "\r", "\t", " ", "\U000e0001"}),
+		rapid.String(),
+	)
+	return rapid.Map(rapid.SliceOfN(piece, 1, 6), func(p []string) string { return strings.Join(p, "") })
+}
+
+func TestNoFormatLetsControlCharactersReachATerminal(t *testing.T) {
+	db := fleet(t, 0)
+	ctx := context.Background()
+	rapid.Check(t, func(rt *rapid.T) {
+		key, qualifier, text := hostile().Filter(func(s string) bool { return s != "" }).Draw(rt, "key"), hostile().Draw(rt, "qualifier"), hostile().Draw(rt, "text")
+		m := query.NewMutation()
+		m.Set("f", qualifier, cells.Bytes([]byte(text)))
+		m.Set("f", qualifier+"2", cells.String(strings.ToValidUTF8(text, "")))
+		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
+			rt.Fatal(err)
+		}
+		defer db.TruncateTable(ctx, "fleet")
+		for _, format := range shell.Formats {
+			for _, statement := range []string{"scan fleet", "get fleet " + ql.QuoteKey(key), "scan fleet columns=" + ql.QuoteColumn("f", qualifier+"2")} {
+				width := rapid.SampledFrom([]int{10, 40, 80, 200}).Draw(rt, "width")
+				out, _, err := runScript(t, shell.Options{DB: db, Terminal: true, Format: format, Width: func() int { return width }}, statement)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				checkLines(t, out, width)
+				if strings.Contains(out, "\t") != (format == "tsv") && format != "tsv" {
+					rt.Fatalf("%s: a tab in %q", format, out)
+				}
+				for line := range strings.Lines(out) {
+					if format == "table" && width > 10 && shell.TextWidth(strings.TrimSuffix(line, "\n")) > width {
+						rt.Fatalf("%q is wider than %d", line, width)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestLinesCanBeTypedBackIn(t *testing.T) {
+	db := fleet(t, 0)
+	ctx := context.Background()
+	rapid.Check(t, func(rt *rapid.T) {
+		key, qualifier, text := hostile().Filter(func(s string) bool { return s != "" }).Draw(rt, "key"), hostile().Draw(rt, "qualifier"), hostile().Draw(rt, "text")
+		value := rapid.SampledFrom([]cells.Value{cells.Bytes([]byte(text)), cells.String(strings.ToValidUTF8(text, "")), cells.I32(-5), cells.Byte(7), cells.F32(1e10), cells.F64(3), cells.Bool(true)}).Draw(rt, "value")
+		m := query.NewMutation()
+		m.SetAt("f", qualifier, cells.Timestamp(rapid.Int64Range(0, int64(cells.MaxTimestamp)).Draw(rt, "ts")), value)
+		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
+			rt.Fatal(err)
+		}
+		defer db.TruncateTable(ctx, "fleet")
+		before, _, err := runScript(t, shell.Options{DB: db, Format: "line"}, "scan fleet")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(before), "\n")
+		after, errs, err := runScript(t, shell.Options{DB: db, Format: "line"}, "truncate fleet yes\nput fleet "+strings.Join(lines, " ")+"\nscan fleet")
+		after = strings.TrimPrefix(strings.TrimPrefix(after, "truncated table fleet\n"), "put 1 cell\n")
+		if err != nil || before != after {
+			rt.Fatalf("%v %s: printed %q, then %q", err, errs, before, after)
+		}
+	})
+}
+
+func TestJSONLosesNothing(t *testing.T) {
+	db := fleet(t, 0)
+	ctx := context.Background()
+	rapid.Check(t, func(rt *rapid.T) {
+		key, qualifier, text := hostile().Filter(func(s string) bool { return s != "" }).Draw(rt, "key"), hostile().Draw(rt, "qualifier"), hostile().Draw(rt, "text")
+		m := query.NewMutation()
+		m.Set("f", qualifier, cells.String(strings.ToValidUTF8(text, "")))
+		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
+			rt.Fatal(err)
+		}
+		defer db.TruncateTable(ctx, "fleet")
+		out, _, err := runScript(t, shell.Options{DB: db}, "scan fleet as json")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var rows []struct {
+			Key    *string
+			KeyB64 []byte `json:"key_b64"`
+			Cells  []struct {
+				C    *string
+				CB64 []byte `json:"c_b64"`
+				V    string
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 1 || len(rows[0].Cells) != 1 {
+			rt.Fatalf("%v: %s", err, out)
+		}
+		c := rows[0].Cells[0]
+		if either(rows[0].Key, rows[0].KeyB64) != key || either(c.C, c.CB64) != "f:"+qualifier || c.V != strings.ToValidUTF8(text, "") {
+			rt.Fatalf("%q %q %q became %s", key, qualifier, text, out)
+		}
+	})
+}
+
+func either(text *string, b []byte) string {
+	if text != nil {
+		return *text
+	}
+	return string(b)
+}
+
+// A heapWriter notes the largest heap seen while it is written to.
+type heapWriter struct{ writes, most uint64 }
+
+func (w *heapWriter) Write(b []byte) (int, error) {
+	if w.writes++; w.writes%20 == 0 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		w.most = max(w.most, m.HeapAlloc)
+	}
+	return len(b), nil
+}
+
+func TestMemoryStaysFlatHoweverLongTheScan(t *testing.T) {
+	db := fleet(t, 100_000)
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, format := range []string{"table", "json", "csv", "line"} {
+		w := &heapWriter{}
+		s := shell.New(shell.Options{DB: db, Out: w, Format: format})
+		if err := s.RunStatement(context.Background(), "scan fleet"); err != nil {
+			t.Fatal(err)
+		}
+		if grown := int64(w.most) - int64(before.HeapAlloc); w.most == 0 || grown > 8<<20 {
+			t.Errorf("%s: the heap grew by %d bytes in %d writes", format, grown, w.writes)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// A tabular prints rows as a grid, or one line a cell; the package comment
+// says which. It holds the first rows back to see how wide the columns are.
+type tabular struct {
+	*view
+	style    style
+	held     []*query.Row
+	since    time.Time // the first row was held
+	table    *textTable
+	grid     []column       // of the grid that is being printed
+	place    map[column]int // in grid; nil: one line a cell
+	stamps   bool           // one line a cell has a timestamp
+	sections int            // grids begun
+	rows     int
+}
+
+// A column of a grid.
+type column struct{ family, qualifier string }
+
+const (
+	// holdRows and holdTime are how many rows, and how long, are held back.
+	holdRows = 100
+	holdTime = 200 * time.Millisecond
+	// maxGrid is the most columns of a grid where no width bounds them.
+	maxGrid = 20
+	// maxSections is how many grids are begun before the rest of the rows are
+	// printed one line a cell: their columns differ too much.
+	maxSections = 4
+	// Least widths, unless all there is in the column is narrower.
+	leastKey, leastValue, leastField = 24, 12, 10
+)
+
+func newTabular(v *view, s style) *tabular { return &tabular{view: v, style: s} }
+
+func (t *tabular) row(r *query.Row) error {
+	t.rows++
+	if t.table != nil && t.fits(r) {
+		return t.printRow(r)
+	}
+	if t.table != nil { // a column that the grid lacks
+		t.table = nil
+		t.out.WriteString("\n")
+	}
+	if len(t.held) == 0 {
+		t.since = time.Now()
+	}
+	t.held = append(t.held, r)
+	if len(t.held) == holdRows || time.Since(t.since) > holdTime {
+		return t.release()
+	}
+	return nil
+}
+
+// fits reports whether the table has a place for all cells of the row.
+func (t *tabular) fits(r *query.Row) bool {
+	if t.place == nil {
+		return true
+	}
+	for c := range r.Cells() {
+		if _, ok := t.place[column{c.Family, c.Qualifier}]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// release decides how the held rows, and those after them, are shown, and
+// prints them.
+func (t *tabular) release() error {
+	t.sections++
+	if !t.layGrid() {
+		t.layCells()
+	}
+	t.table.printHeader()
+	held := t.held
+	t.held = nil
+	for _, r := range held {
+		if err := t.printRow(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tabular) printRow(r *query.Row) error {
+	if t.place != nil {
+		return t.table.printLine(t.gridLine(r))
+	}
+	for _, line := range t.cellLines(r) {
+		if err := t.table.printLine(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layGrid lays the held rows out as a grid; false when they make none.
+func (t *tabular) layGrid() bool {
+	get, isGet := t.stream.Statement.(*ql.Get)
+	if isGet && len(get.Keys) == 1 || t.stream.Versioned() && !t.stream.KeysOnly || t.sections > maxSections {
+		return false
+	}
+	t.gridColumns()
+	if t.width == 0 && len(t.grid) > maxGrid || t.width > 0 && len(t.grid) > t.width {
+		return false
+	}
+	heads, right := []string{"ROW"}, []bool{false}
+	for _, c := range t.grid {
+		heads = append(heads, ql.QuoteColumn(c.family, c.qualifier))
+		right = append(right, t.numbers(c))
+	}
+	t.table = &textTable{out: t.out, style: t.style, width: t.width}
+	t.table.header(heads, right)
+	for _, r := range t.held {
+		t.table.measure(t.gridLine(r))
+	}
+	least := make([]int, len(heads))
+	for i, w := range t.table.widths {
+		least[i] = min(w, leastValue)
+	}
+	least[0] = min(t.table.widths[0], leastKey)
+	return t.table.fit(least)
+}
+
+// gridColumns are the columns that the statement names, or those that the held
+// rows have, in order.
+func (t *tabular) gridColumns() {
+	t.grid, t.place = nil, map[column]int{}
+	for _, c := range t.exactColumns() {
+		t.addColumn(column{c.Family, c.Qualifier})
+	}
+	named := len(t.grid)
+	for _, r := range t.held {
+		for c := range r.Cells() {
+			t.addColumn(column{c.Family, c.Qualifier})
+		}
+	}
+	found := t.grid[named:]
+	slices.SortFunc(found, func(a, b column) int {
+		if n := strings.Compare(a.family, b.family); n != 0 {
+			return n
+		}
+		return strings.Compare(a.qualifier, b.qualifier)
+	})
+	for i, c := range t.grid {
+		t.place[c] = i + 1
+	}
+}
+
+func (t *tabular) addColumn(c column) {
+	if _, ok := t.place[c]; !ok {
+		t.place[c] = 0
+		t.grid = append(t.grid, c)
+	}
+}
+
+// numbers reports whether the held rows have only numbers in the column.
+func (t *tabular) numbers(c column) bool {
+	some := false
+	for _, r := range t.held {
+		if cell, ok := r.Cell(c.family, c.qualifier); ok {
+			if !cell.Value.Type().Numeric() {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
+}
+
+func (t *tabular) gridLine(r *query.Row) []string {
+	line := make([]string, 1+len(t.grid))
+	line[0] = t.key(r.Key())
+	for c := range r.Cells() {
+		if i, ok := t.place[column{c.Family, c.Qualifier}]; ok {
+			line[i] = t.short(c)
+		}
+	}
+	return line
+}
+
+// layCells lays the held rows out one line a cell. Where all four columns do
+// not fit, the timestamps go.
+func (t *tabular) layCells() {
+	t.grid, t.place, t.stamps = nil, nil, true
+	if !t.measureCells("ROW", "COLUMN", "TIMESTAMP", "VALUE") {
+		t.stamps = false
+		t.measureCells("ROW", "COLUMN", "VALUE")
+	}
+}
+
+func (t *tabular) measureCells(heads ...string) (fits bool) {
+	t.table = &textTable{out: t.out, style: t.style, width: t.width}
+	t.table.header(heads, make([]bool, len(heads)))
+	for _, r := range t.held {
+		for _, line := range t.cellLines(r) {
+			t.table.measure(line)
+		}
+	}
+	least := make([]int, len(heads))
+	for i, w := range t.table.widths {
+		least[i] = min(w, leastField)
+	}
+	if t.stamps {
+		least[2] = t.table.widths[2] // half a timestamp is of no use
+	}
+	return t.table.fit(least)
+}
+
+func (t *tabular) cellLines(r *query.Row) [][]string {
+	key := t.key(r.Key())
+	var lines [][]string
+	for c := range r.Cells() {
+		lines = append(lines, t.cellLine(key, t.column(c), ql.FormatTimestamp(c.Timestamp), t.short(c)))
+		key = ""
+	}
+	if lines == nil {
+		lines = [][]string{t.cellLine(key, "", "", "")}
+	}
+	return lines
+}
+
+func (t *tabular) cellLine(key, column, stamp, value string) []string {
+	if !t.stamps {
+		return []string{key, column, value}
+	}
+	return []string{key, column, stamp, value}
+}
+
+func (t *tabular) key(key string) string { return ql.QuoteKey(t.clip(key)) }
+
+func (t *tabular) column(c cells.Cell) string { return ql.QuoteColumn(c.Family, t.clip(c.Qualifier)) }
+
+// short is the value as a word of the language, perhaps without its end when
+// that is certain to be cut off.
+func (t *tabular) short(c cells.Cell) string {
+	if text, ok := c.Value.AsString(); ok {
+		c.Value = cells.String(t.clip(text))
+	} else if b, ok := c.Value.AsBytes(); ok && t.width > 0 {
+		c.Value = cells.Bytes(b[:min(len(b), t.clipLen())])
+	}
+	return t.value(c)
+}
+
+// clipLen is how many bytes are sure to fill the width: a character takes at
+// most four.
+func (t *tabular) clipLen() int { return 4*t.width + 64 }
+
+// clip spares the work on text that is certain to be cut off.
+func (t *tabular) clip(s string) string {
+	n := t.clipLen()
+	if t.width == 0 || len(s) <= n {
+		return s
+	}
+	for back := n; back > n-utf8.UTFMax; back-- {
+		if utf8.RuneStart(s[back]) {
+			return s[:back]
+		}
+	}
+	return s[:n]
+}
+
+func (t *tabular) end() error {
+	if len(t.held) > 0 {
+		if err := t.release(); err != nil {
+			return err
+		}
+	}
+	if _, markdown := t.style.(markdownStyle); markdown {
+		return nil
+	}
+	_, err := fmt.Fprintf(t.out, "(%s)\n", plural(t.rows, "row"))
+	return err
+}

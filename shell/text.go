@@ -1,0 +1,170 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// widths measures text the same in every locale.
+var widths = &runewidth.Condition{StrictEmojiNeutral: true}
+
+func textWidth(s string) int { return widths.StringWidth(s) }
+
+// cut shortens text to a width; what is cut off shows as '…'.
+func cut(s string, width int) string {
+	if width <= 0 || len(s) <= width || textWidth(s) <= width {
+		return s
+	}
+	return widths.Truncate(s, width, "…")
+}
+
+// pad fills text up to a width.
+func pad(s string, width int, right bool) string {
+	space := strings.Repeat(" ", max(0, width-textWidth(s)))
+	if right {
+		return space + s
+	}
+	return s + space
+}
+
+// A textTable lays out lines of fields in columns. The columns get their
+// widths from the lines that are measured before the first one is printed.
+type textTable struct {
+	out    *output
+	style  style
+	width  int // 0: no bound
+	heads  []string
+	right  []bool // columns of numbers
+	widths []int
+}
+
+// A style is how a textTable looks.
+type style interface {
+	// gap is how many columns stand between two fields, and around them all.
+	gap() (between, around int)
+	header(heads []string, widths []int, right []bool) string
+	line(fields []string, widths []int, right []bool) string
+	// escape makes a field fit to stand in a line.
+	escape(field string) string
+}
+
+func (t *textTable) header(heads []string, right []bool) {
+	t.heads, t.right, t.widths = heads, right, make([]int, len(heads))
+	t.measure(heads)
+}
+
+// measure widens the columns for a line.
+func (t *textTable) measure(fields []string) {
+	for i, f := range fields {
+		t.widths[i] = max(t.widths[i], textWidth(t.style.escape(f)))
+	}
+}
+
+// fit narrows the widest columns until the table fits its width, none below
+// its least width (8 where least is nil). It reports whether that was enough.
+func (t *textTable) fit(least []int) bool {
+	if t.width == 0 {
+		return true
+	}
+	between, around := t.style.gap()
+	over := around + between*(len(t.widths)-1) - t.width
+	for i, w := range t.widths {
+		t.widths[i] = min(w, t.width)
+		over += t.widths[i]
+	}
+	for ; over > 0; over-- {
+		widest := -1
+		for i, w := range t.widths {
+			low := 8
+			if least != nil {
+				low = least[i]
+			}
+			if w > low && (widest < 0 || w > t.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return false
+		}
+		t.widths[widest]--
+	}
+	return true
+}
+
+func (t *textTable) printHeader() {
+	t.out.WriteString(t.style.header(t.cut(t.heads), t.widths, t.right))
+}
+
+func (t *textTable) printLine(fields []string) error {
+	_, err := t.out.WriteString(t.style.line(t.cut(fields), t.widths, t.right))
+	return err
+}
+
+// cut shortens fields to their columns, where there is a width to fit.
+func (t *textTable) cut(fields []string) []string {
+	fitted := make([]string, len(fields))
+	for i, f := range fields {
+		fitted[i] = t.style.escape(f)
+		if t.width > 0 {
+			fitted[i] = cut(fitted[i], t.widths[i])
+		}
+	}
+	return fitted
+}
+
+// tableStyle is the table format: two spaces between columns, a rule below the header.
+type tableStyle struct{}
+
+func (tableStyle) gap() (between, around int) { return 2, 0 }
+
+func (tableStyle) escape(field string) string { return field }
+
+func (s tableStyle) header(heads []string, widths []int, right []bool) string {
+	rule := make([]string, len(heads))
+	for i, w := range widths {
+		rule[i] = strings.Repeat("-", w)
+	}
+	return s.line(heads, widths, right) + s.line(rule, widths, right)
+}
+
+func (tableStyle) line(fields []string, widths []int, right []bool) string {
+	var b strings.Builder
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		b.WriteString(pad(f, widths[i], right[i]))
+	}
+	return strings.TrimRight(b.String(), " ") + "\n"
+}
+
+// markdownStyle is a table of GitHub's Markdown.
+type markdownStyle struct{}
+
+func (markdownStyle) gap() (between, around int) { return 3, 4 }
+
+var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`)
+
+func (markdownStyle) escape(field string) string {
+	return markdownEscapes.Replace(field)
+}
+
+func (s markdownStyle) header(heads []string, widths []int, right []bool) string {
+	rule := make([]string, len(heads))
+	for i, w := range widths {
+		rule[i] = strings.Repeat("-", max(w, 3))
+		if right[i] {
+			rule[i] = rule[i][1:] + ":"
+		}
+	}
+	return s.line(heads, widths, right) + s.line(rule, widths, right)
+}
+
+func (markdownStyle) line(fields []string, widths []int, right []bool) string {
+	var b strings.Builder
+	for i, f := range fields {
+		b.WriteString("| " + pad(f, max(widths[i], 3), right[i]) + " ")
+	}
+	return b.String() + "|\n"
+}
