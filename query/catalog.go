@@ -19,11 +19,13 @@ const formatVersion = 1
 
 // The entries of the catalog, which docs/format.md describes.
 const (
-	keyFormat   = "smolwc/format" // formatVersion in decimal
-	keyUUID     = "smolwc/uuid"   // the database's identity as text
-	keyClock    = "smolwc/clock"  // timestamps below it may have been given out
-	prefixTable = "table/"        // + name: the table's schema
-	prefixDrop  = "drop/"         // + family in the store: is being dropped
+	keyFormat = "smolwc/format" // formatVersion in decimal
+	keyUUID   = "smolwc/uuid"   // the database's identity as text
+	keyClock  = "smolwc/clock"  // timestamps below it may have been given out
+
+	prefixTable    = "table/"    // + name: the table's schema
+	prefixDeclared = "declared/" // + name: the table as it was last declared
+	prefixDrop     = "drop/"     // + family in the store: is being dropped
 )
 
 // loadCatalog reads the catalog, or writes that of a new database.
@@ -43,7 +45,7 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 	if err := db.readIdentity(entries); err != nil {
 		return err
 	}
-	s, err := readSchema(entries)
+	s, err := readSchema(entries, prefixTable)
 	if err != nil {
 		return err
 	}
@@ -74,11 +76,11 @@ func (db *DB) readIdentity(entries map[string][]byte) error {
 		return faultf(FailedPrecondition, "this is a RocksDB database, but not one of smolwc: its catalog has no %s", keyFormat)
 	}
 	version, err := strconv.Atoi(string(format))
-	switch {
-	case err != nil || version < 1:
+	if err != nil || version < 1 {
 		return faultf(Corruption, "catalog entry %s is %q, not a version", keyFormat, format)
-	case version > formatVersion:
-		return faultf(FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, formatVersion)
+	}
+	if err := checkFormat(version); err != nil {
+		return err
 	}
 	if db.uuid, err = uuid.Parse(string(entries[keyUUID])); err != nil {
 		return faultf(Corruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
@@ -93,10 +95,19 @@ func (db *DB) readIdentity(entries map[string][]byte) error {
 	return nil
 }
 
-func readSchema(entries map[string][]byte) (*schema.Schema, error) {
+// checkFormat refuses what a newer smolwc wrote.
+func checkFormat(version int) error {
+	if version > formatVersion {
+		return faultf(FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, formatVersion)
+	}
+	return nil
+}
+
+// readSchema collects the tables under a prefix.
+func readSchema(entries map[string][]byte, prefix string) (*schema.Schema, error) {
 	s := new(schema.Schema)
 	for key, value := range entries {
-		name, ok := strings.CutPrefix(key, prefixTable)
+		name, ok := strings.CutPrefix(key, prefix)
 		if !ok {
 			continue
 		}

@@ -17,6 +17,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -46,8 +47,10 @@ const (
 // with the schema it has.
 type Options struct {
 	// Schema is declared: tables and families that the database lacks are
-	// created, retention is set as declared. What the schema lacks is left
-	// alone. nil changes nothing.
+	// created, and what changed in the declaration since it was last
+	// declared is changed. What the schema lacks is left alone, and so is
+	// retention that was altered in the database under a declaration that
+	// stayed the same. nil changes nothing.
 	Schema *schema.Schema
 	// Durability is that of every write.
 	Durability Durability
@@ -101,6 +104,13 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	}
 	engine.Memory, engine.Async = o.Memory, o.Durability == Async
 	engine.ReadOnly, engine.MustExist = o.ReadOnly, o.MustExist
+	unmarked := false
+	if !engine.InMemory {
+		var err error
+		if unmarked, err = checkMarker(dir, engine); err != nil {
+			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
+		}
+	}
 	store, err := rocks.Open(dir, engine)
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
@@ -108,6 +118,11 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	db, err := newDB(store, o)
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
+	}
+	if unmarked && !o.ReadOnly {
+		if err := writeMarker(dir); err != nil {
+			return nil, errors.Join(fail(op, "", "", faultf(Unavailable, "%w", err)), db.Close())
+		}
 	}
 	return db, nil
 }
@@ -135,9 +150,9 @@ func (o *Options) validate() error {
 func describeOpen(dir string, err error) error {
 	switch {
 	case errors.Is(err, cf.ErrBusy):
-		return faultf(Busy, "database %s is in use by another process: %w", dir, err)
+		return faultf(Busy, "database %s is %w", dir, cf.ErrBusy)
 	case errors.Is(err, cf.ErrCorrupt):
-		return faultf(Corruption, "database %s is damaged: %w", dir, err)
+		return faultf(Corruption, "database %s cannot be opened: %w", dir, err)
 	case errors.Is(err, cf.ErrUnavailable):
 		return faultf(Unavailable, "database %s cannot be opened: %w", dir, err)
 	}
@@ -159,8 +174,7 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 	}
 	db.clock.store = store
 	if o.Schema != nil {
-		plan := schema.Diff(db.Schema(), o.Schema).WithoutDrops()
-		if err := db.ApplyPlan(ctx, plan); err != nil {
+		if err := db.declare(ctx, o.Schema); err != nil {
 			return nil, err
 		}
 	}

@@ -146,8 +146,5 @@ func fail(op, table, row string, err error) error {
 		return e
 	}
 	kind := kindOf(err)
-	if f, ok := err.(*fault); ok {
-		err = f.err
-	}
 	return &Error{Op: op, Table: table, Row: row, Kind: kind, Err: err}
 }

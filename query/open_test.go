@@ -3,6 +3,7 @@ package query_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 var ctx = context.Background()
@@ -305,4 +307,111 @@ func TestServerTimestampsIncreaseWhateverTheWallClockDoes(t *testing.T) {
 	if first != 1_000_000_000 || second != first+1 || third != second+1 {
 		t.Errorf("timestamps %d, %d, %d", first, second, third)
 	}
+}
+
+func TestAlteredRetentionStaysUntilTheDeclarationChanges(t *testing.T) {
+	dir := t.TempDir()
+	rule := func(db *query.DB) string {
+		s := db.Schema()
+		table, _ := s.Table("t")
+		f, _ := table.Family("f")
+		return f.GC.String()
+	}
+	one, two := declare(schema.Family{Name: "f", GC: schema.MaxVersions(1)}), declare(schema.Family{Name: "f", GC: schema.MaxVersions(2)})
+	db := mustOpen(t, dir, query.Options{Schema: one})
+	if err := db.SetFamily(ctx, "t", schema.Family{Name: "f", GC: schema.MaxVersions(9)}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	db = mustOpen(t, dir, query.Options{Schema: one})
+	if got := rule(db); got != "max_versions=9" {
+		t.Errorf("under the same declaration: %s", got)
+	}
+	db.Close()
+	db = mustOpen(t, dir, query.Options{Schema: two})
+	if got := rule(db); got != "max_versions=2" {
+		t.Errorf("under a new declaration: %s", got)
+	}
+}
+
+func TestTuplePrefixIsOfTuplesNotOfBytes(t *testing.T) {
+	db := openMemory(t, declare(schema.Family{Name: "f"}))
+	keys := map[string]bool{}
+	for _, elems := range [][]any{{"N2"}, {"N2", 1}, {"N2", nil}, {"N2\x00y", "z"}, {"N20"}} {
+		put(t, db, string(tuple.MustPack(elems...)), "f", "q", cells.I64(1))
+		keys[string(tuple.MustPack(elems...))] = elems[0] == "N2"
+	}
+	for row, err := range db.Table("t").ReadRows(ctx, query.TuplePrefix("N2")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !keys[row.Key()] {
+			t.Errorf("read row %q", row.Key())
+		}
+		delete(keys, row.Key())
+	}
+	for key, missed := range keys {
+		if missed {
+			t.Errorf("did not read row %q", key)
+		}
+	}
+}
+
+func TestAForeignDirectoryIsRefusedAndLeftAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	store, err := rocks.Open(dir, rocks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error { b.PutMeta("someone's", []byte("data")); return nil })
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, dir)
+	_, err = query.Open(dir, query.Options{})
+	wantError(t, err, query.FailedPrecondition, dir, "not one of smolwc")
+	if after := listing(t, dir); after != before {
+		t.Errorf("the refusal changed the directory:\n%s\nnow\n%s", before, after)
+	}
+}
+
+func TestANewerFormatIsRefusedByItsMarker(t *testing.T) {
+	dir := t.TempDir()
+	mustOpen(t, dir, query.Options{}).Close()
+	marker := filepath.Join(dir, "SMOLWC")
+	if err := os.WriteFile(marker, []byte("smolwc database, format 2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, dir)
+	_, err := query.Open(dir, query.Options{})
+	wantError(t, err, query.FailedPrecondition, dir, "format 2", "newer smolwc")
+	if after := listing(t, dir); after != before {
+		t.Errorf("the refusal changed the directory:\n%s\nnow\n%s", before, after)
+	}
+	if err := os.WriteFile(marker, []byte("?"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = query.Open(dir, query.Options{})
+	wantError(t, err, query.Corruption, "SMOLWC")
+}
+
+// listing is the names and sizes of the files of a directory, without the
+// engine's log and lock.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(e.Name(), "LOG") && e.Name() != "LOCK" {
+			fmt.Fprintln(&b, e.Name(), info.Size())
+		}
+	}
+	return b.String()
 }

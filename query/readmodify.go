@@ -23,8 +23,15 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 	t.db.schemaMu.RLock()
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
+	if err := checkRowKey(key); err != nil {
+		return false, fail(op, t.name, key, err)
+	}
 	branches := map[bool]*write{}
-	for outcome, m := range map[bool]*Mutation{true: ifTrue, false: ifFalse} {
+	for _, outcome := range []bool{true, false} {
+		m := ifTrue
+		if !outcome {
+			m = ifFalse
+		}
 		if m == nil {
 			continue
 		}
@@ -33,9 +40,6 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 			return false, fail(op, t.name, key, err)
 		}
 		branches[outcome] = &w
-	}
-	if err := checkRowKey(key); err != nil {
-		return false, fail(op, t.name, key, err)
 	}
 	_, err = t.db.store.Update(ctx, []cf.RowID{{Space: t.name, Row: key}}, func(snap cf.Snapshot, b *cf.Batch) error {
 		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil || branches[matched] == nil {

@@ -57,11 +57,21 @@ func Range(start, end string) RowSet {
 // the tuple of just these elements included; package tuple lists the types that
 // an element can have.
 func TuplePrefix(elems ...any) RowSet {
-	p, err := tuple.Pack(elems...)
+	t := tuple.Tuple(elems)
+	key, err := t.Pack()
 	if err != nil {
 		return RowSet{err: faultf(InvalidArgument, "row-key prefix: %w", err)}
 	}
-	return Prefix(string(p))
+	// Not all keys that start with these bytes: a string may go on with 00 ff.
+	begin, end, err := tuple.Range(t)
+	if err != nil {
+		return RowSet{err: faultf(InvalidArgument, "row-key prefix: %w", err)}
+	}
+	s := RowSet{ranges: []cf.RowRange{{Start: string(begin), End: string(end)}}}
+	if len(key) > 0 {
+		s.ranges = append(s.ranges, cf.SingleRow(string(key)))
+	}
+	return s
 }
 
 // normalize sorts ranges and merges those that overlap; empty ones go.
