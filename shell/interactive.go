@@ -98,6 +98,7 @@ type terminal struct {
 
 func (s *Session) openTerminal() *terminal {
 	t := &terminal{session: s, editor: liner.NewLiner(), file: cmp.Or(s.opt.History, HistoryFile())}
+	keepOutput(os.Stdin.Fd())
 	t.editor.SetCtrlCAborts(true)
 	t.editor.SetMultiLineMode(true)
 	t.editor.SetTabCompletionStyle(liner.TabPrints)
