@@ -20,12 +20,12 @@ type blockSizer struct {
 const (
 	firstCells = 64
 	minCells   = 16
-	maxCells   = 2048
+	maxCells   = 4096
 	growth     = 8
 
 	guessedPerCell = 64
 	guessedPerRow  = 2
-	maxBlockData   = 256 << 10 // unless one cell is larger
+	maxBlockData   = 512 << 10 // unless one cell is larger
 )
 
 func newBlockSizer(s cf.Scan) blockSizer {

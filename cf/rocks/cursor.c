@@ -44,7 +44,8 @@ struct smolwc_cursor {
   uint8_t done;
   uint8_t backward;  // the iterator moves through a range from its end
   uint8_t row_open;  // the current row has been put into a block
-  uint8_t column_full;  // no more versions of the current column are wanted
+  uint8_t column_full;   // no more versions of the current column are wanted
+  uint8_t every_cell;    // nothing is asked of a cell but its row: columns are not tracked
   int64_t row_cells; // cells of the current row that passed
   int64_t rows;      // rows that have been put into blocks
 
@@ -139,6 +140,9 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
   if (scan->reverse) c->range = scan->rows_len - 1;
   // A range of one row is read forward whatever the order of the ranges.
   c->backward = scan->reverse && !scan->single_rows;
+  c->every_cell = scan->qualifiers_len == 0 && scan->retention_len == 0 && scan->since == 0 &&
+                  scan->until == 0 && scan->versions == 0 && scan->cells_per_row == 0 &&
+                  !scan->keys_only;
   c->options = rocksdb_readoptions_create();
   set_read_options(c, snapshot);
   c->it = rocksdb_create_iterator_cf(db, c->options, family);
@@ -182,14 +186,15 @@ static inline int look(const smolwc_cursor* c, const char** key, size_t* len) {
   return 1;
 }
 
-static int in_column(const smolwc_cursor* c, const char* key, size_t len) {
-  return len > c->column_len && memcmp(key, c->prefix.data, c->column_len) == 0 &&
-         key[c->column_len] == SMOLWC_TAG_VERSION;
+static inline int in_row(const smolwc_cursor* c, const char* key, size_t len) {
+  return len > c->row_len && key[c->row_len] == SMOLWC_TAG_BYTES &&
+         smolwc_same(key, c->prefix.data, c->row_len);
 }
 
-static int in_row(const smolwc_cursor* c, const char* key, size_t len) {
-  return len > c->row_len && memcmp(key, c->prefix.data, c->row_len) == 0 &&
-         key[c->row_len] == SMOLWC_TAG_BYTES;
+// Whether a key of the current row is one of the current column.
+static inline int in_column(const smolwc_cursor* c, const char* key, size_t len) {
+  return len == c->column_len + SMOLWC_VERSION_LEN && key[c->column_len] == SMOLWC_TAG_VERSION &&
+         smolwc_same(key + c->row_len, c->prefix.data + c->row_len, c->column_len - c->row_len);
 }
 
 // Whether a key that is not in the current row starts with its prefix all the
@@ -303,15 +308,32 @@ static step enter_row(smolwc_cursor* c, const char* key, size_t len) {
   return STEP_ON;
 }
 
+// The element of a qualifier in a key.
+typedef struct {
+  const char* data;
+  size_t len;
+  int plain;  // no byte of the qualifier is escaped
+} element;
+
+// Reads the qualifier of a key of the current row; 0 when there is none. The
+// version behind it has a fixed length, so the element's is known; most have no
+// zero but the terminator.
+static inline int read_qualifier(const smolwc_cursor* c, const char* key, size_t len, element* e) {
+  if (len < c->row_len + 2 + SMOLWC_VERSION_LEN) return 0;
+  e->data = key + c->row_len;
+  e->len = len - c->row_len - SMOLWC_VERSION_LEN;
+  e->plain = e->data[0] == SMOLWC_TAG_BYTES && smolwc_zero(e->data, e->len) == e->len - 1;
+  return e->plain || smolwc_element_len(e->data, len - c->row_len) == e->len;
+}
+
 // Takes the column of a key of the current row as the current one.
 static step enter_column(smolwc_cursor* c, const char* key, size_t len) {
-  if (len < c->row_len + 2 + SMOLWC_VERSION_LEN) return STEP_CORRUPT;
-  size_t element = smolwc_element_len(key + c->row_len, len - c->row_len);
-  if (element == 0 || c->row_len + element + SMOLWC_VERSION_LEN != len) return STEP_CORRUPT;
+  element e;
+  if (!read_qualifier(c, key, len, &e)) return STEP_CORRUPT;
   c->prefix.len = c->row_len;
-  if (!reserve(&c->prefix, c->row_len + element)) return STEP_ERROR;
-  memcpy(c->prefix.data + c->row_len, key + c->row_len, element);
-  c->prefix.len = c->column_len = c->row_len + element;
+  if (!reserve(&c->prefix, c->row_len + e.len)) return STEP_ERROR;
+  smolwc_copy(c->prefix.data + c->row_len, e.data, e.len);
+  c->prefix.len = c->column_len = c->row_len + e.len;
   c->rank = c->passed = 0;
   c->column_full = 0;
   return STEP_ON;
@@ -359,8 +381,6 @@ static step open_row(smolwc_cursor* c, smolwc_block* b, int continued) {
   } else {
     c->row_open = 1;
     c->rows++;
-    c->cost.rows++;
-    c->cost.bytes += r->key_len;
   }
   return STEP_ON;
 }
@@ -371,16 +391,17 @@ static step ensure_row(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Puts the cell that the iterator stands on into the block.
-static step emit(smolwc_cursor* c, smolwc_block* b, int64_t ts) {
+// Puts the cell that the iterator stands on into the block, and adds the size of
+// its value to scanned.
+static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int64_t ts,
+                        size_t* scanned) {
   size_t value_len = 0;
   const char* value = c->scan.strip_values ? "" : rocksdb_iter_value(c->it, &value_len);
-  size_t element = c->column_len - c->row_len;
-  size_t need = element + value_len;
-  size_t row_need = c->row_open && b->rows_len != 0 ? 0 : c->row_len;
+  size_t need = e->len + value_len;
+  if (!c->row_open || b->rows_len == 0) need += c->row_len;
   if (b->cells_len == b->cells_cap) return STEP_FULL;
-  if (b->data_cap - b->data_len < need + row_need) {
-    b->need = need + row_need;
+  if (b->data_cap - b->data_len < need) {
+    b->need = need;
     return b->cells_len == 0 && b->rows_len == 0 ? STEP_GROW : STEP_FULL;
   }
   step s = ensure_row(c, b);
@@ -388,18 +409,43 @@ static step emit(smolwc_cursor* c, smolwc_block* b, int64_t ts) {
 
   smolwc_cell* cell = &b->cells[b->cells_len];
   char* at = b->data + b->data_len;
+  size_t qualifier_len = e->len - 2;
+  if (e->plain) {
+    smolwc_copy(at, e->data + 1, qualifier_len);
+  } else {
+    qualifier_len = smolwc_unescape(e->data, e->len, at);
+  }
+  memcpy(at + qualifier_len, value, value_len);
   cell->timestamp = ts;
   cell->offset = (uint32_t)b->data_len;
-  cell->qualifier_len =
-      (uint32_t)smolwc_unescape(c->prefix.data + c->row_len, element, at);
+  cell->qualifier_len = (uint32_t)qualifier_len;
   cell->value_len = (uint32_t)value_len;
-  memcpy(at + cell->qualifier_len, value, value_len);
-  b->data_len += cell->qualifier_len + value_len;
+  b->data_len += qualifier_len + value_len;
   b->cells_len++;
   b->rows[b->rows_len - 1].len++;
-  c->cost.cells++;
-  c->cost.bytes += cell->qualifier_len + value_len;
-  c->cost.bytes_scanned += value_len;
+  *scanned += value_len;
+  return STEP_ON;
+}
+
+// Reads the version at the end of a key; 0 when it is none.
+static inline int read_version(const char* key, size_t len, int64_t* ts) {
+  const char* version = key + len - SMOLWC_VERSION_LEN;
+  if (version[0] != SMOLWC_TAG_VERSION || ((unsigned char)version[1] & 0xc0) != 0x40) return 0;
+  *ts = smolwc_timestamp(version);
+  return 1;
+}
+
+// Handles a cell when every cell of a row is wanted.
+static inline step take_any_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+  element e;
+  int64_t ts;
+  if (!read_qualifier(c, key, len, &e) || !read_version(key, len, &ts)) return STEP_CORRUPT;
+  size_t scanned = len;
+  step s = emit(c, b, &e, ts, &scanned);
+  if (s != STEP_ON) return s;
+  c->cost.cells_scanned++;
+  c->cost.bytes_scanned += scanned;
+  rocksdb_iter_next(c->it);
   return STEP_ON;
 }
 
@@ -411,21 +457,23 @@ static int row_is_complete(const smolwc_cursor* c) {
 // Handles a cell of the current column and moves on.
 static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
   const smolwc_scan* s = &c->scan;
-  const char* version = key + len - SMOLWC_VERSION_LEN;
-  if (version[0] != SMOLWC_TAG_VERSION || ((unsigned char)version[1] & 0xc0) != 0x40) return STEP_CORRUPT;
-  int64_t ts = smolwc_timestamp(version);
+  int64_t ts;
+  if (!read_version(key, len, &ts)) return STEP_CORRUPT;
   if (!retained(c, c->rank + 1, ts) || ts < s->since)
     return skip_column(c) ? STEP_ON : STEP_ERROR;
 
+  size_t scanned = len;
   if (s->until == 0 || ts < s->until) {
-    step e = s->keys_only ? ensure_row(c, b) : emit(c, b, ts);
-    if (e != STEP_ON) return e;
+    element e;
+    if (!read_qualifier(c, key, len, &e)) return STEP_CORRUPT;
+    step taken = s->keys_only ? ensure_row(c, b) : emit(c, b, &e, ts, &scanned);
+    if (taken != STEP_ON) return taken;
     c->passed++;
     c->row_cells++;
   }
   c->rank++;
   c->cost.cells_scanned++;
-  c->cost.bytes_scanned += len;
+  c->cost.bytes_scanned += scanned;
   if (row_is_complete(c) && c->row_cells != 0) return leave_row(c) ? STEP_ON : STEP_ERROR;
   c->column_full = s->versions != 0 && c->passed >= s->versions;
   rocksdb_iter_next(c->it);
@@ -434,6 +482,7 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
 
 // Handles the first cell of a column of the current row.
 static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+  if (c->every_cell) return take_any_cell(c, b, key, len);
   if (c->scan.qualifiers_len != 0) {
     switch (judge_qualifier(c, key, len)) {
       case UNWANTED_ROW:
@@ -470,14 +519,12 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
   size_t len;
   if (!c->started) start_range(c);
   if (!look(c, &key, &len)) return take_nothing(c);
-  if (c->column_len != 0 && in_column(c, key, len)) {
-    if (len != c->column_len + SMOLWC_VERSION_LEN) return STEP_CORRUPT;
-    if (c->column_full) return skip_column(c) ? STEP_ON : STEP_ERROR;
-    return take_cell(c, b, key, len);
-  }
-  c->column_len = 0;
   if (c->row_len != 0) {
-    if (in_row(c, key, len)) return take_column(c, b, key, len);
+    if (in_row(c, key, len)) {
+      if (c->column_len == 0 || !in_column(c, key, len)) return take_column(c, b, key, len);
+      if (c->column_full) return skip_column(c) ? STEP_ON : STEP_ERROR;
+      return take_cell(c, b, key, len);
+    }
     if (beside_row(c, key, len)) return STEP_CORRUPT;
     if (c->backward) return leave_row(c) ? STEP_ON : STEP_ERROR;
     forget_row(c);
@@ -495,7 +542,7 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
   return take_column(c, b, key, len);
 }
 
-smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
+static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
   uint64_t cells_pause = c->cost.cells_scanned + CELLS_PER_CALL;
   uint64_t seeks_pause = c->cost.seeks + CELLS_PER_CALL / SKIP_STEPS;
   while (!c->done) {
@@ -514,4 +561,12 @@ smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
     if (c->cost.cells_scanned >= cells_pause || c->cost.seeks >= seeks_pause) return SMOLWC_MORE;
   }
   return SMOLWC_END;
+}
+
+smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
+  smolwc_status status = fill(c, b);
+  c->cost.cells += b->cells_len;
+  c->cost.rows += b->rows_len - b->continued;
+  c->cost.bytes += b->data_len - (b->continued ? b->rows[0].key_len : 0);
+  return status;
 }

@@ -19,14 +19,31 @@ import (
 // A cursor implements cf.Cursor on the C cursor.
 type cursor struct {
 	snapshot *snapshot
-	family   string
-	size     blockSizer
 
-	mu   sync.Mutex // held while the C cursor is in use
-	c    *C.smolwc_cursor
-	end  bool
-	err  error   // what ended it before its end
-	cost cf.Cost // what it was at the end
+	mu     sync.Mutex // held by Next, Cost and release
+	filler filler
+	ahead  *readAhead // nil until the scan has proved long
+	blocks int        // returned so far
+	closed bool
+	end    bool
+	err    error // what ended it before its end
+	cost   cf.Cost
+}
+
+// A filler makes blocks with the C cursor. It belongs to one goroutine at a
+// time: the cursor's caller or the one that reads ahead.
+type filler struct {
+	family string
+	size   blockSizer
+	c      *C.smolwc_cursor
+}
+
+// A filled is what one call of C made.
+type filled struct {
+	block *cf.Block // may be empty
+	end   bool
+	err   error
+	cost  cf.Cost // of the whole scan so far
 }
 
 // Scan implements cf.Snapshot.
@@ -43,8 +60,8 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if s.closed {
 		return nil, cf.ErrClosed
 	}
-	c := &cursor{snapshot: s, family: spec.Family, size: newBlockSizer(spec)}
-	if c.c = s.newCursor(f, spec); c.c == nil {
+	c := &cursor{snapshot: s, filler: filler{family: spec.Family, size: newBlockSizer(spec)}}
+	if c.filler.c = s.newCursor(f, spec); c.filler.c == nil {
 		return nil, errors.New("out of memory for a cursor")
 	}
 	s.uses.Add(1)
@@ -124,24 +141,36 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if c.c == nil {
+		if c.closed {
 			return nil, cf.ErrClosed
 		}
-		b, err := c.fill()
+		f, err := c.fill(ctx)
 		if err != nil {
-			c.err = err
-			break
+			return nil, err
 		}
-		if len(b.Rows) > 0 {
-			return b, nil
+		c.end, c.err, c.cost = f.end, f.err, f.cost
+		if f.err == nil && len(f.block.Rows) > 0 {
+			c.blocks++
+			return f.block, nil
 		}
 	}
 	return nil, c.err
 }
 
-// fill has C fill one block, which may come back empty.
-func (c *cursor) fill() (*cf.Block, error) {
-	b := c.size.block()
+// fill gets the next block: made now, or by the goroutine that reads ahead.
+func (c *cursor) fill(ctx context.Context) (filled, error) {
+	if c.ahead == nil && c.blocks >= blocksBeforeAhead && runtime.GOMAXPROCS(0) > 1 {
+		c.ahead = startReadAhead(&c.filler)
+	}
+	if c.ahead != nil {
+		return c.ahead.next(ctx)
+	}
+	return c.filler.fill(), nil
+}
+
+// fill has C fill one block.
+func (f *filler) fill() filled {
+	b := f.size.block()
 	for {
 		var pin runtime.Pinner // cb is Go memory that points at Go memory
 		cb := C.smolwc_block{
@@ -153,23 +182,21 @@ func (c *cursor) fill() (*cf.Block, error) {
 			rows_cap:  C.size_t(cap(b.Rows)),
 			cells_cap: C.size_t(cap(b.Cells)),
 		}
-		status := C.smolwc_cursor_fill(c.c, &cb)
+		status := C.smolwc_cursor_fill(f.c, &cb)
 		pin.Unpin()
 		switch status {
 		case C.SMOLWC_GROW:
 			b.Data = make([]byte, 0, int(cb.need))
 			continue
 		case C.SMOLWC_CORRUPT:
-			return nil, c.corrupt()
+			return filled{err: f.corrupt(), cost: f.cost()}
 		case C.SMOLWC_ERROR:
-			return nil, c.failure()
-		case C.SMOLWC_END:
-			c.end = true
+			return filled{err: f.failure(), cost: f.cost()}
 		}
 		b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
 		b.Continued = cb.continued != 0
-		c.size.learn(b)
-		return b, nil
+		f.size.learn(b)
+		return filled{block: b, end: status == C.SMOLWC_END, cost: f.cost()}
 	}
 }
 
@@ -183,40 +210,37 @@ func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
 }
 
 // corrupt describes the key that C could not read.
-func (c *cursor) corrupt() error {
+func (f *filler) corrupt() error {
 	var n C.size_t
-	key := C.smolwc_cursor_key(c.c, &n)
+	key := C.smolwc_cursor_key(f.c, &n)
 	raw := C.GoBytes(unsafe.Pointer(key), C.int(n))
 	_, _, _, err := cf.SplitCellKey(raw)
-	return &cf.CorruptCell{Family: c.family, Key: raw, Err: err}
+	return &cf.CorruptCell{Family: f.family, Key: raw, Err: err}
 }
 
-func (c *cursor) failure() error {
-	msg := C.smolwc_cursor_error(c.c)
+func (f *filler) failure() error {
+	msg := C.smolwc_cursor_error(f.c)
 	if msg == nil {
 		return errors.New("out of memory for a cursor")
 	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return fmt.Errorf("family %s: %w", c.family, wrap(errors.New(C.GoString(msg))))
+	return fmt.Errorf("family %s: %w", f.family, wrap(errors.New(C.GoString(msg))))
 }
 
-// Cost implements cf.Cursor.
-func (c *cursor) Cost() cf.Cost {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.costLocked()
-}
-
-func (c *cursor) costLocked() cf.Cost {
-	if c.c == nil {
-		return c.cost
-	}
+func (f *filler) cost() cf.Cost {
 	var cost C.smolwc_cost
-	C.smolwc_cursor_cost(c.c, &cost)
+	C.smolwc_cursor_cost(f.c, &cost)
 	return cf.Cost{
 		Seeks: int64(cost.seeks), CellsScanned: int64(cost.cells_scanned), BytesScanned: int64(cost.bytes_scanned),
 		Cells: int64(cost.cells), Rows: int64(cost.rows), Bytes: int64(cost.bytes),
 	}
+}
+
+// Cost implements cf.Cursor. What was read ahead of the caller is not counted.
+func (c *cursor) Cost() cf.Cost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cost
 }
 
 // Close implements cf.Cursor.
@@ -228,10 +252,13 @@ func (c *cursor) Close() {
 func (c *cursor) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.c != nil {
-		c.cost = c.costLocked()
-		C.smolwc_cursor_free(c.c)
-		c.c = nil
-		c.snapshot.unuse()
+	if c.closed {
+		return
 	}
+	c.closed = true
+	if c.ahead != nil {
+		c.ahead.stop()
+	}
+	C.smolwc_cursor_free(c.filler.c)
+	c.snapshot.unuse()
 }

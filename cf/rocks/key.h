@@ -15,15 +15,60 @@ enum {
   SMOLWC_VERSION_LEN = 9
 };
 
+// Elements are short and there are several to a cell: a call of the library
+// costs more than the work. These are for them.
+
+static inline uint64_t smolwc_load8(const char* p) {
+  uint64_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+static inline int smolwc_same(const char* a, const char* b, size_t n) {
+  if (n < 8) {
+    for (size_t i = 0; i < n; i++)
+      if (a[i] != b[i]) return 0;
+    return 1;
+  }
+  for (size_t i = 0; i + 8 <= n; i += 8)
+    if (smolwc_load8(a + i) != smolwc_load8(b + i)) return 0;
+  return smolwc_load8(a + n - 8) == smolwc_load8(b + n - 8);
+}
+
+static inline void smolwc_copy(char* to, const char* from, size_t n) {
+  if (n < 8) {
+    for (size_t i = 0; i < n; i++) to[i] = from[i];
+    return;
+  }
+  if (n > 32) {
+    memcpy(to, from, n);
+    return;
+  }
+  for (size_t i = 0; i + 8 <= n; i += 8) memcpy(to + i, from + i, 8);
+  memcpy(to + n - 8, from + n - 8, 8);
+}
+
+// The index of the first zero byte, n when there is none.
+static inline size_t smolwc_zero(const char* p, size_t n) {
+  const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t v = smolwc_load8(p + i);
+    if ((v - ones) & ~v & tops) break;
+  }
+  while (i < n && p[i] != 0) i++;
+  return i;
+}
+
 // The length of the byte string element that key starts with, terminator
 // included; 0 when it starts with none.
 static inline size_t smolwc_element_len(const char* key, size_t len) {
   if (len < 2 || key[0] != SMOLWC_TAG_BYTES) return 0;
   size_t at = 1;
   for (;;) {
-    const char* zero = memchr(key + at, 0, len - at);
-    if (zero == NULL) return 0;
-    at = (size_t)(zero - key) + 1;
+    at += smolwc_zero(key + at, len - at);
+    if (at == len) return 0;
+    at++;
     if (at == len || (unsigned char)key[at] != SMOLWC_ESCAPE) return at;
     at++;
   }
@@ -34,12 +79,10 @@ static inline size_t smolwc_element_len(const char* key, size_t len) {
 static inline size_t smolwc_unescape(const char* element, size_t len, char* out) {
   const char* from = element + 1;
   size_t left = len - 2;
-  if (memchr(from, 0, left) == NULL) {
-    memcpy(out, from, left);
-    return left;
-  }
-  size_t n = 0;
-  for (size_t i = 0; i < left; i++) {
+  size_t plain = smolwc_zero(from, left);
+  smolwc_copy(out, from, plain);
+  size_t n = plain;
+  for (size_t i = plain; i < left; i++) {
     out[n++] = from[i];
     if (from[i] == 0) i++;  // the ff behind it
   }
