@@ -38,4 +38,5 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 	golang.org/x/tools v0.35.0 // indirect
+	rsc.io/binaryregexp v0.2.0 // indirect
 )
