@@ -102,6 +102,20 @@ func (b *Batch) DeleteMeta(key string) {
 	b.add(OpDeleteMeta, "", b.mark(append(b.arena, key...)), span{})
 }
 
+// Append adds the changes of another batch.
+func (b *Batch) Append(other *Batch) {
+	shift := uint32(len(b.arena))
+	b.arena = append(b.arena, other.arena...)
+	b.rows = append(b.rows, other.rows...)
+	for _, op := range other.ops {
+		op.key = op.key.moved(shift)
+		op.value = op.value.moved(shift)
+		b.ops = append(b.ops, op)
+	}
+}
+
+func (s span) moved(by uint32) span { return span{s.from + by, s.to + by} }
+
 // Ops are the batch's operations in order.
 func (b *Batch) Ops() []Op { return b.ops }
 

@@ -40,6 +40,9 @@ type Store interface {
 	// writes nothing and is returned as it is.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
 
+	// Begin starts a transaction on a snapshot of its own. It must be closed.
+	Begin(ctx context.Context) (Txn, error)
+
 	// DropRange removes the cells of a range of rows from families. It
 	// promises that snapshots taken later do not see them; the cost does
 	// not depend on how many there are.
@@ -65,6 +68,23 @@ type Snapshot interface {
 	// MetaPrefix returns the catalog entries whose keys start with prefix.
 	MetaPrefix(ctx context.Context, prefix string) (map[string][]byte, error)
 	Close()
+}
+
+// A Txn is an optimistic transaction, serialisable: it commits only if nothing
+// that it read has been changed by another commit since it began. Its scans see
+// its own changes. It belongs to one goroutine.
+type Txn interface {
+	Snapshot
+	// Read notes that rows of a space were read, whether they were there or
+	// not.
+	Read(space string, rows RowRange)
+	// Add makes the changes of a batch part of the transaction; puts and
+	// deletes of single cells alone. No cursor of the transaction may be
+	// open.
+	Add(b *Batch) error
+	// Commit writes all changes, or none and returns ErrConflict. It ends
+	// the transaction, as Close does without a commit.
+	Commit(ctx context.Context) (Position, error)
 }
 
 // A Cursor yields the cells of a scan in blocks. It belongs to one goroutine

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
@@ -192,6 +193,7 @@ type encoder struct {
 	snap    cf.Snapshot // nil in a blind write
 	batch   *cf.Batch
 	now     cells.Timestamp // for retention
+	singly  bool            // deletes remove cells one by one, however many
 	editors map[cf.RowID]*rowEditor
 }
 
@@ -247,6 +249,9 @@ func (e *encoder) editor(id cf.RowID) *rowEditor {
 	}
 	if e.editors[id] == nil {
 		e.editors[id] = newRowEditor(e.snap, e.batch, id.Row, e.now)
+		if e.singly {
+			e.editors[id].pointDeletes = math.MaxInt
+		}
 	}
 	return e.editors[id]
 }

@@ -2,14 +2,16 @@ package query
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 )
 
-// pointDeletes is up to how many cells a delete removes one by one. Beyond it
-// writes one range tombstone, which costs every later read near it a little.
+// pointDeletes is up to how many cells a delete removes one by one, unless it has
+// to remove them so. Beyond it a delete writes one range tombstone, which costs
+// every later read near it a little.
 const pointDeletes = 64
 
 // reads reports whether a mutation has to look before it writes: to choose
@@ -36,6 +38,8 @@ type rowEditor struct {
 	key   string
 	now   cells.Timestamp
 
+	pointDeletes int // up to so many cells are deleted one by one
+
 	written map[*familyInfo]bool // has sets of this batch
 	cleared map[*familyInfo]bool // what the snapshot shows is deleted
 	sets    map[column][]int64   // timestamps set, of columns that are not in visible
@@ -48,7 +52,7 @@ type column struct {
 }
 
 func newRowEditor(snap cf.Snapshot, b *cf.Batch, key string, now cells.Timestamp) *rowEditor {
-	return &rowEditor{snap: snap, batch: b, key: key, now: now,
+	return &rowEditor{snap: snap, batch: b, key: key, now: now, pointDeletes: pointDeletes,
 		written: map[*familyInfo]bool{}, cleared: map[*familyInfo]bool{}, sets: map[column][]int64{}, visible: map[column][]int64{}}
 }
 
@@ -199,7 +203,7 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 		e.batch.DeleteCell(f.store, *qualifier, since)
 		return nil
 	}
-	filter := cf.Filter{Since: since, Until: until, StripValues: true, CellsPerRow: pointDeletes + 1}
+	filter := cf.Filter{Since: since, Until: until, StripValues: true, CellsPerRow: e.mostCells()}
 	if qualifier != nil {
 		filter.Qualifiers = []cf.QualifierRange{cf.SingleQualifier(*qualifier)}
 	}
@@ -217,7 +221,7 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 		}
 	}
 	switch {
-	case !e.written[f] && len(found) <= pointDeletes:
+	case !e.written[f] && len(found) <= e.pointDeletes:
 		for _, c := range found {
 			e.batch.DeleteCell(f.store, c.qualifier, c.ts)
 		}
@@ -227,6 +231,15 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 		e.batch.DeleteRow(f.store)
 	}
 	return nil
+}
+
+// mostCells is how many cells remove looks at: one more than it deletes singly,
+// 0 for no limit.
+func (e *rowEditor) mostCells() int {
+	if e.pointDeletes == math.MaxInt {
+		return 0
+	}
+	return e.pointDeletes + 1
 }
 
 // scan passes the row's cells of a family, as the snapshot shows them, to f.

@@ -119,6 +119,7 @@ var engineKinds = []struct {
 	{cf.ErrNotExist, NotFound},
 	{cf.ErrReadOnly, FailedPrecondition},
 	{cf.ErrTooLarge, ResourceExhausted},
+	{cf.ErrConflict, Conflict},
 	{cf.ErrUnknownOutcome, UnknownOutcome},
 	{cf.ErrUnavailable, Unavailable},
 	{cf.ErrClosed, Unavailable},

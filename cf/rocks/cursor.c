@@ -124,7 +124,8 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
 }
 
 smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
-                                 const rocksdb_snapshot_t* snapshot, const smolwc_scan* scan,
+                                 const rocksdb_snapshot_t* snapshot,
+                                 rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
                                  const char* bounds, const uint32_t* ends,
                                  const smolwc_retention* retention) {
   smolwc_cursor* c = calloc(1, sizeof *c);
@@ -146,6 +147,7 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
   c->options = rocksdb_readoptions_create();
   set_read_options(c, snapshot);
   c->it = rocksdb_create_iterator_cf(db, c->options, family);
+  if (overlay != NULL) c->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(overlay, c->it, family);
   return c;
 }
 

@@ -90,7 +90,7 @@ func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
 		strip_values:   flag(filter.StripValues),
 		single_rows:    flag(single),
 	}
-	return C.smolwc_cursor_new(dbHandle(s.store.db), familyHandle(f.handle), snapshotHandle(s.engine), &scan,
+	return C.smolwc_cursor_new(dbHandle(s.store.db), familyHandle(f.handle), snapshotHandle(s.engine), overlayHandle(s.overlay), &scan,
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(bounds))),
 		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(ends))),
 		unsafe.SliceData(retention))
@@ -159,7 +159,7 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 
 // fill gets the next block: made now, or by the goroutine that reads ahead.
 func (c *cursor) fill(ctx context.Context) (filled, error) {
-	if c.ahead == nil && c.blocks >= blocksBeforeAhead && runtime.GOMAXPROCS(0) > 1 {
+	if c.ahead == nil && c.blocks >= blocksBeforeAhead && c.snapshot.overlay == nil && runtime.GOMAXPROCS(0) > 1 {
 		c.ahead = startReadAhead(&c.filler)
 	}
 	if c.ahead != nil {

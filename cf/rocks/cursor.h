@@ -70,10 +70,13 @@ typedef struct smolwc_cursor smolwc_cursor;
 
 // Copies what it is given. bounds holds the start and the end of each interval
 // of rows, then of qualifiers, one after another; ends says where in bounds
-// each of them ends. The snapshot may be NULL. NULL is returned when memory is
+// each of them ends. The snapshot may be NULL, and so may the
+// overlay, changes that are read as if they had been written; it must not change
+// while the cursor is used. NULL is returned when memory is
 // out.
 smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
-                                 const rocksdb_snapshot_t* snapshot, const smolwc_scan* scan,
+                                 const rocksdb_snapshot_t* snapshot,
+                                 rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
                                  const char* bounds, const uint32_t* ends,
                                  const smolwc_retention* retention);
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* block);

@@ -83,5 +83,6 @@ func (s *Store) DropFamily(_ context.Context, name string) error {
 	delete(rest, name)
 	s.families.Store(&rest)
 	s.dropped = append(s.dropped, f) // snapshots may read it until Close
+	s.history.addRange(cf.RowRange{})
 	return nil
 }

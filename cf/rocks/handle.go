@@ -38,6 +38,14 @@ func writeOptionsHandle(o *grocksdb.WriteOptions) *C.rocksdb_writeoptions_t {
 	return (*C.rocksdb_writeoptions_t)(handleOf(o))
 }
 
+// overlayHandle is NULL for a nil batch.
+func overlayHandle(b *grocksdb.WriteBatchWI) *C.rocksdb_writebatch_wi_t {
+	if b == nil {
+		return nil
+	}
+	return (*C.rocksdb_writebatch_wi_t)(handleOf(b))
+}
+
 // setRowPrefix gives a family's options the C prefix extractor.
 func setRowPrefix(o *grocksdb.Options) {
 	C.rocksdb_options_set_prefix_extractor((*C.rocksdb_options_t)(handleOf(o)), C.smolwc_row_prefix())

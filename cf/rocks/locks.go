@@ -26,11 +26,12 @@ var allStripes = stripeSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 
 func (l *rowLocks) setOf(rows []cf.RowID) (set stripeSet) {
 	for _, r := range rows {
-		n := l.stripe(r)
-		set[n/64] |= 1 << (n % 64)
+		set.add(l.stripe(r))
 	}
 	return set
 }
+
+func (set *stripeSet) add(stripe uint64) { set[stripe/64] |= 1 << (stripe % 64) }
 
 func (l *rowLocks) stripe(r cf.RowID) uint64 {
 	return (maphash.String(l.seed, r.Space)*31 + maphash.String(l.seed, r.Row)) % stripes

@@ -17,6 +17,7 @@ import (
 type snapshot struct {
 	store    *Store
 	families families
+	overlay  *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
 
 	mu     sync.RWMutex // held shared while the snapshot must not close
 	engine *grocksdb.Snapshot
@@ -59,6 +60,9 @@ func (s *snapshot) release() {
 func (s *snapshot) unuse() {
 	if s.uses.Add(-1) == 0 {
 		s.store.db.ReleaseSnapshot(s.engine)
+		if s.overlay != nil {
+			s.overlay.Destroy()
+		}
 	}
 }
 

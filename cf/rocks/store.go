@@ -26,6 +26,7 @@ type Store struct {
 	write    *grocksdb.WriteOptions
 	families atomic.Pointer[families]
 	locks    rowLocks
+	history  commitLog
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.

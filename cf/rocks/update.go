@@ -90,6 +90,7 @@ func (s *Store) commit(b *cf.Batch) (cf.Position, error) {
 		if err := s.writeRep(*rep); err != nil {
 			return 0, err
 		}
+		s.history.addRows(b.Rows())
 	}
 	return cf.Position(s.db.GetLatestSequenceNumber()), nil
 }
@@ -169,5 +170,6 @@ func (s *Store) DropRange(_ context.Context, names []string, rows cf.RowRange) e
 	s.locks.rlock(allStripes) // not between an update's read and its write
 	defer s.locks.runlock(allStripes)
 	_, err := s.commit(&b)
+	s.history.addRange(rows)
 	return err
 }

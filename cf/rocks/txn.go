@@ -1,0 +1,102 @@
+package rocks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A txn implements cf.Txn: a snapshot, an overlay of the changes made so far
+// for its scans, and what it has read, to be checked against the commit log.
+type txn struct {
+	*snapshot
+	batch cf.Batch
+	reads readSet
+	start uint64
+	ended bool
+}
+
+// Begin implements cf.Store.
+func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
+	t := &txn{start: s.history.begin()}
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		s.history.end(t.start)
+		return nil, err
+	}
+	t.snapshot = snap.(*snapshot)
+	t.snapshot.overlay = grocksdb.NewWriteBatchWI(0, true)
+	return t, nil
+}
+
+// Read implements cf.Txn.
+func (t *txn) Read(space string, rows cf.RowRange) { t.reads.add(space, rows) }
+
+// Add implements cf.Txn.
+func (t *txn) Add(b *cf.Batch) error {
+	if size, limit := t.batch.Size()+b.Size(), t.store.Limits().Batch; size > limit {
+		return fmt.Errorf("transaction of %d bytes is %w; the limit is %d", size, cf.ErrTooLarge, limit)
+	}
+	for i := range b.Ops() {
+		op := &b.Ops()[i]
+		f, err := t.families.get(op.Family)
+		if err != nil {
+			return err
+		}
+		switch op.Kind {
+		case cf.OpPut:
+			t.overlay.PutCF(f.handle, b.Key(op), b.Value(op))
+		case cf.OpDelete:
+			t.overlay.DeleteCF(f.handle, b.Key(op))
+		default:
+			return fmt.Errorf("a transaction cannot carry operation %d", op.Kind)
+		}
+	}
+	t.batch.Append(b)
+	return nil
+}
+
+// Commit implements cf.Txn. The rows read and written are locked, all rows
+// when ranges were read: nothing can change between the check and the write.
+func (t *txn) Commit(ctx context.Context) (cf.Position, error) {
+	defer t.Close()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s := t.store
+	if len(t.batch.Ops()) == 0 {
+		return 0, nil // what was read is consistent as of the snapshot
+	}
+	set := t.lockSet()
+	s.locks.lock(set)
+	defer s.locks.unlock(set)
+	if s.history.changed(t.start, &t.reads) {
+		return 0, cf.ErrConflict
+	}
+	return s.commit(&t.batch)
+}
+
+func (t *txn) lockSet() stripeSet {
+	if len(t.reads.ranges) > 0 {
+		return allStripes
+	}
+	set := t.store.locks.setOf(t.batch.Rows())
+	for id := range t.reads.rows {
+		set.add(t.store.locks.stripe(id))
+	}
+	return set
+}
+
+// Close implements cf.Snapshot: it ends the transaction, without a commit
+// unless there was one.
+func (t *txn) Close() {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	t.store.history.end(t.start)
+	t.snapshot.Close()
+}

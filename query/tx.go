@@ -1,0 +1,264 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// Update runs fn in a transaction and commits what it wrote: all of it, over
+// any rows and tables, or nothing. Transactions are serialisable: the outcome
+// is as if they, and all other writes, had been made one after another. They
+// are optimistic: nothing is locked while fn runs, and if another commit has
+// changed anything that fn read, rows that scans found absent included, the
+// transaction is rolled back and fn runs again, on the newest state. So fn may
+// run several times: it must leave nothing else behind. After [MaxTxAttempts]
+// the error's kind is [Conflict].
+//
+// An error of fn rolls back and is returned as it is. A transaction that wrote
+// nothing always succeeds: it saw one snapshot.
+func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
+	const op = "update"
+	for attempt := 1; ; attempt++ {
+		err := db.attempt(ctx, fn)
+		switch {
+		case !errors.Is(err, cf.ErrConflict):
+			return err
+		case attempt == MaxTxAttempts:
+			return fail(op, "", "", fmt.Errorf("gave up after %d attempts: %w", attempt, err))
+		}
+		if err := backOff(ctx, attempt); err != nil {
+			return fail(op, "", "", err)
+		}
+	}
+}
+
+// MaxTxAttempts is how often Update runs its function at most.
+const MaxTxAttempts = 16
+
+// backOff waits for a random time that grows with the attempts, up to some 60 ms.
+func backOff(ctx context.Context, attempt int) error {
+	const unit = 100 * time.Microsecond
+	most := unit << min(attempt, 9)
+	select {
+	case <-time.After(rand.N(most) + unit):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
+	const op = "update"
+	txn, err := db.store.Begin(ctx)
+	if err != nil {
+		return fail(op, "", "", err)
+	}
+	defer txn.Close()
+	tx := &Tx{db: db, txn: txn}
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if tx.err != nil {
+		return tx.err
+	}
+	db.schemaMu.RLock()
+	defer db.schemaMu.RUnlock()
+	if err := tx.flush(ctx); err != nil {
+		return fail(op, "", "", err)
+	}
+	_, err = txn.Commit(ctx)
+	if errors.Is(err, cf.ErrConflict) {
+		return err
+	}
+	return fail(op, "", "", err)
+}
+
+// A Tx is a transaction, inside the function given to [DB.Update]. It belongs
+// to that function's goroutine and is of no use afterwards.
+type Tx struct {
+	db      *DB
+	txn     cf.Txn
+	scans   int     // under way
+	pending []write // changes that scans must not see
+	err     error   // of an earlier call: the transaction cannot commit
+}
+
+// ReadRow is [Table.ReadRow] in the transaction: it sees the snapshot and the
+// transaction's own writes. Inside the loop of a scan, a row that was written
+// in the loop cannot be read until the scan has ended: that is an error.
+func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...ReadOption) (*Row, error) {
+	const op = "read row"
+	for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(opts), Key(key))...) {
+		return row, err
+	}
+	if tx.err != nil {
+		return nil, tx.err
+	}
+	return nil, fail(op, table, key, faultf(NotFound, "row not found"))
+}
+
+// ReadRows is [Table.ReadRows] in the transaction. Writes made in its loop are
+// not seen by it.
+func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...ReadOption) iter.Seq2[*Row, error] {
+	const op = "read rows"
+	return func(yield func(*Row, error) bool) {
+		if err := tx.read(ctx, table, opts, yield); err != nil {
+			tx.err = fail(op, table, "", err)
+			yield(nil, tx.err)
+		}
+	}
+}
+
+// read runs one read. What it looked at becomes part of what the transaction
+// depends on: up to the last row that the caller took.
+func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield func(*Row, error) bool) error {
+	if tx.err != nil {
+		return tx.err
+	}
+	spec, err := newReadSpec(opts)
+	if err != nil {
+		return err
+	}
+	if err := tx.settle(ctx, table, spec); err != nil {
+		return err
+	}
+	r, err := tx.db.Table(table).openReader(ctx, tx.txn, spec)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	tx.scans++
+	defer func() { tx.scans-- }()
+	last := ""
+	for {
+		row, err := r.next(ctx)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			break
+		}
+		last = row.key
+		if !yield(row, nil) {
+			tx.depend(table, spec, last, true)
+			return nil
+		}
+	}
+	tx.depend(table, spec, last, spec.limit > 0 && r.returned == int64(spec.limit))
+	return nil
+}
+
+// depend notes the rows that a read looked at: all that it was asked for, or
+// those up to the last that it returned.
+func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
+	rows := slices.Clone(spec.rows)
+	switch {
+	case early && spec.reverse:
+		rows = clip(rows, last, "")
+	case early:
+		rows = clip(rows, "", last+"\x00")
+	}
+	for _, r := range rows {
+		tx.txn.Read(table, r)
+	}
+}
+
+// settle makes the writes so far visible to a read. While a scan is under way
+// they have to wait, and a read of a row that they change is refused.
+func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
+	if tx.scans == 0 {
+		return tx.flush(ctx)
+	}
+	for i := range tx.pending {
+		w := &tx.pending[i]
+		if w.table.name != table {
+			continue
+		}
+		for _, r := range spec.rows {
+			if w.key >= r.Start && (r.End == "" || w.key < r.End) {
+				return faultf(FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", shorten(w.key))
+			}
+		}
+	}
+	return nil
+}
+
+// Apply is [Table.Apply] in the transaction: the mutation takes effect when the
+// transaction commits. Deletes look for the cells that they remove, one by one.
+func (tx *Tx) Apply(ctx context.Context, table, key string, m *Mutation) error {
+	const op = "apply"
+	if tx.err != nil {
+		return tx.err
+	}
+	w, err := tx.db.catalog.Load().check(batchEntry{table, key, m})
+	if err != nil {
+		tx.err = fail(op, table, key, err)
+		return tx.err
+	}
+	w.m = &Mutation{changes: slices.Clone(m.changes)}
+	tx.pending = append(tx.pending, w)
+	if tx.scans == 0 {
+		if err := tx.flush(ctx); err != nil {
+			tx.err = fail(op, table, key, err)
+		}
+	}
+	return tx.err
+}
+
+// flush hands the waiting writes to the store's transaction.
+func (tx *Tx) flush(ctx context.Context) error {
+	for i := range tx.pending {
+		if err := tx.add(ctx, &tx.pending[i]); err != nil {
+			return err
+		}
+	}
+	tx.pending = tx.pending[:0]
+	return nil
+}
+
+// add encodes a write change by change, so that each sees those before it.
+func (tx *Tx) add(ctx context.Context, w *write) error {
+	if err := w.setServerTime(ctx, &tx.db.clock); err != nil {
+		return err
+	}
+	if w.reads() {
+		// What a delete finds decides what it writes.
+		tx.txn.Read(w.table.name, cf.SingleRow(w.key))
+	}
+	for i := range w.m.changes {
+		var b cf.Batch
+		e := encoder{ctx: ctx, db: tx.db, snap: tx.txn, batch: &b, now: tx.db.clock.now(), singly: true}
+		one := write{w.table, w.key, &Mutation{changes: w.m.changes[i : i+1]}}
+		if err := e.write(&one); err != nil {
+			return err
+		}
+		if err := tx.txn.Add(&b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setServerTime gives the sets without a timestamp one that they share.
+func (w *write) setServerTime(ctx context.Context, c *clock) error {
+	if !slices.ContainsFunc(w.m.changes, func(c change) bool { return c.serverTime }) {
+		return nil
+	}
+	ts, err := c.next(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range w.m.changes {
+		if ch := &w.m.changes[i]; ch.serverTime {
+			ch.since, ch.serverTime = ts, false
+		}
+	}
+	return nil
+}
