@@ -28,6 +28,7 @@ const (
 	term        = "golang.org/x/term"
 	uuid        = "github.com/google/uuid"
 	viper       = "github.com/spf13/viper"
+	xxhash      = "github.com/cespare/xxhash/v2"
 	yaml        = "go.yaml.in/yaml/v3"
 
 	datadriven = "github.com/cockroachdb/datadriven"
@@ -51,7 +52,7 @@ var rooms = map[string]room{
 	"cf/cftest": {imports: []string{"cf", rapid}},
 	"cf/rocks":  {imports: []string{"cf", grocksdb}, tests: []string{"cf/cftest"}, c: true},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", uuid}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", uuid, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells"}},
 	"transfer": {imports: []string{"query", "schema", "cells", compress, progressbar}},
 
