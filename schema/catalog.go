@@ -26,9 +26,10 @@ type catalogTable struct {
 }
 
 type catalogFamily struct {
-	Name string       `json:"name"`
-	Type string       `json:"type,omitempty"` // no type: any
-	GC   *catalogRule `json:"gc,omitempty"`   // no rule: keep everything
+	Name      string       `json:"name"`
+	Type      string       `json:"type,omitempty"` // no type: any
+	Aggregate string       `json:"aggregate,omitempty"`
+	GC        *catalogRule `json:"gc,omitempty"` // no rule: keep everything
 }
 
 type catalogRule struct {
@@ -49,6 +50,9 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 		cf := catalogFamily{Name: f.Name, GC: toCatalog(f.GC)}
 		if f.Type != cells.TypeAny {
 			cf.Type = f.Type.String()
+		}
+		if f.Aggregate != NoAggregate {
+			cf.Aggregate = f.Aggregate.String()
 		}
 		c.Families = append(c.Families, cf)
 	}
@@ -94,6 +98,11 @@ func (c catalogFamily) family() (f Family, err error) {
 	f.Name = c.Name
 	if c.Type != "" {
 		if f.Type, err = cells.ParseType(c.Type); err != nil {
+			return f, err
+		}
+	}
+	if c.Aggregate != "" {
+		if f.Aggregate, err = ParseAggregate(c.Aggregate); err != nil {
 			return f, err
 		}
 	}

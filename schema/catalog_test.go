@@ -13,10 +13,12 @@ import (
 
 // fleetEntry is on disk in every format 1 database with this table: it never changes.
 const fleetEntry = `{"name":"fleet","families":[{"name":"meta","gc":{"max_versions":1}},{"name":"time","type":"i32"},` +
-	`{"name":"notes","gc":{"any":[{"max_versions":3},{"all":[{"max_versions":1},{"max_age":"30d"}]}]}}]}`
+	`{"name":"notes","gc":{"any":[{"max_versions":3},{"all":[{"max_versions":1},{"max_age":"30d"}]}]}},` +
+	`{"name":"landings","aggregate":"sum"}]}`
 
 const fleetYAML = `tables: [{name: fleet, families: [{name: meta, max_versions: 1}, {name: time, type: i32},
-	{name: notes, gc: {any: [{max_versions: 3}, {all: [{max_versions: 1}, {max_age: 30d}]}]}}]}]`
+	{name: notes, gc: {any: [{max_versions: 3}, {all: [{max_versions: 1}, {max_age: 30d}]}]}},
+	{name: landings, aggregate: sum}]}]`
 
 func TestCatalogEntry(t *testing.T) {
 	table := mustParse(t, fleetYAML).Tables[0]
@@ -61,6 +63,8 @@ func TestUnmarshalCatalogRefuses(t *testing.T) {
 		`{"name":"fleet","keys":"tuple"}`: `unknown field "keys"`,
 		`{"name":"t","families":[{}]}`:    "table(t).families[0].name: the name is missing",
 		`{"name":"t","families":[{"name":"f","type":"i128"}]}`:                                                                     `family "f": unknown type "i128"`,
+		`{"name":"t","families":[{"name":"f","aggregate":"none"}]}`:                                                                `family "f": unknown aggregate "none"`,
+		`{"name":"t","families":[{"name":"f","aggregate":"sum","type":"i32"}]}`:                                                    "reads as is i64, not i32",
 		`{"name":"t","families":[{"name":"f","gc":{}}]}`:                                                                           "this rule is empty",
 		`{"name":"t","families":[{"name":"f","gc":{"any":[null]}}]}`:                                                               "gc.any[0]: this rule is empty",
 		`{"name":"t","families":[{"name":"f","gc":{"max_age":"-1d"}}]}`:                                                            "an age cannot be negative",

@@ -124,6 +124,18 @@ func typeProblem(name string, err error) string {
 	return err.Error()
 }
 
+func (d *decoder) aggregate(n *yaml.Node, path string) Aggregate {
+	name := d.text(n, path)
+	if n == nil || !scalar(n) {
+		return NoAggregate
+	}
+	a, err := ParseAggregate(name)
+	if err != nil {
+		d.fault(n, path, "%v", err)
+	}
+	return a
+}
+
 func (d *decoder) maxVersions(n *yaml.Node, path string) *Rule {
 	d.lines[path] = n.Line
 	v, ok := wholeNumber(n)

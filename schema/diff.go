@@ -9,7 +9,7 @@ import (
 // an empty schema. Both must be valid. Tables and families that are declared no
 // more are dropped in the plan; see [Plan.WithoutDrops].
 //
-// Whether a type may change depends on whether the family has data, which is
+// Whether a type or an aggregate may change depends on whether the family has data, which is
 // for whoever carries out the plan to check.
 func Diff(existing, declared *Schema) Plan {
 	if existing == nil {
@@ -58,6 +58,10 @@ func (p *Plan) diffFamily(table string, was, now *Family) {
 	c := Change{Table: table, Family: now.Name, Old: was.clone(), New: now.clone()}
 	if was.Type != now.Type {
 		c.Kind = SetType
+		p.add(c)
+	}
+	if was.Aggregate != now.Aggregate {
+		c.Kind = SetAggregate
 		p.add(c)
 	}
 	if !was.GC.Equal(now.GC) {

@@ -67,6 +67,9 @@ func drawNames(t *rapid.T, prefix string) []string {
 
 func drawFamily(t *rapid.T, name string) schema.Family {
 	f := schema.Family{Name: name, Type: rapid.SampledFrom([]cells.Type{cells.TypeAny, cells.TypeI32, cells.TypeF64}).Draw(t, "type")}
+	if f.Type == cells.TypeAny {
+		f.Aggregate = rapid.SampledFrom([]schema.Aggregate{schema.NoAggregate, schema.AggregateSum, schema.AggregateHLL}).Draw(t, "aggregate")
+	}
 	if rapid.Bool().Draw(t, "gc") {
 		f.GC = anyRule().Draw(t, "rule")
 	}

@@ -49,6 +49,8 @@ func ParseFile(name string, text []byte) (*Schema, error) {
 //	      - name: delay
 //	        type: i32
 //	        max_age: 2w
+//	      - name: landings
+//	        aggregate: sum
 //	      - name: notes
 //	        gc: {any: [{max_versions: 3}, {all: [{max_versions: 1}, {max_age: 30d}]}]}
 //
@@ -104,11 +106,12 @@ func (d *decoder) table(n *yaml.Node, path string) Table {
 }
 
 func (d *decoder) family(n *yaml.Node, path string) Family {
-	keys := d.mapping(n, path, []string{"name", "type", "max_versions", "max_age", "gc"})
+	keys := d.mapping(n, path, []string{"name", "type", "aggregate", "max_versions", "max_age", "gc"})
 	return Family{
-		Name: d.text(keys["name"], path+".name"),
-		Type: d.cellType(keys["type"], path+".type"),
-		GC:   d.familyRule(n, keys, path),
+		Name:      d.text(keys["name"], path+".name"),
+		Type:      d.cellType(keys["type"], path+".type"),
+		Aggregate: d.aggregate(keys["aggregate"], path+".aggregate"),
+		GC:        d.familyRule(n, keys, path),
 	}
 }
 

@@ -17,11 +17,12 @@ const (
 	SetRetention
 	DropFamily
 	DropTable
+	SetAggregate
 )
 
 // String is the kind in words, "create table".
 func (k ChangeKind) String() string {
-	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table"}
+	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -38,10 +39,12 @@ type Change struct {
 	Family string
 	// Families are those of the table that CreateTable creates or DropTable drops.
 	Families []Family
-	// Old is the family as it was, for SetType, SetRetention and DropFamily.
+	// Old is the family as it was, for SetType, SetAggregate, SetRetention and
+	// DropFamily.
 	Old Family
-	// New is the family as it is declared, for AddFamily, SetType and
-	// SetRetention. SetType means New.Type alone, SetRetention New.GC alone.
+	// New is the family as it is declared, for AddFamily, SetType, SetAggregate
+	// and SetRetention. SetType means New.Type alone, SetAggregate
+	// New.Aggregate alone, SetRetention New.GC alone.
 	New Family
 }
 
@@ -58,6 +61,8 @@ func (c Change) String() string {
 		return fmt.Sprintf("+ family %s/%v", c.Table, c.New)
 	case SetType:
 		return fmt.Sprintf("~ family %s/%s type %v -> %v", c.Table, c.Family, c.Old.Type, c.New.Type)
+	case SetAggregate:
+		return fmt.Sprintf("~ family %s/%s aggregate %v -> %v", c.Table, c.Family, c.Old.Aggregate, c.New.Aggregate)
 	case SetRetention:
 		return fmt.Sprintf("~ family %s/%s retention %v -> %v", c.Table, c.Family, c.Old.GC, c.New.GC)
 	case DropFamily:
@@ -164,6 +169,8 @@ func (t *Table) apply(c Change) error {
 	switch c.Kind {
 	case SetType:
 		t.Families[i].Type = c.New.Type
+	case SetAggregate:
+		t.Families[i].Aggregate = c.New.Aggregate
 	case SetRetention:
 		t.Families[i].GC = c.New.GC.Clone()
 	case DropFamily:

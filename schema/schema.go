@@ -39,6 +39,9 @@ type Family struct {
 	// Type is what every value in the family must be; [cells.TypeAny], the zero
 	// Type, lets each cell carry its own.
 	Type cells.Type
+	// Aggregate makes the family one whose cells are added to and not set; they
+	// read as i64, and Type is [cells.TypeI64] or not given.
+	Aggregate Aggregate
 	// GC says which cells are dropped; nil keeps everything.
 	GC *Rule
 }
@@ -75,8 +78,8 @@ func (s *Schema) Clone() *Schema {
 	return c
 }
 
-// Equal reports whether s and o declare the same tables, families, types and
-// rules. The order of tables and families does not count. Rules are compared
+// Equal reports whether s and o declare the same tables, families, types,
+// aggregates and rules. The order of tables and families does not count. Rules are compared
 // as they are written, not by what they drop. A nil Schema is an empty one.
 func (s *Schema) Equal(o *Schema) bool { return Diff(s, o).Empty() }
 
@@ -103,12 +106,15 @@ func (f Family) clone() Family {
 	return f
 }
 
-// String is the family as a plan shows it: name, type and rule, the last two
-// only where they are declared.
+// String is the family as a plan shows it: name, type, aggregate and rule, all
+// but the name only where they are declared.
 func (f Family) String() string {
 	s := f.Name
 	if f.Type != cells.TypeAny {
 		s += " type=" + f.Type.String()
+	}
+	if f.Aggregate != NoAggregate {
+		s += " aggregate=" + f.Aggregate.String()
 	}
 	if f.GC != nil {
 		s += " " + f.GC.String()

@@ -56,6 +56,12 @@ func (f *Family) validate(fs *faults, path string) {
 	if f.Type != cells.TypeAny && !f.Type.Valid() {
 		fs.add(path+".type", "%v is not a type", f.Type)
 	}
+	switch {
+	case !f.Aggregate.valid():
+		fs.add(path+".aggregate", "%v is not an aggregate", f.Aggregate)
+	case f.Aggregate != NoAggregate && f.Type != cells.TypeAny && f.Type != cells.TypeI64:
+		fs.add(path+".type", "what a family with aggregate %v reads as is i64, not %v; leave the type out", f.Aggregate, f.Type)
+	}
 	if f.GC != nil {
 		f.GC.validateRoot(fs, path)
 	}
