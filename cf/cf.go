@@ -12,7 +12,10 @@
 // that every store has to pass.
 package cf
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Store is an engine that keeps column families. All methods are safe for
 // concurrent use, except that nothing may be called after Close.
@@ -54,8 +57,25 @@ type Store interface {
 	Flush(ctx context.Context, family string) error
 	Compact(ctx context.Context, family string, rows RowRange) error
 
+	// SetExpiry says which cells of a family the store may drop; see
+	// [Expiry]. It replaces what was said before, and a store that is
+	// opened begins with the zero Expiry.
+	SetExpiry(family string, e Expiry) error
+
 	// Close releases the store. Cursors and snapshots must be closed before.
 	Close() error
+}
+
+// An Expiry is leave to drop cells without a delete. The zero Expiry gives none.
+type Expiry struct {
+	// Before: the store may drop cells with lesser timestamps whenever it
+	// rewrites them, from snapshots too, and drops those that Compact
+	// comes by. When Before is lowered, what is written after SetExpiry
+	// has returned is safe from the old one.
+	Before int64
+	// Period is the time after which the store rewrites data that nothing
+	// else touches, so that cells in it are dropped at last; 0 is never.
+	Period time.Duration
 }
 
 // A Snapshot is a consistent view of a store. It is safe for concurrent use.

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Batches", testBatches},
 		{"Deletions", testDeletions},
 		{"DropRange", testDropRange},
+		{"Expiry", testExpiry},
 		{"Meta", testMeta},
 		{"Snapshots", testSnapshots},
 		{"Updates", testUpdates},

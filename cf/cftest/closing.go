@@ -69,6 +69,7 @@ func testClosed(f *fixture) {
 	f.expectError("DropRange", f.store.DropRange(f.ctx, []string{"t"}, cf.RowRange{}), cf.ErrClosed)
 	f.expectError("Flush", f.store.Flush(f.ctx, "t"), cf.ErrClosed)
 	f.expectError("Compact", f.store.Compact(f.ctx, "t", cf.RowRange{}), cf.ErrClosed)
+	f.expectError("SetExpiry", f.store.SetExpiry("t", cf.Expiry{}), cf.ErrClosed)
 	f.store.Families() // either answer is right
 	f.store.Limits()
 

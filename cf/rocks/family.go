@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -19,14 +20,16 @@ type family struct {
 	name   string
 	id     uint32
 	handle *grocksdb.ColumnFamilyHandle
+	expiry expiry       // of a declared family
+	period atomic.Int64 // in seconds, after which the engine rewrites files; 0 is never
 }
 
 // families is the set of open families by name. It is replaced, never changed,
 // so that a snapshot can hold on to the one of its time.
 type families map[string]*family
 
-func newFamily(name string, h *grocksdb.ColumnFamilyHandle) *family {
-	return &family{name: name, id: h.ID(), handle: h}
+func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e expiry) *family {
+	return &family{name: name, id: h.ID(), handle: h, expiry: e}
 }
 
 func (f families) get(name string) (*family, error) {
@@ -54,12 +57,18 @@ func (s *Store) CreateFamily(_ context.Context, name string) error {
 	if _, ok := old[name]; ok {
 		return nil
 	}
-	h, err := s.db.CreateColumnFamily(s.engine.data, name)
+	e, opts, err := s.engine.newExpiry()
 	if err != nil {
+		return err
+	}
+	defer opts.Destroy()
+	h, err := s.db.CreateColumnFamily(opts, name)
+	if err != nil {
+		e.free()
 		return wrap(err)
 	}
 	grown := maps.Clone(old)
-	grown[name] = newFamily(name, h)
+	grown[name] = newFamily(name, h, e)
 	s.families.Store(&grown)
 	return nil
 }

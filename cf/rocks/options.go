@@ -21,6 +21,10 @@ type Options struct {
 	MustExist bool
 	// InMemory keeps all files in memory; they are gone at Close.
 	InMemory bool
+	// FileSize is how large a file grows in bytes before the next one is
+	// begun; 0 is the engine's 64 MiB. Tests that want the boundaries of
+	// files everywhere make it tiny.
+	FileSize int
 }
 
 // DefaultMemory is the memory budget when none is given, in bytes.
@@ -73,6 +77,10 @@ func newEngine(o Options) *engine {
 	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))
 	e.table = newTableOptions(e.cache)
 	e.data = e.db.Clone()
+	if o.FileSize > 0 {
+		e.data.SetTargetFileSizeBase(uint64(o.FileSize))
+		e.table.SetBlockSize(min(blockSize, o.FileSize)) // files end where blocks do
+	}
 	setDataOptions(e.data, e.table, buffers)
 	if o.InMemory { // after Clone: options own their environment
 		e.db.SetEnv(grocksdb.NewMemEnv())

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -118,26 +120,26 @@ func missingDatabase(dir string, o Options) ([]string, error) {
 }
 
 func (s *Store) openFamilies(dir string, names []string) error {
-	opts := make([]*grocksdb.Options, len(names))
-	for i, n := range names {
-		opts[i] = s.engine.data
-		if n == catalogFamily {
-			opts[i] = s.engine.db
-		}
+	expiries, opts, destroy, err := s.engine.familyOptions(names)
+	if err != nil {
+		return err
 	}
+	defer destroy()
 	var handles []*grocksdb.ColumnFamilyHandle
-	var err error
 	if s.options.ReadOnly {
 		s.db, handles, err = grocksdb.OpenDbForReadOnlyColumnFamilies(s.engine.db, dir, names, opts, false)
 	} else {
 		s.db, handles, err = grocksdb.OpenDbColumnFamilies(s.engine.db, dir, names, opts)
 	}
 	if err != nil {
+		for _, e := range expiries {
+			e.free()
+		}
 		return wrap(err)
 	}
 	open := families{}
 	for i, n := range names {
-		open[n] = newFamily(n, handles[i])
+		open[n] = newFamily(n, handles[i], expiries[i])
 	}
 	s.families.Store(&open)
 	return nil
@@ -171,13 +173,14 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.maintenance.Wait()
 	s.open.closeAll()
-	for _, f := range *s.families.Load() {
-		f.handle.Destroy()
-	}
-	for _, f := range s.dropped {
+	all := slices.AppendSeq(s.dropped, maps.Values(*s.families.Load()))
+	for _, f := range all {
 		f.handle.Destroy()
 	}
 	s.db.Close()
+	for _, f := range all { // no compaction runs any more
+		f.expiry.free()
+	}
 	s.write.Destroy()
 	s.engine.destroy()
 	return nil

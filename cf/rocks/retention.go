@@ -1,0 +1,116 @@
+package rocks
+
+// #include <stdlib.h>
+// #include "retention.h"
+import "C"
+
+import (
+	"errors"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// An expiry is what the compactions of one family may drop. The memory is C's,
+// which compactions read: it is freed after the database has been closed.
+type expiry struct{ c *C.smolwc_expiry }
+
+// newExpiry makes the options of one family from those of all, with a
+// compaction filter of its own. The caller destroys them once the family is
+// open.
+func (e *engine) newExpiry() (expiry, *grocksdb.Options, error) {
+	x := expiry{C.smolwc_expiry_new()}
+	if x.c == nil {
+		return x, nil, errors.New("out of memory for a family")
+	}
+	opts := e.data.Clone()
+	if err := setNoPeriod(opts); err != nil {
+		x.free()
+		opts.Destroy()
+		return expiry{}, nil, err
+	}
+	C.smolwc_expiry_attach(x.c, (*C.rocksdb_options_t)(handleOf(opts)))
+	return x, opts, nil
+}
+
+// familyOptions are the options of families that are about to be opened, with
+// an expiry for each but the catalog's, and a function that destroys them.
+func (e *engine) familyOptions(names []string) (all []expiry, opts []*grocksdb.Options, destroy func(), err error) {
+	all, opts = make([]expiry, len(names)), make([]*grocksdb.Options, len(names))
+	destroy = func() {
+		for i, o := range opts {
+			if o != nil && names[i] != catalogFamily {
+				o.Destroy()
+			}
+		}
+	}
+	for i, n := range names {
+		if n == catalogFamily {
+			opts[i] = e.db
+			continue
+		}
+		if all[i], opts[i], err = e.newExpiry(); err != nil {
+			destroy()
+			for _, x := range all {
+				x.free()
+			}
+			return nil, nil, nil, err
+		}
+	}
+	return all, opts, destroy, nil
+}
+
+func (x expiry) free() {
+	if x.c != nil {
+		C.smolwc_expiry_free(x.c)
+	}
+}
+
+// SetExpiry implements cf.Store.
+func (s *Store) SetExpiry(name string, e cf.Expiry) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	f, err := s.families.Load().get(name)
+	if err != nil {
+		return err
+	}
+	C.smolwc_expiry_set(f.expiry.c, C.int64_t(e.Before))
+	return s.setPeriod(f, e.Period)
+}
+
+// setPeriod has the engine rewrite files of this age. It writes the engine's
+// options to the disk, so it is done only for a change.
+func (s *Store) setPeriod(f *family, period time.Duration) error {
+	seconds := int64(period / time.Second)
+	if f.period.Swap(seconds) == seconds {
+		return nil
+	}
+	err := s.db.SetOptionsCF(f.handle, []string{"periodic_compaction_seconds"}, []string{strconv.FormatInt(seconds, 10)})
+	if err != nil {
+		f.period.Store(unknownPeriod)
+	}
+	return wrap(err)
+}
+
+const unknownPeriod = -1
+
+// setNoPeriod keeps the engine from rewriting old files: to a family with a
+// compaction filter it would give a period of 30 days of its own accord.
+func setNoPeriod(o *grocksdb.Options) error {
+	text := C.CString("periodic_compaction_seconds=0")
+	defer C.free(unsafe.Pointer(text))
+	c := (*C.rocksdb_options_t)(handleOf(o))
+	var msg *C.char
+	if C.rocksdb_get_options_from_string(c, text, c, &msg); msg == nil {
+		return nil
+	}
+	defer C.rocksdb_free(unsafe.Pointer(msg))
+	return errors.New(C.GoString(msg))
+}

@@ -1,0 +1,24 @@
+// Dropping expired cells in compactions.
+#ifndef SMOLWC_RETENTION_H
+#define SMOLWC_RETENTION_H
+
+#include <rocksdb/c.h>
+#include <stdint.h>
+
+// What a family's compactions may drop. Go sets it while compactions read it.
+typedef struct smolwc_expiry smolwc_expiry;
+
+// A new expiry drops nothing. NULL is returned when memory is out. It must
+// outlive the database of every family whose options have got it.
+smolwc_expiry* smolwc_expiry_new(void);
+void smolwc_expiry_free(smolwc_expiry* e);
+
+// From the next compaction on, cells with timestamps less than before are
+// dropped.
+void smolwc_expiry_set(smolwc_expiry* e, int64_t before);
+
+// Gives a family's options the compaction filter. They must be that family's
+// alone.
+void smolwc_expiry_attach(smolwc_expiry* e, rocksdb_options_t* options);
+
+#endif
