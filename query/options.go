@@ -30,7 +30,14 @@ type readSpec struct {
 	reverse     bool
 	keysOnly    bool
 	cost        *Cost
+	filter      Filter
 	err         error // of the first option that was wrong
+
+	// What push makes of the filter.
+	narrow   columnSet // of the selected columns those that matter; nil is all
+	pushed   []string  // the filters that the store evaluates
+	nothing  bool      // no cell can pass
+	unpushed bool      // for tests: the filter stays whole
 }
 
 func newReadSpec(opts []ReadOption) (*readSpec, error) {
@@ -68,7 +75,7 @@ func (r *readSpec) check() error {
 	if r.until != 0 && r.since > r.until {
 		return faultf(InvalidArgument, "time range starts at %d, after its end %d", r.since, r.until)
 	}
-	return nil
+	return checkFilter(r.filter)
 }
 
 // rowRanges are the rows to read: sorted, disjoint, none of them empty.

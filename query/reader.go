@@ -13,6 +13,7 @@ type reader struct {
 	own      cf.Snapshot // nil when it is the caller's
 	streams  []*stream   // of what is selected by family name, then the guards
 	guards   []guard
+	filter   *evaluator // nil without a filter
 	rows     rowSlab
 	witness  Row // the guards' cells of the row being judged
 	skip     int // rows to pass over first
@@ -36,11 +37,15 @@ func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *readSpec
 	if err != nil {
 		return nil, err
 	}
+	spec = spec.push(info)
 	p, err := newReadPlan(info, spec, t.db.clock.now())
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{spec: spec, guards: p.guards, skip: spec.offset}
+	if spec.filter != nil {
+		r.filter = newEvaluator(spec.filter)
+	}
 	if len(spec.rows) == 0 || len(p.scans) == 0 {
 		r.done = true
 		return r, nil
@@ -105,7 +110,7 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 			return nil, err
 		}
 		switch {
-		case r.done || !r.passes(row):
+		case r.done || !r.passes(row) || !r.filtered(row):
 		case r.skip > 0:
 			r.skip--
 		default:
@@ -126,7 +131,7 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 		return nil
 	}
 	row.key = lead.key
-	row.parts = row.one[:0]
+	row.parts, row.labels = row.one[:0], nil
 	r.witness.parts = r.witness.parts[:0]
 	for _, s := range r.streams {
 		if s.block == nil || s.key != row.key {
@@ -175,6 +180,20 @@ func (r *reader) passes(row *Row) bool {
 		if !g.holds(on) {
 			return false
 		}
+	}
+	return true
+}
+
+// filtered puts a row through the filter and reports whether anything is left.
+func (r *reader) filtered(row *Row) bool {
+	if r.filter == nil {
+		return true
+	}
+	if !r.filter.apply(row) {
+		return false
+	}
+	if r.spec.keysOnly {
+		row.parts, row.labels = row.parts[:0], nil
 	}
 	return true
 }

@@ -33,6 +33,9 @@ func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, err
 	if err != nil {
 		return nil, err
 	}
+	if r.narrow != nil {
+		selected = r.narrow.intersect(selected)
+	}
 	p := new(readPlan)
 	for _, f := range t.families {
 		if qualifiers, ok := selected[f]; ok {
@@ -112,15 +115,19 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells
 			Until:       int64(r.until),
 			Versions:    r.versions,
 			CellsPerRow: r.cellsPerRow,
-			KeysOnly:    r.keysOnly,
+			KeysOnly:    r.keysOnly && r.filter == nil,
 		},
 		Hint: r.hint(),
 	}
-	if len(r.where) == 0 && r.limit > 0 {
+	if r.returnsAll() && r.limit > 0 {
 		s.Limit = r.limit + r.offset // of the first so many rows of all families, each has at most so many
 	}
 	return s
 }
+
+// returnsAll reports whether every row that has a selected cell is returned, but
+// for offset and limit.
+func (r *readSpec) returnsAll() bool { return len(r.where) == 0 && r.filter == nil }
 
 // guardScan reads the columns that conditions look at.
 func (r *readSpec) guardScan(f *familyInfo, qualifiers []cf.QualifierRange, now cells.Timestamp) cf.Scan {
@@ -137,7 +144,7 @@ func (r *readSpec) guardScan(f *familyInfo, qualifiers []cf.QualifierRange, now 
 // that is small: rows have some dozen.
 func (r *readSpec) hint() int {
 	const cellsPerRow = 16
-	if len(r.where) == 0 && r.limit > 0 {
+	if r.returnsAll() && r.limit > 0 {
 		return r.limit * cellsPerRow
 	}
 	single := !slices.ContainsFunc(r.rows, func(rr cf.RowRange) bool { _, ok := rr.Single(); return !ok })

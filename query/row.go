@@ -14,9 +14,10 @@ import (
 // shares its memory with the rows read around it, a few hundred KiB; to keep a
 // few rows of a large scan for long, copy out what is needed.
 type Row struct {
-	key   string
-	parts []part
-	one   [1]part // parts of a row in one family
+	key    string
+	parts  []part
+	one    [1]part  // parts of a row in one family
+	labels []string // of each cell, nil when none has one
 }
 
 // A part is a run of a row's cells in one family. A family's cells may be in
@@ -33,8 +34,17 @@ func (p *part) cell(i int) cells.Cell {
 		Family:    p.family,
 		Qualifier: p.block.Qualifier(c),
 		Timestamp: cells.Timestamp(c.Timestamp),
-		Value:     cells.DecodeChecked(p.block.Value(c)),
+		Value:     decodeValue(p.block.Value(c)),
 	}
+}
+
+// decodeValue decodes a value that was checked when it was read; no bytes are
+// that of a stripped cell.
+func decodeValue(b []byte) cells.Value {
+	if len(b) == 0 {
+		return cells.Bytes(nil)
+	}
+	return cells.DecodeChecked(b)
 }
 
 // Key is the row key: 1 to 4,096 bytes, any bytes.
@@ -61,6 +71,15 @@ func (r *Row) Cells() iter.Seq[cells.Cell] {
 			}
 		}
 	}
+}
+
+// Label is the label that a [LabelFilter] gave to a cell, counted from 0 in the
+// order of [Row.Cells]; "" when it has none.
+func (r *Row) Label(cell int) string {
+	if r.labels == nil {
+		return ""
+	}
+	return r.labels[cell]
 }
 
 // Versions are the cells of one column, newest first.

@@ -17,6 +17,7 @@ type room struct {
 
 const (
 	cobra       = "github.com/spf13/cobra"
+	binregexp   = "rsc.io/binaryregexp"
 	compress    = "github.com/klauspost/compress"
 	grocksdb    = "github.com/linxGnu/grocksdb"
 	liner       = "github.com/peterh/liner"
@@ -52,7 +53,7 @@ var rooms = map[string]room{
 	"cf/cftest": {imports: []string{"cf", rapid}},
 	"cf/rocks":  {imports: []string{"cf", grocksdb}, tests: []string{"cf/cftest"}, c: true},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", uuid, xxhash}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", binregexp, uuid, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells"}},
 	"transfer": {imports: []string{"query", "schema", "cells", compress, progressbar}},
 

@@ -1,0 +1,341 @@
+package query
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// An evaluator runs one filter over the rows of one read, a row at a time. Its
+// buffers grow with the largest row and are used again for each.
+type evaluator struct {
+	run    step
+	key    string   // of the row at hand
+	parts  []part   // its parts
+	places []place  // its cells, in order
+	views  []view   // of all its cells, unchanged
+	sunk   []view   // what sinks have let out
+	labels []string // by number, counted from 1
+	random func() float64
+	spans  []cf.CellSpan // room for the cells of the rows that go out
+}
+
+// A place is where a cell of the row at hand stands.
+type place struct {
+	part int32
+	cell int32
+}
+
+// A view is a cell on its way through the filter: which of the row's cells it
+// is, counted from 0, and what transformers did to it. Cells of a row have
+// distinct columns and timestamps, so the order of a row is that of at.
+type view struct {
+	at       uint32
+	label    uint16 // the number of its label, 0 for none
+	stripped bool
+}
+
+// A step is one filter compiled. It does not change what it is given; what it
+// returns is good until it runs again.
+type step func(in []view) []view
+
+func newEvaluator(f Filter) *evaluator {
+	e := &evaluator{random: rand.Float64}
+	e.run = f.compile(e)
+	return e
+}
+
+// apply leaves of a row what the filter lets through, and reports whether that
+// is anything.
+func (e *evaluator) apply(row *Row) bool {
+	e.load(row)
+	out := e.run(e.views)
+	if len(e.sunk) > 0 {
+		out = inOrder(append(e.sunk, out...))
+	}
+	if !slices.Equal(out, e.views) {
+		e.store(row, out)
+	}
+	return len(out) > 0
+}
+
+func (e *evaluator) load(row *Row) {
+	e.key = row.key
+	e.parts = append(e.parts[:0], row.parts...)
+	e.places, e.views, e.sunk = e.places[:0], e.views[:0], e.sunk[:0]
+	for i := range e.parts {
+		for j := range e.parts[i].cells {
+			e.views = append(e.views, view{at: uint32(len(e.places))})
+			e.places = append(e.places, place{int32(i), int32(j)})
+		}
+	}
+}
+
+// store makes the row one of these views.
+func (e *evaluator) store(row *Row, out []view) {
+	spans := e.room(len(out))
+	row.parts, row.labels = row.parts[:0], nil
+	from := int32(-1)
+	for i, v := range out {
+		at := e.places[v.at]
+		p := &e.parts[at.part]
+		spans[i] = p.cells[at.cell]
+		if v.stripped {
+			spans[i].ValueLen = 0
+		}
+		if at.part != from {
+			row.parts = append(row.parts, part{p.family, p.block, spans[i:i]})
+			from = at.part
+		}
+		last := &row.parts[len(row.parts)-1]
+		last.cells = last.cells[:len(last.cells)+1]
+		if v.label != 0 {
+			if row.labels == nil {
+				row.labels = make([]string, len(out))
+			}
+			row.labels[i] = e.labels[v.label-1]
+		}
+	}
+}
+
+// room is memory for n cells that nobody else uses.
+func (e *evaluator) room(n int) []cf.CellSpan {
+	const slab = 256
+	if len(e.spans) < n {
+		e.spans = make([]cf.CellSpan, max(n, slab))
+	}
+	spans := e.spans[:n:n]
+	e.spans = e.spans[n:]
+	return spans
+}
+
+// inOrder sorts views into the order of a row, in place; copies of one cell
+// stay in the order that they have.
+func inOrder(vs []view) []view {
+	slices.SortStableFunc(vs, func(a, b view) int { return cmp.Compare(a.at, b.at) })
+	return vs
+}
+
+func (e *evaluator) family(v view) string { return e.parts[e.places[v.at].part].family }
+
+func (e *evaluator) qualifier(v view) string {
+	at := e.places[v.at]
+	p := &e.parts[at.part]
+	return p.block.Qualifier(&p.cells[at.cell])
+}
+
+func (e *evaluator) timestamp(v view) cells.Timestamp {
+	at := e.places[v.at]
+	return cells.Timestamp(e.parts[at.part].cells[at.cell].Timestamp)
+}
+
+// encoded is the encoded value, nil of a stripped cell.
+func (e *evaluator) encoded(v view) []byte {
+	if v.stripped {
+		return nil
+	}
+	at := e.places[v.at]
+	p := &e.parts[at.part]
+	return p.block.Value(&p.cells[at.cell])
+}
+
+// raw is the raw bytes of the value.
+func (e *evaluator) raw(v view) []byte {
+	if b := e.encoded(v); len(b) > 0 {
+		return b[1:]
+	}
+	return nil
+}
+
+func (e *evaluator) sameColumn(a, b view) bool {
+	return a.at == b.at || e.family(a) == e.family(b) && e.qualifier(a) == e.qualifier(b)
+}
+
+// keepCells is the step that leaves the cells that pass.
+func keepCells(pass func(view) bool) step {
+	var kept []view
+	return func(in []view) []view {
+		kept = kept[:0]
+		for _, v := range in {
+			if pass(v) {
+				kept = append(kept, v)
+			}
+		}
+		return kept
+	}
+}
+
+// eachCell is the step that changes every cell.
+func eachCell(f func(*view)) step {
+	var changed []view
+	return func(in []view) []view {
+		changed = append(changed[:0], in...)
+		for i := range changed {
+			f(&changed[i])
+		}
+		return changed
+	}
+}
+
+// wholeRow is the step that leaves all or nothing.
+func wholeRow(pass func() bool) step {
+	return func(in []view) []view {
+		if !pass() {
+			return nil
+		}
+		return in
+	}
+}
+
+// remember asks f again only when the argument is not the last one: the cells
+// of a column come one after another.
+func remember(f func(string) bool) func(string) bool {
+	var last string
+	var asked, answer bool
+	return func(s string) bool {
+		if !asked || s != last {
+			last, asked, answer = s, true, f(s)
+		}
+		return answer
+	}
+}
+
+func nothing([]view) []view { return nil }
+
+func compileAll(fs []Filter, e *evaluator) []step {
+	steps := make([]step, len(fs))
+	for i, f := range fs {
+		steps[i] = f.compile(e)
+	}
+	return steps
+}
+
+func (f chainFilter) compile(e *evaluator) step {
+	steps := compileAll(f, e)
+	return func(in []view) []view {
+		for _, s := range steps {
+			if len(in) == 0 {
+				return nil
+			}
+			in = s(in)
+		}
+		return in
+	}
+}
+
+func (f interleaveFilter) compile(e *evaluator) step {
+	steps := compileAll(f, e)
+	var all []view
+	return func(in []view) []view {
+		all = all[:0]
+		for _, s := range steps {
+			all = append(all, s(in)...)
+		}
+		return inOrder(all)
+	}
+}
+
+func (f *conditionFilter) compile(e *evaluator) step {
+	predicate, ifTrue, ifFalse := f.predicate.compile(e), step(nothing), step(nothing)
+	if f.ifTrue != nil {
+		ifTrue = f.ifTrue.compile(e)
+	}
+	if f.ifFalse != nil {
+		ifFalse = f.ifFalse.compile(e)
+	}
+	return func(in []view) []view {
+		if len(predicate(in)) > 0 {
+			return ifTrue(in)
+		}
+		return ifFalse(in)
+	}
+}
+
+func (f constantFilter) compile(e *evaluator) step {
+	switch f.name {
+	case blockAll:
+		return nothing
+	case sink:
+		return func(in []view) []view {
+			e.sunk = append(e.sunk, in...)
+			return nil
+		}
+	case stripValue:
+		return eachCell(func(v *view) { v.stripped = true })
+	}
+	return func(in []view) []view { return in }
+}
+
+func (f labelFilter) compile(e *evaluator) step {
+	e.labels = append(e.labels, f.label)
+	number := uint16(len(e.labels))
+	return eachCell(func(v *view) { v.label = number })
+}
+
+func (f *regexFilter) compile(e *evaluator) step {
+	switch f.of {
+	case ofRowKey:
+		return wholeRow(func() bool { return f.re.matches(e.key) })
+	case ofFamily:
+		match := remember(f.re.matches)
+		return keepCells(func(v view) bool { return match(e.family(v)) })
+	case ofQualifier:
+		match := remember(f.re.matches)
+		return keepCells(func(v view) bool { return match(e.qualifier(v)) })
+	}
+	return keepCells(func(v view) bool { return f.re.re.Match(e.raw(v)) })
+}
+
+func (f sampleFilter) compile(e *evaluator) step {
+	return wholeRow(func() bool { return e.random() < f.p })
+}
+
+func (f *columnRangeFilter) compile(e *evaluator) step {
+	within := remember(f.span.contains)
+	return keepCells(func(v view) bool { return e.family(v) == f.family && within(e.qualifier(v)) })
+}
+
+func (f *valueRangeFilter) compile(e *evaluator) step {
+	return keepCells(func(v view) bool {
+		b := e.raw(v)
+		return f.span.contains(unsafe.String(unsafe.SliceData(b), len(b)))
+	})
+}
+
+func (f *valueCompareFilter) compile(e *evaluator) step {
+	return keepCells(func(v view) bool { return f.op.holds(cells.Compare(decodeValue(e.encoded(v)), f.value)) })
+}
+
+func (f *timestampRangeFilter) compile(e *evaluator) step {
+	return keepCells(func(v view) bool {
+		ts := e.timestamp(v)
+		return ts >= f.since && (f.until == 0 || ts < f.until)
+	})
+}
+
+func (f countFilter) compile(e *evaluator) step {
+	switch f.of {
+	case rowOffset:
+		return func(in []view) []view { return in[min(f.n, len(in)):] }
+	case rowLimit:
+		return func(in []view) []view { return in[:min(f.n, len(in))] }
+	}
+	var kept []view
+	return func(in []view) []view {
+		kept = kept[:0]
+		n := 0
+		for i, v := range in {
+			if i == 0 || !e.sameColumn(in[i-1], v) {
+				n = 0
+			}
+			if n++; n <= f.n {
+				kept = append(kept, v)
+			}
+		}
+		return kept
+	}
+}

@@ -1,0 +1,167 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Plan says how a read would be carried out: what the store is asked for, and
+// what is left to do on the rows that it yields.
+type Plan struct {
+	// Rows are the ranges of row keys that are read, as "key", "prefix"… or
+	// [start, end). None means that no row is looked at.
+	Rows []string
+	// Scans are the families that are read.
+	Scans []ScanPlan
+	// Pushed are the filters that the store evaluates, and as what.
+	Pushed []string
+	// Residual is the filter that is evaluated on each row; "" when nothing
+	// of it is left.
+	Residual string
+}
+
+// A ScanPlan is one family of a [Plan].
+type ScanPlan struct {
+	Family string
+	// Columns are the qualifiers that are read, written as in Plan.Rows;
+	// none means all.
+	Columns []string
+	// Since, inclusive, and Until, exclusive, are the time range; an Until
+	// of 0 is no bound.
+	Since, Until cells.Timestamp
+	// Versions and CellsPerRow are limits, 0 for none.
+	Versions, CellsPerRow int
+	// KeysOnly says that no cells are fetched.
+	KeysOnly bool
+	// Condition says that the scan is for conditions on rows, and that its
+	// cells are not returned.
+	Condition bool
+}
+
+// Explain is the plan of [Table.ReadRows] with the same options. It reads
+// nothing, and fails as the read would for wrong options.
+func (t *Table) Explain(opts ...ReadOption) (Plan, error) {
+	plan, err := t.explain(opts)
+	return plan, fail("explain", t.name, "", err)
+}
+
+func (t *Table) explain(opts []ReadOption) (plan Plan, err error) {
+	spec, err := newReadSpec(opts)
+	if err != nil {
+		return plan, err
+	}
+	info, err := t.db.catalog.Load().table(t.name)
+	if err != nil {
+		return plan, err
+	}
+	spec = spec.push(info)
+	p, err := newReadPlan(info, spec, t.db.clock.now())
+	if err != nil {
+		return plan, err
+	}
+	for _, r := range spec.rows {
+		plan.Rows = append(plan.Rows, rangeText(r.Start, r.End, r.End == ""))
+	}
+	for i := range p.scans {
+		plan.Scans = append(plan.Scans, p.scans[i].plan())
+	}
+	plan.Pushed = spec.pushed
+	if spec.filter != nil {
+		plan.Residual = spec.filter.String()
+	}
+	return plan, nil
+}
+
+func (s *familyScan) plan() ScanPlan {
+	f := &s.scan.Filter
+	p := ScanPlan{
+		Family: s.family, Since: cells.Timestamp(f.Since), Until: cells.Timestamp(f.Until),
+		Versions: f.Versions, CellsPerRow: f.CellsPerRow, KeysOnly: f.KeysOnly, Condition: s.guard,
+	}
+	for _, q := range f.Qualifiers {
+		p.Columns = append(p.Columns, rangeText(q.Start, q.End, q.NoEnd))
+	}
+	return p
+}
+
+// rangeText is a range of bytes in its shortest form.
+func rangeText(start, end string, noEnd bool) string {
+	successor, bounded := cf.PrefixSuccessor(start)
+	switch {
+	case noEnd && start == "":
+		return "all"
+	case noEnd:
+		return "[" + strconv.Quote(start) + ", ∞)"
+	case end == start+"\x00":
+		return strconv.Quote(start)
+	case bounded && end == successor:
+		return strconv.Quote(start) + "…"
+	}
+	return "[" + strconv.Quote(start) + ", " + strconv.Quote(end) + ")"
+}
+
+// String is the plan as text, a line for each thing.
+func (p Plan) String() string {
+	var b strings.Builder
+	line := func(name string, texts ...string) {
+		if len(texts) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(texts, "; "))
+		}
+	}
+	line("rows", few(p.Rows)...)
+	for _, s := range p.Scans {
+		line("scan", s.String())
+	}
+	for _, f := range p.Pushed {
+		line("pushed", f)
+	}
+	if p.Residual != "" {
+		line("filter", p.Residual)
+	}
+	return b.String()
+}
+
+// few keeps a read of thousands of keys readable.
+func few(texts []string) []string {
+	const most = 8
+	switch {
+	case len(texts) == 0:
+		return []string{"none"}
+	case len(texts) <= most:
+		return texts
+	}
+	return append(slices.Clone(texts[:most]), fmt.Sprintf("%d more", len(texts)-most))
+}
+
+// String is the scan in one line.
+func (s ScanPlan) String() string {
+	text := s.Family
+	if len(s.Columns) > 0 {
+		text += ":" + strings.Join(few(s.Columns), ", ")
+	}
+	if s.Since != 0 || s.Until != 0 {
+		until := "∞"
+		if s.Until != 0 {
+			until = s.Until.String()
+		}
+		text += fmt.Sprintf(" time [%d, %s)", s.Since, until)
+	}
+	if s.Versions != 0 {
+		text += fmt.Sprintf(" versions %d", s.Versions)
+	}
+	if s.CellsPerRow != 0 {
+		text += fmt.Sprintf(" cells per row %d", s.CellsPerRow)
+	}
+	if s.KeysOnly {
+		text += " keys only"
+	}
+	if s.Condition {
+		text += " (for conditions)"
+	}
+	return text
+}

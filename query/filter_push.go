@@ -1,0 +1,378 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A pushdown turns the filters at the head of a chain into what the store
+// evaluates. Filters are looked at in their order; the conditions say what may
+// still go past the filters before, which stay.
+//
+// The store applies columns, time range, versions and cells per row in this
+// order, so a filter can be pushed when no earlier filter or option that stands
+// later in that order has taken effect.
+type pushdown struct {
+	spec     *readSpec // a copy, narrowed
+	info     *tableInfo
+	residual []Filter
+
+	rows     bool // no cell has left through a sink
+	columns  bool // dropping whole columns is the same here as at first
+	times    bool // and so is a time range
+	versions bool // versions are counted as at first, but for whole columns
+	perRow   bool // what is left is what the store yields, in whole rows
+}
+
+// push is the read with its filter pushed down as far as it goes without
+// changing the result. What is left is the filter of the result.
+func (r *readSpec) push(info *tableInfo) *readSpec {
+	if r.filter == nil || r.unpushed {
+		return r
+	}
+	spec := *r
+	p := &pushdown{spec: &spec, info: info, rows: true, perRow: true,
+		columns: r.cellsPerRow == 0, times: r.cellsPerRow == 0 && r.versions == 0, versions: r.cellsPerRow == 0}
+	spec.narrow = allColumns(info)
+	for _, f := range flatten(r.filter) {
+		if p.columns {
+			spec.narrow = spec.narrow.intersect(needs(f, info))
+		}
+		if !p.take(f) {
+			p.residual = append(p.residual, f)
+		}
+		if p.spec.nothing {
+			p.residual = nil
+			break
+		}
+	}
+	spec.filter = joined(p.residual)
+	if spec.nothing || len(spec.narrow) == 0 {
+		spec.rows = nil
+	}
+	return &spec
+}
+
+// flatten is a filter as the list of filters that the row goes through.
+func flatten(f Filter) []Filter {
+	chain, ok := f.(chainFilter)
+	if !ok {
+		return []Filter{f}
+	}
+	var all []Filter
+	for _, sub := range chain {
+		all = append(all, flatten(sub)...)
+	}
+	return all
+}
+
+func joined(fs []Filter) Filter {
+	switch len(fs) {
+	case 0:
+		return nil
+	case 1:
+		return fs[0]
+	}
+	return chainFilter(fs)
+}
+
+// take pushes a filter, and reports whether nothing of it is left to do.
+func (p *pushdown) take(f Filter) bool {
+	switch f := f.(type) {
+	case *regexFilter:
+		return p.takeRegex(f)
+	case *columnRangeFilter:
+		return p.takeColumns(f, "qualifiers of "+f.family, true)
+	case *timestampRangeFilter:
+		return p.takeTimes(f)
+	case *valueRangeFilter, *valueCompareFilter:
+		p.versions, p.perRow = false, false
+		return false
+	case countFilter:
+		return p.takeCount(f)
+	case constantFilter:
+		return p.takeConstant(f)
+	case sampleFilter, labelFilter:
+		return false
+	}
+	p.close()
+	p.rows = p.rows && !contains(f, isSink)
+	return false
+}
+
+// close says that what follows sees other cells than the store yields.
+func (p *pushdown) close() { p.columns, p.times, p.versions, p.perRow = false, false, false, false }
+
+func (p *pushdown) note(f Filter, as string) {
+	p.spec.pushed = append(p.spec.pushed, f.String()+" as "+as)
+}
+
+func (p *pushdown) takeRegex(f *regexFilter) bool {
+	stems := f.re.stems
+	switch f.of {
+	case ofRowKey:
+		if !p.rows || !stems.bounded() {
+			return p.rows && stems.whole // of everything, nothing is left to do
+		}
+		p.spec.rows = intersectRows(p.spec.rows, stems.rows())
+		p.note(f, "rows"+again(stems.whole))
+		return stems.whole
+	case ofFamily:
+		return p.takeColumns(f, "families", true)
+	case ofQualifier:
+		if !stems.bounded() {
+			if !stems.whole {
+				p.perRow = false
+			}
+			return stems.whole
+		}
+		return p.takeColumns(f, "qualifiers", stems.whole)
+	}
+	p.versions, p.perRow = false, false
+	return false
+}
+
+func again(whole bool) string {
+	if whole {
+		return ""
+	}
+	return ", and tested again"
+}
+
+// takeColumns notes a filter of columns, which narrow already has.
+func (p *pushdown) takeColumns(f Filter, as string, whole bool) bool {
+	if !p.columns {
+		p.perRow = false
+		return false
+	}
+	if !whole {
+		p.perRow = false
+	}
+	p.note(f, as+again(whole))
+	return whole
+}
+
+func (p *pushdown) takeTimes(f *timestampRangeFilter) bool {
+	if !p.times {
+		p.versions, p.perRow = false, false
+		return false
+	}
+	s := p.spec
+	s.since = max(s.since, f.since)
+	if f.until != 0 && (s.until == 0 || f.until < s.until) {
+		s.until = f.until
+	}
+	s.nothing = s.nothing || s.until != 0 && s.since >= s.until
+	p.note(f, "time range")
+	return true
+}
+
+func (p *pushdown) takeCount(f countFilter) bool {
+	switch {
+	case f.of == columnLimit && p.versions:
+		p.spec.versions = least(p.spec.versions, f.n)
+		p.times = false
+		p.note(f, "versions")
+		return true
+	case f.of == columnLimit:
+		p.times, p.perRow = false, false
+		return false
+	case f.of == rowLimit && p.perRow:
+		p.spec.cellsPerRow = least(p.spec.cellsPerRow, f.n)
+		p.close()
+		p.perRow = true
+		p.note(f, "cells per row")
+		return true
+	}
+	p.close()
+	return false
+}
+
+// least is the smaller of two limits, of which the first may be 0 for none.
+func least(limit, n int) int {
+	if limit == 0 {
+		return n
+	}
+	return min(limit, n)
+}
+
+func (p *pushdown) takeConstant(f constantFilter) bool {
+	switch f.name {
+	case passAll:
+		return true
+	case blockAll:
+		if p.rows {
+			p.spec.nothing = true
+			p.note(f, "no rows")
+			return true
+		}
+		p.close()
+	case sink:
+		p.close()
+		p.rows = false
+	}
+	return false
+}
+
+// A columnSet is qualifiers of families; nil ranges are all of a family.
+type columnSet map[*familyInfo][]cf.QualifierRange
+
+func allColumns(info *tableInfo) columnSet {
+	all := columnSet{}
+	for _, f := range info.families {
+		all[f] = nil
+	}
+	return all
+}
+
+func (s columnSet) intersect(t columnSet) columnSet {
+	both := columnSet{}
+	for f, a := range s {
+		b, ok := t[f]
+		switch {
+		case !ok:
+		case a == nil:
+			both[f] = b
+		case b == nil:
+			both[f] = a
+		default:
+			if q := intersectQualifiers(a, b); len(q) > 0 {
+				both[f] = q
+			}
+		}
+	}
+	return both
+}
+
+func (s columnSet) union(t columnSet) columnSet {
+	either := columnSet{}
+	for f, a := range s {
+		either[f] = a
+	}
+	for f, b := range t {
+		a, ok := either[f]
+		switch {
+		case !ok:
+			either[f] = b
+		case a == nil || b == nil:
+			either[f] = nil
+		default:
+			either[f] = mergeQualifiers(slices.Concat(a, b))
+		}
+	}
+	return either
+}
+
+// intersectQualifiers intersects sorted, disjoint ranges.
+func intersectQualifiers(a, b []cf.QualifierRange) []cf.QualifierRange {
+	var both []cf.QualifierRange
+	for _, x := range a {
+		for _, y := range b {
+			q := cf.QualifierRange{Start: max(x.Start, y.Start), End: x.End, NoEnd: x.NoEnd && y.NoEnd}
+			if x.NoEnd || !y.NoEnd && y.End < x.End {
+				q.End = y.End
+			}
+			if q.NoEnd || q.Start < q.End {
+				both = append(both, q)
+			}
+		}
+	}
+	return both
+}
+
+// intersectRows intersects sorted, disjoint ranges.
+func intersectRows(a, b []cf.RowRange) []cf.RowRange {
+	var both []cf.RowRange
+	for _, r := range b {
+		both = append(both, clip(slices.Clone(a), r.Start, r.End)...)
+	}
+	return both
+}
+
+// needs are the columns without which a filter would do the same: it drops all
+// other cells before they have an effect.
+func needs(f Filter, info *tableInfo) columnSet {
+	switch f := f.(type) {
+	case *regexFilter:
+		return f.needs(info)
+	case *columnRangeFilter:
+		return f.needs(info)
+	case constantFilter:
+		if f.name == blockAll {
+			return columnSet{}
+		}
+	case chainFilter:
+		return chainNeeds(f, info)
+	case interleaveFilter, *conditionFilter:
+		either := columnSet{}
+		for _, sub := range f.subs() {
+			either = either.union(needs(sub, info))
+		}
+		return either
+	}
+	return allColumns(info)
+}
+
+// chainNeeds narrows by each filter up to one after which columns matter that
+// are dropped later.
+func chainNeeds(f Filter, info *tableInfo) columnSet {
+	all := allColumns(info)
+	for _, sub := range flatten(f) {
+		all = all.intersect(needs(sub, info))
+		if !columnwise(sub) {
+			break
+		}
+	}
+	return all
+}
+
+// columnwise reports whether what a filter does to a column does not depend on
+// other columns being there.
+func columnwise(f Filter) bool {
+	switch f := f.(type) {
+	case chainFilter, interleaveFilter, *conditionFilter:
+		return false
+	case countFilter:
+		return f.of == columnLimit
+	case constantFilter:
+		return f.name != sink
+	}
+	return true
+}
+
+func (f *regexFilter) needs(info *tableInfo) columnSet {
+	needed := allColumns(info)
+	for fam := range needed {
+		switch {
+		case f.of == ofFamily && !f.re.matches(fam.name):
+			delete(needed, fam)
+		case f.of == ofQualifier && f.re.stems.bounded():
+			if needed[fam] = f.re.stems.qualifiers(); len(needed[fam]) == 0 {
+				delete(needed, fam)
+			}
+		}
+	}
+	return needed
+}
+
+func (f *columnRangeFilter) needs(info *tableInfo) columnSet {
+	fam, err := info.family(f.family)
+	q := f.span.qualifiers()
+	if err != nil || !q.NoEnd && q.Start >= q.End {
+		return columnSet{}
+	}
+	return columnSet{fam: {q}}
+}
+
+// qualifiers is the span as a range of qualifiers.
+func (s span) qualifiers() cf.QualifierRange {
+	q := cf.QualifierRange{Start: s.from.at, End: s.to.at, NoEnd: !s.to.set}
+	if s.from.open {
+		q.Start += "\x00"
+	}
+	if s.to.set && !s.to.open {
+		q.End += "\x00"
+	}
+	return q
+}

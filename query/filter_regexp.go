@@ -1,0 +1,235 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"rsc.io/binaryregexp"
+	"rsc.io/binaryregexp/syntax"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A byteRegexp matches whole byte strings, as RE2 does in its Latin-1 mode.
+type byteRegexp struct {
+	re    *binaryregexp.Regexp
+	stems stems
+}
+
+func compileRegexp(expr string) (*byteRegexp, error) {
+	switch {
+	case expr == "":
+		return nil, errors.New("the expression is empty")
+	case len(expr) > maxFilterSize:
+		return nil, fmt.Errorf("the expression has %d bytes; a filter may have up to %d", len(expr), maxFilterSize)
+	}
+	// The library reads an expression as UTF-8 and matches bytes with code
+	// points up to ff: an expression of bytes is one of those code points.
+	text := latin1(expr)
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err == nil {
+		err = checkCodePoints(tree)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// It stands in parentheses, so it had to be complete by itself first.
+	re, err := binaryregexp.Compile(`\A(?:` + text + `)\z`)
+	if err != nil { // it ends within \Q
+		re, err = binaryregexp.Compile(`\A(?:` + text + `\E)\z`)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &byteRegexp{re: re, stems: stemsOf(tree)}, nil
+}
+
+func (r *byteRegexp) matches(s string) bool { return r.re.MatchString(s) }
+
+// latin1 is the UTF-8 of the code points that have the bytes of s as numbers.
+func latin1(s string) string {
+	points := make([]rune, len(s))
+	for i := range len(s) {
+		points[i] = rune(s[i])
+	}
+	return string(points)
+}
+
+// checkCodePoints finds a literal, such as \x{100}, that is no byte.
+func checkCodePoints(re *syntax.Regexp) error {
+	if re.Op == syntax.OpLiteral {
+		for _, c := range re.Rune {
+			if c > 0xff {
+				return fmt.Errorf(`\x{%x} is not a byte`, c)
+			}
+		}
+	}
+	for _, sub := range re.Sub {
+		if err := checkCodePoints(sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stems bound what an expression can match: these strings, and strings that
+// start with these prefixes.
+type stems struct {
+	exact, prefixes []string
+	// whole says that the expression matches all of them.
+	whole bool
+}
+
+// maxStems keeps what the store is asked for short.
+const maxStems = 64
+
+// anything is the bound of an expression of which nothing is known.
+func anything(whole bool) stems { return stems{prefixes: []string{""}, whole: whole} }
+
+// bounded reports whether there is a string beyond the stems.
+func (s stems) bounded() bool { return !slices.Contains(s.prefixes, "") }
+
+// qualifiers are the stems as ranges of qualifiers.
+func (s stems) qualifiers() []cf.QualifierRange {
+	var ranges []cf.QualifierRange
+	for _, e := range s.exact {
+		ranges = append(ranges, cf.SingleQualifier(e))
+	}
+	for _, p := range s.prefixes {
+		ranges = append(ranges, cf.QualifierPrefix(p))
+	}
+	return mergeQualifiers(ranges)
+}
+
+// rows are the stems as ranges of row keys.
+func (s stems) rows() []cf.RowRange {
+	var ranges []cf.RowRange
+	for _, e := range s.exact {
+		ranges = append(ranges, cf.SingleRow(e))
+	}
+	for _, p := range s.prefixes {
+		end, _ := cf.PrefixSuccessor(p)
+		ranges = append(ranges, cf.RowRange{Start: p, End: end})
+	}
+	return normalize(ranges)
+}
+
+func stemsOf(re *syntax.Regexp) stems {
+	if lits, ok := literals(re); ok {
+		return stems{exact: lits, whole: true}
+	}
+	switch re.Op {
+	case syntax.OpCapture:
+		return stemsOf(re.Sub[0])
+	case syntax.OpStar:
+		return anything(re.Sub[0].Op == syntax.OpAnyChar)
+	case syntax.OpAlternate:
+		return stemsOfAlternate(re.Sub)
+	case syntax.OpConcat:
+		return stemsOfConcat(re.Sub)
+	}
+	return anything(false)
+}
+
+func stemsOfAlternate(subs []*syntax.Regexp) stems {
+	all := stems{whole: true}
+	for _, sub := range subs {
+		s := stemsOf(sub)
+		all.exact = append(all.exact, s.exact...)
+		all.prefixes = append(all.prefixes, s.prefixes...)
+		all.whole = all.whole && s.whole
+		if len(all.exact)+len(all.prefixes) > maxStems {
+			return anything(false)
+		}
+	}
+	return all
+}
+
+func stemsOfConcat(subs []*syntax.Regexp) stems {
+	heads := []string{""}
+	for i, sub := range subs {
+		if sub.Op == syntax.OpBeginText && i == 0 || sub.Op == syntax.OpEndText && i == len(subs)-1 {
+			continue // the whole is matched anyway
+		}
+		if lits, ok := literals(sub); ok && len(heads)*len(lits) <= maxStems {
+			heads = product(heads, lits)
+			continue
+		}
+		rest := subs[i:]
+		if n := len(rest); n > 1 && rest[n-1].Op == syntax.OpEndText {
+			rest = rest[:n-1]
+		}
+		return stems{prefixes: heads, whole: len(rest) == 1 && rest[0].Op == syntax.OpStar && rest[0].Sub[0].Op == syntax.OpAnyChar}
+	}
+	return stems{exact: heads, whole: true}
+}
+
+// literals are the strings that an expression matches, when they are few.
+func literals(re *syntax.Regexp) ([]string, bool) {
+	switch re.Op {
+	case syntax.OpEmptyMatch:
+		return []string{""}, true
+	case syntax.OpLiteral:
+		return literal(re)
+	case syntax.OpCharClass:
+		return classLiterals(re.Rune)
+	case syntax.OpCapture:
+		return literals(re.Sub[0])
+	case syntax.OpQuest:
+		lits, ok := literals(re.Sub[0])
+		return append(lits, ""), ok
+	case syntax.OpAlternate:
+		return joinLiterals(nil, re.Sub, func(all, lits []string) []string { return append(all, lits...) })
+	case syntax.OpConcat:
+		return joinLiterals([]string{""}, re.Sub, product)
+	}
+	return nil, false
+}
+
+func literal(re *syntax.Regexp) ([]string, bool) {
+	if re.Flags&syntax.FoldCase != 0 {
+		return nil, false
+	}
+	b := make([]byte, len(re.Rune))
+	for i, c := range re.Rune {
+		b[i] = byte(c)
+	}
+	return []string{string(b)}, true
+}
+
+// classLiterals are the bytes of a class, which is given as pairs of bounds.
+func classLiterals(pairs []rune) ([]string, bool) {
+	var lits []string
+	for i := 0; i < len(pairs); i += 2 {
+		for c := pairs[i]; c <= min(pairs[i+1], 0xff); c++ {
+			if lits = append(lits, string([]byte{byte(c)})); len(lits) > maxStems {
+				return nil, false
+			}
+		}
+	}
+	return lits, true
+}
+
+func joinLiterals(all []string, subs []*syntax.Regexp, join func(all, lits []string) []string) ([]string, bool) {
+	for _, sub := range subs {
+		lits, ok := literals(sub)
+		if !ok || len(all)*len(lits) > maxStems {
+			return nil, false
+		}
+		if all = join(all, lits); len(all) > maxStems {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+func product(heads, tails []string) []string {
+	all := make([]string, 0, len(heads)*len(tails))
+	for _, h := range heads {
+		for _, t := range tails {
+			all = append(all, h+t)
+		}
+	}
+	return all
+}
