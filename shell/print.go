@@ -135,7 +135,7 @@ func (s *Session) printCount(n *ql.Counted) error {
 	case s.format == "tsv":
 		_, err = fmt.Fprintf(s.out, "rows\tcells\n%d\t%d\n", n.Rows, n.Cells)
 	default:
-		_, err = fmt.Fprintf(s.out, "%d rows, %d cells\n", n.Rows, n.Cells)
+		_, err = fmt.Fprintf(s.out, "%d %s, %d %s\n", n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"))
 	}
 	return err
 }

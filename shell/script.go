@@ -139,10 +139,15 @@ func ended(ctx context.Context) string {
 }
 
 func plural(n int, what string) string {
+	return thousands(int64(n)) + " " + unit(int64(n), what)
+}
+
+// unit is what is counted, in the plural unless there is one.
+func unit(n int64, what string) string {
 	if n == 1 {
-		return "1 " + what
+		return what
 	}
-	return fmt.Sprintf("%s %ss", thousands(int64(n)), what)
+	return what + "s"
 }
 
 // thousands groups digits for people.

@@ -52,7 +52,7 @@ when the configuration declares tables.`,
 	flags.StringVar(&r.format, "format", "", "print results as `FORMAT` (default table on a terminal, else jsonl)")
 	flags.BoolVar(&r.keepGoing, "keep-going", false, "go on after a statement that fails, and exit with 1 at the end")
 	flags.BoolVar(&r.mustExist, "must-exist", false, "exit with 4 when a get finds nothing")
-	flags.BoolVar(&r.noColor, "no-color", false, "print without colours, like $NO_COLOR")
+	flags.BoolVar(&r.noColor, "no-color", false, "has no effect: nothing is printed in colour yet")
 	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
 	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
 	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be")

@@ -1,7 +1,6 @@
 package ql
 
 import (
-	"math"
 	"strconv"
 	"time"
 
@@ -60,15 +59,15 @@ func parseTime(at Pos, s string) (*Time, error) {
 	t := &Time{Pos: at}
 	if s != "" && (isDigit(s[0]) || s[0] == '-') && isInteger(s) {
 		n, err := parseInteger(s)
-		if err != nil {
-			n = math.MaxInt64
-			if s[0] == '-' {
-				n = math.MinInt64
-			}
-		}
 		t.At = cells.Timestamp(n)
-		if err != nil || t.At.Check() != nil {
-			return nil, errorAt(at, "%s", t.At.Check())
+		switch {
+		case err != nil && s[0] == '-':
+			return nil, errorAt(at, "timestamp %s is negative; timestamps are microseconds from 0 to %d", clip(s), cells.MaxTimestamp)
+		case err != nil:
+			return nil, errorAt(at, "timestamp %s is too large; timestamps are microseconds from 0 to %d", clip(s), cells.MaxTimestamp)
+		}
+		if err := t.At.Check(); err != nil {
+			return nil, errorAt(at, "%s", err)
 		}
 		return t, nil
 	}
