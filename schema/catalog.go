@@ -21,8 +21,9 @@ var ErrCatalog = errors.New("the catalog entry is damaged, or was written by a n
 //
 // The names of its fields are on disk.
 type catalogTable struct {
-	Name     string          `json:"name"`
-	Families []catalogFamily `json:"families"`
+	Name      string          `json:"name"`
+	Retention string          `json:"retention,omitempty"` // none: exact
+	Families  []catalogFamily `json:"families"`
 }
 
 type catalogFamily struct {
@@ -46,6 +47,9 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 		return nil, err
 	}
 	c := catalogTable{Name: t.Name, Families: []catalogFamily{}}
+	if t.Retention != Exact {
+		c.Retention = t.Retention.String()
+	}
 	for _, f := range t.Families {
 		cf := catalogFamily{Name: f.Name, GC: toCatalog(f.GC)}
 		if f.Type != cells.TypeAny {
@@ -84,6 +88,12 @@ func unmarshalCatalog(b []byte) (*Table, error) {
 		return nil, fmt.Errorf("something follows the entry at byte %d", dec.InputOffset())
 	}
 	t := &Table{Name: c.Name}
+	if c.Retention != "" {
+		var err error
+		if t.Retention, err = ParseEnforcement(c.Retention); err != nil {
+			return nil, err
+		}
+	}
 	for _, f := range c.Families {
 		family, err := f.family()
 		if err != nil {

@@ -136,6 +136,18 @@ func (d *decoder) aggregate(n *yaml.Node, path string) Aggregate {
 	return a
 }
 
+func (d *decoder) enforcement(n *yaml.Node, path string) Enforcement {
+	name := d.text(n, path)
+	if n == nil || !scalar(n) {
+		return Exact
+	}
+	e, err := ParseEnforcement(name)
+	if err != nil {
+		d.fault(n, path, "%v", err)
+	}
+	return e
+}
+
 func (d *decoder) maxVersions(n *yaml.Node, path string) *Rule {
 	d.lines[path] = n.Line
 	v, ok := wholeNumber(n)

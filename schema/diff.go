@@ -24,7 +24,7 @@ func Diff(existing, declared *Schema) Plan {
 		if was, ok := existing.Table(now.Name); ok {
 			p.diffTable(was, now)
 		} else {
-			p.add(Change{Kind: CreateTable, Table: now.Name, Families: cloneFamilies(now.Families)})
+			p.add(Change{Kind: CreateTable, Table: now.Name, Families: cloneFamilies(now.Families), NewRetention: now.Retention})
 		}
 	}
 	for _, was := range existing.Tables {
@@ -38,6 +38,9 @@ func Diff(existing, declared *Schema) Plan {
 
 // diffTable adds what makes now of was; the two have one name.
 func (p *Plan) diffTable(was, now *Table) {
+	if was.Retention != now.Retention {
+		p.add(Change{Kind: SetEnforcement, Table: now.Name, OldRetention: was.Retention, NewRetention: now.Retention})
+	}
 	for i := range now.Families {
 		f := &now.Families[i]
 		old, ok := was.Family(f.Name)

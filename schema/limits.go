@@ -23,6 +23,13 @@ func (l Limit) Drops(rank int, age time.Duration) bool {
 // dominates reports whether l drops every cell that m drops.
 func (l Limit) dominates(m Limit) bool { return l.Versions <= m.Versions && l.Age <= m.Age }
 
+// Covers reports whether limits drop every cell that others drop, at any time.
+func Covers(limits, others []Limit) bool {
+	return !slices.ContainsFunc(others, func(m Limit) bool {
+		return !slices.ContainsFunc(limits, func(l Limit) bool { return l.dominates(m) })
+	})
+}
+
 // Limits compiles the rule to disjunctive normal form: a cell is dropped iff
 // at least one of the limits drops it. No limit is implied by another, and they
 // are sorted by rising Versions, which makes Age fall. A nil rule has none.

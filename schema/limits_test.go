@@ -95,3 +95,36 @@ func TestRuleString(t *testing.T) {
 		}
 	}
 }
+
+// A rule covers another iff there is no rank and no age at which it keeps what
+// the other drops.
+func TestCoversIsWhatLimitsDrop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, o := anyRule().Draw(t, "rule"), anyRule().Draw(t, "other")
+		want := true
+		for rank := 1; rank <= 6; rank++ {
+			for age := -day; age <= 6*day; age += 12 * time.Hour {
+				want = want && (drops(r, rank, age) || !drops(o, rank, age))
+			}
+		}
+		if got := schema.Covers(r.Limits(), o.Limits()); got != want {
+			t.Fatalf("%v covers %v: %v, want %v", r, o, got, want)
+		}
+	})
+	if !schema.Covers(nil, nil) || schema.Covers(nil, schema.MaxVersions(1).Limits()) || !schema.Covers(schema.MaxVersions(1).Limits(), nil) {
+		t.Error("no rule covers no rule alone, and every rule covers it")
+	}
+}
+
+func TestLazyReadsApplyAgesAlone(t *testing.T) {
+	rule := schema.Any(schema.MaxVersions(3), schema.MaxAge(9*day), schema.All(schema.MaxVersions(1), schema.MaxAge(day)))
+	if got, want := schema.Lazy.Limits(rule), schema.MaxAge(9*day).Limits(); !slices.Equal(got, want) {
+		t.Errorf("lazy: %v, want %v", got, want)
+	}
+	if got := schema.Lazy.Limits(schema.MaxVersions(3)); len(got) != 0 {
+		t.Errorf("lazy: %v, want none", got)
+	}
+	if got, want := schema.Exact.Limits(rule), rule.Limits(); !slices.Equal(got, want) {
+		t.Errorf("exact: %v, want %v", got, want)
+	}
+}

@@ -18,11 +18,12 @@ const (
 	DropFamily
 	DropTable
 	SetAggregate
+	SetEnforcement
 )
 
 // String is the kind in words, "create table".
 func (k ChangeKind) String() string {
-	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate"}
+	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -35,7 +36,7 @@ type Change struct {
 	Kind ChangeKind
 	// Table is the name of the table.
 	Table string
-	// Family is the name of the family; empty for CreateTable and DropTable.
+	// Family is the name of the family; empty for changes of tables.
 	Family string
 	// Families are those of the table that CreateTable creates or DropTable drops.
 	Families []Family
@@ -46,6 +47,9 @@ type Change struct {
 	// and SetRetention. SetType means New.Type alone, SetAggregate
 	// New.Aggregate alone, SetRetention New.GC alone.
 	New Family
+	// OldRetention and NewRetention are the table's, for SetEnforcement;
+	// CreateTable has the second.
+	OldRetention, NewRetention Enforcement
 }
 
 // Destructive reports whether the change drops data: DropFamily and DropTable.
@@ -56,7 +60,13 @@ func (c Change) Destructive() bool { return c.Kind == DropFamily || c.Kind == Dr
 func (c Change) String() string {
 	switch c.Kind {
 	case CreateTable:
-		return fmt.Sprintf("+ table %s%s", c.Table, familyList(c.Families))
+		s := fmt.Sprintf("+ table %s%s", c.Table, familyList(c.Families))
+		if c.NewRetention != Exact {
+			s += " retention " + c.NewRetention.String()
+		}
+		return s
+	case SetEnforcement:
+		return fmt.Sprintf("~ table %s retention %v -> %v", c.Table, c.OldRetention, c.NewRetention)
 	case AddFamily:
 		return fmt.Sprintf("+ family %s/%v", c.Table, c.New)
 	case SetType:
@@ -141,7 +151,7 @@ func (s *Schema) apply(c Change) error {
 		if i >= 0 {
 			return fmt.Errorf("table %s exists already", c.Table)
 		}
-		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families)})
+		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families), Retention: c.NewRetention})
 		return nil
 	}
 	if i < 0 {
@@ -155,6 +165,10 @@ func (s *Schema) apply(c Change) error {
 }
 
 func (t *Table) apply(c Change) error {
+	if c.Kind == SetEnforcement {
+		t.Retention = c.NewRetention
+		return nil
+	}
 	i := slices.IndexFunc(t.Families, func(f Family) bool { return f.Name == c.Family })
 	if c.Kind == AddFamily {
 		if i >= 0 {

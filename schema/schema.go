@@ -30,6 +30,8 @@ type Table struct {
 	// Name satisfies [CheckTableName] and is unique in its schema.
 	Name     string
 	Families []Family
+	// Retention says how strictly reads apply the families' rules.
+	Retention Enforcement
 }
 
 // A Family is one declared column family.

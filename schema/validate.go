@@ -36,6 +36,9 @@ func (t *Table) validate(fs *faults, path string) {
 	if err := CheckTableName(t.Name); err != nil {
 		fs.add(path+".name", "%v", err)
 	}
+	if !t.Retention.valid() {
+		fs.add(path+".retention", "%v is not a retention", t.Retention)
+	}
 	first := map[string]int{}
 	for i := range t.Families {
 		f := &t.Families[i]
