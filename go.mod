@@ -20,9 +20,11 @@ require (
 	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/term v0.47.0
 	pgregory.net/rapid v1.3.0
+	rsc.io/binaryregexp v0.2.0
 )
 
 require (
+	github.com/anishathalye/porcupine v1.3.1 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
@@ -39,5 +41,4 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 	golang.org/x/tools v0.35.0 // indirect
-	rsc.io/binaryregexp v0.2.0 // indirect
 )
