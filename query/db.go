@@ -61,7 +61,11 @@ type Options struct {
 	ReadOnly bool
 	// MustExist refuses to create a database.
 	MustExist bool
-	// Clock is the wall clock; nil is time.Now.
+	// GCInterval is how often surplus versions are removed in the
+	// background, as [DB.GC] does; 0 is once a day, less than 0 never.
+	GCInterval time.Duration
+	// Clock is the wall clock; nil is time.Now. It is called by many
+	// goroutines.
 	Clock func() time.Time
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
@@ -81,6 +85,7 @@ type DB struct {
 	// against.
 	schemaMu sync.RWMutex
 	readOnly bool
+	janitor  janitor
 	close    sync.Once
 }
 
@@ -178,6 +183,11 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 			return nil, err
 		}
 	}
+	if !o.ReadOnly {
+		if err := db.startJanitor(o.GCInterval); err != nil {
+			return nil, err
+		}
+	}
 	return db, nil
 }
 
@@ -186,6 +196,7 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 func (db *DB) Close() error {
 	var err error
 	db.close.Do(func() {
+		db.janitor.stop()
 		db.schemaMu.Lock()
 		defer db.schemaMu.Unlock()
 		if !db.readOnly {

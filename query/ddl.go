@@ -17,7 +17,7 @@ func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 
 // CreateTable creates a table with its families.
 func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
-	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families})
+	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention})
 }
 
 // DropTable drops a table and its data.
@@ -35,7 +35,9 @@ func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) erro
 }
 
 // SetFamily sets the type and the retention of a family that is there. The type
-// can change only while the family has no cell.
+// can change only while the family has no cell. Retention that is relaxed shows
+// nothing again that was hidden: what the family's rule has dropped so far is
+// removed first, which reads the family once, the last pass while writes wait.
 func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) error {
 	return db.change("set family", table, ctx,
 		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
@@ -64,6 +66,9 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if plan.Empty() {
 		return nil
 	}
+	if err := db.prepareLoosening(ctx, plan); err != nil {
+		return err
+	}
 	db.schemaMu.Lock()
 	defer db.schemaMu.Unlock()
 	old := db.catalog.Load()
@@ -82,6 +87,9 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 		return err
 	}
 	if err := db.createFamilies(ctx, old, c); err != nil {
+		return err
+	}
+	if err := db.loosen(ctx, old, c); err != nil {
 		return err
 	}
 	dropped := missing(old, c)
@@ -118,7 +126,7 @@ func (c *catalog) checkPlan(plan schema.Plan) error {
 }
 
 func (t *tableInfo) checkChangeOf(ch schema.Change) error {
-	if ch.Kind == schema.DropTable {
+	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement {
 		return nil
 	}
 	_, err := t.family(ch.Family)

@@ -20,7 +20,7 @@ func (db *DB) declare(ctx context.Context, declared *schema.Schema) error {
 	}
 	plan := schema.Diff(db.Schema(), declared).WithoutDrops()
 	plan.Changes = slices.DeleteFunc(plan.Changes, func(c schema.Change) bool {
-		return c.Kind == schema.SetRetention && declaredAlready(before, c)
+		return declaredAlready(before, c)
 	})
 	if err := db.ApplyPlan(ctx, plan); err != nil {
 		return err
@@ -28,14 +28,18 @@ func (db *DB) declare(ctx context.Context, declared *schema.Schema) error {
 	return db.saveDeclared(ctx, declared, entries)
 }
 
-// declaredAlready reports whether the last declaration said the same.
+// declaredAlready reports whether a change is one of retention of which the last
+// declaration said the same.
 func declaredAlready(before *schema.Schema, c schema.Change) bool {
 	t, ok := before.Table(c.Table)
-	if !ok {
+	switch {
+	case !ok:
 		return false
+	case c.Kind == schema.SetEnforcement:
+		return t.Retention == c.NewRetention
 	}
 	f, ok := t.Family(c.Family)
-	return ok && f.GC.Equal(c.New.GC)
+	return ok && c.Kind == schema.SetRetention && f.GC.Equal(c.New.GC)
 }
 
 func (db *DB) lastDeclared(ctx context.Context) (*schema.Schema, map[string][]byte, error) {

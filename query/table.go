@@ -48,8 +48,9 @@ type familyInfo struct {
 	name   string
 	store  string // its name in the store
 	typ    cells.Type
-	limits []schema.Limit
-	counts bool // some limit depends on the number of versions
+	limits []schema.Limit // that reads apply
+	rule   []schema.Limit // that drop cells in the end: all there are
+	counts bool           // reads apply a limit that depends on the number of versions
 }
 
 // storeName is the name of a table's family in the store.
@@ -67,10 +68,10 @@ func newCatalog(s *schema.Schema) *catalog {
 func newTableInfo(t *schema.Table) *tableInfo {
 	info := &tableInfo{name: t.Name}
 	for _, f := range t.Families {
-		limits := f.GC.Limits()
+		limits := t.Retention.Limits(f.GC)
 		info.families = append(info.families, &familyInfo{
-			name: f.Name, store: storeName(t.Name, f.Name), typ: f.Type, limits: limits,
-			counts: slices.ContainsFunc(limits, func(l schema.Limit) bool { return l.Versions > 0 }),
+			name: f.Name, store: storeName(t.Name, f.Name), typ: f.Type, limits: limits, rule: f.GC.Limits(),
+			counts: counts(limits),
 		})
 	}
 	slices.SortFunc(info.families, func(a, b *familyInfo) int { return strings.Compare(a.name, b.name) })
@@ -109,20 +110,8 @@ func (t *tableInfo) familyNames() []string {
 	return names
 }
 
-// retention is the family's rule at a moment, as the store applies it.
-func (f *familyInfo) retention(now cells.Timestamp) []cf.Retention {
-	if len(f.limits) == 0 {
-		return nil
-	}
-	rs := make([]cf.Retention, len(f.limits))
-	for i, l := range f.limits {
-		rs[i] = cf.Retention{Versions: l.Versions, Before: int64(cells.MaxTimestamp) + 1}
-		if l.Age > 0 { // expired iff now > timestamp + age
-			rs[i].Before = int64(now) - l.Age.Microseconds()
-		}
-	}
-	return rs
-}
+// retention is what the family's reads hide at a moment, as the store applies it.
+func (f *familyInfo) retention(now cells.Timestamp) []cf.Retention { return retentionAt(f.limits, now) }
 
 // Flush writes what memory holds of the table to its files.
 func (t *Table) Flush(ctx context.Context) error {
@@ -130,8 +119,11 @@ func (t *Table) Flush(ctx context.Context) error {
 }
 
 // Compact rewrites the table's files, which gives back the space of cells that
-// were deleted or replaced.
+// were deleted or replaced, or have expired.
 func (t *Table) Compact(ctx context.Context) error {
+	if err := t.db.allowExpiry(t.db.clock.now()); err != nil {
+		return fail("compact", t.name, "", err)
+	}
 	return t.eachFamily("compact", func(f *familyInfo) error { return t.db.store.Compact(ctx, f.store, cf.RowRange{}) })
 }
 

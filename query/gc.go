@@ -1,0 +1,305 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// GCOptions say what [DB.GC] does.
+type GCOptions struct {
+	// DryRun finds what would go and changes nothing.
+	DryRun bool
+	// Compact rewrites the table's files in the end, which gives all space
+	// back at once; otherwise it comes back as the engine compacts.
+	Compact bool
+}
+
+// A GCReport is what [DB.GC] found in a table.
+type GCReport struct {
+	Table    string
+	DryRun   bool
+	Families []GCFamily // in the order of their names
+}
+
+// A GCFamily is what [DB.GC] found in one family. The bytes are those of row
+// keys, qualifiers, timestamps and values, before compression.
+type GCFamily struct {
+	Family  string
+	Scanned int64 // cells looked at
+	// Surplus cells are those beyond the number of versions to keep, and not
+	// expired. They are deleted.
+	Surplus, SurplusBytes int64
+	// Expired cells are too old whatever their rank. Compactions drop them.
+	Expired, ExpiredBytes int64
+}
+
+// Cells is how many cells go, or would.
+func (r *GCReport) Cells() (n int64) {
+	for i := range r.Families {
+		n += r.Families[i].Surplus + r.Families[i].Expired
+	}
+	return n
+}
+
+// Bytes is how many bytes go, or would.
+func (r *GCReport) Bytes() (n int64) {
+	for i := range r.Families {
+		n += r.Families[i].SurplusBytes + r.Families[i].ExpiredBytes
+	}
+	return n
+}
+
+// GC removes what the retention rules of a table have dropped. It reads the
+// table and deletes surplus versions a few columns at a time, under their rows'
+// locks; expired cells it leaves to compactions. What is visible does not change,
+// except that a table whose retention is lazy shows its surplus versions no more.
+//
+// It leaves half of the time to others. It may be stopped at any point through
+// ctx, and the report then holds what it found up to there; what is written to
+// the table meanwhile may be missed.
+func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, error) {
+	const op = "gc"
+	if db.readOnly && !o.DryRun {
+		return GCReport{Table: table}, fail(op, table, "", cf.ErrReadOnly)
+	}
+	r, err := db.gc(ctx, table, gcRun{GCOptions: o, share: 0.5, families: func(*familyInfo) bool { return true },
+		compacts: func(*GCFamily) bool { return o.Compact }})
+	return r, fail(op, table, "", err)
+}
+
+// A gcRun is how one run of the collection goes about it.
+type gcRun struct {
+	GCOptions
+	share    float64                // of the time that it may take
+	families func(*familyInfo) bool // which it looks at
+	compacts func(*GCFamily) bool   // which it compacts
+}
+
+func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error) {
+	report := GCReport{Table: table, DryRun: run.DryRun}
+	info, err := db.catalog.Load().table(table)
+	if err != nil {
+		return report, err
+	}
+	for _, f := range info.families {
+		if !run.families(f) {
+			continue
+		}
+		s := sweep{db: db, table: table, family: f, limits: f.rule, dryRun: run.DryRun, pace: pace{share: run.share}}
+		err := s.run(ctx)
+		report.Families = append(report.Families, s.found)
+		if err != nil {
+			return report, err
+		}
+		if run.DryRun || !run.compacts(&s.found) {
+			continue
+		}
+		if err := db.allowExpiry(db.clock.now()); err != nil {
+			return report, err
+		}
+		if err := db.store.Compact(ctx, f.store, cf.RowRange{}); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// A sweep finds and deletes, in one family, the tails that limits have dropped.
+type sweep struct {
+	db        *DB
+	table     string
+	family    *familyInfo
+	limits    []schema.Limit
+	dryRun    bool
+	expired   bool // delete expired cells too, instead of leaving them to compactions
+	exclusive bool // schemaMu is held exclusively: nobody writes
+	pace      pace
+
+	found   GCFamily
+	waiting []*tail
+	deletes int
+}
+
+// What one batch of deletes may hold: it keeps rows locked.
+const (
+	sweepTails   = 64
+	sweepDeletes = 1024
+)
+
+// run reads a snapshot of the family and deletes as it goes.
+func (s *sweep) run(ctx context.Context) error {
+	s.found.Family = s.family.name
+	if len(s.limits) == 0 {
+		return nil
+	}
+	now := s.db.clock.now()
+	find := tailFinder{rules: retentionAt(s.limits, now), expiry: s.family.expiry(now).Before, expired: s.expired, found: &s.found,
+		take: func(t *tail) error { return s.take(ctx, t) }}
+	snap, err := s.db.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	c, err := snap.Scan(ctx, cf.Scan{Family: s.family.store, Rows: []cf.RowRange{{}}})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for {
+		began := time.Now()
+		b, err := c.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			break
+		}
+		if err := find.block(b); err != nil {
+			return err
+		}
+		if err := s.pace.worked(ctx, time.Since(began)); err != nil {
+			return err
+		}
+	}
+	if err := find.end(); err != nil {
+		return err
+	}
+	return s.flush(ctx)
+}
+
+func (s *sweep) take(ctx context.Context, t *tail) error {
+	if s.dryRun {
+		return nil
+	}
+	s.waiting = append(s.waiting, t)
+	s.deletes += len(t.timestamps)
+	if len(s.waiting) < sweepTails && s.deletes < sweepDeletes {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+// flush deletes the tails that wait.
+func (s *sweep) flush(ctx context.Context) error {
+	tails := s.waiting
+	s.waiting, s.deletes = s.waiting[:0], 0
+	switch {
+	case len(tails) == 0:
+		return nil
+	case s.exclusive:
+		return s.deleteFound(ctx, tails)
+	}
+	return s.deleteLocked(ctx, tails)
+}
+
+// deleteFound deletes tails as they were found.
+func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
+	_, err := s.db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+		for _, t := range tails {
+			b.Row(s.rowID(t))
+			t.delete(b, s.family.store, t.last)
+		}
+		return nil
+	})
+	return err
+}
+
+// deleteLocked deletes tails under the locks of their rows. Since they were found
+// cells may have been written and deleted, and the rule changed: it looks
+// again which version is the last to be kept.
+func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
+	s.db.schemaMu.RLock()
+	defer s.db.schemaMu.RUnlock()
+	f, ok := s.current()
+	if !ok {
+		return nil
+	}
+	rows := make([]cf.RowID, len(tails))
+	for i, t := range tails {
+		rows[i] = s.rowID(t)
+	}
+	_, err := s.db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+		for len(tails) > 0 {
+			n := 1
+			for n < len(tails) && tails[n].row == tails[0].row {
+				n++
+			}
+			if err := s.deleteInRow(ctx, snap, b, f, tails[:n]); err != nil {
+				return err
+			}
+			tails = tails[n:]
+		}
+		return nil
+	})
+	return err
+}
+
+// current is the family as the schema in force has it, unless it is gone or keeps
+// more than the limits of the sweep. schemaMu is held.
+func (s *sweep) current() (*familyInfo, bool) {
+	t, err := s.db.catalog.Load().table(s.table)
+	if err != nil {
+		return nil, false
+	}
+	f, err := t.family(s.family.name)
+	if err != nil || !schema.Covers(f.rule, s.limits) {
+		return nil, false
+	}
+	return f, true
+}
+
+// deleteInRow deletes tails of one row.
+func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *familyInfo, tails []*tail) error {
+	last := map[string]int64{} // of each column, the oldest version that is kept
+	e := rowEditor{snap: snap, key: tails[0].row}
+	filter := cf.Filter{Retention: retentionAt(s.limits, s.db.clock.now())}
+	for _, t := range tails {
+		filter.Qualifiers = append(filter.Qualifiers, cf.SingleQualifier(t.qualifier))
+	}
+	if err := e.scan(ctx, f, filter, func(q string, ts int64) { last[q] = ts }); err != nil {
+		return err
+	}
+	b.Row(s.rowID(tails[0]))
+	for _, t := range tails {
+		at, ok := last[t.qualifier]
+		if !ok {
+			at = -1
+		}
+		t.delete(b, f.store, at)
+	}
+	return nil
+}
+
+func (s *sweep) rowID(t *tail) cf.RowID { return cf.RowID{Space: s.table, Row: t.row} }
+
+// A pace bounds the share of the time that something in the background takes.
+// The zero pace does not.
+type pace struct {
+	share float64
+	owed  time.Duration
+}
+
+// minPause is worth a timer.
+const minPause = 5 * time.Millisecond
+
+// worked counts work, and pauses when a pause is due.
+func (p *pace) worked(ctx context.Context, d time.Duration) error {
+	if p.share <= 0 || p.share >= 1 {
+		return ctx.Err()
+	}
+	if p.owed += time.Duration(float64(d) * (1/p.share - 1)); p.owed < minPause {
+		return ctx.Err()
+	}
+	pause := time.NewTimer(p.owed)
+	defer pause.Stop()
+	p.owed = 0
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,122 @@
+package query
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A janitor is what a database does in the background, in one goroutine: now
+// and then it tells the store up to which time cells have expired, and once a
+// day it removes surplus versions.
+type janitor struct {
+	cancel context.CancelFunc // nil: there is none
+	done   chan struct{}
+}
+
+const (
+	// expiryLag is how long ago a cell must have expired before the store
+	// may drop it unasked, so that reads under way find what was there when
+	// they began.
+	expiryLag = time.Minute
+	// defaultGCInterval is Options.GCInterval when it is not given.
+	defaultGCInterval = 24 * time.Hour
+	// dailyShare is the part of the time that the daily collection takes.
+	dailyShare = 0.1
+	// compactFrom is the part of a family that the daily collection must
+	// have found surplus to compact it; less is left to the engine.
+	compactFrom = 0.1
+)
+
+// startJanitor begins at once with what had expired when the database was opened.
+func (db *DB) startJanitor(interval time.Duration) error {
+	now := db.clock.now()
+	err := db.setExpiry(func(f *familyInfo) cf.Expiry { return cf.Expiry{Before: f.expiry(now).Before} })
+	if err != nil {
+		return err
+	}
+	if interval == 0 {
+		interval = defaultGCInterval
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	db.janitor = janitor{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(db.janitor.done)
+		db.clean(ctx, interval, now)
+	}()
+	return nil
+}
+
+// stop ends the goroutine and waits for its end.
+func (j *janitor) stop() {
+	if j.cancel != nil {
+		j.cancel()
+		<-j.done
+	}
+}
+
+// clean is the life of the janitor. A negative interval is never.
+func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Timestamp) {
+	lag := time.NewTicker(expiryLag)
+	defer lag.Stop()
+	var collect <-chan time.Time
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	next := func(wait time.Duration) {
+		if interval > 0 {
+			timer.Reset(wait)
+			collect = timer.C
+		}
+	}
+	// The first time anywhere in the interval, so that processes that are
+	// started together, or often, do not all wait for the same moment.
+	next(1 + rand.N(max(interval, 1)))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-lag.C:
+			db.report(ctx, "cannot let expired cells go", db.allowExpiry(now))
+			now = db.clock.now()
+		case <-collect:
+			db.collect(ctx)
+			next(interval - interval/8 + rand.N(interval/4+1))
+		}
+	}
+}
+
+// collect runs the collection over the tables that keep a number of versions.
+func (db *DB) collect(ctx context.Context) {
+	for _, table := range db.catalog.Load().tableNames() {
+		info, err := db.catalog.Load().table(table)
+		if err != nil || !slices.ContainsFunc(info.families, (*familyInfo).collected) {
+			continue
+		}
+		began := time.Now()
+		r, err := db.gc(ctx, table, gcRun{share: dailyShare, families: (*familyInfo).collected, compacts: mostlySurplus})
+		db.report(ctx, "collection failed", err, slog.String("table", table))
+		if n := r.Cells(); n > 0 && err == nil {
+			db.logger.Info("collected what retention had dropped", "table", table, "cells", n, "bytes", r.Bytes(),
+				"duration", time.Since(began))
+		}
+	}
+}
+
+func (f *familyInfo) collected() bool { return counts(f.rule) }
+
+func mostlySurplus(f *GCFamily) bool {
+	return f.Surplus > 0 && float64(f.Surplus) >= compactFrom*float64(f.Scanned)
+}
+
+// report logs a failure, unless it is that the database is being closed, or that
+// a table was dropped meanwhile.
+func (db *DB) report(ctx context.Context, what string, err error, attrs ...any) {
+	if err != nil && ctx.Err() == nil && kindOf(err) != NotFound {
+		db.logger.Warn(what, append(attrs, "error", err)...)
+	}
+}
