@@ -24,6 +24,7 @@ const (
 	OpDeleteRange               // remove the keys from Key to Value, exclusive
 	OpPutMeta                   // set the catalog entry Key to Value
 	OpDeleteMeta                // remove the catalog entry Key
+	OpMerge                     // merge Value, a [MergeKind] and a value, into Key
 )
 
 // An Op is one change, as an engine reads it from a batch.

@@ -104,6 +104,7 @@ func newTableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
 func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions, buffers uint64) {
 	o.SetBlockBasedTableFactory(table)
 	setRowPrefix(o)
+	setMergeOperator(o)
 	o.SetMemTablePrefixBloomSizeRatio(memtableBloom)
 	o.SetWriteBufferSize(min(max(buffers/2, minMemtable), maxMemtable))
 	o.SetArenaBlockSize(arenaBlock)

@@ -114,6 +114,7 @@ const (
 	repPut            = 0x1
 	repFamilyDelete   = 0x4
 	repFamilyPut      = 0x5
+	repFamilyMerge    = 0x6
 	repFamilyDelRange = 0xe
 )
 
@@ -148,6 +149,9 @@ func appendCellOp(dst []byte, id uint32, b *cf.Batch, op *cf.Op) []byte {
 	switch op.Kind {
 	case cf.OpPut:
 		dst = binary.AppendUvarint(append(dst, repFamilyPut), uint64(id))
+		return appendString(appendString(dst, b.Key(op)), b.Value(op))
+	case cf.OpMerge:
+		dst = binary.AppendUvarint(append(dst, repFamilyMerge), uint64(id))
 		return appendString(appendString(dst, b.Key(op)), b.Value(op))
 	case cf.OpDelete:
 		dst = binary.AppendUvarint(append(dst, repFamilyDelete), uint64(id))
