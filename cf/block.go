@@ -20,7 +20,7 @@ type Block struct {
 // A RowSpan is where a row stands in its block. The layout is shared with C.
 type RowSpan struct {
 	Key, KeyLen uint32 // the row key in Data
-	First, Len  uint32 // its cells in Cells
+	First, Len  uint32 // its cells in Cells; see also [Filter.CountOnly]
 }
 
 // A CellSpan is where a cell stands in its block. The layout is shared with C.

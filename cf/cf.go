@@ -137,9 +137,11 @@ type Limits struct {
 // Cost counts what a read did.
 type Cost struct {
 	Seeks        int64 // positionings of an engine's iterator
+	RowsScanned  int64 // rows looked at, wanted or not
 	CellsScanned int64 // cells looked at, wanted or not
 	BytesScanned int64 // bytes of their keys and values
-	Cells        int64 // cells returned
+	Tombstones   int64 // deleted entries, and marks of deletion, passed over
+	Cells        int64 // cells returned, or counted
 	Rows         int64 // rows returned
 	Bytes        int64 // bytes of row keys, qualifiers and values returned
 }
@@ -147,6 +149,8 @@ type Cost struct {
 // Add adds the counters of d to c.
 func (c *Cost) Add(d Cost) {
 	c.Seeks += d.Seeks
+	c.RowsScanned += d.RowsScanned
+	c.Tombstones += d.Tombstones
 	c.CellsScanned += d.CellsScanned
 	c.BytesScanned += d.BytesScanned
 	c.Cells += d.Cells

@@ -10,11 +10,26 @@ type Scan struct {
 	// stays: qualifiers ascending, newest version first.
 	Reverse bool
 	Filter  Filter
+	// Sample yields only rows whose [RowHash] is less; 0 yields all. It
+	// comes before Limit.
+	Sample uint64
 	// Limit ends the scan after this many rows; 0 is no limit.
 	Limit int
 	// Hint is the number of cells expected, 0 when unknown: a small read
 	// gets a small first block.
 	Hint int
+}
+
+// RowHash is the hash of a row key that samples go by: FNV-1a of 64 bits,
+// mixed by the finalizer of MurmurHash3. It never changes.
+func RowHash(row string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(row) {
+		h = (h ^ uint64(row[i])) * 0x100000001b3
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }
 
 // A RowRange is the rows from Start, inclusive, to End, exclusive. An empty
@@ -47,7 +62,7 @@ func (r RowRange) Bounds() (start, end []byte) {
 
 // A Filter is the part of a read that the engine evaluates. The zero Filter
 // passes every cell. The conditions are applied in this order: retention,
-// qualifiers, time range, versions, cells per row.
+// qualifiers, time range, versions, columns per row, cells per row.
 type Filter struct {
 	// Retention hides what retention rules have dropped; see [Retention].
 	Retention []Retention
@@ -60,12 +75,19 @@ type Filter struct {
 	// Versions is how many of the newest cells of each column pass, of
 	// those in the time range; 0 is no limit.
 	Versions int
+	// ColumnsPerRow is how many columns of each row pass, of those that have
+	// a cell that does; 0 is no limit.
+	ColumnsPerRow int
 	// CellsPerRow is how many cells of each row pass; 0 is no limit.
 	CellsPerRow int
 	// StripValues yields cells without their values.
 	StripValues bool
 	// KeysOnly yields rows without cells: each row that has one that passes.
 	KeysOnly bool
+	// CountOnly yields rows without cells too, and the Len of each row of a
+	// block is the number of its cells that pass; a row that goes on in a
+	// further block has the rest there. It has no effect with KeysOnly.
+	CountOnly bool
 }
 
 // A Retention hides a cell when its rank in its column, counted from 1 at the

@@ -152,7 +152,7 @@ func (m *Model) Scan(s cf.Scan) Rows {
 		for to < len(cells) && cells[to].row == cells[from].row {
 			to++
 		}
-		wanted := slices.ContainsFunc(s.Rows, func(r cf.RowRange) bool { return inRows(cells[from].row, r) })
+		wanted := (s.Sample == 0 || cf.RowHash(cells[from].row) < s.Sample) && slices.ContainsFunc(s.Rows, func(r cf.RowRange) bool { return inRows(cells[from].row, r) })
 		if passed := filterRow(cells[from:to], s.Filter); wanted && len(passed) > 0 {
 			found = append(found, Row{cells[from].row, passed})
 		}
@@ -164,9 +164,12 @@ func (m *Model) Scan(s cf.Scan) Rows {
 	if s.Limit > 0 {
 		found = found[:min(s.Limit, len(found))]
 	}
-	if s.Filter.KeysOnly {
-		for i := range found {
+	for i := range found {
+		switch {
+		case s.Filter.KeysOnly:
 			found[i].Cells = nil
+		case s.Filter.CountOnly:
+			found[i].Cells = make([]Cell, len(found[i].Cells))
 		}
 	}
 	return found
@@ -184,6 +187,9 @@ func filterRow(cells []modelCell, f cf.Filter) []Cell {
 		}
 		if f.Versions > 0 && versions[c.Qualifier] == f.Versions {
 			continue
+		}
+		if versions[c.Qualifier] == 0 && f.ColumnsPerRow > 0 && len(versions) == f.ColumnsPerRow {
+			break
 		}
 		if f.CellsPerRow > 0 && len(passed) == f.CellsPerRow {
 			break

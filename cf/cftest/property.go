@@ -132,8 +132,12 @@ var (
 			Until:       timeBound.Draw(t, "until"),
 			Versions:    count.Draw(t, "versions"),
 			CellsPerRow: count.Draw(t, "cells per row"),
+
+			ColumnsPerRow: count.Draw(t, "columns per row"),
+
 			StripValues: rapid.SampledFrom([]bool{false, false, true}).Draw(t, "strip values"),
 			KeysOnly:    rapid.SampledFrom([]bool{false, false, true}).Draw(t, "keys only"),
+			CountOnly:   rapid.SampledFrom([]bool{false, false, true}).Draw(t, "count only"),
 		}
 	})
 	scan = rapid.Custom(func(t *rapid.T) cf.Scan {
@@ -143,6 +147,7 @@ var (
 			Reverse: rapid.Bool().Draw(t, "reverse"),
 			Limit:   count.Draw(t, "limit"),
 			Hint:    count.Draw(t, "hint"),
+			Sample:  rapid.SampledFrom([]uint64{0, 0, 0, 1 << 63, 1 << 62, 3 << 62, 1}).Draw(t, "sample"),
 		}
 		if rapid.Bool().Draw(t, "filtered") {
 			s.Filter = filter.Draw(t, "filter")

@@ -11,10 +11,10 @@ import (
 // one row does not pay for a scan, then growing, shaped like the data that the
 // blocks before turned out to hold.
 type blockSizer struct {
-	cells    int // that the next block has room for
-	perCell  int // bytes of data that a cell takes
-	perRow   int // cells that a row has
-	keysOnly bool
+	cells    int  // that the next block has room for
+	perCell  int  // bytes of data that a cell takes
+	perRow   int  // cells that a row has
+	keysOnly bool // blocks have rows and no cells
 }
 
 const (
@@ -33,7 +33,7 @@ func newBlockSizer(s cf.Scan) blockSizer {
 	if s.Hint > 0 {
 		cells = min(max(s.Hint, minCells), maxCells)
 	}
-	return blockSizer{cells: cells, perCell: guessedPerCell, perRow: guessedPerRow, keysOnly: s.Filter.KeysOnly}
+	return blockSizer{cells: cells, perCell: guessedPerCell, perRow: guessedPerRow, keysOnly: s.Filter.KeysOnly || s.Filter.CountOnly}
 }
 
 // block is the next block to fill. Its memory is not cleared: C writes it

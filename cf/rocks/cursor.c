@@ -46,7 +46,7 @@ struct smolwc_cursor {
   uint8_t row_open;  // the current row has been put into a block
   uint8_t column_full;   // no more versions of the current column are wanted
   uint8_t every_cell;    // nothing is asked of a cell but its row: columns are not tracked
-  int64_t row_cells; // cells of the current row that passed
+  int64_t row_cells, row_columns; // of the current row, that passed
   int64_t rows;      // rows that have been put into blocks
 
   // The element of the current row, then the element of the current column.
@@ -55,6 +55,7 @@ struct smolwc_cursor {
   size_t row_len, column_len;
   size_t qualifier;      // index into qualifiers
   int64_t rank, passed;  // of the current column: cells seen, cells passed
+  int64_t ranks;         // a rank of more than this is as good as any for retention
   buffer target;         // scratch for seeks
 };
 
@@ -143,7 +144,9 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
   c->backward = scan->reverse && !scan->single_rows;
   c->every_cell = scan->qualifiers_len == 0 && scan->retention_len == 0 && scan->since == 0 &&
                   scan->until == 0 && scan->versions == 0 && scan->cells_per_row == 0 &&
-                  !scan->keys_only;
+                  scan->columns_per_row == 0 && !scan->keys_only;
+  for (size_t i = 0; i < scan->retention_len; i++)
+    if (retention[i].versions > c->ranks) c->ranks = retention[i].versions;
   c->options = rocksdb_readoptions_create();
   set_read_options(c, snapshot);
   c->it = rocksdb_create_iterator_cf(db, c->options, family);
@@ -230,14 +233,6 @@ static int aim(smolwc_cursor* c, size_t prefix_len, const char* suffix, size_t s
   return 1;
 }
 
-static int skip_column(smolwc_cursor* c) {
-  const char behind = SMOLWC_TAG_VERSION + 1;
-  if (!aim(c, c->column_len, &behind, 1)) return 0;
-  c->column_len = 0;
-  advance_to_target(c);
-  return 1;
-}
-
 // Positions at the start of the current range, in the iterator's direction.
 static void start_range(smolwc_cursor* c) {
   const interval* r = &c->ranges[c->range];
@@ -291,12 +286,43 @@ static int leave_row(smolwc_cursor* c) {
   return 1;
 }
 
+// Whether no column behind the current one is wanted.
+static int is_last_column(const smolwc_cursor* c) {
+  const smolwc_scan* s = &c->scan;
+  if (s->columns_per_row != 0 && c->row_columns >= s->columns_per_row) return 1;
+  if (s->qualifiers_len == 0 || c->qualifier + 1 != s->qualifiers_len) return 0;
+  // The next qualifier there can be is this one and a zero: the element and ff.
+  const slice end = c->qualifiers[c->qualifier].end;
+  const char* element = c->prefix.data + c->row_len;
+  size_t len = c->column_len - c->row_len;
+  int order = memcmp(end.data, element, end.len < len ? end.len : len);
+  if (order != 0) return order < 0;
+  return end.len <= len || (end.len == len + 1 && (unsigned char)end.data[len] == SMOLWC_ESCAPE);
+}
+
+static int skip_column(smolwc_cursor* c) {
+  const char behind = SMOLWC_TAG_VERSION + 1;
+  if (is_last_column(c)) return leave_row(c);
+  if (!aim(c, c->column_len, &behind, 1)) return 0;
+  c->column_len = 0;
+  advance_to_target(c);
+  return 1;
+}
+
+// Moves to the newest version of the current column that is older than until.
+static int skip_newer(smolwc_cursor* c) {
+  char version[SMOLWC_VERSION_LEN];
+  smolwc_put_version(version, c->scan.until - 1);
+  if (!aim(c, c->column_len, version, sizeof version)) return 0;
+  advance_to_target(c);
+  return 1;
+}
+
 // --- the loop
 
 typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_CORRUPT, STEP_ERROR } step;
 
-// Takes the row of a key as the current one. Backward, the iterator then
-// moves to the row's first cell and the caller has to look again.
+// Takes the row of a key as the current one.
 static step enter_row(smolwc_cursor* c, const char* key, size_t len) {
   size_t row_len = smolwc_element_len(key, len);
   if (row_len == 0 || row_len == len || key[row_len] != SMOLWC_TAG_BYTES) return STEP_CORRUPT;
@@ -304,9 +330,9 @@ static step enter_row(smolwc_cursor* c, const char* key, size_t len) {
   c->row_len = row_len;
   c->column_len = 0;
   c->row_open = 0;
-  c->row_cells = 0;
+  c->row_cells = c->row_columns = 0;
   c->qualifier = 0;
-  if (c->backward) seek(c, c->prefix.data, c->row_len);
+  c->cost.rows_scanned++;
   return STEP_ON;
 }
 
@@ -393,10 +419,20 @@ static step ensure_row(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
+// Counts a cell in the block's row.
+static inline step count(smolwc_cursor* c, smolwc_block* b) {
+  step s = ensure_row(c, b);
+  if (s != STEP_ON) return s;
+  b->rows[b->rows_len - 1].len++;
+  c->cost.cells++;
+  return STEP_ON;
+}
+
 // Puts the cell that the iterator stands on into the block, and adds the size of
 // its value to scanned.
 static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int64_t ts,
                         size_t* scanned) {
+  if (c->scan.count_only) return count(c, b);
   size_t value_len = 0;
   const char* value = c->scan.strip_values ? "" : rocksdb_iter_value(c->it, &value_len);
   size_t need = e->len + value_len;
@@ -465,12 +501,14 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
     return skip_column(c) ? STEP_ON : STEP_ERROR;
 
   size_t scanned = len;
-  if (s->until == 0 || ts < s->until) {
+  if (s->until != 0 && ts >= s->until) {
+    if (c->rank >= c->ranks) return skip_newer(c) ? STEP_ON : STEP_ERROR;
+  } else {
     element e;
     if (!read_qualifier(c, key, len, &e)) return STEP_CORRUPT;
     step taken = s->keys_only ? ensure_row(c, b) : emit(c, b, &e, ts, &scanned);
     if (taken != STEP_ON) return taken;
-    c->passed++;
+    if (c->passed++ == 0) c->row_columns++;
     c->row_cells++;
   }
   c->rank++;
@@ -485,6 +523,8 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
 // Handles the first cell of a column of the current row.
 static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
   if (c->every_cell) return take_any_cell(c, b, key, len);
+  if (c->scan.columns_per_row != 0 && c->row_columns >= c->scan.columns_per_row)
+    return leave_row(c) ? STEP_ON : STEP_ERROR;
   if (c->scan.qualifiers_len != 0) {
     switch (judge_qualifier(c, key, len)) {
       case UNWANTED_ROW:
@@ -540,8 +580,12 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
     return STEP_ON;
   }
   step s = enter_row(c, key, len);
-  if (s != STEP_ON || c->backward) return s;
-  return take_column(c, b, key, len);
+  if (s != STEP_ON) return s;
+  if (c->scan.sample != 0 && smolwc_row_hash(c->prefix.data, c->row_len) >= c->scan.sample)
+    return leave_row(c) ? STEP_ON : STEP_ERROR;
+  if (!c->backward) return take_column(c, b, key, len);
+  seek(c, c->prefix.data, c->row_len);
+  return STEP_ON;
 }
 
 static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
@@ -566,7 +610,13 @@ static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
 }
 
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
+  // The counters are the thread's, and on unless somebody turns them off.
+  rocksdb_perfcontext_t* counters = rocksdb_perfcontext_create();
+  uint64_t before = rocksdb_perfcontext_metric(counters, rocksdb_internal_delete_skipped_count);
   smolwc_status status = fill(c, b);
+  c->cost.tombstones +=
+      rocksdb_perfcontext_metric(counters, rocksdb_internal_delete_skipped_count) - before;
+  rocksdb_perfcontext_destroy(counters);
   c->cost.cells += b->cells_len;
   c->cost.rows += b->rows_len - b->continued;
   c->cost.bytes += b->data_len - (b->continued ? b->rows[0].key_len : 0);

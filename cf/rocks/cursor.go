@@ -85,10 +85,14 @@ func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
 		versions:       C.int64_t(filter.Versions),
 		cells_per_row:  C.int64_t(filter.CellsPerRow),
 		limit:          C.int64_t(spec.Limit),
+		sample:         C.uint64_t(spec.Sample),
 		reverse:        flag(spec.Reverse),
 		keys_only:      flag(filter.KeysOnly),
 		strip_values:   flag(filter.StripValues),
+		count_only:     flag(filter.CountOnly),
 		single_rows:    flag(single),
+
+		columns_per_row: C.int64_t(filter.ColumnsPerRow),
 	}
 	return C.smolwc_cursor_new(dbHandle(s.store.db), familyHandle(f.handle), snapshotHandle(s.engine), overlayHandle(s.overlay), &scan,
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(bounds))),
@@ -231,7 +235,8 @@ func (f *filler) cost() cf.Cost {
 	var cost C.smolwc_cost
 	C.smolwc_cursor_cost(f.c, &cost)
 	return cf.Cost{
-		Seeks: int64(cost.seeks), CellsScanned: int64(cost.cells_scanned), BytesScanned: int64(cost.bytes_scanned),
+		Seeks: int64(cost.seeks), RowsScanned: int64(cost.rows_scanned),
+		CellsScanned: int64(cost.cells_scanned), BytesScanned: int64(cost.bytes_scanned), Tombstones: int64(cost.tombstones),
 		Cells: int64(cost.cells), Rows: int64(cost.rows), Bytes: int64(cost.bytes),
 	}
 }

@@ -24,10 +24,13 @@ typedef struct {
   int64_t since, until;   // [since, until); until 0 is no bound
   int64_t versions;       // per column; 0 is no limit
   int64_t cells_per_row;  // 0 is no limit
+  int64_t columns_per_row;  // likewise
   int64_t limit;          // rows; 0 is no limit
+  uint64_t sample;        // only rows whose hash is less; 0 is all
   uint8_t reverse;
   uint8_t keys_only;
   uint8_t strip_values;
+  uint8_t count_only;  // no cells: a row's len says how many there are
   uint8_t single_rows;  // every interval of rows starts with a row prefix and
                         // holds that row alone: use the prefix bloom filter
 } smolwc_scan;
@@ -55,7 +58,7 @@ typedef struct {
 } smolwc_block;
 
 typedef struct {
-  uint64_t seeks, cells_scanned, bytes_scanned, cells, rows, bytes;
+  uint64_t seeks, rows_scanned, cells_scanned, bytes_scanned, tombstones, cells, rows, bytes;
 } smolwc_cost;
 
 typedef enum {

@@ -89,6 +89,24 @@ static inline size_t smolwc_unescape(const char* element, size_t len, char* out)
   return n;
 }
 
+// The hash of the row key that a row prefix of len bytes stands for: cf.RowHash.
+static inline uint64_t smolwc_row_hash(const char* prefix, size_t len) {
+  uint64_t h = UINT64_C(0xcbf29ce484222325);
+  for (size_t i = 1; i + 1 < len; i++) {
+    h = (h ^ (unsigned char)prefix[i]) * UINT64_C(0x100000001b3);
+    if (prefix[i] == 0) i++;  // the ff behind it
+  }
+  h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+  h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  return h ^ h >> 33;
+}
+
+static inline void smolwc_put_version(char* version, int64_t ts) {
+  uint64_t inverted = __builtin_bswap64(UINT64_C(0x7fffffffffffffff) - (uint64_t)ts);
+  version[0] = SMOLWC_TAG_VERSION;
+  memcpy(version + 1, &inverted, sizeof inverted);
+}
+
 static inline int64_t smolwc_timestamp(const char* version) {
   uint64_t inverted = 0;
   memcpy(&inverted, version + 1, sizeof inverted);
