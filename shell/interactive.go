@@ -19,6 +19,9 @@ import (
 const (
 	prompt     = "smolwc> "
 	promptMore = "   -> "
+	// While a batch is open.
+	promptBatch     = "smolwc*> "
+	promptBatchMore = "    -> "
 )
 
 // Interactive reads statements from the terminal until it is left by quit or
@@ -44,6 +47,9 @@ func (s *Session) Interactive(ctx context.Context) error {
 		if err := s.runTyped(ctx, text); errors.Is(err, ErrOutputClosed) {
 			return err
 		}
+	}
+	if s.runner.DropBatch() != nil {
+		s.note("the batch was not committed; nothing of it was written")
 	}
 	return ctx.Err()
 }
@@ -119,18 +125,22 @@ func (s *Session) openTerminal() *terminal {
 
 // read reads lines until they make statements.
 func (t *terminal) read() (string, error) {
-	text, err := t.editor.Prompt(prompt)
+	first, more := prompt, promptMore
+	if t.session.runner.InBatch() {
+		first, more = promptBatch, promptBatchMore
+	}
+	text, err := t.editor.Prompt(first)
 	if err != nil {
 		return "", err
 	}
 	t.remember(text)
 	for !ql.Complete(text) && !isCommand(text) {
-		more, err := t.editor.Prompt(promptMore)
+		line, err := t.editor.Prompt(more)
 		if err != nil {
 			return "", err
 		}
-		t.remember(more)
-		text += "\n" + more
+		t.remember(line)
+		text += "\n" + line
 	}
 	return text, nil
 }

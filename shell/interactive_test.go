@@ -196,6 +196,34 @@ func TestAtATerminalCtrlCCancelsTheStatementThatRuns(t *testing.T) {
 	}
 }
 
+func TestAtATerminalAnOpenBatchShowsAndSurvivesAMistake(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80)
+	p.typed("begin\r")
+	p.waitFor("smolwc*> ")
+	p.typed("put fleet b#1 meta:x=1\r")
+	p.waitFor("in the batch: put 1 cell")
+	p.waitFor("smolwc*> ")
+	p.typed("put fleet b#2 mta:x=1\r")
+	p.waitFor("did you mean")
+	p.waitFor("smolwc*> ")
+	p.typed("put fleet b#2 meta:x='1\r")
+	p.waitFor("    -> ")
+	p.typed("2'; commit\r")
+	p.waitFor("committed 2 statements")
+	p.waitFor("smolwc> ")
+	p.typed("count fleet prefix=b#\r")
+	p.waitFor("\n2\r\n")
+	p.typed("begin\r")
+	p.waitFor("smolwc*> ")
+	p.typed("put fleet b#3 meta:x=1\r")
+	p.waitFor("smolwc*> ")
+	p.typed("\x04")
+	p.waitFor("the batch was not committed; nothing of it was written")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 func TestAtATerminalDroppingAsksFirst(t *testing.T) {
 	p := sit(t, t.TempDir(), 24, 80)
 	p.typed("drop table fleet\r")

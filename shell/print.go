@@ -70,6 +70,10 @@ func (s *Session) print(res ql.Result) (rows int, err error) {
 		return s.printRows(res)
 	case *ql.Counted:
 		return 0, s.printCount(res)
+	case *ql.Modified:
+		return 0, s.printModified(res)
+	case *ql.Matched:
+		return 0, s.printMatched(res.Matched)
 	case *ql.Done:
 		if res.Message != "" && forPeople(s.format) && !s.opt.Quiet {
 			s.out.WriteString(res.Message + "\n")
@@ -136,6 +140,48 @@ func (s *Session) printCount(n *ql.Counted) error {
 		_, err = fmt.Fprintf(s.out, "rows\tcells\n%d\t%d\n", n.Rows, n.Cells)
 	default:
 		_, err = fmt.Fprintf(s.out, "%d %s, %d %s\n", n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"))
+	}
+	return err
+}
+
+// printModified prints the new value: a row in the JSON formats, else by itself.
+func (s *Session) printModified(m *ql.Modified) error {
+	switch s.format {
+	case "json", "jsonl":
+		p := rowPrinters[s.format](&view{out: s.out, stream: &ql.RowStream{Table: m.Table}})
+		if err := p.row(m.Row); err != nil {
+			return err
+		}
+		return p.end()
+	case "csv", "tsv":
+		record := csvRecord
+		if s.format == "tsv" {
+			record = tsvRecord
+		}
+		_, err := s.out.WriteString(record([]field{{plainValue(m.Cell.Value), true}}, s.out.terminal))
+		return err
+	case "quiet":
+		return nil
+	}
+	v := view{stream: &ql.RowStream{Table: m.Table}}
+	text := v.value(m.Cell)
+	if width := s.width(); s.format == "table" && width > 0 {
+		text = cut(text, width)
+	}
+	_, err := s.out.WriteString(text + "\n")
+	return err
+}
+
+func (s *Session) printMatched(matched bool) error {
+	var err error
+	switch s.format {
+	case "json", "jsonl":
+		_, err = fmt.Fprintf(s.out, "{\"matched\":%t}\n", matched)
+	case "csv", "tsv":
+		_, err = fmt.Fprintln(s.out, matched)
+	case "quiet":
+	default:
+		_, err = fmt.Fprintf(s.out, "matched %t\n", matched)
 	}
 	return err
 }

@@ -14,8 +14,22 @@ import (
 // RunScript runs statements and session commands from r until one fails. The
 // failure is written to Err as name:line:col: message and returned; what ran
 // before it stays. With KeepGoing the script goes on, and the error at its end
-// is ErrFailed. name may be empty.
+// is ErrFailed. A batch that the script begins and does not end is an error, and
+// nothing of it is written. name may be empty.
 func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error {
+	begun := s.runner.Batches()
+	err := s.runAll(ctx, name, r)
+	if s.runner.Batches() > begun { // the batch of a caller is the caller's to end
+		if open := s.runner.DropBatch(); open != nil && err == nil {
+			s.report(name, open)
+			err = open
+		}
+	}
+	return err
+}
+
+// runAll is RunScript, but for a batch that is open at the end.
+func (s *Session) runAll(ctx context.Context, name string, r io.Reader) error {
 	reader := ql.NewReader(r)
 	failed := false
 	for !s.left {
@@ -31,6 +45,7 @@ func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error
 			continue
 		}
 		s.report(name, err)
+		s.runner.SpoilBatch(err)
 		if broken || !s.goesOn(err) {
 			return err
 		}
@@ -45,9 +60,11 @@ func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error
 	return nil
 }
 
-// RunStatement runs the statements in text, which has no name in messages.
+// RunStatement runs the statements in text, which has no name in messages. A
+// batch that they begin may be committed by a later call; [Session.Close] is an
+// error while one is open.
 func (s *Session) RunStatement(ctx context.Context, text string) error {
-	return s.RunScript(ctx, "", strings.NewReader(text))
+	return s.runAll(ctx, "", strings.NewReader(text))
 }
 
 // goesOn reports whether a script goes on after this error.

@@ -117,8 +117,16 @@ type eofReader struct{}
 
 func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// Close writes out what is buffered and closes the file of .output.
-func (s *Session) Close() error { return s.redirect("") }
+// Close writes out what is buffered and closes the file of .output. A batch that
+// is still open is an error, which is written to Err; nothing of it is written
+// to the database.
+func (s *Session) Close() error {
+	open := s.runner.DropBatch()
+	if open != nil {
+		s.report("", open)
+	}
+	return errors.Join(s.redirect(""), open)
+}
 
 // Left reports whether a quit ended the session.
 func (s *Session) Left() bool { return s.left }

@@ -142,6 +142,44 @@ type (
 	}
 )
 
+// Statements that read and write one row as one step.
+type (
+	// Incr adds to a whole number.
+	Incr struct {
+		Node
+		Table  Name
+		Key    string
+		Column Column
+		By     int64
+	}
+	// Append appends to text or bytes.
+	Append struct {
+		Node
+		Table  Name
+		Key    string
+		Column Column
+		Value  Literal
+	}
+	// CheckAndPut writes cells of a row where a condition holds, and others
+	// where it does not.
+	CheckAndPut struct {
+		Node
+		Table Name
+		Key   string
+		If    Condition
+		Then  []Assignment
+		Else  []Assignment // empty: nothing
+	}
+)
+
+// Statements about a batch: what is put and deleted between Begin and Commit
+// takes effect as one.
+type (
+	Begin  struct{ Node }
+	Commit struct{ Node }
+	Abort  struct{ Node }
+)
+
 // An Assignment is COL=LIT[@TS].
 type Assignment struct {
 	Column Column

@@ -122,6 +122,46 @@ var helpTopics = []helpTopic{
 		examples: []string{"delete fleet plane#TF-FIR flight:FI318", "delete fleet plane#TF-FIR meta:miles since=2020-01-01 until=2021-01-01", "delete fleet prefix=tmp# yes"},
 	},
 	{
+		name: "incr", summary: "add to a whole number",
+		syntax: "incr T KEY COL [NUMBER]",
+		text: "Adds NUMBER, 1 if not said, and shows the sum. A column that is not there counts as 0; a sum that\n" +
+			"does not fit the column's type is an error. No other write of the row comes between reading and writing.",
+		examples: []string{"incr fleet plane#TF-FIR meta:flights", "incr fleet plane#TF-FIR meta:flights -1"},
+	},
+	{
+		name: "append", summary: "append to text or bytes",
+		syntax: "append T KEY COL VALUE",
+		text: "Shows the whole new value. A column that is not there becomes of the type that its family declares, or bytes.\n" +
+			"No other write of the row comes between reading and writing.",
+		examples: []string{"append fleet plane#TF-FIR meta:log \"checked; \""},
+	},
+	{
+		name: "cas", summary: "write if a column has a value",
+		syntax: "cas T KEY if COL OP VALUE | COL absent | COL exists  put COL=VALUE[@TS] ... [else put COL=VALUE[@TS] ...]",
+		text: "Compares the newest cell of a column, as where does (help scan), and writes; no other write of the row\n" +
+			"comes between. Says whether the condition held.",
+		examples: []string{
+			"cas fleet plane#TF-FIR if meta:operator == Icelandair put meta:miles=51000500",
+			"cas fleet plane#TF-FIS if meta:owner absent put meta:owner=Loftleidir else put meta:asked=true",
+		},
+	},
+	{
+		name: "begin", also: []string{"batch"}, summary: "put and delete several rows as one",
+		syntax: "begin\nput .. | delete ..\ncommit | abort",
+		text: "What is put and deleted between begin and commit takes effect at once, or not at all; abort drops it.\n" +
+			"A script that ends without commit is an error and has written nothing of its batch.\n" +
+			"Reads are refused in a batch, and so are incr, append and cas: nothing is written before commit.",
+		examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "delete fleet plane#TF-FIX", "commit"},
+	},
+	{
+		name: "commit", summary: "write the batch that begin opened",
+		syntax: "commit", text: "See help begin.", examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "commit"},
+	},
+	{
+		name: "abort", summary: "drop the batch that begin opened",
+		syntax: "abort", text: "See help begin.", examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "abort"},
+	},
+	{
 		name: "create", summary: "make a table",
 		syntax:   "create table T family F [type=TYPE] [versions=N] [ttl=AGE] [, family ...]",
 		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w.",

@@ -30,6 +30,19 @@ func Print(st Statement) string {
 		w.read(st.Read)
 	case *Put:
 		w.put(st)
+	case *Incr:
+		w.words("incr", QuoteName(st.Table.Text), QuoteKey(st.Key), st.Column.String())
+		w.flag(strconv.FormatInt(st.By, 10), st.By != 1)
+	case *Append:
+		w.words("append", QuoteName(st.Table.Text), QuoteKey(st.Key), st.Column.String(), st.Value.String())
+	case *CheckAndPut:
+		w.checkAndPut(st)
+	case *Begin:
+		w.words("begin")
+	case *Commit:
+		w.words("commit")
+	case *Abort:
+		w.words("abort")
 	case *Delete:
 		w.delete(st)
 	case *DeleteRange:
@@ -96,10 +109,8 @@ func (w *printer) rows(r Rows) {
 func (w *printer) read(r Read) {
 	w.option("columns", list(r.Columns, Column.String))
 	for i, c := range r.Where {
-		w.words([]string{"where", "and"}[min(i, 1)], c.Column.String(), c.Op)
-		if c.Op != "exists" && c.Op != "absent" {
-			w.words(c.Value.String())
-		}
+		w.words([]string{"where", "and"}[min(i, 1)])
+		w.condition(c)
 	}
 	switch r.Versions {
 	case Unlimited:
@@ -124,10 +135,32 @@ func (w *printer) read(r Read) {
 	}
 }
 
+func (w *printer) condition(c Condition) {
+	w.words(c.Column.String(), c.Op)
+	if c.Op != "exists" && c.Op != "absent" {
+		w.words(c.Value.String())
+	}
+}
+
 func (w *printer) put(st *Put) {
 	w.words("put", QuoteName(st.Table.Text), QuoteKey(st.Key))
-	for _, a := range st.Cells {
+	w.assignments(st.Cells)
+}
+
+func (w *printer) assignments(list []Assignment) {
+	for _, a := range list {
 		w.words(a.Column.String() + "=" + a.Value.String() + at(a.At))
+	}
+}
+
+func (w *printer) checkAndPut(st *CheckAndPut) {
+	w.words("cas", QuoteName(st.Table.Text), QuoteKey(st.Key), "if")
+	w.condition(st.If)
+	w.words("put")
+	w.assignments(st.Then)
+	if len(st.Else) > 0 {
+		w.words("else put")
+		w.assignments(st.Else)
 	}
 }
 

@@ -3,6 +3,7 @@ package ql
 import (
 	"iter"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -31,6 +32,16 @@ type Counted struct {
 	WithCells bool
 }
 
+// Modified is the cell that an incr or append wrote.
+type Modified struct {
+	Table schema.Table
+	Row   *query.Row // of that cell alone
+	Cell  cells.Cell
+}
+
+// Matched is whether the condition of a cas held.
+type Matched struct{ Matched bool }
+
 // Done says in a few words what a statement did.
 type Done struct{ Message string }
 
@@ -48,6 +59,8 @@ type Leave struct{}
 
 func (*RowStream) result()   {}
 func (*Counted) result()     {}
+func (*Modified) result()    {}
+func (*Matched) result()     {}
 func (*Done) result()        {}
 func (*TableList) result()   {}
 func (*Description) result() {}

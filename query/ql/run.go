@@ -25,6 +25,9 @@ type Runner struct {
 	// Import carries out an import and says in a few words what it did. Where
 	// it is nil, import is refused.
 	Import func(ctx context.Context, st *Import) (string, error)
+
+	pending *pending // nil: no batch is open
+	batches int
 }
 
 // Run runs one statement. Names of tables and families are looked up first, so
@@ -39,6 +42,9 @@ func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
 }
 
 func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
+	if err := r.refuseInBatch(st); err != nil {
+		return nil, err
+	}
 	switch st := st.(type) {
 	case *Get:
 		return r.get(ctx, st)
@@ -52,6 +58,18 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 		return r.delete(ctx, st)
 	case *DeleteRange:
 		return r.deleteRange(ctx, st)
+	case *Incr:
+		return r.incr(ctx, st)
+	case *Append:
+		return r.append(ctx, st)
+	case *CheckAndPut:
+		return r.checkAndPut(ctx, st)
+	case *Begin:
+		return r.begin(st)
+	case *Commit:
+		return r.commit(ctx, st)
+	case *Abort:
+		return r.abort(st)
 	case *Import:
 		return r.importFile(ctx, st)
 	case *Help:

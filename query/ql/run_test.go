@@ -110,6 +110,10 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			fmt.Fprintf(out, ", %d cells", res.Cells)
 		}
 		out.WriteString("\n")
+	case *ql.Modified:
+		fmt.Fprintf(out, "%s %s@%s\n", ql.QuoteKey(res.Row.Key()), ql.QuoteValue(res.Cell.Value), ql.FormatTimestamp(res.Cell.Timestamp))
+	case *ql.Matched:
+		fmt.Fprintf(out, "matched %t\n", res.Matched)
 	case *ql.Done:
 		out.WriteString(res.Message + "\n")
 	case *ql.TableList:

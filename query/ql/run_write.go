@@ -13,16 +13,22 @@ func (r *Runner) put(ctx context.Context, st *Put) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	m, err := r.mutation(t, st.Cells)
+	if err != nil {
+		return nil, err
+	}
+	return r.apply(ctx, t.Name, st.Key, m, "put "+plural(len(st.Cells), "cell"))
+}
+
+// mutation is what writes the cells.
+func (r *Runner) mutation(t schema.Table, list []Assignment) (*query.Mutation, error) {
 	m := query.NewMutation()
-	for _, a := range st.Cells {
+	for _, a := range list {
 		if err := r.set(m, t, a); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.DB.Table(t.Name).Apply(ctx, st.Key, m); err != nil {
-		return nil, err
-	}
-	return &Done{"put " + plural(len(st.Cells), "cell")}, nil
+	return m, nil
 }
 
 func (r *Runner) set(m *query.Mutation, t schema.Table, a Assignment) error {
@@ -57,10 +63,7 @@ func (r *Runner) delete(ctx context.Context, st *Delete) (Result, error) {
 			return nil, err
 		}
 	}
-	if err := r.DB.Table(t.Name).Apply(ctx, st.Key, m); err != nil {
-		return nil, err
-	}
-	return &Done{"deleted"}, nil
+	return r.apply(ctx, t.Name, st.Key, m, "deleted")
 }
 
 func (r *Runner) deleteColumn(m *query.Mutation, t schema.Table, st *Delete, d DeleteColumn) error {

@@ -18,6 +18,12 @@ func init() {
 		"count":    {"count", false, parseCount},
 		"put":      {"put", false, parsePut},
 		"delete":   {"delete", false, parseDelete},
+		"incr":     {"incr", false, parseIncr},
+		"append":   {"append", false, parseAppend},
+		"cas":      {"cas", false, parseCas},
+		"begin":    {"begin", false, parseBegin},
+		"commit":   {"commit", false, parseCommit},
+		"abort":    {"abort", false, parseAbort},
 		"create":   {"create", false, parseCreate},
 		"alter":    {"alter", false, parseAlter},
 		"drop":     {"drop", false, parseDrop},
@@ -33,6 +39,7 @@ func init() {
 		"lookup":        {"get", true, parseGet},
 		"read":          {"scan", true, parseScan},
 		"set":           {"put", true, parsePut},
+		"rollback":      {"abort", true, parseAbort},
 		"ls":            {"tables", true, parseTables},
 		"list":          {"tables", true, parseTables},
 		"desc":          {"describe", true, parseDescribe},
@@ -85,8 +92,11 @@ func Options(word string) []string {
 	if !ok {
 		return nil
 	}
-	if v.name == "import" {
+	switch v.name {
+	case "import":
 		return []string{"from", "key=", "columns=", "ts=", "na=", "bad-lines=", "batch="}
+	case "cas":
+		return []string{"if", "absent", "exists", "put", "else"}
 	}
 	var names []string
 	for _, o := range options {

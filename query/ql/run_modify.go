@@ -1,0 +1,97 @@
+package ql
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func (r *Runner) incr(ctx context.Context, st *Incr) (Result, error) {
+	return r.modify(ctx, st.Table, st.Key, st.Column, func(_ schema.Family, m *query.ReadModifyWrite) error {
+		m.Increment(st.Column.Family, st.Column.Qualifier, st.By)
+		return nil
+	})
+}
+
+func (r *Runner) append(ctx context.Context, st *Append) (Result, error) {
+	return r.modify(ctx, st.Table, st.Key, st.Column, func(f schema.Family, m *query.ReadModifyWrite) error {
+		b, err := appendedBytes(f, st.Value)
+		m.AppendValue(st.Column.Family, st.Column.Qualifier, b)
+		return err
+	})
+}
+
+// modify makes one change to one column and gives its new value.
+func (r *Runner) modify(ctx context.Context, table Name, key string, c Column, change func(schema.Family, *query.ReadModifyWrite) error) (Result, error) {
+	t, err := r.table(table)
+	if err != nil {
+		return nil, err
+	}
+	f, err := column(t, c)
+	if err != nil {
+		return nil, err
+	}
+	m := query.NewReadModifyWrite()
+	if err := change(f, m); err != nil {
+		return nil, err
+	}
+	row, err := r.DB.Table(t.Name).ApplyReadModifyWrite(ctx, key, m)
+	if err != nil {
+		return nil, failure(c.Pos, err)
+	}
+	cell, _ := row.Cell(c.Family, c.Qualifier)
+	return &Modified{Table: t, Row: row, Cell: cell}, nil
+}
+
+// appendedBytes are those of a literal: text as it is written, or bytes.
+func appendedBytes(f schema.Family, l Literal) ([]byte, error) {
+	var v cells.Value
+	var err error
+	switch {
+	case l.Type != cells.TypeAny:
+		v, err = l.typed()
+	case f.Type == cells.TypeBytes:
+		v = cells.Bytes([]byte(l.Text))
+	default:
+		v, err = l.ValueAs(cells.TypeString)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := v.AsString(); ok {
+		return []byte(text), nil
+	}
+	b, ok := v.AsBytes()
+	switch {
+	case !ok:
+		return nil, errorAt(l.Pos, "append takes text or bytes, and %s is %s", clip(l.String()), v.Type())
+	case f.Type == cells.TypeString:
+		return nil, errorAt(l.Pos, "value %s is bytes, but the column is declared string", clip(l.String()))
+	}
+	return b, nil
+}
+
+func (r *Runner) checkAndPut(ctx context.Context, st *CheckAndPut) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	predicate, err := whereOption(t, st.If)
+	if err != nil {
+		return nil, err
+	}
+	then, err := r.mutation(t, st.Then)
+	if err != nil {
+		return nil, err
+	}
+	var otherwise *query.Mutation
+	if len(st.Else) > 0 {
+		if otherwise, err = r.mutation(t, st.Else); err != nil {
+			return nil, err
+		}
+	}
+	matched, err := r.DB.Table(t.Name).CheckAndMutate(ctx, st.Key, predicate, then, otherwise)
+	return &Matched{matched}, err
+}
