@@ -43,6 +43,11 @@ type Store interface {
 	// writes nothing and is returned as it is.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
 
+	// Write runs fn and commits its batch atomically. It does not look at
+	// what is there: only an Update of one of the rows waits for it, or it
+	// for the Update. fn's batch may touch no row that is not named.
+	Write(ctx context.Context, rows []RowID, fn func(*Batch) error) (Position, error)
+
 	// Begin starts a transaction on a snapshot of its own. It must be closed.
 	Begin(ctx context.Context) (Txn, error)
 

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"errors"
 	"hash/maphash"
 	"math/bits"
 	"sync"
@@ -49,3 +50,13 @@ func (l *rowLocks) lock(set stripeSet)    { set.each(func(i int) { l.stripes[i].
 func (l *rowLocks) unlock(set stripeSet)  { set.each(func(i int) { l.stripes[i].Unlock() }) }
 func (l *rowLocks) rlock(set stripeSet)   { set.each(func(i int) { l.stripes[i].RLock() }) }
 func (l *rowLocks) runlock(set stripeSet) { set.each(func(i int) { l.stripes[i].RUnlock() }) }
+
+// checkStripes refuses a batch that touches rows beyond those that are locked.
+func checkStripes(locked, touched stripeSet) error {
+	for i := range touched {
+		if touched[i]&^locked[i] != 0 {
+			return errors.New("write of a row that it did not name")
+		}
+	}
+	return nil
+}
