@@ -157,11 +157,8 @@ func (db *DB) commit(ctx context.Context, writes []write) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	var rows []cf.RowID
-	if slices.ContainsFunc(writes, func(w write) bool { return w.reads() }) {
-		rows = rowIDs(writes)
-	}
-	_, err := db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+	rows := rowIDs(writes)
+	encode := func(snap cf.Snapshot, b *cf.Batch) error {
 		e := encoder{ctx: ctx, db: db, snap: snap, batch: b, now: db.clock.now()}
 		for i := range writes {
 			if err := e.write(&writes[i]); err != nil {
@@ -172,7 +169,13 @@ func (db *DB) commit(ctx context.Context, writes []write) error {
 			}
 		}
 		return nil
-	})
+	}
+	var err error
+	if slices.ContainsFunc(writes, func(w write) bool { return w.reads() }) {
+		_, err = db.store.Update(ctx, rows, encode)
+	} else {
+		_, err = db.store.Write(ctx, rows, func(b *cf.Batch) error { return encode(nil, b) })
+	}
 	return err
 }
 

@@ -225,11 +225,13 @@ func (tx *Tx) flush(ctx context.Context) error {
 
 // add encodes a write change by change, so that each sees those before it.
 func (tx *Tx) add(ctx context.Context, w *write) error {
-	if err := w.setServerTime(ctx, &tx.db.clock); err != nil {
+	stamped, err := w.setServerTime(ctx, &tx.db.clock)
+	if err != nil {
 		return err
 	}
-	if w.reads() {
-		// What a delete finds decides what it writes.
+	if w.reads() || stamped {
+		// What a delete finds decides what it writes; and a timestamp
+		// that was taken now must not commit behind a later one.
 		tx.txn.Read(w.table.name, cf.SingleRow(w.key))
 	}
 	for i := range w.m.changes {
@@ -246,19 +248,20 @@ func (tx *Tx) add(ctx context.Context, w *write) error {
 	return nil
 }
 
-// setServerTime gives the sets without a timestamp one that they share.
-func (w *write) setServerTime(ctx context.Context, c *clock) error {
+// setServerTime gives the sets without a timestamp one that they share, and
+// reports whether there were any.
+func (w *write) setServerTime(ctx context.Context, c *clock) (bool, error) {
 	if !slices.ContainsFunc(w.m.changes, func(c change) bool { return c.serverTime }) {
-		return nil
+		return false, nil
 	}
 	ts, err := c.next(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i := range w.m.changes {
 		if ch := &w.m.changes[i]; ch.serverTime {
 			ch.since, ch.serverTime = ts, false
 		}
 	}
-	return nil
+	return true, nil
 }
