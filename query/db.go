@@ -86,7 +86,9 @@ type DB struct {
 	schemaMu sync.RWMutex
 	readOnly bool
 	janitor  janitor
-	close    sync.Once
+	// Up to so many cells of a tail are deleted one by one.
+	tailDeletes int
+	close       sync.Once
 }
 
 // Open opens the database in a directory, which it creates unless it is told
@@ -165,7 +167,7 @@ func describeOpen(dir string, err error) error {
 }
 
 func newDB(store cf.Store, o Options) (*DB, error) {
-	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, readOnly: o.ReadOnly}
+	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, readOnly: o.ReadOnly, tailDeletes: pointDeletes}
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)
 	}

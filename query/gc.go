@@ -136,7 +136,7 @@ func (s *sweep) run(ctx context.Context) error {
 		return nil
 	}
 	now := s.db.clock.now()
-	find := tailFinder{rules: retentionAt(s.limits, now), expiry: s.family.expiry(now).Before, expired: s.expired, found: &s.found,
+	find := tailFinder{rules: retentionAt(s.limits, now), expiry: s.family.expiry(now).Before, expired: s.expired, found: &s.found, most: s.db.tailDeletes,
 		take: func(t *tail) error { return s.take(ctx, t) }}
 	snap, err := s.db.store.Snapshot(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *sweep) take(ctx context.Context, t *tail) error {
 		return nil
 	}
 	s.waiting = append(s.waiting, t)
-	s.deletes += len(t.timestamps)
+	s.deletes += max(1, len(t.timestamps))
 	if len(s.waiting) < sweepTails && s.deletes < sweepDeletes {
 		return nil
 	}

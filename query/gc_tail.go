@@ -11,7 +11,7 @@ type tail struct {
 	row, qualifier string
 	last           int64 // timestamp of the oldest version that they leave, -1 when they leave none
 	cells          int
-	timestamps     []int64 // of its cells, newest first; no more than pointDeletes+1
+	timestamps     []int64 // of its cells, newest first, unless there are many
 }
 
 // A tailFinder finds the tails in a scan of a family without retention.
@@ -20,6 +20,7 @@ type tailFinder struct {
 	expiry  int64 // cells before it are expired whatever their rank
 	expired bool  // expired cells are part of the tails, not only counted
 	found   *GCFamily
+	most    int // a tail with more cells has no timestamps
 	take    func(*tail) error
 
 	row, qualifier string // of the current column, in a block's memory
@@ -87,9 +88,11 @@ func (f *tailFinder) cell(ts int64, size int) {
 		f.found.SurplusBytes += int64(size)
 	}
 	f.tail.cells++
-	if len(f.tail.timestamps) <= pointDeletes {
-		f.tail.timestamps = append(f.tail.timestamps, ts)
+	if f.tail.cells > f.most {
+		f.tail.timestamps = nil
+		return
 	}
+	f.tail.timestamps = append(f.tail.timestamps, ts)
 }
 
 func (f *tailFinder) drops(ts int64) bool {
@@ -106,7 +109,7 @@ func (f *tailFinder) drops(ts int64) bool {
 func (t *tail) delete(b *cf.Batch, store string, last int64) {
 	switch {
 	case last == 0: // nothing is older
-	case t.cells > pointDeletes:
+	case t.timestamps == nil:
 		b.DeleteVersions(store, t.qualifier, 0, max(last, 0))
 	default:
 		for _, ts := range t.timestamps {

@@ -1,0 +1,47 @@
+package query
+
+import (
+	"context"
+	"errors"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+// OpenTiny opens a database whose files hold a few cells each, so that the
+// boundaries of files fall anywhere within a column, and which deletes tails of
+// more than two cells by a range.
+func OpenTiny(dir string, o Options) (*DB, error) {
+	db, err := open(dir, o, rocks.Options{FileSize: 96})
+	if err == nil {
+		db.tailDeletes = 2
+	}
+	return db, err
+}
+
+// Store is the store under a database.
+func (db *DB) Store() *rocks.Store { return db.store.(*rocks.Store) }
+
+// CatalogBreaks has every change of the schema fail from now on at the point
+// where the catalog would be written.
+func (db *DB) CatalogBreaks() { db.store = brokenCatalog{db.store} }
+
+type brokenCatalog struct{ cf.Store }
+
+// ErrBroken is how the broken catalog fails.
+var ErrBroken = errors.New("the catalog is broken")
+
+// Update fails for what writes to the catalog.
+func (s brokenCatalog) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	return s.Store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+		if err := fn(snap, b); err != nil {
+			return err
+		}
+		for _, op := range b.Ops() {
+			if op.Kind == cf.OpPutMeta {
+				return ErrBroken
+			}
+		}
+		return nil
+	})
+}
