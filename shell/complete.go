@@ -29,6 +29,12 @@ func (s *Session) candidates(before []string, line string) []string {
 		return spaced(ql.Verbs())
 	}
 	verb, last := strings.ToLower(before[0]), strings.ToLower(before[len(before)-1])
+	if verb == "explain" || verb == "analyze" {
+		if len(before) == 1 {
+			return []string{"count ", "get ", "scan "}
+		}
+		before, verb = before[1:], strings.ToLower(before[1])
+	}
 	switch {
 	case verb[0] == '.' || verb[0] == '\\':
 		return s.dotCandidates(verb)

@@ -70,6 +70,10 @@ func (s *Session) print(res ql.Result) (rows int, err error) {
 		return s.printRows(res)
 	case *ql.Counted:
 		return 0, s.printCount(res)
+	case *ql.Explained:
+		return 0, s.printExplained(res)
+	case *ql.Collected:
+		return 0, s.printCollected(res)
 	case *ql.Modified:
 		return 0, s.printModified(res)
 	case *ql.Matched:
@@ -111,6 +115,10 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 	}
 	if err := writeError(printer.end()); err != nil {
 		return stream.Count(), err
+	}
+	if stream.Stats {
+		s.out.flush()
+		fmt.Fprintf(s.opt.Err, "-- %s\n", costLine(stream.Cost()))
 	}
 	s.next = stream.Next()
 	if stream.More() && s.out.terminal {

@@ -75,6 +75,8 @@ const Unlimited = -1
 // Read says what of the visited rows is read and how it is shown.
 type Read struct {
 	Columns     []Column // empty: all
+	Regex       *Pattern // of row keys; nil: any
+	Sample      float64  // the share of rows that is taken, below 1; 0: not said
 	Where       []Condition
 	Versions    int   // of each column, newest first; 0: not said
 	CellsPerRow int   // 0: no bound
@@ -84,8 +86,30 @@ type Read struct {
 	Until       *Time // exclusive; nil: no bound
 	Reverse     bool
 	KeysOnly    bool
+	Stats       bool   // say what the read cost
 	Format      string // one of Formats; "": not said
 }
+
+// A Pattern is a regular expression of RE2's syntax that matches bytes; it must
+// match the whole.
+type Pattern struct {
+	Pos  Pos
+	Expr string
+}
+
+// Statements about a read.
+type (
+	// Explain says how a Get, Scan or Count would be carried out.
+	Explain struct {
+		Node
+		Statement Statement
+	}
+	// Analyze carries it out, shows none of its rows, and says what it cost.
+	Analyze struct {
+		Node
+		Statement Statement
+	}
+)
 
 // A ColumnKind says which columns of a family a Column means.
 type ColumnKind uint8
@@ -95,6 +119,7 @@ const (
 	ColumnFamily                   // fam:*
 	ColumnPrefix                   // fam:pre*
 	ColumnRange                    // fam:[a..b)
+	ColumnRegex                    // fam:/re/
 )
 
 // A Column names one column of a family, or several.
@@ -102,7 +127,7 @@ type Column struct {
 	Pos       Pos
 	Family    string
 	Kind      ColumnKind
-	Qualifier string // the qualifier, or the prefix
+	Qualifier string // the qualifier, the prefix or the regular expression
 	Start     string // inclusive
 	End       string // exclusive; "" is no bound
 }
@@ -245,6 +270,13 @@ type (
 	Flush struct {
 		Node
 		Table Name
+	}
+	// GC removes what a table's retention has dropped, or finds out how much
+	// that is.
+	GC struct {
+		Node
+		Table  Name
+		DryRun bool
 	}
 )
 

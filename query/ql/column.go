@@ -107,10 +107,9 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	p.next()
 	family, qualifier, ok := cutColumn(t)
 	switch last := len(before) - 1; {
+	case ok && beginsRegexp(qualifier):
+		return regexColumn(t, family, qualifier)
 	case ok:
-		if err := noRegexp(qualifier); err != nil {
-			return Column{}, err
-		}
 		return columnOf(t)
 	case !hbase && last >= 0 && before[last].Kind == ColumnExact:
 		return qualified(t.pos, before[last].Family, t.parts)
@@ -121,12 +120,32 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	return Column{Pos: t.pos, Family: family, Kind: ColumnFamily}, nil
 }
 
-// noRegexp keeps /…/ free: it is the notation for patterns.
-func noRegexp(qualifier []part) error {
-	if len(qualifier) > 0 && qualifier[0].quote == bare && strings.HasPrefix(qualifier[0].text, "/") {
-		return errorAt(qualifier[0].pos, "a qualifier that begins with / is quoted here, as in meta:\"/path\"")
+// beginsRegexp reports whether a qualifier in a list is a pattern: /re/.
+func beginsRegexp(qualifier []part) bool {
+	return len(qualifier) > 0 && qualifier[0].quote == bare && strings.HasPrefix(qualifier[0].text, "/")
+}
+
+// regexColumn makes a column of fam:/re/; the pattern may be in quotes between
+// its slashes.
+func regexColumn(t token, family string, qualifier []part) (Column, error) {
+	expr, ok := cutSlashes(qualifier)
+	if !ok {
+		return Column{}, errorAt(qualifier[0].pos, "a qualifier that begins with / is quoted here, as in meta:\"/path\"; a pattern ends with /, as in meta:/mi.*/")
 	}
-	return nil
+	if family == "" {
+		return Column{}, errorAt(t.pos, "the family is missing in %s; write family:/pattern/", QuoteText(clip(t.text)))
+	}
+	return Column{Pos: t.pos, Family: family, Kind: ColumnRegex, Qualifier: expr}, nil
+}
+
+// cutSlashes takes the bare slashes off a pattern.
+func cutSlashes(parts []part) (string, bool) {
+	first, last := parts[0], parts[len(parts)-1]
+	text := join(parts)
+	if first.quote != bare || last.quote != bare || len(text) < 2 || first.text[0] != '/' || last.text[len(last.text)-1] != '/' {
+		return text, false
+	}
+	return text[1 : len(text)-1], true
 }
 
 // columnRange parses fam:[a..b), either bound of which may be missing.
@@ -172,6 +191,8 @@ func (c Column) String() string {
 		return family + QuoteQualifier(c.Qualifier) + "*"
 	case ColumnRange:
 		return family + "[" + quoteBound(c.Start) + ".." + quoteBound(c.End) + ")"
+	case ColumnRegex:
+		return family + "/" + QuoteText(c.Qualifier) + "/"
 	}
 	return family + QuoteQualifier(c.Qualifier)
 }

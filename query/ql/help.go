@@ -85,22 +85,25 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "scan", summary: "rows in key order",
-		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [columns=..] [where COL OP VALUE [and ..]]\n" +
-			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [as FORMAT]",
+		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where COL OP VALUE [and ..]]\n" +
+			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [sample=F] [stats] [as FORMAT]",
 		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to go on below.\n" +
 			"versions= are per column (1 if not said), cells= per row. limit=0 is all rows.\n" +
 			"where compares the newest cell of a column: == != < <= > >=, exists, absent.\n" +
-			"A row is shown when all conditions hold, whether or not their columns are asked for.",
+			"A row is shown when all conditions hold, whether or not their columns are asked for.\n" +
+			"regex= is matched with whole keys; see help patterns. sample= takes each row by chance, 0.01 one in a hundred.\n" +
+			"stats says on standard error what the scan cost.",
 		examples: []string{
 			"scan fleet prefix=plane# columns=meta:model,operator where meta:miles >= 50000000 limit=20",
 			"scan fleet prefix=plane# keys-only reverse limit=5",
 			`scan fleet start="plane#\x00" end="plane#\xff" as jsonl`,
 			"scan fleet where meta:owner absent and meta:model exists",
+			"scan fleet regex=/plane#TF-.*/ columns=meta:/m.*/ stats",
 		},
 	},
 	{
 		name: "count", summary: "how many rows, and cells",
-		syntax:   "count T [prefix=K | start=K end=K | keys=..] [after=K] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [cells]",
+		syntax:   "count T [prefix=K | start=K end=K | keys=..] [after=K] [regex=/RE/] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [sample=F] [cells]",
 		text:     "Counts rows with a cell that the options select; with cells, their cells too, all versions unless versions= says otherwise.",
 		examples: []string{"count fleet prefix=plane#", "count fleet cells", "count fleet where meta:miles >= 50000000"},
 	},
@@ -206,6 +209,23 @@ var helpTopics = []helpTopic{
 		syntax: "flush T", examples: []string{"flush fleet"},
 	},
 	{
+		name: "gc", summary: "remove what retention has dropped",
+		syntax: "gc T [dry-run]",
+		text: "Versions beyond the number that a family keeps are deleted; expired cells go as files are compacted.\n" +
+			"What reads show stays the same. With dry-run nothing changes: it shows what would go. It also runs by itself.",
+		examples: []string{"gc fleet dry-run", "gc fleet"},
+	},
+	{
+		name: "explain", summary: "how a read would be carried out",
+		syntax: "explain get .. | scan .. | count ..", text: "Shows which rows and families are read, what of a filter the engine evaluates, and what is left to do on each row.",
+		examples: []string{"explain scan fleet prefix=plane# columns=meta:model where meta:miles >= 50000000"},
+	},
+	{
+		name: "analyze", summary: "run a read and say what it cost",
+		syntax: "analyze get .. | scan .. | count ..", text: "Runs it, shows none of its rows, and shows its plan, what it returned, what it looked at, and the time.",
+		examples: []string{"analyze scan fleet prefix=plane#", "analyze count fleet where meta:miles >= 50000000"},
+	},
+	{
 		name: "quit", also: []string{"exit"}, summary: "leave the shell (also Ctrl-D)",
 		syntax: "quit",
 	},
@@ -228,7 +248,16 @@ fam:           the column with the empty qualifier
 fam:*          the whole family
 fam:pre*       qualifiers that begin with pre
 fam:[a..b)     qualifiers from a to before b
+fam:/re/       qualifiers that match a pattern; see help patterns
 fam:"a b\x00"  quotes hold what is not a letter, a digit or one of _ . / # : @ % + ~ ^ * -`,
 		text: "Several stand in a comma list; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
+	},
+	{
+		name: "patterns", also: []string{"regex"}, summary: "how to write regular expressions",
+		syntax: `regex=/plane#TF-.*/       of row keys
+columns=meta:/m.*/        of the qualifiers of a family
+columns=meta:/"m(a|o).*"/ quotes hold what is not a letter, a digit or one of _ . / # : @ % + ~ ^ * -`,
+		text:     "The syntax is RE2's. A pattern matches the whole key or qualifier, byte by byte; \\C is any byte, . any but a newline.",
+		examples: []string{`count fleet regex=/"plane#(TF|LN)-.*"/`, "get fleet plane#TF-FIR columns=meta:/mi.*/"},
 	},
 }

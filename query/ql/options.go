@@ -2,6 +2,7 @@ package ql
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
@@ -54,6 +55,7 @@ func init() {
 		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.End })},
 		{name: "after", value: "K", in: inScan | inCount, parse: keyOption(func(r *Rows) *string { return &r.After })},
 		{name: "keys", value: "K,K,..", in: inScan | inCount, parse: (*parser).keysOption},
+		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inScan | inCount, parse: (*parser).regexOption},
 		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inGet | inScan | inCount, parse: (*parser).columnsOption},
 		{name: "where", in: inScan | inCount, parse: (*parser).whereOption},
 		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inGet | inScan | inCount, parse: (*parser).versionsOption},
@@ -67,6 +69,8 @@ func init() {
 		{name: "timestamp", value: "TS", in: inGet | inScan, parse: (*parser).timestampOption, foreign: true},
 		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Reverse })},
 		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
+		{name: "sample", also: []string{"row.sample"}, value: "F", in: inScan | inCount, parse: (*parser).sampleOption},
+		{name: "stats", in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
 		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan, parse: (*parser).formatOption},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
 	}
@@ -273,6 +277,30 @@ func (p *parser) keysOption(to *target) error {
 func (p *parser) columnsOption(to *target) (err error) {
 	to.read.Columns, err = p.columnList()
 	return err
+}
+
+// regexOption takes a pattern: between slashes, in quotes, or both.
+func (p *parser) regexOption(to *target) error {
+	t := p.peek()
+	if t.kind != tokenWord {
+		return p.unexpected("a pattern, as in /plane#.*/")
+	}
+	p.next()
+	expr, _ := cutSlashes(t.parts)
+	to.read.Regex = &Pattern{t.pos, expr}
+	return nil
+}
+
+// sampleOption takes a share of the rows, more than 0 and less than 1.
+func (p *parser) sampleOption(to *target) error {
+	t := p.peek()
+	f, err := strconv.ParseFloat(t.bareText(), 64)
+	if err != nil || !(f > 0 && f < 1) {
+		return p.unexpected("a share of the rows, more than 0 and less than 1, as in 0.01")
+	}
+	to.read.Sample = f
+	p.next()
+	return nil
 }
 
 // versionsOption takes a number or all.

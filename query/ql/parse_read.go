@@ -55,3 +55,38 @@ func parseCount(p *parser) (Statement, error) {
 	}
 	return st, p.options(inCount, &target{rows: &st.Rows, read: &st.Read, cells: &st.Cells})
 }
+
+// parseExplain parses explain get|scan|count ..., and SQL's explain analyze.
+func parseExplain(p *parser) (Statement, error) {
+	if p.acceptWord("analyze") {
+		p.foreign = true
+		return parseAnalyze(p)
+	}
+	st, err := p.explained()
+	return &Explain{Statement: st}, err
+}
+
+func parseAnalyze(p *parser) (Statement, error) {
+	st, err := p.explained()
+	return &Analyze{Statement: st}, err
+}
+
+// explained parses the statement that is explained.
+func (p *parser) explained() (Statement, error) {
+	t := p.peek()
+	v, _ := findVerb(t.keyword())
+	switch v.name {
+	case "get", "scan", "count":
+	default:
+		return nil, p.unexpected("get, scan or count, as in %s scan fleet prefix=plane#", p.verb)
+	}
+	p.next()
+	p.verb = v.name
+	p.foreign = p.foreign || v.foreign
+	st, err := v.parse(p)
+	if err != nil {
+		return nil, err
+	}
+	st.node().Pos = t.pos
+	return st, nil
+}

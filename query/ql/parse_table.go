@@ -299,3 +299,16 @@ func parseFlush(p *parser) (Statement, error) {
 	name, err := p.tableName()
 	return &Flush{Table: name}, err
 }
+
+// parseGC parses gc T [dry-run].
+func parseGC(p *parser) (Statement, error) {
+	st := &GC{Table: Name{p.env.Table, p.start}}
+	if next := p.peek().keyword(); p.env.Table == "" || next != "dry-run" {
+		var err error
+		if st.Table, err = p.tableName(); err != nil {
+			return nil, err
+		}
+	}
+	st.DryRun = p.acceptWord("dry-run")
+	return st, nil
+}

@@ -94,7 +94,7 @@ func checkPrintLaw(t testing.TB, st ql.Statement) {
 // bare clears places and marks of foreign spelling.
 func bare(v reflect.Value) {
 	switch v.Kind() {
-	case reflect.Pointer:
+	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
 			bare(v.Elem())
 		}
@@ -126,6 +126,7 @@ func FuzzParse(f *testing.F) {
 		`import t from 'a.csv' key='{a}' columns=m:a=b:i32,c na=NA`, "get t a\\\n b -- no", `get t "\u00e9" bin"\xff"'x'`,
 		`create 't', 'a', {NAME => 'b', TTL => 5}`, `put 't','r','cf:c','42',7`, `count fleet cells`, "put t k a:b=f32(nan)@now-3h",
 		`incr t k a:b -5`, `incr 't','k','a:b','7'`, `append t k a:b x'00'`, `cas t k if a:b >= 1.5f32 put a:b=2 a:c=x@5 else put a:d=b64'AP8='`, "begin", "rollback",
+		`scan t regex=/a.*b/ sample=0.5 stats columns=a:/'x|y'/,a:"/z"`, `explain analyze count t regex="["`, `gc t dry-run`,
 	} {
 		f.Add(seed)
 	}

@@ -37,6 +37,10 @@ func Print(st Statement) string {
 		w.words("append", QuoteName(st.Table.Text), QuoteKey(st.Key), st.Column.String(), st.Value.String())
 	case *CheckAndPut:
 		w.checkAndPut(st)
+	case *Explain:
+		w.words("explain", Print(st.Statement))
+	case *Analyze:
+		w.words("analyze", Print(st.Statement))
 	case *Begin:
 		w.words("begin")
 	case *Commit:
@@ -107,6 +111,9 @@ func (w *printer) rows(r Rows) {
 }
 
 func (w *printer) read(r Read) {
+	if r.Regex != nil {
+		w.option("regex", QuoteText(r.Regex.Expr))
+	}
 	w.option("columns", list(r.Columns, Column.String))
 	for i, c := range r.Where {
 		w.words([]string{"where", "and"}[min(i, 1)])
@@ -130,6 +137,10 @@ func (w *printer) read(r Read) {
 	w.time("until", r.Until)
 	w.flag("reverse", r.Reverse)
 	w.flag("keys-only", r.KeysOnly)
+	if r.Sample != 0 {
+		w.option("sample", strconv.FormatFloat(r.Sample, 'g', -1, 64))
+	}
+	w.flag("stats", r.Stats)
 	if r.Format != "" {
 		w.words("as", r.Format)
 	}
@@ -230,6 +241,9 @@ func (w *printer) schema(st Statement) {
 		w.words("compact", QuoteName(st.Table.Text))
 	case *Flush:
 		w.words("flush", QuoteName(st.Table.Text))
+	case *GC:
+		w.words("gc", QuoteName(st.Table.Text))
+		w.flag("dry-run", st.DryRun)
 	}
 }
 

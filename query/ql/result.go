@@ -2,6 +2,7 @@ package ql
 
 import (
 	"iter"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -19,11 +20,13 @@ type RowStream struct {
 	// Table is the schema of the table that is read.
 	Table schema.Table
 
-	rows  iter.Seq2[*query.Row, error]
-	limit int // rows to give out when the statement set no limit; 0: all
-	count int
-	more  bool
-	last  string
+	cost     query.Cost // when the rows have ended
+	returned Amount
+	rows     iter.Seq2[*query.Row, error]
+	limit    int // rows to give out when the statement set no limit; 0: all
+	count    int
+	more     bool
+	last     string
 }
 
 // Counted is how many rows, and cells, a count found.
@@ -41,6 +44,38 @@ type Modified struct {
 
 // Matched is whether the condition of a cas held.
 type Matched struct{ Matched bool }
+
+// Explained is how a read is carried out.
+type Explained struct {
+	Statement Statement // the Get, Scan or Count
+	Plan      query.Plan
+	Cost      *Cost // of having run it; nil when it was not
+}
+
+// A Cost is what a read cost and what came of it.
+type Cost struct {
+	query.Cost
+	Returned Amount
+	Elapsed  time.Duration
+}
+
+// An Amount is how much was returned. A count returns no bytes.
+type Amount struct {
+	Rows, Cells int64
+	Bytes       int64 // of row keys, qualifiers and values; a row's key counts once
+}
+
+func (a *Amount) add(row *query.Row) {
+	a.Rows++
+	a.Bytes += int64(len(row.Key()))
+	for c := range row.Cells() {
+		a.Cells++
+		a.Bytes += int64(len(c.Qualifier) + c.Value.EncodedLen())
+	}
+}
+
+// Collected is what a gc removed, or would.
+type Collected struct{ query.GCReport }
 
 // Done says in a few words what a statement did.
 type Done struct{ Message string }
@@ -61,6 +96,8 @@ func (*RowStream) result()   {}
 func (*Counted) result()     {}
 func (*Modified) result()    {}
 func (*Matched) result()     {}
+func (*Explained) result()   {}
+func (*Collected) result()   {}
 func (*Done) result()        {}
 func (*TableList) result()   {}
 func (*Description) result() {}
@@ -81,6 +118,9 @@ func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 				return
 			}
 			s.count++
+			if s.Stats {
+				s.returned.add(row)
+			}
 			s.last = row.Key()
 			if !yield(row, nil) {
 				return
@@ -88,6 +128,10 @@ func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 		}
 	}
 }
+
+// Cost is, after All, what the read cost, when the statement asks for stats.
+// The time is not measured.
+func (s *RowStream) Cost() *Cost { return &Cost{Cost: s.cost, Returned: s.returned} }
 
 // Count is how many rows All has given so far.
 func (s *RowStream) Count() int { return s.count }

@@ -46,10 +46,8 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 		return nil, err
 	}
 	switch st := st.(type) {
-	case *Get:
-		return r.get(ctx, st)
-	case *Scan:
-		return r.scan(ctx, st)
+	case *Get, *Scan:
+		return r.read(ctx, st)
 	case *Count:
 		return r.count(ctx, st)
 	case *Put:
@@ -64,6 +62,10 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 		return r.append(ctx, st)
 	case *CheckAndPut:
 		return r.checkAndPut(ctx, st)
+	case *Explain:
+		return r.explain(ctx, st.Statement)
+	case *Analyze:
+		return r.analyze(ctx, st.Statement)
 	case *Begin:
 		return r.begin(st)
 	case *Commit:

@@ -2,21 +2,42 @@ package ql
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
-func (r *Runner) get(ctx context.Context, st *Get) (Result, error) {
-	return r.stream(ctx, st, st.Table, Rows{Keys: st.Keys}, st.Read)
+// A reading is a get, scan or count, made ready to run.
+type reading struct {
+	table *query.Table
+	opts  []query.ReadOption
+	rows  *RowStream // of a get or scan
+	count *Count
 }
 
-func (r *Runner) scan(ctx context.Context, st *Scan) (Result, error) {
-	return r.stream(ctx, st, st.Table, st.Rows, st.Read)
+// reading makes a statement ready; nothing is read yet.
+func (r *Runner) reading(st Statement) (*reading, error) {
+	switch st := st.(type) {
+	case *Get:
+		return r.stream(st, st.Table, Rows{Keys: st.Keys}, st.Read)
+	case *Scan:
+		return r.stream(st, st.Table, st.Rows, st.Read)
+	case *Count:
+		t, err := r.table(st.Table)
+		if err != nil {
+			return nil, err
+		}
+		read := st.Read
+		read.KeysOnly = !st.Cells
+		opts, err := r.readOptions(t, st.Rows, read)
+		return &reading{table: r.DB.Table(t.Name), opts: opts, count: st}, err
+	}
+	return nil, fmt.Errorf("%T reads no rows", st)
 }
 
 // stream prepares the rows of a get or scan.
-func (r *Runner) stream(ctx context.Context, st Statement, name Name, rows Rows, read Read) (Result, error) {
+func (r *Runner) stream(st Statement, name Name, rows Rows, read Read) (*reading, error) {
 	t, err := r.table(name)
 	if err != nil {
 		return nil, err
@@ -33,25 +54,26 @@ func (r *Runner) stream(ctx context.Context, st Statement, name Name, rows Rows,
 		read.Limit = r.Limit + 1 // one more, to know whether there are more
 	}
 	opts, err := r.readOptions(t, rows, read)
+	return &reading{table: r.DB.Table(t.Name), opts: opts, rows: s}, err
+}
+
+// read runs a get or scan.
+func (r *Runner) read(ctx context.Context, st Statement) (Result, error) {
+	read, err := r.reading(st)
 	if err != nil {
 		return nil, err
 	}
-	s.rows = r.DB.Table(t.Name).ReadRows(ctx, opts...)
+	s := read.rows
+	s.rows = read.table.ReadRows(ctx, append(read.opts, query.ReportCost(&s.cost))...)
 	return s, nil
 }
 
 func (r *Runner) count(ctx context.Context, st *Count) (Result, error) {
-	t, err := r.table(st.Table)
+	read, err := r.reading(st)
 	if err != nil {
 		return nil, err
 	}
-	st2 := *st
-	st2.KeysOnly = !st.Cells
-	opts, err := r.readOptions(t, st2.Rows, st2.Read)
-	if err != nil {
-		return nil, err
-	}
-	n, err := r.DB.Table(t.Name).Count(ctx, opts...)
+	n, err := read.table.Count(ctx, read.opts...)
 	return &Counted{n, st.Cells}, err
 }
 
@@ -63,6 +85,13 @@ func (r *Runner) readOptions(t schema.Table, rows Rows, read Read) ([]query.Read
 			return nil, err
 		}
 		opts = append(opts, query.Select(columnSpec(c)))
+	}
+	filter, err := r.filter(t, &read)
+	if err != nil {
+		return nil, err
+	}
+	if filter != nil {
+		opts = append(opts, query.RowFilter(filter))
 	}
 	for _, c := range read.Where {
 		o, err := whereOption(t, c)
@@ -120,7 +149,7 @@ func numberOptions(read Read) (opts []query.ReadOption) {
 
 func columnSpec(c Column) query.ColumnSpec {
 	switch c.Kind {
-	case ColumnFamily:
+	case ColumnFamily, ColumnRegex: // a filter chooses among the columns
 		return query.Family(c.Family)
 	case ColumnPrefix:
 		return query.ColumnPrefixOf(c.Family, c.Qualifier)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -30,6 +31,8 @@ func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
 		return &Description{t}, err
 	case *Compact:
 		return r.maintain(ctx, st.Table, "compacted", func(name string) error { return r.DB.Table(name).Compact(ctx) })
+	case *GC:
+		return r.collect(ctx, st)
 	case *Flush:
 		return r.maintain(ctx, st.Table, "flushed", func(name string) error { return r.DB.Table(name).Flush(ctx) })
 	}
@@ -42,6 +45,15 @@ func (r *Runner) maintain(ctx context.Context, n Name, did string, do func(table
 		return nil, err
 	}
 	return &Done{did + " " + t.Name}, do(t.Name)
+}
+
+func (r *Runner) collect(ctx context.Context, st *GC) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	report, err := r.DB.GC(ctx, t.Name, query.GCOptions{DryRun: st.DryRun})
+	return &Collected{report}, err
 }
 
 func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, error) {

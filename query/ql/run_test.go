@@ -110,6 +110,15 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			fmt.Fprintf(out, ", %d cells", res.Cells)
 		}
 		out.WriteString("\n")
+	case *ql.Explained:
+		out.WriteString(res.Plan.String())
+		if c := res.Cost; c != nil {
+			fmt.Fprintf(out, "returned %+v of %d families\n", c.Returned, c.Families)
+		}
+	case *ql.Collected:
+		for _, f := range res.Families {
+			fmt.Fprintf(out, "%+v\n", f)
+		}
 	case *ql.Modified:
 		fmt.Fprintf(out, "%s %s@%s\n", ql.QuoteKey(res.Row.Key()), ql.QuoteValue(res.Cell.Value), ql.FormatTimestamp(res.Cell.Timestamp))
 	case *ql.Matched:

@@ -21,6 +21,9 @@ func init() {
 		"incr":     {"incr", false, parseIncr},
 		"append":   {"append", false, parseAppend},
 		"cas":      {"cas", false, parseCas},
+		"explain":  {"explain", false, parseExplain},
+		"analyze":  {"analyze", false, parseAnalyze},
+		"gc":       {"gc", false, parseGC},
 		"begin":    {"begin", false, parseBegin},
 		"commit":   {"commit", false, parseCommit},
 		"abort":    {"abort", false, parseAbort},
@@ -95,6 +98,8 @@ func Options(word string) []string {
 	switch v.name {
 	case "import":
 		return []string{"from", "key=", "columns=", "ts=", "na=", "bad-lines=", "batch="}
+	case "gc":
+		return []string{"dry-run"}
 	case "cas":
 		return []string{"if", "absent", "exists", "put", "else"}
 	}

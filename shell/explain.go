@@ -1,0 +1,203 @@
+package shell
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// printExplained prints a plan and, when the statement ran, its cost: a line
+// each thing, or one JSON object.
+func (s *Session) printExplained(e *ql.Explained) error {
+	if format := formatOf(e.Statement); format != "" {
+		defer func(session string) { s.format = session }(s.format)
+		s.format = format
+	}
+	if strings.HasPrefix(s.format, "json") {
+		return s.printObject(explainedJSON(e))
+	}
+	lines := planLines(e)
+	switch s.format {
+	case "quiet":
+		return nil
+	case "csv", "tsv", "markdown":
+		return s.printLines(append([][]string{{"STEP", "DETAIL"}}, lines...))
+	}
+	for _, line := range lines { // not cut to the width: it is all that was asked for
+		s.out.WriteString(pad(line[0], 10, false) + escapeUnprintable(line[1]) + "\n")
+	}
+	return nil
+}
+
+// formatOf is the format that a read asks for, "" for none.
+func formatOf(st ql.Statement) string {
+	switch st := st.(type) {
+	case *ql.Get:
+		return st.Format
+	case *ql.Scan:
+		return st.Format
+	}
+	return ""
+}
+
+func planLines(e *ql.Explained) [][]string {
+	var lines [][]string
+	for line := range strings.Lines(e.Plan.String()) {
+		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		lines = append(lines, []string{name, text})
+	}
+	c := e.Cost
+	if c == nil {
+		return lines
+	}
+	return append(lines,
+		[]string{"returned", returned(c)},
+		[]string{"looked at", lookedAt(c)},
+		[]string{"seeks", thousands(c.Seeks) + " in " + counted(int64(c.Families), "family", "families")},
+		[]string{"time", elapsed(c.Elapsed)})
+}
+
+// costLine is what a read cost, in one line.
+func costLine(c *ql.Cost) string {
+	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), count64(c.Seeks, "seek"), counted(int64(c.Families), "family", "families"))
+}
+
+func returned(c *ql.Cost) string {
+	text := count64(c.Returned.Rows, "row") + ", " + count64(c.Returned.Cells, "cell")
+	if c.Returned.Bytes > 0 {
+		text += ", " + count64(c.Returned.Bytes, "byte")
+	}
+	return text
+}
+
+func lookedAt(c *ql.Cost) string {
+	return count64(c.CellsScanned, "cell") + ", " + count64(c.BytesScanned, "byte")
+}
+
+func count64(n int64, what string) string { return counted(n, what, what+"s") }
+
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}
+
+type planJSON struct {
+	Rows     []string   `json:"rows"`
+	Scans    []scanJSON `json:"scans"`
+	Pushed   []string   `json:"pushed,omitempty"`
+	Residual string     `json:"filter,omitempty"`
+	Cost     *costJSON  `json:"cost,omitempty"`
+}
+
+type scanJSON struct {
+	Family      string   `json:"family"`
+	Columns     []string `json:"columns,omitempty"`
+	Since       int64    `json:"since,omitempty"`
+	Until       int64    `json:"until,omitempty"`
+	Versions    int      `json:"versions,omitempty"`
+	CellsPerRow int      `json:"cells_per_row,omitempty"`
+	KeysOnly    bool     `json:"keys_only,omitempty"`
+	Condition   bool     `json:"condition,omitempty"`
+}
+
+type costJSON struct {
+	Rows         int64 `json:"rows"`
+	Cells        int64 `json:"cells"`
+	Bytes        int64 `json:"bytes"`
+	CellsScanned int64 `json:"cells_scanned"`
+	BytesScanned int64 `json:"bytes_scanned"`
+	Seeks        int64 `json:"seeks"`
+	Families     int   `json:"families"`
+	Micros       int64 `json:"micros"`
+}
+
+func explainedJSON(e *ql.Explained) planJSON {
+	p := planJSON{Rows: e.Plan.Rows, Scans: []scanJSON{}, Pushed: e.Plan.Pushed, Residual: e.Plan.Residual}
+	if p.Rows == nil {
+		p.Rows = []string{}
+	}
+	for _, sc := range e.Plan.Scans {
+		p.Scans = append(p.Scans, scanJSON{sc.Family, sc.Columns, int64(sc.Since), int64(sc.Until), sc.Versions, sc.CellsPerRow, sc.KeysOnly, sc.Condition})
+	}
+	if c := e.Cost; c != nil {
+		p.Cost = &costJSON{c.Returned.Rows, c.Returned.Cells, c.Returned.Bytes, c.CellsScanned, c.BytesScanned, c.Seeks, c.Families, c.Elapsed.Microseconds()}
+	}
+	return p
+}
+
+// printObject prints one JSON object on a line. Its texts hold nothing that must
+// not reach a terminal.
+func (s *Session) printObject(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := s.out.Write(b.Bytes())
+	return err
+}
+
+// printCollected prints what a gc removed, or would, family by family.
+func (s *Session) printCollected(c *ql.Collected) error {
+	if strings.HasPrefix(s.format, "json") {
+		return s.printObject(collectedJSON(c))
+	}
+	lines := [][]string{{"FAMILY", "CELLS", "SURPLUS", "BYTES", "EXPIRED", "BYTES"}}
+	for _, f := range c.Families {
+		lines = append(lines, []string{f.Family, fmt.Sprint(f.Scanned), fmt.Sprint(f.Surplus), fmt.Sprint(f.SurplusBytes), fmt.Sprint(f.Expired), fmt.Sprint(f.ExpiredBytes)})
+	}
+	if s.format == "csv" || s.format == "tsv" {
+		lines[0][3], lines[0][5] = "SURPLUS_BYTES", "EXPIRED_BYTES"
+	}
+	if err := s.printLines(lines); err != nil || !forPeople(s.format) || s.opt.Quiet {
+		return err
+	}
+	return s.say("%s", collected(c))
+}
+
+// collected sums a gc up: surplus cells go at once, expired ones by and by.
+func collected(c *ql.Collected) string {
+	var surplus, surplusBytes, expired, expiredBytes int64
+	for _, f := range c.Families {
+		surplus, surplusBytes = surplus+f.Surplus, surplusBytes+f.SurplusBytes
+		expired, expiredBytes = expired+f.Expired, expiredBytes+f.ExpiredBytes
+	}
+	text := "removed "
+	if c.DryRun {
+		text = "would remove "
+	}
+	text += count64(surplus, "cell") + ", " + count64(surplusBytes, "byte")
+	if expired > 0 {
+		text += "; compaction drops " + count64(expired, "expired cell") + ", " + count64(expiredBytes, "byte")
+	}
+	return text
+}
+
+type gcJSON struct {
+	Table    string         `json:"table"`
+	DryRun   bool           `json:"dry_run"`
+	Families []gcFamilyJSON `json:"families"`
+}
+
+type gcFamilyJSON struct {
+	Family       string `json:"family"`
+	Cells        int64  `json:"cells"`
+	Surplus      int64  `json:"surplus"`
+	SurplusBytes int64  `json:"surplus_bytes"`
+	Expired      int64  `json:"expired"`
+	ExpiredBytes int64  `json:"expired_bytes"`
+}
+
+func collectedJSON(c *ql.Collected) gcJSON {
+	g := gcJSON{Table: c.Table, DryRun: c.DryRun, Families: []gcFamilyJSON{}}
+	for _, f := range c.Families {
+		g.Families = append(g.Families, gcFamilyJSON{f.Family, f.Scanned, f.Surplus, f.SurplusBytes, f.Expired, f.ExpiredBytes})
+	}
+	return g
+}
