@@ -83,6 +83,9 @@ func TestFilters(t *testing.T) {
 			"r1 f:b\\n@2 g:a@2 g:\xe9@1 | " + r2},
 		{"chain: or after it", chain(query.TimestampRangeFilter(0, 3), query.LatestNFilter(1)), "r1 f:a@2 f:b\\n@2 g:a@2 g:\xe9@1 | " + r2},
 
+		{"chain: a limit before the columns are chosen", chain(query.CellsPerRowLimitFilter(4), query.FamilyFilter("g")), "r2\\n g:c@2"},
+
+		{"interleave: each branch sees the whole row", interleave(chain(query.CellsPerRowLimitFilter(1), query.FamilyFilter("g")), query.ColumnFilter("c")), "r2\\n g:c@2"},
 		{"interleave: sorted as a row, copies stay", interleave(query.FamilyFilter("g"), query.ColumnFilter("a")),
 			"r1 f:a@3 f:a@2 f:a@1 g:a@2 g:a@2 g:\xe9@1 | r2\\n f:a@2 g:c@2"},
 		{"interleave: one branch may be empty", interleave(none, query.ColumnFilter("c")), "r2\\n g:c@2"},
@@ -106,6 +109,7 @@ func TestFilters(t *testing.T) {
 		{"sink: nothing reaches the next filter of its chain", chain(sink, query.LabelFilter("l")), both},
 		{"sink: alone", sink, both},
 		{"sink: twice", interleave(sink, chain(query.FamilyFilter("g"), sink)), "r1 f:a@3 f:a@2 f:a@1 f:b\\n@2 g:a@2 g:a@2 g:\xe9@1 g:\xe9@1 | r2\\n f:a@2 g:c@2 g:c@2"},
+		{"sink: in a branch that leaves one column", interleave(chain(sink, query.ColumnFilter("c")), query.ColumnFilter("x")), both},
 		{"sink: what it let out survives a block", chain(interleave(chain(query.ColumnFilter("c"), sink), all), none), "r2\\n g:c@2"},
 
 		{"row_key_regex: the whole key", query.RowKeyFilter("r"), ""},
