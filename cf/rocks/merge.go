@@ -8,7 +8,7 @@ import "github.com/linxGnu/grocksdb"
 // maxPendingMerges is how many merges of one cell a write buffer holds before a
 // write carries them out: without it a read of a counter that was just
 // incremented a million times would add up a million operands.
-const maxPendingMerges = 1000
+const maxPendingMerges = 100
 
 // setMergeOperator gives a family's options the C merge operator. All families
 // have it; it does nothing where nothing is merged.

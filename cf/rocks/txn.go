@@ -51,6 +51,8 @@ func (t *txn) Add(b *cf.Batch) error {
 			t.overlay.PutCF(f.handle, b.Key(op), b.Value(op))
 		case cf.OpDelete:
 			t.overlay.DeleteCF(f.handle, b.Key(op))
+		case cf.OpMerge:
+			t.overlay.MergeCF(f.handle, b.Key(op), b.Value(op))
 		default:
 			return fmt.Errorf("a transaction cannot carry operation %d", op.Kind)
 		}
