@@ -56,6 +56,12 @@ type Store interface {
 	// not depend on how many there are.
 	DropRange(ctx context.Context, families []string, rows RowRange) error
 
+	// Splits divides the rows of a range, of some families together, into up
+	// to n parts of about the same size. It is cheap, and approximate where
+	// much data would have to be read. There is at least one part; the last
+	// ends where the range does.
+	Splits(ctx context.Context, families []string, rows RowRange, n int) ([]Part, error)
+
 	// Flush writes what memory holds of a family to its files; Compact
 	// rewrites a range of a family's files, giving the space of dropped
 	// cells back.

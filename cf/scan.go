@@ -60,6 +60,13 @@ func (r RowRange) Bounds() (start, end []byte) {
 	return start, AppendRowBound(nil, r.End)
 }
 
+// A Part is a run of rows: from the end of the part before it to End, exclusive,
+// as in a [RowRange].
+type Part struct {
+	End   string
+	Bytes int64 // about what the rows take in the store
+}
+
 // A Filter is the part of a read that the engine evaluates. The zero Filter
 // passes every cell. The conditions are applied in this order: retention,
 // qualifiers, time range, versions, columns per row, cells per row.

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Ranges", testRanges},
 		{"Blocks", testBlocks},
 		{"Costs", testCosts},
+		{"Splits", testSplits},
 		{"Contexts", testContexts},
 		{"Reopening", testReopening},
 		{"Closed", testClosed},

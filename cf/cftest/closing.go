@@ -70,6 +70,8 @@ func testClosed(f *fixture) {
 	f.expectError("Flush", f.store.Flush(f.ctx, "t"), cf.ErrClosed)
 	f.expectError("Compact", f.store.Compact(f.ctx, "t", cf.RowRange{}), cf.ErrClosed)
 	f.expectError("SetExpiry", f.store.SetExpiry("t", cf.Expiry{}), cf.ErrClosed)
+	_, err = f.store.Splits(f.ctx, []string{"t"}, cf.RowRange{}, 2)
+	f.expectError("Splits", err, cf.ErrClosed)
 	f.store.Families() // either answer is right
 	f.store.Limits()
 

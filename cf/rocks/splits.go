@@ -1,0 +1,286 @@
+package rocks
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+const (
+	// Up to so many bytes of files are looked at row by row.
+	smallFiles = 4 << 20
+	// So many points a family is known by then, at most.
+	maxPoints = 4096
+	// A split may be off by this part of a part.
+	splitSlack = 16
+)
+
+// Splits implements cf.Store. Files are divided by the engine's index of them,
+// without being read. What is small, or lies in memory for the most part, of
+// which the engine has no index, is read through.
+func (s *Store) Splits(ctx context.Context, names []string, rows cf.RowRange, n int) ([]cf.Part, error) {
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	d := &divider{store: s, snap: snap.(*snapshot), names: names, rows: rows}
+	files, memory, err := d.sizes()
+	switch {
+	case err != nil:
+		return nil, err
+	case files < smallFiles || files < memory:
+		return d.byRows(ctx, n)
+	}
+	return d.byFiles(ctx, n, files)
+}
+
+// A divider divides the rows of some families.
+type divider struct {
+	store *Store
+	snap  *snapshot
+	names []string
+	rows  cf.RowRange
+}
+
+// sizes is how much of the range lies in files, and of the families in memory.
+func (d *divider) sizes() (files, memory uint64, err error) {
+	start, end := d.rows.Bounds()
+	if files, err = d.size(start, end); err != nil {
+		return 0, 0, err
+	}
+	err = d.each(func(f *family) error {
+		n, _ := d.store.db.GetIntPropertyCF("rocksdb.cur-size-all-mem-tables", f.handle)
+		memory += n
+		return nil
+	})
+	return files, memory, err
+}
+
+// size is about how many bytes of files lie between two physical keys.
+func (d *divider) size(start, end []byte) (sum uint64, err error) {
+	err = d.each(func(f *family) error {
+		sizes, err := d.store.db.GetApproximateSizesCF(f.handle, []grocksdb.Range{{Start: start, Limit: end}})
+		if err != nil {
+			return wrap(err)
+		}
+		sum += sizes[0]
+		return nil
+	})
+	return sum, err
+}
+
+// each runs f on the families while the store cannot be closed.
+func (d *divider) each(f func(*family) error) error {
+	d.store.mu.RLock()
+	defer d.store.mu.RUnlock()
+	if d.store.closed {
+		return cf.ErrClosed
+	}
+	for _, name := range d.names {
+		fam, err := d.snap.families.get(name)
+		if err != nil {
+			return err
+		}
+		if err := f(fam); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// --- by the engine's index
+
+// byFiles finds, for each split, the place before which its share of the bytes
+// lies, by halving the span of row keys that it must be in.
+func (d *divider) byFiles(ctx context.Context, n int, total uint64) ([]cf.Part, error) {
+	lo, err := d.first(ctx, d.rows, false)
+	if err != nil {
+		return nil, err
+	}
+	last, err := d.first(ctx, d.rows, true)
+	if err != nil {
+		return nil, err
+	}
+	start, _ := d.rows.Bounds()
+	var parts []cf.Part
+	var before uint64
+	for i := 1; i < n && lo < last; i++ {
+		row, size, err := d.seek(ctx, start, lo, last, total*uint64(i)/uint64(n), total/uint64(n*splitSlack))
+		if err != nil {
+			return nil, err
+		}
+		if row > lo {
+			parts = append(parts, cf.Part{End: row, Bytes: int64(size - min(before, size))})
+			before, lo = max(before, size), row
+		}
+	}
+	return append(parts, cf.Part{End: d.rows.End, Bytes: int64(total - min(before, total))}), nil
+}
+
+// seek finds a row between lo, exclusive, and hi, inclusive, before which about
+// target bytes lie, and how many do.
+func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target, slack uint64) (row string, size uint64, err error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", 0, err
+		}
+		mid, ok := midway(lo, hi)
+		if !ok {
+			break
+		}
+		at, err := d.size(start, cf.AppendRowBound(nil, mid))
+		if err != nil {
+			return "", 0, err
+		}
+		if at < target {
+			lo = mid
+		} else {
+			hi = mid
+		}
+		if at+slack >= target && at <= target+slack {
+			hi = mid
+			break
+		}
+	}
+	if row, err = d.first(ctx, cf.RowRange{Start: hi, End: d.rows.End}, false); err != nil {
+		return "", 0, err
+	}
+	size, err = d.size(start, cf.AppendRowBound(nil, row))
+	return row, size, err
+}
+
+// midway is a key between two, of those that differ in the eight bytes after
+// what lo and hi have in common.
+func midway(lo, hi string) (string, bool) {
+	same := 0
+	for same < len(lo) && same < len(hi) && lo[same] == hi[same] {
+		same++
+	}
+	var a, b [8]byte
+	copy(a[:], lo[same:])
+	copy(b[:], hi[same:])
+	x, y := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])
+	if y-x < 2 {
+		return "", false
+	}
+	mid := binary.BigEndian.AppendUint64([]byte(lo[:same]), x+(y-x)/2)
+	return strings.TrimRight(string(mid), "\x00"), true
+}
+
+// first is the first row, or the last, that any of the families has in a range;
+// "" when there is none.
+func (d *divider) first(ctx context.Context, rows cf.RowRange, last bool) (string, error) {
+	found := ""
+	for _, name := range d.names {
+		c, err := d.snap.Scan(ctx, cf.Scan{
+			Family: name, Rows: []cf.RowRange{rows}, Reverse: last, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true},
+		})
+		if err != nil {
+			return "", err
+		}
+		b, err := c.Next(ctx)
+		c.Close()
+		if err != nil {
+			return "", err
+		}
+		if b == nil {
+			continue
+		}
+		if row := b.RowKey(&b.Rows[0]); found == "" || last && row > found || !last && row < found {
+			found = strings.Clone(row)
+		}
+	}
+	return found, nil
+}
+
+// --- by the rows
+
+// A point is a row where a run of a family's rows begins, and the bytes of the
+// run.
+type point struct {
+	row   string
+	bytes int64
+}
+
+// byRows reads all rows and splits where the bytes say so.
+func (d *divider) byRows(ctx context.Context, n int) ([]cf.Part, error) {
+	var all []point
+	var total int64
+	for _, name := range d.names {
+		points, err := d.points(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, points...)
+	}
+	for _, p := range all {
+		total += p.bytes
+	}
+	slices.SortFunc(all, func(a, b point) int { return cmp.Compare(a.row, b.row) })
+	var parts []cf.Part
+	var sum, cut int64
+	for i, p := range all {
+		if i > 0 && p.row != all[i-1].row && sum*int64(n) >= total*int64(len(parts)+1) && len(parts)+1 < n {
+			parts = append(parts, cf.Part{End: p.row, Bytes: sum - cut})
+			cut = sum
+		}
+		sum += p.bytes
+	}
+	return append(parts, cf.Part{End: d.rows.End, Bytes: sum - cut}), nil
+}
+
+// points reads a family, and takes every row for a point until there are too
+// many, then every second one, and so on.
+func (d *divider) points(ctx context.Context, name string) (points []point, err error) {
+	c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.RowRange{d.rows}})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	every, row := 1, -1
+	for {
+		b, err := c.Next(ctx)
+		if b == nil || err != nil {
+			return points, err
+		}
+		for i := range b.Rows {
+			r := &b.Rows[i]
+			if i > 0 || !b.Continued {
+				row++
+				if row%every == 0 {
+					if len(points) == maxPoints {
+						points, every = halve(points), every*2
+					}
+					if row%every == 0 {
+						points = append(points, point{row: strings.Clone(b.RowKey(r))})
+					}
+				}
+			}
+			at := &points[len(points)-1]
+			for j := range b.RowCells(r) {
+				cell := &b.Cells[int(r.First)+j]
+				at.bytes += int64(r.KeyLen) + int64(cell.QualifierLen) + int64(cell.ValueLen)
+			}
+		}
+	}
+}
+
+// halve joins each two points.
+func halve(points []point) []point {
+	half := points[:0]
+	for pair := range slices.Chunk(points, 2) {
+		p := pair[0]
+		for _, q := range pair[1:] {
+			p.bytes += q.bytes
+		}
+		half = append(half, p)
+	}
+	return half
+}
