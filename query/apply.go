@@ -115,6 +115,8 @@ func (t *tableInfo) checkChange(c *change) error {
 	switch c.kind {
 	case changeSet:
 		return f.checkSet(c)
+	case changeAdd:
+		return f.checkAdd(c)
 	case changeDeleteVersions:
 		return checkTimeRange(c)
 	}
@@ -123,6 +125,9 @@ func (t *tableInfo) checkChange(c *change) error {
 
 func (f *familyInfo) checkSet(c *change) error {
 	column := func() string { return fmt.Sprintf("%s:%s", c.family, shorten(c.qualifier)) }
+	if err := f.refuseAggregate(c.qualifier, "set"); err != nil {
+		return err
+	}
 	if err := c.value.Check(); err != nil {
 		return faultf(InvalidArgument, "%s: %w", column(), err)
 	}
@@ -207,7 +212,13 @@ func (e *encoder) write(w *write) error {
 	for i := range w.m.changes {
 		c := &w.m.changes[i]
 		if c.kind != changeSet {
-			if err := edit.apply(e.ctx, w.table, c); err != nil {
+			var err error
+			if c.kind == changeAdd {
+				err = e.add(edit, w.table, c)
+			} else {
+				err = edit.apply(e.ctx, w.table, c)
+			}
+			if err != nil {
 				return err
 			}
 			continue

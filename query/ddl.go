@@ -9,8 +9,8 @@ import (
 )
 
 // ApplyPlan makes all changes of a plan, those that drop data included, or
-// none: the schema changes at once. A family's type can change only while it
-// has no cell.
+// none: the schema changes at once. A family's type and aggregate can change
+// only while it has no cell.
 func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 	return fail("apply schema", "", "", db.alter(ctx, plan))
 }
@@ -34,13 +34,15 @@ func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) erro
 	return db.change("add family", table, ctx, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
 }
 
-// SetFamily sets the type and the retention of a family that is there. The type
-// can change only while the family has no cell. Retention that is relaxed shows
-// nothing again that was hidden: what the family's rule has dropped so far is
-// removed first, which reads the family once, the last pass while writes wait.
+// SetFamily sets the type, the aggregate and the retention of a family that is
+// there. The type and the aggregate can change only while the family has no
+// cell. Retention that is relaxed shows nothing again that was hidden: what the
+// family's rule has dropped so far is removed first, which reads the family
+// once, the last pass while writes wait.
 func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) error {
 	return db.change("set family", table, ctx,
 		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
+		schema.Change{Kind: schema.SetAggregate, Table: table, Family: f.Name, New: f},
 		schema.Change{Kind: schema.SetRetention, Table: table, Family: f.Name, New: f})
 }
 
@@ -139,7 +141,7 @@ func (t *tableInfo) checkChangeOf(ch schema.Change) error {
 	return err
 }
 
-// checkTypes refuses to change the type of a family that has cells.
+// checkTypes refuses to change the type or the aggregate of a family that has cells.
 func (db *DB) checkTypes(ctx context.Context, old, next *catalog) error {
 	for _, t := range next.tables {
 		was := old.tables[t.name]
@@ -148,12 +150,15 @@ func (db *DB) checkTypes(ctx context.Context, old, next *catalog) error {
 		}
 		for _, f := range t.families {
 			before, err := was.family(f.name)
-			if err != nil || before.typ == f.typ {
+			if err != nil || before.typ == f.typ && before.aggregate == f.aggregate {
 				continue
 			}
 			empty, err := db.isEmpty(ctx, f.store)
 			if err != nil {
 				return err
+			}
+			if !empty && before.aggregate != f.aggregate {
+				return faultf(FailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.name, t.name, f.aggregate, before.aggregate)
 			}
 			if !empty {
 				return faultf(FailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)

@@ -20,7 +20,7 @@ const pointDeletes = 64
 func (w *write) reads() bool {
 	return slices.ContainsFunc(w.m.changes, func(c change) bool {
 		switch c.kind {
-		case changeSet:
+		case changeSet, changeAdd:
 			return false
 		case changeDeleteVersions:
 			f, err := w.table.family(c.family)

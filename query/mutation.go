@@ -15,6 +15,7 @@ const (
 	changeDeleteVersions
 	changeDeleteFamily
 	changeDeleteRow
+	changeAdd
 )
 
 // A change is one step of a mutation.
@@ -22,7 +23,7 @@ type change struct {
 	kind              changeKind
 	serverTime        bool // a set at the database's clock
 	family, qualifier string
-	since, until      cells.Timestamp // of versions; a set is at since
+	since, until      cells.Timestamp // of versions; a set or an add is at since
 	value             cells.Value
 }
 

@@ -70,7 +70,7 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error 
 		if err != nil {
 			return err
 		}
-		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, cursor: c})
+		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, cursor: s.of.readable(c)})
 	}
 	for _, s := range r.streams {
 		if err := s.load(ctx); err != nil {

@@ -185,6 +185,9 @@ func (t *tableInfo) checkModify(key string, m *ReadModifyWrite) error {
 		if len(r.qualifier) > MaxQualifier {
 			return faultf(InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.family, len(r.qualifier), MaxQualifier)
 		}
+		if err := f.refuseAggregate(r.qualifier, r.participle()); err != nil {
+			return err
+		}
 		if f.typ != cells.TypeAny && !r.fits(f.typ) {
 			return faultf(InvalidArgument, "%s:%s: cannot %s a %s", r.family, r.qualifier, r.verb(), f.typ)
 		}
@@ -197,6 +200,13 @@ func (r *modifyRule) verb() string {
 		return "append to"
 	}
 	return "increment"
+}
+
+func (r *modifyRule) participle() string {
+	if r.isAppend {
+		return "appended to"
+	}
+	return "read and incremented"
 }
 
 // fits reports whether the rule can be applied to values of a type.

@@ -18,6 +18,7 @@ type readPlan struct {
 // A familyScan is one scan of the plan.
 type familyScan struct {
 	family string
+	of     *familyInfo
 	scan   cf.Scan
 	guard  bool // its cells are for conditions, not for the caller
 }
@@ -39,7 +40,7 @@ func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, err
 	p := new(readPlan)
 	for _, f := range t.families {
 		if qualifiers, ok := selected[f]; ok {
-			p.scans = append(p.scans, familyScan{family: f.name, scan: r.scan(f, qualifiers, now)})
+			p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
 		}
 	}
 	guarded := map[*familyInfo][]cf.QualifierRange{}
@@ -60,7 +61,7 @@ func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, err
 	}
 	for _, f := range t.families {
 		if qualifiers, ok := guarded[f]; ok {
-			p.scans = append(p.scans, familyScan{family: f.name, scan: r.guardScan(f, mergeQualifiers(qualifiers), now), guard: true})
+			p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.guardScan(f, mergeQualifiers(qualifiers), now), guard: true})
 		}
 	}
 	return p, nil

@@ -45,12 +45,13 @@ type tableInfo struct {
 
 // A familyInfo is what reads and writes need of a family.
 type familyInfo struct {
-	name   string
-	store  string // its name in the store
-	typ    cells.Type
-	limits []schema.Limit // that reads apply
-	rule   []schema.Limit // that drop cells in the end: all there are
-	counts bool           // reads apply a limit that depends on the number of versions
+	name      string
+	store     string     // its name in the store
+	typ       cells.Type // that reads give
+	aggregate schema.Aggregate
+	limits    []schema.Limit // that reads apply
+	rule      []schema.Limit // that drop cells in the end: all there are
+	counts    bool           // reads apply a limit that depends on the number of versions
 }
 
 // storeName is the name of a table's family in the store.
@@ -71,8 +72,11 @@ func newTableInfo(t *schema.Table) *tableInfo {
 		limits := t.Retention.Limits(f.GC)
 		info.families = append(info.families, &familyInfo{
 			name: f.Name, store: storeName(t.Name, f.Name), typ: f.Type, limits: limits, rule: f.GC.Limits(),
-			counts: counts(limits),
+			counts: counts(limits), aggregate: f.Aggregate,
 		})
+		if f.Aggregate != schema.NoAggregate {
+			info.families[len(info.families)-1].typ = cells.TypeI64
+		}
 	}
 	slices.SortFunc(info.families, func(a, b *familyInfo) int { return strings.Compare(a.name, b.name) })
 	return info

@@ -1,0 +1,122 @@
+package query
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A sketch stands for a set of values: the hashes of up to 2,048 of them, exact,
+// or the registers of a HyperLogLog of precision 14, whose standard error is
+// 0.81 %. docs/format.md shows its bytes; the store merges them.
+const (
+	sketchVersion   = 1
+	sketchHeader    = 3 // tag, version, form
+	sketchHashes    = 0
+	sketchRegisters = 1
+
+	hllPrecision = 14
+	hllRegisters = 1 << hllPrecision
+	hllMaxRank   = 64 - hllPrecision + 1
+	hllMaxHashes = hllRegisters / 8
+)
+
+// appendSketchOf appends the sketch of the set of one value.
+func appendSketchOf(dst []byte, v cells.Value) []byte {
+	dst = append(dst, byte(cells.TypeBytes), sketchVersion, sketchHashes)
+	return binary.BigEndian.AppendUint64(dst, hashValue(v))
+}
+
+// hashValue is XXH64, with the seed 0, of the value's encoding. Numbers are
+// encoded as i64 where that is exact and as f64 otherwise, so that those that
+// are equal have one hash.
+func hashValue(v cells.Value) uint64 {
+	var buf [256]byte
+	return xxhash.Sum64(cells.AppendValue(buf[:0], canonical(v)))
+}
+
+func canonical(v cells.Value) cells.Value {
+	if n, ok := v.Int(); ok {
+		return cells.I64(n)
+	}
+	f, ok := v.Float()
+	switch {
+	case !ok:
+		return v
+	case f != f:
+		return cells.F64(math.NaN())
+	case f == math.Trunc(f) && f >= -1<<63 && f < 1<<63:
+		return cells.I64(int64(f))
+	}
+	return cells.F64(f)
+}
+
+// estimate is the number of values in the set that a stored sketch stands for;
+// ok is false when it is no sketch.
+func estimate(value []byte) (n int64, ok bool) {
+	if len(value) < sketchHeader || cells.Type(value[0]) != cells.TypeBytes || value[1] != sketchVersion {
+		return 0, false
+	}
+	body := value[sketchHeader:]
+	switch value[2] {
+	case sketchHashes:
+		n := len(body) / 8
+		return int64(n), n > 0 && n <= hllMaxHashes && len(body)%8 == 0
+	case sketchRegisters:
+		if len(body) != hllRegisters || slices.Max(body) > hllMaxRank {
+			return 0, false
+		}
+		return int64(math.Round(estimateRegisters(body))), true
+	}
+	return 0, false
+}
+
+// estimateRegisters is the improved raw estimator of Otmar Ertl, "New cardinality
+// estimation algorithms for HyperLogLog sketches" (2017), algorithm 6: without
+// bias over the whole range, and without tables.
+func estimateRegisters(ranks []byte) float64 {
+	var count [hllMaxRank + 1]float64
+	for _, r := range ranks {
+		count[r]++
+	}
+	const m = float64(hllRegisters)
+	z := m * ertlTau(1-count[hllMaxRank]/m)
+	for k := hllMaxRank - 1; k >= 1; k-- {
+		z = (z + count[k]) / 2
+	}
+	z += m * ertlSigma(count[0]/m)
+	return m * m / (2 * math.Ln2 * z)
+}
+
+// ertlSigma is x + Σ x^(2^k) 2^(k-1) over k ≥ 1.
+func ertlSigma(x float64) float64 {
+	if x == 1 {
+		return math.Inf(1)
+	}
+	sum, weight := x, 1.0
+	for before := -1.0; sum != before; weight *= 2 {
+		x *= x
+		before = sum
+		sum += x * weight
+	}
+	return sum
+}
+
+// ertlTau is (1 - x - Σ (1-x^(2^-k))² 2^-k over k ≥ 1) / 3.
+func ertlTau(x float64) float64 {
+	if x == 0 || x == 1 {
+		return 0
+	}
+	sum, weight := 1-x, 1.0
+	for before := -1.0; sum != before; {
+		x = math.Sqrt(x)
+		before = sum
+		weight /= 2
+		sum -= (1 - x) * (1 - x) * weight
+	}
+	return sum / 3
+}
