@@ -325,6 +325,13 @@ func TestCompletion(t *testing.T) {
 		want string
 	}{
 		{s, "sc", "scan "},
+		{s, "explain sc", "scan "},
+		{s, "analyze scan fleet pre", "prefix="},
+		{s, "analyze get ", "fleet "},
+		{s, "cas fleet k if f", "f:"},
+		{s, "cas fleet k i", "if"},
+		{s, "gc fleet d", "dry-run"},
+		{s, "incr fleet k f", "f:"},
 		{s, "d", "delete |describe |drop "},
 		{s, "scan ", "fleet "},
 		{s, "scan fl", "fleet "},

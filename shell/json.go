@@ -189,6 +189,10 @@ func appendTable(b []byte, t schema.Table) []byte {
 		b = appendString(b, f.Name)
 		b = append(b, `,"type":`...)
 		b = appendString(b, f.Type.String())
+		if f.Aggregate != schema.NoAggregate {
+			b = append(b, `,"aggregate":`...)
+			b = appendString(b, f.Aggregate.String())
+		}
 		if f.GC != nil {
 			b = append(b, `,"gc":`...)
 			b = appendString(b, f.GC.String())

@@ -215,7 +215,11 @@ func (s *Session) printDescription(t schema.Table) error {
 	}
 	lines := [][]string{{"FAMILY", "TYPE", "KEEPS"}}
 	for _, f := range t.Families {
-		lines = append(lines, []string{f.Name, f.Type.String(), keeps(f.GC)})
+		typ := f.Type.String()
+		if f.Aggregate != schema.NoAggregate {
+			typ = f.Aggregate.String()
+		}
+		lines = append(lines, []string{f.Name, typ, keeps(f.GC)})
 	}
 	return s.printLines(lines)
 }

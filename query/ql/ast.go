@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A Statement is one parsed statement: a pointer to one of the types below.
@@ -149,6 +150,13 @@ type (
 		Key   string
 		Cells []Assignment
 	}
+	// Add adds to cells of one row in families that aggregate.
+	Add struct {
+		Node
+		Table Name
+		Key   string
+		Cells []Assignment // without a time: the cell at 0
+	}
 	// Delete deletes one row, or columns or cells of it.
 	Delete struct {
 		Node
@@ -286,6 +294,8 @@ type Family struct {
 	Type     *cells.Type    // nil: not said
 	Versions *int           // nil: not said; 0: all
 	TTL      *time.Duration // nil: not said; 0: for ever
+	// Aggregate is what the family makes of what is added to it; nil: not said.
+	Aggregate *schema.Aggregate
 }
 
 // Import loads a file into a table.

@@ -125,6 +125,14 @@ var helpTopics = []helpTopic{
 		examples: []string{"delete fleet plane#TF-FIR flight:FI318", "delete fleet plane#TF-FIR meta:miles since=2020-01-01 until=2021-01-01", "delete fleet prefix=tmp# yes"},
 	},
 	{
+		name: "add", summary: "add to a family that aggregates",
+		syntax: "add T KEY COL VALUE[@TS] ...",
+		text: "In a family with aggregate=sum, min or max the cell becomes the sum, the least or the greatest of what was\n" +
+			"added; with hll, how many different values were added, more or less. It does not read, so it is as fast as put.\n" +
+			"Without @TS it is the cell at time 0 of the column; each time has an aggregate of its own.",
+		examples: []string{"add planes plane#TF-FIR total:miles 3200", "add planes plane#TF-FIR total:miles 1100@2024-01-25 total:legs 1"},
+	},
+	{
 		name: "incr", summary: "add to a whole number",
 		syntax: "incr T KEY COL [NUMBER]",
 		text: "Adds NUMBER, 1 if not said, and shows the sum. A column that is not there counts as 0; a sum that\n" +
@@ -166,9 +174,9 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "create", summary: "make a table",
-		syntax:   "create table T family F [type=TYPE] [versions=N] [ttl=AGE] [, family ...]",
-		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w.",
-		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32"},
+		syntax:   "create table T family F [type=TYPE] [versions=N] [ttl=AGE] [aggregate=sum|min|max|hll] [, family ...]",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w.\naggregate= makes a family whose cells are added to: see help add.",
+		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum"},
 	},
 	{
 		name: "alter", summary: "add, change or drop a family",

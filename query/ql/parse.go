@@ -188,7 +188,7 @@ func (p *parser) tableName() (Name, error) {
 // table is in use.
 func (p *parser) isTable(t token) bool {
 	switch p.verb {
-	case "get", "put", "delete", "incr", "append", "cas":
+	case "get", "put", "delete", "incr", "append", "cas", "add":
 		return p.env.IsTable == nil || p.env.IsTable(join(t.parts))
 	}
 	return true

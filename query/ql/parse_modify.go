@@ -90,6 +90,30 @@ func (p *parser) plainLiteral(what string) (Literal, error) {
 	return lit, err
 }
 
+// parseAdd parses add T KEY COL LIT[@TS] ..., and addtocell T KEY COL=LIT[@TS] of cbt.
+func parseAdd(p *parser) (Statement, error) {
+	st := &Add{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	if st.Key, err = p.key(); err != nil {
+		return nil, err
+	}
+	for len(st.Cells) == 0 || !p.atEnd() {
+		var a Assignment
+		if a.Column, err = p.exactColumn(); err != nil {
+			return nil, err
+		}
+		p.accept("=")
+		if a.Value, a.At, err = p.literal(); err != nil {
+			return nil, err
+		}
+		st.Cells = append(st.Cells, a)
+	}
+	return st, nil
+}
+
 // parseCas parses cas T KEY if COL OP LIT|absent|exists put COL=LIT ...
 // [else put COL=LIT ...].
 func parseCas(p *parser) (Statement, error) {

@@ -56,7 +56,7 @@ func (p *parser) familyOption(f *Family) error {
 	t := p.next()
 	p.equals()
 	word := t.keyword()
-	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) {
+	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) || (word == "aggregate" && f.Aggregate != nil) {
 		return errorAt(t.pos, "%s is given twice", word)
 	}
 	switch word {
@@ -66,8 +66,10 @@ func (p *parser) familyOption(f *Family) error {
 		return p.familyVersions(f)
 	case "ttl", "max_age", "maxage":
 		return p.familyTTL(f)
+	case "aggregate":
+		return p.familyAggregate(f)
 	}
-	return errorAt(t.pos, "a family has no option %s%s; its options are type, versions, ttl", t.describe(), schema.DidYouMean(word, []string{"type", "versions", "ttl"}))
+	return errorAt(t.pos, "a family has no option %s%s; its options are type, versions, ttl, aggregate", t.describe(), schema.DidYouMean(word, []string{"type", "versions", "ttl", "aggregate"}))
 }
 
 func (p *parser) familyType(f *Family) error {
@@ -78,6 +80,17 @@ func (p *parser) familyType(f *Family) error {
 	}
 	p.next()
 	f.Type = &typ
+	return nil
+}
+
+func (p *parser) familyAggregate(f *Family) error {
+	t := p.peek()
+	a, err := schema.ParseAggregate(t.keyword())
+	if err != nil {
+		return errorAt(t.pos, "expected an aggregate, not %s; the aggregates are sum, min, max, hll", t.describe())
+	}
+	p.next()
+	f.Aggregate = &a
 	return nil
 }
 
@@ -224,7 +237,7 @@ func (p *parser) alterFamily(table Name, word string) (Statement, error) {
 	if word == "add" {
 		return &AddFamily{Table: table, Family: f}, nil
 	}
-	if f.Type == nil && f.Versions == nil && f.TTL == nil {
+	if f.Type == nil && f.Versions == nil && f.TTL == nil && f.Aggregate == nil {
 		return nil, p.unexpected("what to set: type=, versions= or ttl=")
 	}
 	return &SetFamily{Table: table, Family: f}, nil

@@ -35,6 +35,9 @@ func Print(st Statement) string {
 		w.flag(strconv.FormatInt(st.By, 10), st.By != 1)
 	case *Append:
 		w.words("append", QuoteName(st.Table.Text), QuoteKey(st.Key), st.Column.String(), st.Value.String())
+	case *Add:
+		w.words("add", QuoteName(st.Table.Text), QuoteKey(st.Key))
+		w.assignments(st.Cells)
 	case *CheckAndPut:
 		w.checkAndPut(st)
 	case *Explain:
@@ -254,6 +257,9 @@ func (f Family) String() string {
 	if f.Type != nil {
 		w.option("type", f.Type.String())
 	}
+	if f.Aggregate != nil {
+		w.option("aggregate", f.Aggregate.String())
+	}
 	if f.Versions != nil {
 		w.option("versions", orWord(strconv.Itoa(*f.Versions), *f.Versions == 0, "all"))
 	}
@@ -291,6 +297,9 @@ func CreateStatement(t schema.Table) string {
 		declared := Family{Name: Name{Text: f.Name}}
 		if f.Type != cells.TypeAny {
 			declared.Type = &f.Type
+		}
+		if f.Aggregate != schema.NoAggregate {
+			declared.Aggregate = &f.Aggregate
 		}
 		versions, age, simple := simpleRule(f.GC)
 		if !simple {

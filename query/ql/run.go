@@ -60,6 +60,8 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 		return r.incr(ctx, st)
 	case *Append:
 		return r.append(ctx, st)
+	case *Add:
+		return r.add(ctx, st)
 	case *CheckAndPut:
 		return r.checkAndPut(ctx, st)
 	case *Explain:

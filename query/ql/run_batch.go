@@ -95,7 +95,7 @@ func (r *Runner) refuseInBatch(st Statement) error {
 	}
 	why := ""
 	switch st.(type) {
-	case *Put, *Delete, *Begin, *Commit, *Abort, *Help, *Quit, *Tables, *Describe, *Explain:
+	case *Put, *Add, *Delete, *Begin, *Commit, *Abort, *Help, *Quit, *Tables, *Describe, *Explain:
 		return nil
 	case *Get, *Scan, *Count, *Analyze:
 		why = "it would not see what the batch is to write"
@@ -108,7 +108,7 @@ func (r *Runner) refuseInBatch(st Statement) error {
 	default:
 		why = "it takes effect at once"
 	}
-	return errorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put and delete, then commit or abort", verbOf(st), why, r.pending.begun)
+	return errorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), why, r.pending.begun)
 }
 
 // verbOf is the verb of the statement's canonical text.

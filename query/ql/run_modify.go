@@ -95,3 +95,38 @@ func (r *Runner) checkAndPut(ctx context.Context, st *CheckAndPut) (Result, erro
 	matched, err := r.DB.Table(t.Name).CheckAndMutate(ctx, st.Key, predicate, then, otherwise)
 	return &Matched{matched}, err
 }
+
+func (r *Runner) add(ctx context.Context, st *Add) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	m := query.NewMutation()
+	for _, a := range st.Cells {
+		if err := r.addTo(m, t, a); err != nil {
+			return nil, err
+		}
+	}
+	return r.apply(ctx, t.Name, st.Key, m, "added to "+plural(len(st.Cells), "cell"))
+}
+
+func (r *Runner) addTo(m *query.Mutation, t schema.Table, a Assignment) error {
+	f, err := column(t, a.Column)
+	if err != nil {
+		return err
+	}
+	if f.Aggregate == schema.NoAggregate {
+		return errorAt(a.Column.Pos, "family %s has no aggregate, so nothing can be added to it; incr adds to a number in any family", f.Name)
+	}
+	declared := cells.TypeI64
+	if f.Aggregate == schema.AggregateHLL { // takes any value
+		declared = cells.TypeAny
+	}
+	v, err := a.Value.ValueAs(declared)
+	if err != nil {
+		return err
+	}
+	ts, err := r.resolve(a.At, 0)
+	m.AddAt(f.Name, a.Column.Qualifier, ts, v)
+	return err
+}

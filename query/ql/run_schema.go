@@ -169,6 +169,9 @@ func changed(old schema.Family, f Family) (schema.Family, error) {
 	if f.Type != nil {
 		old.Type = *f.Type
 	}
+	if f.Aggregate != nil {
+		old.Aggregate = *f.Aggregate
+	}
 	if f.Versions == nil && f.TTL == nil {
 		return old, nil
 	}

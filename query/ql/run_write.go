@@ -36,6 +36,9 @@ func (r *Runner) set(m *query.Mutation, t schema.Table, a Assignment) error {
 	if err != nil {
 		return err
 	}
+	if f.Aggregate != schema.NoAggregate {
+		return errorAt(a.Column.Pos, "family %s has the aggregate %s: its cells are added to, with add, and not put", f.Name, f.Aggregate)
+	}
 	v, err := valueFor(f, a.Value, a.Value.ValueAs)
 	if err != nil {
 		return err
