@@ -85,6 +85,12 @@ func TestFilters(t *testing.T) {
 
 		{"chain: a limit before the columns are chosen", chain(query.CellsPerRowLimitFilter(4), query.FamilyFilter("g")), "r2\\n g:c@2"},
 
+		{"chain: versions, time range, versions", chain(query.ColumnFilter("a"), query.LatestNFilter(2), query.TimestampRangeFilter(0, 3), query.LatestNFilter(1)),
+			"r1 f:a@2 g:a@2 | r2\\n f:a@2"},
+		{"chain: versions of those with a value", chain(query.ValueFilter("old"), query.LatestNFilter(1)), "r1 f:a@1"},
+		{"chain: the range of those", chain(query.ValueFilter("mid|old"), query.LatestNFilter(1), query.TimestampRangeFilter(0, 2)), ""},
+		{"chain: the first of a column that a range only narrows", chain(query.ColumnFilter(`b.*|\xe9.*`), query.CellsPerRowLimitFilter(1)), "r1 g:\xe9@1"},
+
 		{"interleave: each branch sees the whole row", interleave(chain(query.CellsPerRowLimitFilter(1), query.FamilyFilter("g")), query.ColumnFilter("c")), "r2\\n g:c@2"},
 		{"interleave: sorted as a row, copies stay", interleave(query.FamilyFilter("g"), query.ColumnFilter("a")),
 			"r1 f:a@3 f:a@2 f:a@1 g:a@2 g:a@2 g:\xe9@1 | r2\\n f:a@2 g:c@2"},
@@ -254,6 +260,14 @@ func TestTheFilterComesAfterTheOtherOptions(t *testing.T) {
 	} {
 		if got := shown(t, table, append(test.opts, filter)...); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+	for want, f := range map[string]query.Filter{
+		"r1 g:a@2 | r2\\n g:c@2":              query.ChainFilters(query.FamilyFilter("g"), query.CellsPerRowLimitFilter(1)),
+		"r1 f:a@3 f:b\\n@2 | r2\\n f:a@2 g:c@2": query.ChainFilters(query.LatestNFilter(1), query.CellsPerRowLimitFilter(2)),
+	} {
+		if got := shown(t, table, query.CellsPerRow(5), query.RowFilter(f)); got != want {
+			t.Errorf("of the first five cells %s leaves %q, want %q", f, got, want)
 		}
 	}
 	n, err := table.Count(ctx, filter, query.KeysOnly())

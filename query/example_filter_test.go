@@ -1,0 +1,116 @@
+package query_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// openFlights is the fleet with three flights.
+func openFlights() *query.DB {
+	db := openFleet()
+	for _, f := range []struct {
+		key, dest string
+		delay     int32
+	}{
+		{"flight#TF-FIR#2024-01-25", "OSL", 7},
+		{"flight#TF-FIR#2024-01-26", "CPH", 180},
+		{"flight#TF-FIV#2024-01-26", "OSL", 130},
+	} {
+		m := query.NewMutation()
+		m.SetAt("loc", "dest", 2, cells.String(f.dest))
+		m.SetAt("loc", "gate", 1, cells.String("A1"))
+		m.SetAt("loc", "gate", 2, cells.String("B7"))
+		m.SetAt("delay", "dep", 2, cells.I32(f.delay))
+		if err := db.Table("fleet").Apply(context.Background(), f.key, m); err != nil {
+			log.Fatal(err)
+		}
+	}
+	return db
+}
+
+func ExampleRowFilter() {
+	db := openFlights()
+	defer db.Close()
+	fleet, ctx := db.Table("fleet"), context.Background()
+
+	filter := query.ChainFilters(
+		query.RowKeyFilter(`flight#TF-FIR#\C*`),
+		query.FamilyFilter("loc"),
+		query.LatestNFilter(1))
+	for row, err := range fleet.ReadRows(ctx, query.RowFilter(filter)) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(row.Key(), row.String("loc", "dest"), row.String("loc", "gate"))
+	}
+	// Output:
+	// flight#TF-FIR#2024-01-25 OSL B7
+	// flight#TF-FIR#2024-01-26 CPH B7
+}
+
+func ExampleConditionFilter() {
+	db := openFlights()
+	defer db.Close()
+	fleet, ctx := db.Table("fleet"), context.Background()
+
+	late := query.ChainFilters(query.FamilyFilter("delay"), query.ValueCompareFilter(query.GE, cells.I32(120)))
+	filter := query.ConditionFilter(late, query.ColumnFilter("dest"), nil)
+	for row, err := range fleet.ReadRows(ctx, query.RowFilter(filter)) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(row.Key(), row.String("loc", "dest"))
+	}
+	// Output:
+	// flight#TF-FIR#2024-01-26 CPH
+	// flight#TF-FIV#2024-01-26 OSL
+}
+
+func ExampleInterleaveFilters() {
+	db := openFlights()
+	defer db.Close()
+	fleet, ctx := db.Table("fleet"), context.Background()
+
+	filter := query.InterleaveFilters(
+		query.ChainFilters(query.ColumnFilter("gate"), query.LabelFilter("gate")),
+		query.ChainFilters(query.LatestNFilter(1), query.FamilyFilter("loc"), query.LabelFilter("latest")))
+	row, err := fleet.ReadRow(ctx, "flight#TF-FIR#2024-01-25", query.RowFilter(filter))
+	if err != nil {
+		log.Fatal(err)
+	}
+	i := 0
+	for c := range row.Cells() {
+		fmt.Println(c.Column(), c.Timestamp, c.Value, row.Label(i))
+		i++
+	}
+	// Output:
+	// loc:dest 2 OSL latest
+	// loc:gate 2 B7 gate
+	// loc:gate 2 B7 latest
+	// loc:gate 1 A1 gate
+}
+
+func ExampleTable_Explain() {
+	db := openFlights()
+	defer db.Close()
+	fleet := db.Table("fleet")
+
+	plan, err := fleet.Explain(query.Prefix("flight#"), query.RowFilter(query.ChainFilters(
+		query.ColumnRangeFilter("loc", "dest", "gate"),
+		query.LatestNFilter(1),
+		query.ValueFilter("OSL|CPH"))))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(plan)
+	// Output:
+	// rows: "flight#"…
+	// scan: loc:["dest", "gate") versions 1
+	// pushed: column_range("loc", ["dest", "gate")) as qualifiers of loc
+	// pushed: cells_per_column_limit(1) as versions
+	// filter: value_regex("OSL|CPH")
+}
