@@ -29,7 +29,21 @@ static const char* prefix_name(void* state) {
 
 static void prefix_destroy(void* state) { (void)state; }
 
+// RocksDB 11 took the argument in_range away. C sees no version, but it sees the
+// type that the function is declared with.
+typedef rocksdb_slicetransform_t* create_with_range(
+    void*, void (*)(void*), char* (*)(void*, const char*, size_t, size_t*),
+    unsigned char (*)(void*, const char*, size_t), unsigned char (*)(void*, const char*, size_t),
+    const char* (*)(void*));
+typedef rocksdb_slicetransform_t* create_without_range(
+    void*, void (*)(void*), char* (*)(void*, const char*, size_t, size_t*),
+    unsigned char (*)(void*, const char*, size_t), const char* (*)(void*));
+
 rocksdb_slicetransform_t* smolwc_row_prefix(void) {
-  return rocksdb_slicetransform_create(NULL, prefix_destroy, prefix_transform, prefix_in_domain,
-                                       prefix_in_range, prefix_name);
+  void (*create)(void) = (void (*)(void))rocksdb_slicetransform_create;
+  if (__builtin_types_compatible_p(__typeof__(rocksdb_slicetransform_create), create_with_range))
+    return ((create_with_range*)create)(NULL, prefix_destroy, prefix_transform, prefix_in_domain,
+                                        prefix_in_range, prefix_name);
+  return ((create_without_range*)create)(NULL, prefix_destroy, prefix_transform, prefix_in_domain,
+                                         prefix_name);
 }
