@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/linxGnu/grocksdb"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
@@ -170,24 +168,33 @@ func checkNewest(t *testing.T, db *query.DB, want map[[2]string][]event, n int) 
 // storedVersions counts what the engine holds of each column, and of all.
 func storedVersions(t *testing.T, db *query.DB, family string) (versions map[[2]string]int, keys uint64) {
 	t.Helper()
-	raw, err := db.Store().Raw(family)
+	snap, err := db.Store().Snapshot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := grocksdb.NewDefaultReadOptions()
-	defer opts.Destroy()
-	opts.SetTotalOrderSeek(true)
-	it := raw.DB.NewIteratorCF(opts, raw.Family)
-	defer it.Close()
+	defer snap.Close()
+	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 	versions = map[[2]string]int{}
-	for it.SeekToFirst(); it.Valid(); it.Next() {
-		row, qualifier, _, err := cf.SplitCellKey(it.Key().Data())
+	for {
+		b, err := c.Next(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		versions[[2]string{string(row), string(qualifier)}]++
+		if b == nil {
+			break
+		}
+		for i := range b.Rows {
+			for _, cell := range b.RowCells(&b.Rows[i]) {
+				versions[[2]string{b.RowKey(&b.Rows[i]), b.Qualifier(&cell)}]++
+			}
+		}
 	}
-	if err := it.Err(); err != nil {
+	raw, err := db.Store().Raw(family)
+	if err != nil {
 		t.Fatal(err)
 	}
 	keys, _ = raw.DB.GetIntPropertyCF("rocksdb.estimate-num-keys", raw.Family)
