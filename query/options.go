@@ -31,7 +31,13 @@ type readSpec struct {
 	keysOnly    bool
 	cost        *Cost
 	filter      Filter
+	sample      uint64 // only rows whose hash is less; 0 is all
+	none        bool   // no row at all: a sample of nothing
+	page        pageSpec
 	err         error // of the first option that was wrong
+
+	counting bool // cells are only counted, unless a filter has to see them
+	maxBytes int  // of a row; 0 is MaxRowBytes
 
 	// What push makes of the filter.
 	narrow   columnSet // of the selected columns those that matter; nil is all
@@ -41,6 +47,15 @@ type readSpec struct {
 }
 
 func newReadSpec(opts []ReadOption) (*readSpec, error) {
+	r, err := newPageSpec(opts)
+	if err == nil && r.page != (pageSpec{}) {
+		err = faultf(InvalidArgument, "PageSize and After are for ReadPage")
+	}
+	return r, err
+}
+
+// newPageSpec is a read that may be of one page.
+func newPageSpec(opts []ReadOption) (*readSpec, error) {
 	r := new(readSpec)
 	for _, o := range opts {
 		o.apply(r)
@@ -59,7 +74,7 @@ func (r *readSpec) check() error {
 	for _, n := range []struct {
 		name  string
 		value int
-	}{{"versions", r.versions}, {"cells per row", r.cellsPerRow}, {"limit", r.limit}, {"offset", r.offset}} {
+	}{{"versions", r.versions}, {"cells per row", r.cellsPerRow}, {"limit", r.limit}, {"offset", r.offset}, {"page size", r.page.size}} {
 		if n.value < 0 {
 			return faultf(InvalidArgument, "%s is %d; it must not be negative", n.name, n.value)
 		}
@@ -81,6 +96,9 @@ func (r *readSpec) check() error {
 // rowRanges are the rows to read: sorted, disjoint, none of them empty.
 func (r *readSpec) rowRanges() []cf.RowRange {
 	rows := []cf.RowRange{{}}
+	if r.none {
+		return nil
+	}
 	if r.hasRows {
 		rows = normalize(r.rows)
 	}
@@ -127,16 +145,3 @@ func Reverse() ReadOption { return optionFunc(func(r *readSpec) { r.reverse = tr
 // KeysOnly reads rows without their cells: those that have a cell that the
 // other options select.
 func KeysOnly() ReadOption { return optionFunc(func(r *readSpec) { r.keysOnly = true }) }
-
-// ReportCost has the read write to c what it cost, when it ends.
-func ReportCost(c *Cost) ReadOption { return optionFunc(func(r *readSpec) { r.cost = c }) }
-
-// A Cost is what a read did, summed over its families.
-type Cost struct {
-	Families     int   // families read
-	Seeks        int64 // positionings of an engine's iterator
-	CellsScanned int64 // cells looked at, wanted or not
-	BytesScanned int64 // bytes of their keys and values
-	Cells        int64 // cells that passed in the engine
-	Rows         int64 // rows that were returned
-}

@@ -7,7 +7,8 @@ import (
 )
 
 // ReadRow reads one row. A row without a cell that the options select is
-// [ErrNotFound].
+// [ErrNotFound]. One of more than [MaxRowBytes] is an error; [Table.ReadCells]
+// and [Table.ReadPage] read rows of any size.
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...ReadOption) (*Row, error) {
 	const op = "read row"
 	r, err := t.newReader(ctx, append(slices.Clip(opts), Key(key)))
@@ -49,28 +50,71 @@ func (t *Table) ReadRows(ctx context.Context, opts ...ReadOption) iter.Seq2[*Row
 	}
 }
 
-// A Count is how much a read would return.
-type Count struct {
-	Rows  int64
-	Cells int64 // 0 with KeysOnly
+// MaxRowBytes is how much memory a row may take when it is read as a whole: the
+// bytes of its qualifiers and encoded values and 24 more for each cell. A read
+// of a larger row fails, with the kind [ResourceExhausted], when it gets there.
+const MaxRowBytes = 256 << 20
+
+const cellBytes = 24 // what a cell takes besides its qualifier and value
+
+func (r *readSpec) rowBytes() int {
+	if r.maxBytes > 0 {
+		return r.maxBytes
+	}
+	return MaxRowBytes
 }
 
-// Count counts what [Table.ReadRows] with the same options returns. With
-// [KeysOnly] it counts rows alone, which is cheaper.
-func (t *Table) Count(ctx context.Context, opts ...ReadOption) (Count, error) {
-	const op = "count"
-	var n Count
-	r, err := t.newReader(ctx, opts)
+func rowTooLarge(key string) error {
+	return faultf(ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", shorten(key), MaxRowBytes>>20)
+}
+
+// ReadRowList reads the rows with these keys, all of one snapshot, and returns
+// them in the order of keys, of which some may be equal: rows[i] is the row of
+// keys[i], nil when it has no cell that the options select. The options may not
+// choose rows themselves or limit their number.
+func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...ReadOption) ([]*Row, error) {
+	rows, err := t.readRowList(ctx, keys, opts)
+	return rows, fail("read row list", t.name, "", err)
+}
+
+func (t *Table) readRowList(ctx context.Context, keys []string, opts []ReadOption) ([]*Row, error) {
+	spec, err := newReadSpec(opts)
 	if err != nil {
-		return n, fail(op, t.name, "", err)
+		return nil, err
+	}
+	if err := spec.choosesNoRows("a list of keys"); err != nil {
+		return nil, err
+	}
+	r, err := t.newReader(ctx, append(slices.Clip(opts), Key(keys...)))
+	if err != nil {
+		return nil, err
 	}
 	defer r.close()
+	found := make(map[string]*Row, len(keys))
 	for {
 		row, err := r.next(ctx)
-		if row == nil || err != nil {
-			return n, fail(op, t.name, "", err)
+		if err != nil {
+			return nil, err
 		}
-		n.Rows++
-		n.Cells += int64(row.Len())
+		if row == nil {
+			break
+		}
+		found[row.key] = row
 	}
+	rows := make([]*Row, len(keys))
+	for i, k := range keys {
+		rows[i] = found[k]
+	}
+	return rows, nil
+}
+
+// choosesNoRows refuses options that choose rows, beside what does so already.
+func (r *readSpec) choosesNoRows(beside string) error {
+	switch {
+	case r.hasRows || r.hasAfter:
+		return faultf(InvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
+	case r.limit != 0 || r.offset != 0:
+		return faultf(InvalidArgument, "limit and offset cannot be given beside %s", beside)
+	}
+	return nil
 }

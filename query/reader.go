@@ -2,7 +2,9 @@ package query
 
 import (
 	"context"
+	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 )
 
@@ -19,6 +21,11 @@ type reader struct {
 	skip     int // rows to pass over first
 	returned int64
 	done     bool
+
+	counting bool      // the streams count cells
+	counted  int       // cells of the current row
+	room     int       // bytes that the current row may still take
+	began    time.Time // zero unless the cost is reported
 }
 
 // newReader opens a read of the newest state.
@@ -30,19 +37,33 @@ func (t *Table) newReader(ctx context.Context, opts []ReadOption) (*reader, erro
 	return t.openReader(ctx, nil, spec)
 }
 
+// plan checks a read against the schema.
+func (t *Table) plan(spec *readSpec, now cells.Timestamp) (*readSpec, *readPlan, error) {
+	info, err := t.db.catalog.Load().table(t.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec = spec.push(info)
+	p, err := newReadPlan(info, spec, now)
+	return spec, p, err
+}
+
 // openReader checks a read against the schema and opens its cursors, on a
 // snapshot of the caller's or, if that is nil, on one of its own.
 func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *readSpec) (*reader, error) {
-	info, err := t.db.catalog.Load().table(t.name)
+	return t.openReaderAt(ctx, snap, spec, t.db.clock.now())
+}
+
+// openReaderAt is openReader with the moment that retention goes by.
+func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSpec, now cells.Timestamp) (*reader, error) {
+	spec, p, err := t.plan(spec, now)
 	if err != nil {
 		return nil, err
 	}
-	spec = spec.push(info)
-	p, err := newReadPlan(info, spec, t.db.clock.now())
-	if err != nil {
-		return nil, err
+	r := &reader{spec: spec, guards: p.guards, skip: spec.offset, counting: spec.counts()}
+	if spec.cost != nil {
+		r.began = time.Now()
 	}
-	r := &reader{spec: spec, guards: p.guards, skip: spec.offset}
 	if spec.filter != nil {
 		r.filter = newEvaluator(spec.filter)
 	}
@@ -73,6 +94,7 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error 
 		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, cursor: s.of.readable(c)})
 	}
 	for _, s := range r.streams {
+		s.counting, s.room = r.counting && !s.guard, &r.room
 		if err := s.load(ctx); err != nil {
 			return err
 		}
@@ -93,12 +115,11 @@ func (r *reader) close() {
 }
 
 func (r *reader) cost() Cost {
-	var sum cf.Cost
+	c := Cost{Rows: r.returned, Elapsed: time.Since(r.began)}
 	for _, s := range r.streams {
-		sum.Add(s.cursor.Cost())
+		c.add(s.cursor.Cost())
 	}
-	return Cost{Families: len(r.streams), Seeks: sum.Seeks, CellsScanned: sum.CellsScanned,
-		BytesScanned: sum.BytesScanned, Cells: sum.Cells, Rows: r.returned}
+	return c
 }
 
 // next is the next row that the read returns, nil at the end.
@@ -133,6 +154,7 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 	row.key = lead.key
 	row.parts, row.labels = row.one[:0], nil
 	r.witness.parts = r.witness.parts[:0]
+	r.counted, r.room = 0, r.spec.rowBytes()
 	for _, s := range r.streams {
 		if s.block == nil || s.key != row.key {
 			continue
@@ -144,9 +166,11 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 		if err := s.take(ctx, to); err != nil {
 			return err
 		}
+		r.counted += s.counted
 	}
 	if n := r.spec.cellsPerRow; n > 0 && len(row.parts) > 1 {
 		row.truncate(n)
+		r.counted = min(r.counted, n)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, err
 // showsNewest reports whether the cells that a read selects include the newest
 // visible one of each selected column.
 func (r *readSpec) showsNewest() bool {
-	return !r.keysOnly && r.cellsPerRow == 0 && r.since == 0 && r.until == 0
+	return !r.keysOnly && !r.counting && r.cellsPerRow == 0 && r.since == 0 && r.until == 0
 }
 
 // selection is the qualifiers wanted of each family that is selected; nil
@@ -117,8 +117,10 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells
 			Versions:    r.versions,
 			CellsPerRow: r.cellsPerRow,
 			KeysOnly:    r.keysOnly && r.filter == nil,
+			CountOnly:   r.counts(),
 		},
-		Hint: r.hint(),
+		Sample: r.sample,
+		Hint:   r.hint(),
 	}
 	if r.returnsAll() && r.limit > 0 {
 		s.Limit = r.limit + r.offset // of the first so many rows of all families, each has at most so many
@@ -136,6 +138,7 @@ func (r *readSpec) guardScan(f *familyInfo, qualifiers []cf.QualifierRange, now 
 		Family:  f.store,
 		Rows:    r.rows,
 		Reverse: r.reverse,
+		Sample:  r.sample,
 		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: qualifiers, Versions: 1},
 		Hint:    r.hint(),
 	}

@@ -17,6 +17,10 @@ type stream struct {
 	block *cf.Block // nil at the end
 	row   int       // the current row in the block
 	key   string    // its key
+
+	counting bool // the cursor counts cells and yields none
+	counted  int  // cells of the row that was taken last
+	room     *int // bytes that the row being taken may still have
 }
 
 // load fetches the next block and stands on its first row.
@@ -40,6 +44,7 @@ func (s *stream) stand(row int) {
 // take adds the current row's cells to r, in as many parts as blocks they lie
 // in, and moves to the next row.
 func (s *stream) take(ctx context.Context, r *Row) error {
+	s.counted = 0
 	for {
 		if err := s.addPart(r); err != nil {
 			return err
@@ -58,11 +63,21 @@ func (s *stream) take(ctx context.Context, r *Row) error {
 }
 
 func (s *stream) addPart(r *Row) error {
+	if s.counting {
+		s.counted += int(s.block.Rows[s.row].Len)
+		r.parts = append(r.parts, part{family: s.family, block: s.block})
+		return nil
+	}
 	span := s.block.RowCells(&s.block.Rows[s.row])
+	size := 0
 	for i := range span {
 		if err := cells.CheckEncoding(s.block.Value(&span[i])); err != nil {
 			return s.corrupt(&span[i], err)
 		}
+		size += cellBytes + int(span[i].QualifierLen) + int(span[i].ValueLen)
+	}
+	if *s.room -= size; *s.room < 0 {
+		return rowTooLarge(s.key)
 	}
 	r.parts = append(r.parts, part{s.family, s.block, span})
 	return nil

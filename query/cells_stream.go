@@ -1,0 +1,190 @@
+package query
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// ReadCells reads the cells of one row, in their order, without ever holding
+// the row: a row of any size takes the memory of a few thousand cells. They are
+// all of one snapshot. A row without a cell that the options select yields
+// none. The options are those of [Table.ReadRow] that can be applied to a cell
+// at a time: no row sets, no limit or offset, no KeysOnly, and of filters only
+// those that the engine evaluates. Leaving the loop ends the read; an error
+// ends it too, and comes last, with a zero cell.
+//
+// A cell stays valid for as long as it is kept. It shares its memory with the
+// cells read around it; to keep a few of many, clone them.
+func (t *Table) ReadCells(ctx context.Context, key string, opts ...ReadOption) iter.Seq2[cells.Cell, error] {
+	const op = "read cells"
+	return func(yield func(cells.Cell, error) bool) {
+		if err := t.readCells(ctx, key, opts, func(c cells.Cell) bool { return yield(c, nil) }); err != nil {
+			yield(cells.Cell{}, fail(op, t.name, key, err))
+		}
+	}
+}
+
+func (t *Table) readCells(ctx context.Context, key string, opts []ReadOption, yield func(cells.Cell) bool) error {
+	spec, err := newReadSpec(opts)
+	if err != nil {
+		return err
+	}
+	if err := spec.choosesNoRows("the key of a row"); err != nil {
+		return err
+	}
+	if spec.keysOnly {
+		return faultf(InvalidArgument, "KeysOnly leaves no cell to read")
+	}
+	if err := checkRowKey(key); err != nil {
+		return err
+	}
+	if spec.rows = []cf.RowRange{cf.SingleRow(key)}; spec.none {
+		return nil
+	}
+	w, err := t.openRow(ctx, spec)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	left := w.spec.cellsPerRow
+	for i := range w.scans {
+		more, err := w.yieldCells(ctx, &w.scans[i], &left, yield)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// A rowWalk reads one row a family after the other.
+type rowWalk struct {
+	key   string
+	spec  *readSpec
+	snap  cf.Snapshot
+	scans []familyScan
+	room  int   // bytes that may still be put together
+	rows  int64 // returned, for the cost
+	cost  Cost
+	began time.Time
+}
+
+// openRow opens a read of the row that spec is of. A row that does not satisfy
+// the conditions has no scans.
+func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
+	began, now := time.Now(), t.db.clock.now()
+	key := spec.rows[0].Start
+	conditions := spec.where
+	spec, p, err := t.plan(spec, now)
+	switch {
+	case err != nil:
+		return nil, err
+	case spec.filter != nil:
+		return nil, faultf(InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.filter)
+	}
+	w := &rowWalk{key: key, spec: spec, room: spec.rowBytes(), began: began}
+	if len(spec.rows) == 0 {
+		return w, nil
+	}
+	if w.snap, err = t.db.store.Snapshot(ctx); err != nil {
+		return nil, err
+	}
+	if len(conditions) > 0 {
+		holds, err := t.satisfies(ctx, w.snap, key, optionFunc(func(r *readSpec) { r.where, r.versions = conditions, 1 }))
+		if err != nil || !holds {
+			w.close()
+			return w, err
+		}
+	}
+	for _, s := range p.scans {
+		if !s.guard {
+			w.scans = append(w.scans, s)
+		}
+	}
+	return w, nil
+}
+
+func (w *rowWalk) close() {
+	if w.snap != nil {
+		w.snap.Close()
+		w.snap = nil
+	}
+	if w.spec.cost != nil {
+		w.cost.Rows, w.cost.Elapsed = w.rows, time.Since(w.began)
+		*w.spec.cost = w.cost
+	}
+}
+
+func (w *rowWalk) open(ctx context.Context, s *familyScan, scan cf.Scan) (cf.Cursor, error) {
+	c, err := w.snap.Scan(ctx, scan)
+	if err != nil {
+		return nil, err
+	}
+	return s.of.readable(c), nil
+}
+
+// shut closes a cursor and counts what it cost.
+func (w *rowWalk) shut(c cf.Cursor) {
+	w.cost.add(c.Cost())
+	c.Close()
+}
+
+// any reports whether a scan would find a cell.
+func (w *rowWalk) any(ctx context.Context, s *familyScan) (bool, error) {
+	scan := s.scan
+	scan.Filter.KeysOnly, scan.Hint = true, 1
+	c, err := w.open(ctx, s, scan)
+	if err != nil {
+		return false, err
+	}
+	defer w.shut(c)
+	b, err := c.Next(ctx)
+	return b != nil, err
+}
+
+// yieldCells yields the cells of a family. Of left, unless it is 0, it takes
+// off how many there were; more is false when no further cell is wanted.
+func (w *rowWalk) yieldCells(ctx context.Context, s *familyScan, left *int, yield func(cells.Cell) bool) (more bool, err error) {
+	scan := s.scan
+	scan.Filter.CellsPerRow = *left
+	c, err := w.open(ctx, s, scan)
+	if err != nil {
+		return false, err
+	}
+	defer w.shut(c)
+	for {
+		b, err := c.Next(ctx)
+		if b == nil || err != nil {
+			return true, err
+		}
+		w.rows = 1
+		if err := s.checkBlock(w.key, b); err != nil {
+			return false, err
+		}
+		p := part{family: s.family, block: b, cells: b.Cells}
+		for i := range p.cells {
+			if !yield(p.cell(i)) {
+				return false, nil
+			}
+		}
+		if *left > 0 {
+			if *left -= len(p.cells); *left == 0 {
+				return false, nil
+			}
+		}
+	}
+}
+
+// checkBlock finds values that do not decode.
+func (s *familyScan) checkBlock(row string, b *cf.Block) error {
+	for i := range b.Cells {
+		c := &b.Cells[i]
+		if err := cells.CheckEncoding(b.Value(c)); err != nil {
+			return &cf.CorruptCell{Family: s.scan.Family, Key: cf.AppendCellKey(nil, row, b.Qualifier(c), c.Timestamp), Err: err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package query
+
+import "context"
+
+// A Count is how much a read would return.
+type Count struct {
+	Rows  int64
+	Cells int64 // 0 with KeysOnly
+}
+
+// Count counts what [Table.ReadRows] with the same options returns. The engine
+// counts: no cell is put together, unless a filter has to see it. With
+// [KeysOnly] it counts rows alone, which is cheaper.
+func (t *Table) Count(ctx context.Context, opts ...ReadOption) (Count, error) {
+	const op = "count"
+	spec, err := newReadSpec(opts)
+	if err != nil {
+		return Count{}, fail(op, t.name, "", err)
+	}
+	spec.counting = true
+	r, err := t.openReader(ctx, nil, spec)
+	if err != nil {
+		return Count{}, fail(op, t.name, "", err)
+	}
+	defer r.close()
+	n, err := r.count(ctx)
+	return n, fail(op, t.name, "", err)
+}
+
+// counts reports whether the store counts cells.
+func (r *readSpec) counts() bool { return r.counting && !r.keysOnly && r.filter == nil }
+
+func (r *reader) count(ctx context.Context) (n Count, err error) {
+	if r.storeCounts() {
+		return r.sum(ctx)
+	}
+	for {
+		row, err := r.next(ctx)
+		if row == nil || err != nil {
+			return n, err
+		}
+		n.Rows++
+		n.Cells += int64(r.counted + row.Len())
+	}
+}
+
+// storeCounts reports whether what the store yields is what is to be counted.
+func (r *reader) storeCounts() bool {
+	return len(r.streams) == 1 && r.spec.returnsAll() && r.spec.offset == 0 && (r.counting || r.spec.keysOnly)
+}
+
+// sum adds up what the only stream yields.
+func (r *reader) sum(ctx context.Context) (n Count, err error) {
+	s := r.streams[0]
+	for s.block != nil {
+		n.Rows += int64(len(s.block.Rows))
+		if s.block.Continued {
+			n.Rows--
+		}
+		for i := range s.block.Rows {
+			n.Cells += int64(s.block.Rows[i].Len)
+		}
+		if err := s.load(ctx); err != nil {
+			return n, err
+		}
+	}
+	r.returned = n.Rows
+	return n, nil
+}

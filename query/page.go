@@ -1,0 +1,268 @@
+package query
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Page is a part of a read.
+type Page struct {
+	// Rows are the page's rows. A page of columns has the row that they are
+	// of, or none.
+	Rows []*Row
+	// Next is the token to give to [After] for the page that follows, ""
+	// when this is the last.
+	Next string
+}
+
+// DefaultPageSize is how many rows, or columns, a page has when [PageSize] does
+// not say.
+const DefaultPageSize = 100
+
+type pageSpec struct {
+	size  int
+	token string
+}
+
+// PageSize is how many rows a page of [Table.ReadPage] has at most, or columns
+// when a single row is read; 0 is [DefaultPageSize]. It may differ from page to
+// page.
+func PageSize(n int) ReadOption { return optionFunc(func(r *readSpec) { r.page.size = n }) }
+
+// After has [Table.ReadPage] go on behind the page that gave this token; "" is
+// the first page.
+func After(token string) ReadOption { return optionFunc(func(r *readSpec) { r.page.token = token }) }
+
+// ReadPage reads one page of what [Table.ReadRows] with the same options
+// returns; all pages together are that. Of a read of a single [Key] the pages
+// are of columns inside the row, in the order of families and qualifiers, each
+// with all its selected versions; with [KeysOnly] it is of rows like any other.
+//
+// A page costs the same wherever it stands: the engine goes to its beginning
+// and reads nothing before. Each page is a snapshot of its own time. A row, or
+// column, that is written behind the end of a page before the next one is read
+// is in that; one that is written before it is not.
+//
+// A token is text that needs no escaping in a URL. It holds for the same table
+// and the same options, but for PageSize and ReportCost; otherwise, or when it
+// is damaged, the error is of the kind [InvalidArgument]. It may be kept for
+// any time. It shows the last row key or column to whoever has it, and it is no
+// protection against one who makes tokens himself: such a one reads another
+// page of the same read and nothing else.
+func (t *Table) ReadPage(ctx context.Context, opts ...ReadOption) (*Page, error) {
+	page, err := t.readPage(ctx, opts)
+	return page, fail("read page", t.name, "", err)
+}
+
+func (t *Table) readPage(ctx context.Context, opts []ReadOption) (*Page, error) {
+	spec, err := newPageSpec(opts)
+	if err != nil {
+		return nil, err
+	}
+	size := spec.page.size
+	if size == 0 {
+		size = DefaultPageSize
+	}
+	kind := pageOfRows
+	if spec.singleRow() && !spec.keysOnly {
+		kind = pageOfColumns
+	}
+	print := spec.fingerprint(t.name, kind)
+	at := position{left: spec.limit}
+	if spec.page.token != "" {
+		if at, err = parseToken(spec.page.token, kind, print); err != nil {
+			return nil, err
+		}
+	}
+	var page *Page
+	var next *position
+	if kind == pageOfColumns {
+		page, next, err = t.columnPage(ctx, spec, at, size)
+	} else {
+		page, next, err = t.rowPage(ctx, spec, at, size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if next != nil {
+		page.Next = next.token(kind, print)
+	}
+	return page, nil
+}
+
+// singleRow reports whether the read is of one row key.
+func (r *readSpec) singleRow() bool {
+	if !r.hasRows || len(r.rows) != 1 {
+		return false
+	}
+	_, ok := r.rows[0].Single()
+	return ok
+}
+
+// goOn narrows the read to what lies behind a row.
+func (r *readSpec) goOn(row string) {
+	r.offset = 0
+	if r.reverse {
+		r.rows = clip(r.rows, "", row)
+	} else {
+		r.rows = clip(r.rows, row+"\x00", "")
+	}
+}
+
+// rowPage reads a page of rows. next is nil when it is the last.
+func (t *Table) rowPage(ctx context.Context, spec *readSpec, at position, size int) (page *Page, next *position, err error) {
+	if at.key != "" {
+		spec.goOn(at.key)
+	}
+	last := at.left > 0 && at.left <= size
+	if last {
+		size = at.left
+	}
+	spec.limit = size
+	if !last {
+		spec.limit++ // one more, to know whether there is one
+	}
+	r, err := t.openReader(ctx, nil, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.close()
+	page = new(Page)
+	for len(page.Rows) < size {
+		row, err := r.next(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if row == nil {
+			return page, nil, nil
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	if last {
+		return page, nil, nil
+	}
+	more, err := r.more(ctx)
+	if err != nil || !more {
+		return page, nil, err
+	}
+	next = &position{key: page.Rows[size-1].Key()}
+	if at.left > 0 {
+		next.left = at.left - size
+	}
+	return page, next, nil
+}
+
+// more reports whether there is another row. It may be called once, after which
+// the read is over.
+func (r *reader) more(ctx context.Context) (bool, error) {
+	if r.spec.returnsAll() && r.skip == 0 {
+		return !r.done && r.lead() != nil, nil
+	}
+	returned := r.returned
+	row, err := r.next(ctx)
+	r.returned = returned
+	return row != nil, err
+}
+
+// columnPage reads a page of the columns of one row: a family after the other,
+// of each no more than is left to fill.
+func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, size int) (page *Page, next *position, err error) {
+	page = new(Page)
+	if spec.offset > 0 {
+		return page, nil, nil // it passes over the only row
+	}
+	w, err := t.openRow(ctx, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.close()
+	if at.family == "" {
+		at.left = w.spec.cellsPerRow
+	}
+	row := &Row{key: w.key}
+	defer func() {
+		if len(row.parts) > 0 {
+			page.Rows = []*Row{row}
+			w.rows = 1
+		}
+	}()
+	left := size
+	for i := range w.scans {
+		s := &w.scans[i]
+		if s.family < at.family || s.family == at.family && !s.startBehind(at.qualifier) {
+			continue
+		}
+		if left > 0 {
+			if left, err = w.takeColumns(ctx, s, row, &at, left); err != nil {
+				return nil, nil, err
+			}
+			if at.left < 0 {
+				return page, nil, nil // all cells that were wanted
+			}
+		}
+		if left > 0 || s.family == at.family && !s.startBehind(at.qualifier) {
+			continue
+		}
+		if more, err := w.any(ctx, s); err != nil || more {
+			return page, &at, err
+		}
+	}
+	return page, nil, nil
+}
+
+// takeColumns reads up to so many columns of a family into row and returns how
+// many are left to be taken then. It moves at behind them, and to a negative
+// number of cells left when none is to follow.
+func (w *rowWalk) takeColumns(ctx context.Context, s *familyScan, row *Row, at *position, columns int) (left int, err error) {
+	scan := s.scan
+	scan.Filter.ColumnsPerRow, scan.Filter.CellsPerRow = columns, at.left
+	scan.Hint = columns
+	c, err := w.open(ctx, s, scan)
+	if err != nil {
+		return 0, err
+	}
+	defer w.shut(c)
+	in := &stream{family: s.family, store: s.scan.Family, cursor: c, room: &w.room}
+	if err := in.load(ctx); err != nil || in.block == nil {
+		return columns, err
+	}
+	from, cells := len(row.parts), 0
+	if err := in.take(ctx, row); err != nil {
+		return 0, err
+	}
+	for _, p := range row.parts[from:] {
+		cells += len(p.cells)
+		for i := range p.cells {
+			if q := p.block.Qualifier(&p.cells[i]); s.family != at.family || q != at.qualifier {
+				at.family, at.qualifier = s.family, q
+				columns--
+			}
+		}
+	}
+	if at.left > 0 {
+		if at.left -= cells; at.left == 0 {
+			at.left = -1
+		}
+	}
+	return columns, nil
+}
+
+// startBehind narrows a scan to the qualifiers behind q and reports whether
+// there can be any.
+func (s *familyScan) startBehind(q string) bool {
+	f := &s.scan.Filter
+	from := q + "\x00"
+	if f.Qualifiers == nil {
+		f.Qualifiers = []cf.QualifierRange{{Start: from, NoEnd: true}}
+		return true
+	}
+	var rest []cf.QualifierRange
+	for _, r := range f.Qualifiers {
+		if r.Start = max(r.Start, from); r.NoEnd || r.Start < r.End {
+			rest = append(rest, r)
+		}
+	}
+	f.Qualifiers = rest
+	return len(rest) > 0
+}

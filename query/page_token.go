@@ -1,0 +1,121 @@
+package query
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A page's token is URL-safe base64, without padding, of
+//
+//	version 1 | kind | fingerprint, 8 bytes | left, uvarint | position | CRC-32C, 4 bytes
+//
+// where left is how many rows of the read's Limit, or cells of CellsPerRow,
+// remain, 0 without one; the position is the last row key, or for columns the
+// length of the family's name as a uvarint, the name, and the last qualifier.
+// Integers of fixed size are big-endian; the checksum is of all bytes before.
+const tokenVersion = 1
+
+// What pages are of, as a token says it.
+const (
+	pageOfRows    byte = 'r'
+	pageOfColumns byte = 'c'
+)
+
+const (
+	tokenHead = 2 + 8
+	tokenTail = 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// A position is the end of a page: exclusive for the next. The zero position
+// is before the first page.
+type position struct {
+	key               string // of the last row, for rows
+	family, qualifier string // of the last column, for columns
+	left              int    // of Limit or CellsPerRow; 0 is no limit
+}
+
+func (p position) token(kind byte, fingerprint uint64) string {
+	b := binary.BigEndian.AppendUint64([]byte{tokenVersion, kind}, fingerprint)
+	b = binary.AppendUvarint(b, uint64(p.left))
+	if kind == pageOfRows {
+		b = append(b, p.key...)
+	} else {
+		b = binary.AppendUvarint(b, uint64(len(p.family)))
+		b = append(append(b, p.family...), p.qualifier...)
+	}
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// parseToken is the inverse of token, for a read of this kind and fingerprint.
+func parseToken(token string, kind byte, fingerprint uint64) (p position, err error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) < tokenHead+tokenTail {
+		return p, damaged("it is no token")
+	}
+	sum := binary.BigEndian.Uint32(b[len(b)-tokenTail:])
+	b = b[:len(b)-tokenTail]
+	switch {
+	case crc32.Checksum(b, castagnoli) != sum:
+		return p, damaged("its checksum is wrong")
+	case b[0] != tokenVersion:
+		return p, faultf(InvalidArgument, "page token is of version %d; this program knows version %d", b[0], tokenVersion)
+	case b[1] != kind || binary.BigEndian.Uint64(b[2:]) != fingerprint:
+		return p, faultf(InvalidArgument, "page token is of another read: the table or the options were others")
+	}
+	return parsePosition(b[tokenHead:], kind)
+}
+
+func parsePosition(b []byte, kind byte) (p position, err error) {
+	left, n := binary.Uvarint(b)
+	if n <= 0 || left > 1<<62 {
+		return p, damaged("its count is out of range")
+	}
+	p.left, b = int(left), b[n:]
+	if kind == pageOfRows {
+		if p.key = string(b); checkRowKey(p.key) != nil {
+			return p, damaged("its row key is none")
+		}
+		return p, nil
+	}
+	family, n := binary.Uvarint(b)
+	if n <= 0 || family > uint64(len(b)-n) {
+		return p, damaged("its column is cut off")
+	}
+	p.family, p.qualifier = string(b[n:n+int(family)]), string(b[n+int(family):])
+	if p.family == "" || len(p.qualifier) > MaxQualifier {
+		return p, damaged("its column is none")
+	}
+	return p, nil
+}
+
+func damaged(how string) error { return faultf(InvalidArgument, "page token is damaged: %s", how) }
+
+// fingerprint tells reads apart: it is of the table and of every option that
+// has a part in what is read, in which order.
+func (r *readSpec) fingerprint(table string, kind byte) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %c rows %q after %q sample %d %t", table, kind, r.rows, r.after, r.sample, r.none)
+	for _, c := range r.columns {
+		fmt.Fprintf(h, " column %q %d %q %q %q", c.Family, c.Kind, c.Qualifier, c.Start, c.End)
+	}
+	for _, c := range r.where {
+		fmt.Fprintf(h, " where %q %q %d %d", c.family, c.qualifier, c.presence, c.op)
+		if c.value.Type().Valid() {
+			fmt.Fprintf(h, " %x", cells.AppendValue(nil, c.value))
+		}
+	}
+	if r.filter != nil {
+		fmt.Fprintf(h, " filter %q", r.filter.String())
+	}
+	fmt.Fprintf(h, " time %d %d versions %d cells %d limit %d offset %d reverse %t keys %t",
+		r.since, r.until, r.versions, r.cellsPerRow, r.limit, r.offset, r.reverse, r.keysOnly)
+	return h.Sum64()
+}

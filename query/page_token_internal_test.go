@@ -1,0 +1,95 @@
+package query
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A token made here is the same in the next version.
+func TestTokensAreForever(t *testing.T) {
+	for token, p := range map[string]position{
+		"AXIAAAAAAAAAKgNyb3ddOeNE":        {key: "row", left: 3},
+		"AWMAAAAAAAAAKgAEbWV0YQBx_zpiSv4": {family: "meta", qualifier: "\x00q\xff"},
+	} {
+		kind := pageOfRows
+		if p.key == "" {
+			kind = pageOfColumns
+		}
+		if got := p.token(kind, 42); got != token {
+			t.Errorf("token of %+v is %s, want %s", p, got, token)
+		}
+		if got, err := parseToken(token, kind, 42); got != p || err != nil {
+			t.Errorf("token %s is of %+v, %v, want %+v", token, got, err, p)
+		}
+	}
+}
+
+func TestFingerprintKnowsEveryOption(t *testing.T) {
+	known := strings.Fields("rows hasRows after hasAfter columns where since until versions cellsPerRow limit offset reverse keysOnly filter sample none")
+	others := strings.Fields("cost page err counting maxBytes narrow pushed nothing unpushed")
+	for f := range reflect.TypeFor[readSpec]().Fields() {
+		if !slices.Contains(known, f.Name) && !slices.Contains(others, f.Name) {
+			t.Errorf("readSpec.%s: does it have a part in what is read? Then fingerprint has to cover it", f.Name)
+		}
+	}
+	prints := map[uint64]string{}
+	for name, opts := range map[string][]ReadOption{
+		"none": nil, "key": {Key("a")}, "prefix": {Prefix("a")}, "after": {StartAfter("a")}, "columns": {Columns("f:a")},
+		"columns of a prefix": {Columns("f:a*")}, "exists": {Exists("f", "a")}, "absent": {Absent("f", "a")},
+		"since": {TimeRange(1, 0)}, "until": {TimeRange(0, 1)}, "versions": {Versions(1)}, "cells": {CellsPerRow(1)},
+		"limit": {Limit(1)}, "offset": {Offset(1)}, "reverse": {Reverse()}, "keys": {KeysOnly()},
+		"sample": {Sample(0.5)}, "no sample": {Sample(0)}, "filter": {RowFilter(FamilyFilter("f"))},
+	} {
+		spec, err := newPageSpec(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		print := spec.fingerprint("t", pageOfRows)
+		if other, ok := prints[print]; ok {
+			t.Errorf("%s and %s have the same fingerprint", name, other)
+		}
+		prints[print] = name
+	}
+}
+
+func FuzzParseToken(f *testing.F) {
+	f.Add(position{key: "row", left: 3}.token(pageOfRows, 1), pageOfRows)
+	f.Add(position{family: "f", qualifier: "q"}.token(pageOfColumns, 1), pageOfColumns)
+	f.Add("", byte(0))
+	f.Fuzz(func(t *testing.T, token string, kind byte) {
+		p, err := parseToken(token, kind, 1)
+		if err != nil {
+			if kindOf(err) != InvalidArgument {
+				t.Errorf("token %q: error %v", token, err)
+			}
+			return
+		}
+		if again, err := parseToken(p.token(kind, 1), kind, 1); err != nil || again != p {
+			t.Errorf("token %q is of %+v, which comes back as %+v, %v", token, p, again, err)
+		}
+	})
+}
+
+// FuzzParsePosition goes past the checksum, which keeps a fuzzer out.
+func FuzzParsePosition(f *testing.F) {
+	f.Add([]byte{0, 4, 'm', 'e', 't', 'a', 'q'}, true)
+	f.Add([]byte("\x00row"), false)
+	f.Fuzz(func(t *testing.T, b []byte, columns bool) {
+		kind := pageOfRows
+		if columns {
+			kind = pageOfColumns
+		}
+		p, err := parsePosition(b, kind)
+		if err != nil {
+			return
+		}
+		if again, err := parseToken(p.token(kind, 1), kind, 1); err != nil || again != p {
+			t.Errorf("position %+v comes back as %+v, %v", p, again, err)
+		}
+	})
+}
+
+// RowBytes bounds a row below MaxRowBytes, for tests.
+func RowBytes(n int) ReadOption { return optionFunc(func(r *readSpec) { r.maxBytes = n }) }
