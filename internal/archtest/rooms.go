@@ -26,6 +26,7 @@ const (
 	progressbar = "github.com/schollz/progressbar/v3"
 	pty         = "github.com/creack/pty"
 	runewidth   = "github.com/mattn/go-runewidth"
+	xsync       = "golang.org/x/sync"
 	term        = "golang.org/x/term"
 	uuid        = "github.com/google/uuid"
 	viper       = "github.com/spf13/viper"
@@ -53,7 +54,7 @@ var rooms = map[string]room{
 	"cf/cftest": {imports: []string{"cf", rapid}},
 	"cf/rocks":  {imports: []string{"cf", grocksdb}, tests: []string{"cf/cftest"}, c: true},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", binregexp, uuid, xxhash}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", binregexp, uuid, xsync, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells"}},
 	"transfer": {imports: []string{"query", "schema", "cells", compress, progressbar}},
 

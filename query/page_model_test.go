@@ -1,0 +1,147 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+)
+
+// TestWaysToReadAgree writes random rows and compares what pages, counts, lists
+// of rows, streams of cells, parallel reads and samples give with what ReadRows
+// gives for the same options.
+func TestWaysToReadAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp(memoryDir(), "smolwc-pages-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		h := &history{dir: dir, model: model{now: 30, rules: historyRules, cells: map[cellID]cells.Value{}}, draw: drawNames(t)}
+		h.open(t)
+		defer h.db.Close()
+		for range rapid.IntRange(1, 12).Draw(t, "writes") {
+			h.apply(t)
+		}
+		for range 10 {
+			opts, _ := h.drawRead(t)
+			if rapid.IntRange(0, 3).Draw(t, "sampled") == 0 {
+				opts = append(opts, query.Sample(rapid.Float64Range(0, 1).Draw(t, "p")))
+			}
+			h.comparePages(t, opts)
+			h.compareCount(t, opts)
+			h.compareParallel(t, opts)
+			h.compareSample(t, opts)
+			h.compareSingleRows(t)
+		}
+	})
+}
+
+func (h *history) rows(t *rapid.T, opts []query.ReadOption) (rows []*query.Row) {
+	for row, err := range h.table().ReadRows(context.Background(), opts...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (h *history) comparePages(t *rapid.T, opts []query.ReadOption) {
+	size := rapid.IntRange(1, 4).Draw(t, "page size")
+	if rapid.Bool().Draw(t, "one key") {
+		opts = append(slices.Clip(opts), query.Key(h.draw.row.Draw(t, "row")))
+	}
+	if got, want := lines(rowsOf(readPages(t, h.table(), size, opts...))), lines(h.rows(t, opts)); !slices.Equal(got, want) {
+		t.Fatalf("pages of %d:\n%q\nwant\n%q", size, got, want)
+	}
+}
+
+func (h *history) compareCount(t *rapid.T, opts []query.ReadOption) {
+	var want query.Count
+	for _, row := range h.rows(t, opts) {
+		want.Rows++
+		want.Cells += int64(row.Len())
+	}
+	var cost query.Cost
+	got, err := h.table().Count(context.Background(), append(slices.Clip(opts), query.ReportCost(&cost))...)
+	if err != nil || got != want || cost.Rows != want.Rows {
+		t.Fatalf("count %+v, %v, cost %+v, want %+v", got, err, cost, want)
+	}
+}
+
+func (h *history) compareParallel(t *rapid.T, opts []query.ReadOption) {
+	opts = append(slices.Clip(opts), query.Limit(0), query.Offset(0))
+	var mu sync.Mutex
+	var got []*query.Row
+	err := h.table().ReadRowsParallel(context.Background(), rapid.IntRange(0, 3).Draw(t, "readers"), func(_ context.Context, row *query.Row) error {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, row)
+		return nil
+	}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := h.rows(t, opts)
+	for _, rows := range [][]*query.Row{got, want} {
+		slices.SortFunc(rows, func(a, b *query.Row) int { return compareIDs(cellID{row: a.Key()}, cellID{row: b.Key()}) })
+	}
+	if got, want := lines(got), lines(want); !slices.Equal(got, want) {
+		t.Fatalf("in parallel:\n%q\nwant\n%q", got, want)
+	}
+}
+
+func (h *history) compareSample(t *rapid.T, opts []query.ReadOption) {
+	opts = append(slices.Clip(opts), query.Limit(0), query.Offset(0), query.Sample(1))
+	want := slices.DeleteFunc(h.rows(t, opts), func(row *query.Row) bool { return cf.RowHash(row.Key()) >= 1<<63 })
+	if got, want := lines(h.rows(t, append(opts, query.Sample(0.5)))), lines(want); !slices.Equal(got, want) {
+		t.Fatalf("sample:\n%q\nwant\n%q", got, want)
+	}
+}
+
+func (h *history) compareSingleRows(t *rapid.T) {
+	ctx := context.Background()
+	var r naiveRead
+	opts := r.drawColumns(t, h.draw)
+	opts = append(opts, query.Versions(rapid.IntRange(0, 2).Draw(t, "versions")), query.CellsPerRow(rapid.IntRange(0, 5).Draw(t, "cells per row")))
+	if rapid.Bool().Draw(t, "condition") {
+		opts = append(opts, query.Exists(h.draw.family.Draw(t, "family"), h.draw.qualifier.Draw(t, "qualifier")))
+	}
+	keys := rapid.SliceOfN(h.draw.row, 0, 6).Draw(t, "keys")
+	rows, err := h.table().ReadRowList(ctx, keys, opts...)
+	if err != nil || len(rows) != len(keys) {
+		t.Fatal(len(rows), err)
+	}
+	for i, key := range keys {
+		var want []string
+		row, err := h.table().ReadRow(ctx, key, opts...)
+		switch {
+		case err == nil:
+			want = lines([]*query.Row{row})[1:]
+		case !errors.Is(err, query.ErrNotFound):
+			t.Fatal(err)
+		}
+		var listed, streamed []string
+		if rows[i] != nil {
+			listed = lines(rows[i : i+1])[1:]
+		}
+		for c, err := range h.table().ReadCells(ctx, key, opts...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			streamed = append(streamed, line(c))
+		}
+		if !slices.Equal(listed, want) || !slices.Equal(streamed, want) {
+			t.Fatalf("row %q: listed\n%q\nstreamed\n%q\nwant\n%q", key, listed, streamed, want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// partsPerReader makes parts small enough that readers end at about the same
+// time, though parts are not equally large.
+const partsPerReader = 4
+
+// ReadRowsParallel reads what [Table.ReadRows] with the same options returns, n
+// parts of the table at a time, all of one snapshot, and calls fn for each row:
+// on n goroutines, in key order within a part and in no order among parts. With
+// n 0 it is as many as there are processors. It returns when all are done.
+//
+// An error of fn ends the read, cancels the context of the other calls and is
+// returned as it is. Limit and Offset cannot be given: there is no first row.
+func (t *Table) ReadRowsParallel(ctx context.Context, n int, fn func(ctx context.Context, row *Row) error, opts ...ReadOption) error {
+	err := t.readParallel(ctx, n, fn, opts)
+	if own, ok := errors.AsType[*callerError](err); ok {
+		return own.err
+	}
+	return fail("read rows in parallel", t.name, "", err)
+}
+
+// A callerError is an error of the caller's function.
+type callerError struct{ err error }
+
+func (e *callerError) Error() string { return e.err.Error() }
+
+func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, *Row) error, opts []ReadOption) error {
+	spec, err := newReadSpec(opts)
+	switch {
+	case err != nil:
+		return err
+	case spec.limit != 0 || spec.offset != 0:
+		return faultf(InvalidArgument, "limit and offset cannot be given to a parallel read")
+	case n < 0:
+		return faultf(InvalidArgument, "%d readers; the number must not be negative", n)
+	case n == 0:
+		n = runtime.GOMAXPROCS(0)
+	}
+	parts, err := t.divide(ctx, spec, n*partsPerReader)
+	if err != nil {
+		return err
+	}
+	snap, err := t.db.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	p := parallelRead{t: t, snap: snap, now: t.db.clock.now(), fn: fn}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(n)
+	for _, part := range parts {
+		g.Go(func() error { return p.read(ctx, part) })
+	}
+	err = g.Wait()
+	if spec.cost != nil {
+		*spec.cost = p.cost
+	}
+	return err
+}
+
+// divide cuts a read into reads of parts of its rows.
+func (t *Table) divide(ctx context.Context, spec *readSpec, n int) ([]*readSpec, error) {
+	if len(spec.rows) == 0 {
+		return []*readSpec{spec}, nil // which checks the options
+	}
+	parts, err := t.split(ctx, cf.RowRange{Start: spec.rows[0].Start, End: spec.rows[len(spec.rows)-1].End}, n)
+	if err != nil {
+		return nil, err
+	}
+	var specs []*readSpec
+	start := ""
+	for _, p := range parts {
+		part := *spec
+		part.rows = clip(slices.Clone(spec.rows), start, p.End)
+		start = p.End
+		if len(part.rows) > 0 {
+			specs = append(specs, &part)
+		}
+	}
+	return specs, nil
+}
+
+// A parallelRead is what the parts of a parallel read share.
+type parallelRead struct {
+	t    *Table
+	snap cf.Snapshot
+	now  cells.Timestamp
+	fn   func(context.Context, *Row) error
+
+	mu   sync.Mutex
+	cost Cost
+}
+
+func (p *parallelRead) read(ctx context.Context, spec *readSpec) error {
+	if spec.cost != nil {
+		spec.cost = new(Cost)
+		defer func() { p.add(*spec.cost) }()
+	}
+	r, err := p.t.openReaderAt(ctx, p.snap, spec, p.now)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	for {
+		row, err := r.next(ctx)
+		if row == nil || err != nil {
+			return err
+		}
+		if err := p.fn(ctx, row); err != nil {
+			return &callerError{err}
+		}
+	}
+}
+
+func (p *parallelRead) add(c Cost) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cost.merge(c)
+}

@@ -1,0 +1,64 @@
+package query
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A RowKeySample is a place in a table.
+type RowKeySample struct {
+	// Key is a row key; "" is the end of the table, in the last sample.
+	Key string
+	// OffsetBytes is about what the rows before Key take in the store, what
+	// is deleted or has expired and was not compacted yet included.
+	OffsetBytes int64
+}
+
+// maxSamples is how many samples SampleRowKeys returns at most.
+const maxSamples = 64
+
+// SampleRowKeys returns row keys that divide the table into up to 64 parts of
+// about the same size, in order, and behind them the end of the table, whose
+// key is empty. It does not read the table, unless that is small: then the parts
+// are as equal as rows allow.
+func (t *Table) SampleRowKeys(ctx context.Context) ([]RowKeySample, error) {
+	parts, err := t.split(ctx, cf.RowRange{}, maxSamples)
+	samples := make([]RowKeySample, len(parts))
+	var offset int64
+	for i, p := range parts {
+		offset += p.Bytes
+		samples[i] = RowKeySample{p.End, offset}
+	}
+	return samples, fail("sample row keys", t.name, "", err)
+}
+
+// RowSplits returns up to n-1 row keys, in order, that divide the table into
+// parts of about the same size: the rows before the first, those from each to
+// the next, and those from the last on.
+func (t *Table) RowSplits(ctx context.Context, n int) ([]string, error) {
+	parts, err := t.split(ctx, cf.RowRange{}, n)
+	if err != nil {
+		return nil, fail("split rows", t.name, "", err)
+	}
+	keys := make([]string, 0, len(parts))
+	for _, p := range parts[:len(parts)-1] {
+		keys = append(keys, p.End)
+	}
+	return keys, nil
+}
+
+func (t *Table) split(ctx context.Context, rows cf.RowRange, n int) ([]cf.Part, error) {
+	if n < 1 {
+		return nil, faultf(InvalidArgument, "%d parts; there must be at least 1", n)
+	}
+	info, err := t.db.catalog.Load().table(t.name)
+	if err != nil {
+		return nil, err
+	}
+	families := make([]string, len(info.families))
+	for i, f := range info.families {
+		families[i] = f.store
+	}
+	return t.db.store.Splits(ctx, families, rows, n)
+}
