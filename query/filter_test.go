@@ -263,7 +263,7 @@ func TestTheFilterComesAfterTheOtherOptions(t *testing.T) {
 		}
 	}
 	for want, f := range map[string]query.Filter{
-		"r1 g:a@2 | r2\\n g:c@2":              query.ChainFilters(query.FamilyFilter("g"), query.CellsPerRowLimitFilter(1)),
+		"r1 g:a@2 | r2\\n g:c@2":                query.ChainFilters(query.FamilyFilter("g"), query.CellsPerRowLimitFilter(1)),
 		"r1 f:a@3 f:b\\n@2 | r2\\n f:a@2 g:c@2": query.ChainFilters(query.LatestNFilter(1), query.CellsPerRowLimitFilter(2)),
 	} {
 		if got := shown(t, table, query.CellsPerRow(5), query.RowFilter(f)); got != want {
