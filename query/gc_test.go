@@ -430,3 +430,48 @@ func TestCollectionsAmongWrites(t *testing.T) {
 	close(stop)
 	background.Wait()
 }
+
+// A delete that was made for the old rule does not know what the new one hides.
+func TestATransactionDoesNotCommitUnderAnotherRule(t *testing.T) {
+	db := mustOpen(t, t.TempDir(), query.Options{GCInterval: -1, Schema: declare(schema.Family{Name: "f"})})
+	setVersions(t, db, "f", 50, 40, 30)
+	attempts := 0
+	err := db.Update(ctx, func(tx *query.Tx) error {
+		if err := tx.Apply(ctx, "t", "r", mutate(func(m *query.Mutation) { m.DeleteCell("f", "q", 50) })); err != nil {
+			return err
+		}
+		if attempts++; attempts > 1 {
+			return nil
+		}
+		return db.SetFamily(ctx, "t", schema.Family{Name: "f", GC: schema.MaxVersions(2)})
+	})
+	if err != nil || attempts != 2 {
+		t.Errorf("%d attempts, %v", attempts, err)
+	}
+	wantVersions(t, db, "f", "40", 1)
+}
+
+// The snapshot of a transaction holds what the old rule hid.
+func TestATransactionDoesNotReadUnderAnotherRule(t *testing.T) {
+	db := mustOpen(t, t.TempDir(), query.Options{GCInterval: -1, Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(1)})})
+	setVersions(t, db, "f", 50, 40, 30)
+	attempts, cellsSeen := 0, 0
+	err := db.Update(ctx, func(tx *query.Tx) error {
+		if attempts++; attempts == 1 {
+			if err := db.SetFamily(ctx, "t", schema.Family{Name: "f"}); err != nil {
+				return err
+			}
+		}
+		row, err := tx.ReadRow(ctx, "t", "r")
+		if err != nil {
+			return err
+		}
+		for range row.Cells() {
+			cellsSeen++
+		}
+		return nil
+	})
+	if err != nil || attempts != 2 || cellsSeen != 1 {
+		t.Errorf("%d attempts, %d cells, %v", attempts, cellsSeen, err)
+	}
+}

@@ -22,7 +22,7 @@ import (
 // the error's kind is [Conflict].
 //
 // An error of fn rolls back and is returned as it is. A transaction that wrote
-// nothing always succeeds: it saw one snapshot.
+// nothing saw one snapshot: it runs again only if the schema has changed under it.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
 	for attempt := 1; ; attempt++ {
@@ -56,12 +56,13 @@ func backOff(ctx context.Context, attempt int) error {
 
 func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
+	c := db.catalog.Load() // before the snapshot: a rule that is relaxed later hides nothing in it
 	txn, err := db.store.Begin(ctx)
 	if err != nil {
 		return fail(op, "", "", err)
 	}
 	defer txn.Close()
-	tx := &Tx{db: db, txn: txn}
+	tx := &Tx{db: db, txn: txn, catalog: c}
 	if err := fn(tx); err != nil {
 		return err
 	}
@@ -70,6 +71,9 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 	db.schemaMu.RLock()
 	defer db.schemaMu.RUnlock()
+	if tx.wrote && !tx.schemaHolds() {
+		return cf.ErrConflict
+	}
 	if err := tx.flush(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
@@ -85,9 +89,11 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 type Tx struct {
 	db      *DB
 	txn     cf.Txn
-	scans   int     // under way
-	pending []write // changes that scans must not see
-	err     error   // of an earlier call: the transaction cannot commit
+	catalog *catalog // that it began with
+	wrote   bool
+	scans   int      // under way
+	pending []write  // changes that scans must not see
+	err     error    // of an earlier call: the transaction cannot commit
 }
 
 // ReadRow is [Table.ReadRow] in the transaction: it sees the snapshot and the
@@ -134,6 +140,9 @@ func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield f
 		return err
 	}
 	defer r.close()
+	if !tx.schemaHolds() {
+		return cf.ErrConflict
+	}
 	tx.scans++
 	defer func() { tx.scans-- }()
 	last := ""
@@ -154,6 +163,10 @@ func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield f
 	tx.depend(table, spec, last, spec.limit > 0 && r.returned == int64(spec.limit))
 	return nil
 }
+
+// schemaHolds reports whether the schema is still that which the transaction
+// began with. What it has read and written under it may be wrong under another.
+func (tx *Tx) schemaHolds() bool { return tx.catalog == tx.db.catalog.Load() }
 
 // depend notes the rows that a read looked at: all that it was asked for, or
 // those up to the last that it returned.
@@ -197,7 +210,8 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *Mutation) error {
 	if tx.err != nil {
 		return tx.err
 	}
-	w, err := tx.db.catalog.Load().check(batchEntry{table, key, m})
+	tx.wrote = true
+	w, err := tx.catalog.check(batchEntry{table, key, m})
 	if err != nil {
 		tx.err = fail(op, table, key, err)
 		return tx.err
