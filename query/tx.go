@@ -91,9 +91,9 @@ type Tx struct {
 	txn     cf.Txn
 	catalog *catalog // that it began with
 	wrote   bool
-	scans   int      // under way
-	pending []write  // changes that scans must not see
-	err     error    // of an earlier call: the transaction cannot commit
+	scans   int     // under way
+	pending []write // changes that scans must not see
+	err     error   // of an earlier call: the transaction cannot commit
 }
 
 // ReadRow is [Table.ReadRow] in the transaction: it sees the snapshot and the
