@@ -74,7 +74,11 @@ func returned(c *ql.Cost) string {
 }
 
 func lookedAt(c *ql.Cost) string {
-	return count64(c.CellsScanned, "cell") + ", " + count64(c.BytesScanned, "byte")
+	text := count64(c.RowsScanned, "row") + ", " + count64(c.CellsScanned, "cell") + ", " + count64(c.BytesScanned, "byte")
+	if c.Tombstones > 0 {
+		text += ", " + count64(c.Tombstones, "tombstone")
+	}
+	return text
 }
 
 func count64(n int64, what string) string { return counted(n, what, what+"s") }
@@ -109,8 +113,10 @@ type costJSON struct {
 	Rows         int64 `json:"rows"`
 	Cells        int64 `json:"cells"`
 	Bytes        int64 `json:"bytes"`
+	RowsScanned  int64 `json:"rows_scanned"`
 	CellsScanned int64 `json:"cells_scanned"`
 	BytesScanned int64 `json:"bytes_scanned"`
+	Tombstones   int64 `json:"tombstones"`
 	Seeks        int64 `json:"seeks"`
 	Families     int   `json:"families"`
 	Micros       int64 `json:"micros"`
@@ -125,7 +131,7 @@ func explainedJSON(e *ql.Explained) planJSON {
 		p.Scans = append(p.Scans, scanJSON{sc.Family, sc.Columns, int64(sc.Since), int64(sc.Until), sc.Versions, sc.CellsPerRow, sc.KeysOnly, sc.Condition})
 	}
 	if c := e.Cost; c != nil {
-		p.Cost = &costJSON{c.Returned.Rows, c.Returned.Cells, c.Returned.Bytes, c.CellsScanned, c.BytesScanned, c.Seeks, c.Families, c.Elapsed.Microseconds()}
+		p.Cost = &costJSON{c.Returned.Rows, c.Returned.Cells, c.Returned.Bytes, c.RowsScanned, c.CellsScanned, c.BytesScanned, c.Tombstones, c.Seeks, c.Families, c.Elapsed.Microseconds()}
 	}
 	return p
 }

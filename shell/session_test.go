@@ -50,7 +50,8 @@ func TestMessagesHoldNoControlCharacters(t *testing.T) {
 	for _, script := range []string{
 		"get fleet k columns=\"\\x1b[31m\":x", "get \"\\x1b\" k", ".mode \x1b[31m", ".use \u202ex", ".\x1b", ".read \x1b[31m", ".limit \x07", "\\d \u202e",
 		"get t \x07", "get t k \u202e", "help \u202e", "put fleet k f:x=\"\\xff\"", "import fleet from '\x1b' key='{\u202e}' columns=f:\"\x1b\"", "\x1b", "get fleet k columns=f:\x00",
-		"drop table fleet -- \x1b", "delete fleet prefix=\"\x1b\"",
+		"drop table fleet -- \x1b", `scan fleet regex="\x1b("`, `scan fleet columns=f:/"\x1b["/`, `append fleet "\x1b" f:"\x1b" 5i32`, `cas fleet "\x1b" if f:"\x1b" exists put g:x=1`,
+		"begin\nget fleet \"\\x1b\"", `incr fleet "\x1b" f:n "\x1b"`, `add fleet k f:"\x1b" 5`, "delete fleet prefix=\"\x1b\"",
 	} {
 		out, errs, err := runScript(t, shell.Options{DB: db, Terminal: true}, script)
 		if err == nil {

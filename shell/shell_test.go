@@ -50,7 +50,7 @@ func runScript(t testing.TB, o shell.Options, script string) (out, errs string, 
 // engine's affair.
 var (
 	effortText = regexp.MustCompile(`(?m)(^time\W+|^seeks\W+|looked at\W+)\w.*$`)
-	effortJSON = regexp.MustCompile(`("(?:micros|seeks|cells_scanned|bytes_scanned)":)\d+`)
+	effortJSON = regexp.MustCompile(`("(?:micros|seeks|rows_scanned|tombstones|cells_scanned|bytes_scanned)":)\d+`)
 )
 
 // TestTranscripts runs the files in testdata: scripts in, what is printed out.
