@@ -55,12 +55,7 @@ func (t *Table) explain(opts []ReadOption) (plan Plan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	info, err := t.db.catalog.Load().table(t.name)
-	if err != nil {
-		return plan, err
-	}
-	spec = spec.push(info)
-	p, err := newReadPlan(info, spec, t.db.clock.now())
+	spec, p, err := t.plan(spec, t.db.clock.now())
 	if err != nil {
 		return plan, err
 	}
