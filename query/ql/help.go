@@ -219,7 +219,7 @@ var helpTopics = []helpTopic{
 	{
 		name: "gc", summary: "remove what retention has dropped",
 		syntax: "gc T [dry-run]",
-		text: "Versions beyond the number that a family keeps are deleted; expired cells go as files are compacted.\n" +
+		text: "Versions beyond the number that a family keeps are deleted, and the table is compacted, which drops expired cells and gives the space back.\n" +
 			"What reads show stays the same. With dry-run nothing changes: it shows what would go. It also runs by itself.",
 		examples: []string{"gc fleet dry-run", "gc fleet"},
 	},

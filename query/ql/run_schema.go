@@ -52,7 +52,7 @@ func (r *Runner) collect(ctx context.Context, st *GC) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := r.DB.GC(ctx, t.Name, query.GCOptions{DryRun: st.DryRun})
+	report, err := r.DB.GC(ctx, t.Name, query.GCOptions{DryRun: st.DryRun, Compact: !st.DryRun})
 	return &Collected{report}, err
 }
 
