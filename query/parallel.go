@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,6 +39,7 @@ type callerError struct{ err error }
 func (e *callerError) Error() string { return e.err.Error() }
 
 func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, *Row) error, opts []ReadOption) error {
+	began := time.Now()
 	spec, err := newReadSpec(opts)
 	switch {
 	case err != nil:
@@ -66,6 +68,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 	}
 	err = g.Wait()
 	if spec.cost != nil {
+		p.cost.Elapsed = time.Since(began)
 		*spec.cost = p.cost
 	}
 	return err

@@ -1,0 +1,170 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+func putRows(t testing.TB, table *query.Table, rows int) {
+	t.Helper()
+	for i := range rows {
+		putCells(t, table, fmt.Sprintf("r%05d", i), "a:x@1", "b:x@1")
+	}
+}
+
+func TestRowKeySamples(t *testing.T) {
+	table, ctx := openTable(t), context.Background()
+	empty, err := table.SampleRowKeys(ctx)
+	if err != nil || !slices.Equal(empty, []query.RowKeySample{{}}) {
+		t.Errorf("of an empty table: %v, %v", empty, err)
+	}
+	putRows(t, table, 640)
+	samples, err := table.SampleRowKeys(ctx)
+	if err != nil || len(samples) != 64 || samples[63].Key != "" {
+		t.Fatalf("%d samples, %v", len(samples), err)
+	}
+	for i, s := range samples[:63] { // all rows are equally large
+		if want := fmt.Sprintf("r%05d", (i+1)*10); s.Key != want || s.OffsetBytes*64 != samples[63].OffsetBytes*int64(i+1) {
+			t.Errorf("sample %d is %v, want %s", i, s, want)
+		}
+	}
+	splits, err := table.RowSplits(ctx, 4)
+	if want := []string{"r00160", "r00320", "r00480"}; err != nil || !slices.Equal(splits, want) {
+		t.Errorf("splits %v, %v, want %v", splits, err, want)
+	}
+	for _, n := range []int{0, -1} {
+		if _, err := table.RowSplits(ctx, n); query.KindOf(err) != query.InvalidArgument {
+			t.Errorf("%d splits: %v", n, err)
+		}
+	}
+}
+
+func TestParallelReads(t *testing.T) {
+	table, ctx := openTable(t), context.Background()
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	putRows(t, table, 500)
+	var seen atomic.Int64
+	count := func(context.Context, *query.Row) error { seen.Add(1); return nil }
+
+	t.Run("of one snapshot", func(t *testing.T) {
+		seen.Store(0)
+		var cost query.Cost
+		err := table.ReadRowsParallel(ctx, 3, func(ctx context.Context, row *query.Row) error {
+			// Behind and before whatever is being read: no part may see it.
+			for _, key := range []string{"q", "s", row.Key() + "~"} {
+				m := query.NewMutation()
+				m.SetAt("a", "x", 1, cells.Bool(true))
+				if err := table.Apply(ctx, key, m); err != nil {
+					return err
+				}
+			}
+			return count(ctx, row)
+		}, query.Prefix("r"), query.ReportCost(&cost))
+		if err != nil || seen.Load() != 500 || cost.Rows != 500 || cost.Families != 3 || cost.Elapsed <= 0 {
+			t.Errorf("%d rows, %v, cost %+v", seen.Load(), err, cost)
+		}
+	})
+	t.Run("an error of the function", func(t *testing.T) {
+		seen.Store(0)
+		mine := errors.New("enough")
+		err := table.ReadRowsParallel(ctx, 2, func(ctx context.Context, row *query.Row) error {
+			if seen.Add(1) == 10 {
+				return mine
+			}
+			return nil
+		})
+		if err != mine {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("a context that ends", func(t *testing.T) {
+		done, cancel := context.WithCancel(ctx)
+		err := table.ReadRowsParallel(done, 2, func(ctx context.Context, row *query.Row) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	})
+	for _, test := range []struct {
+		n    int
+		opt  query.ReadOption
+		want string
+	}{
+		{2, query.Limit(1), "limit"}, {2, query.Offset(1), "limit"}, {-1, query.Limit(0), "readers"}, {2, query.Columns("z:*"), "unknown family"}, {2, query.Key(""), "row key"},
+	} {
+		if err := table.ReadRowsParallel(ctx, test.n, count, test.opt); query.KindOf(err) == query.Internal || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v, want %s", err, test.want)
+		}
+	}
+}
+
+func TestReadRowListArguments(t *testing.T) {
+	table, ctx := openTable(t), context.Background()
+	putRows(t, table, 3)
+	rows, err := table.ReadRowList(ctx, []string{"r00002", "x", "r00000", "r00002"}, query.Columns("a:*"))
+	if err != nil || len(rows) != 4 || rows[0].Key() != "r00002" || rows[1] != nil || rows[2].Key() != "r00000" || rows[3] != rows[0] || rows[0].Len() != 1 {
+		t.Errorf("rows %v, %v", rows, err)
+	}
+	if rows, err := table.ReadRowList(ctx, nil); err != nil || len(rows) != 0 {
+		t.Errorf("no keys: %v, %v", rows, err)
+	}
+	for _, opt := range []query.ReadOption{query.Key("a"), query.Prefix("a"), query.StartAfter("a"), query.Limit(1), query.Offset(1)} {
+		if _, err := table.ReadRowList(ctx, []string{"r00000"}, opt); query.KindOf(err) != query.InvalidArgument {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := table.ReadRowList(ctx, []string{""}); query.KindOf(err) != query.InvalidArgument {
+		t.Errorf("an empty key: %v", err)
+	}
+}
+
+// BenchmarkCount compares the native count with counting what is read.
+func BenchmarkCount(b *testing.B) {
+	table, ctx := openTable(b), context.Background()
+	const rows = 100_000
+	for i := range rows {
+		m := query.NewMutation()
+		for q := range 5 {
+			m.SetAt("a", fmt.Sprintf("column%d", q), 1, cells.String(strings.Repeat("v", 60)))
+		}
+		if err := table.Apply(ctx, fmt.Sprintf("row#%08d", i), m); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := table.Compact(ctx); err != nil {
+		b.Fatal(err)
+	}
+	for name, opts := range map[string][]query.ReadOption{"one family": {query.Columns("a:*")}, "all families": nil} {
+		b.Run("native/"+name, func(b *testing.B) {
+			for b.Loop() {
+				if n, err := table.Count(ctx, opts...); err != nil || n.Cells != 5*rows {
+					b.Fatal(n, err)
+				}
+			}
+		})
+		b.Run("by reading/"+name, func(b *testing.B) {
+			for b.Loop() {
+				n := 0
+				for row, err := range table.ReadRows(ctx, opts...) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n += row.Len()
+				}
+			}
+		})
+	}
+}
