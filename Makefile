@@ -20,6 +20,7 @@ test: deps lint ## run all tests, with the race detector
 lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }
 	$(GO) vet ./...
+	cd bench && ../$(GO) vet ./...
 
 bench: deps ## measure against RocksDB used by hand
 	cd bench && ../$(GO) run .
