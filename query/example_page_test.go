@@ -94,7 +94,7 @@ func ExampleTable_ReadRowList() {
 		}
 	}
 
-	keys := []string{"plane#TF-FIV", "plane#TF-XXX", "plane#TF-FIR"}
+	keys := []string{"plane#TF-FIV", "plane#TF-NIL", "plane#TF-FIR"}
 	rows, err := fleet.ReadRowList(ctx, keys)
 	if err != nil {
 		log.Fatal(err)
@@ -104,7 +104,7 @@ func ExampleTable_ReadRowList() {
 	}
 	// Output:
 	// plane#TF-FIV true
-	// plane#TF-XXX false
+	// plane#TF-NIL false
 	// plane#TF-FIR true
 }
 
