@@ -101,6 +101,7 @@ type modifyRule struct {
 	family, qualifier string
 	append            []byte
 	isAppend          bool
+	absent            cells.Type // of a column that is not there, in an untyped family
 	delta             int64
 }
 
@@ -111,14 +112,20 @@ func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
 // type that the column has, or i64 for a column that is not there, which counts
 // as 0. A result out of the type's range is an error; nothing is written then.
 func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
-	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, delta: delta})
+	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeI64})
 }
 
 // AppendValue appends v to a string or bytes: of the family's declared type, or
 // of the type that the column has, or bytes for a column that is not there,
 // which counts as empty.
 func (m *ReadModifyWrite) AppendValue(family, qualifier string, v []byte) {
-	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, append: slices.Clone(v), isAppend: true})
+	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, append: slices.Clone(v), isAppend: true, absent: cells.TypeBytes})
+}
+
+// AppendString is [ReadModifyWrite.AppendValue] for text: a column that is not
+// there counts as an empty string where the family declares no type.
+func (m *ReadModifyWrite) AppendString(family, qualifier, s string) {
+	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, append: []byte(s), isAppend: true, absent: cells.TypeString})
 }
 
 // Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
@@ -286,10 +293,8 @@ func (r *modifyRule) apply(old cells.Value, declared cells.Type) (cells.Value, e
 	case typ != cells.TypeAny:
 	case declared != cells.TypeAny:
 		typ = declared
-	case r.isAppend:
-		typ = cells.TypeBytes
 	default:
-		typ = cells.TypeI64
+		typ = r.absent
 	}
 	if !r.fits(typ) {
 		return old, faultf(FailedPrecondition, "%s:%s holds %s; cannot %s it", r.family, r.qualifier, typ, r.verb())

@@ -168,3 +168,20 @@ func TestConcurrentCountersLoseNothing(t *testing.T) {
 		t.Errorf("counted %d and %d, want %d", n, cas, writers*each)
 	}
 }
+
+func TestAppendingTextToAColumnThatIsNotThereMakesText(t *testing.T) {
+	db := openMemory(t, declare(schema.Family{Name: "any"}, schema.Family{Name: "raw", Type: cells.TypeBytes}))
+	m := query.NewReadModifyWrite()
+	m.AppendString("any", "s", "a")
+	m.AppendString("raw", "b", "a")
+	m.AppendValue("any", "b", []byte("a"))
+	row, err := db.Table("t").ApplyReadModifyWrite(ctx, "r", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for column, want := range map[[2]string]cells.Type{{"any", "s"}: cells.TypeString, {"raw", "b"}: cells.TypeBytes, {"any", "b"}: cells.TypeBytes} {
+		if c, _ := row.Cell(column[0], column[1]); c.Value.Type() != want {
+			t.Errorf("%v became %v, want %v", column, c.Value.Type(), want)
+		}
+	}
+}

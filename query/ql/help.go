@@ -142,7 +142,7 @@ var helpTopics = []helpTopic{
 	{
 		name: "append", summary: "append to text or bytes",
 		syntax: "append T KEY COL VALUE",
-		text: "Shows the whole new value. A column that is not there becomes of the type that its family declares, or bytes.\n" +
+		text: "Shows the whole new value. A column that is not there becomes of the type that its family declares, or else of the type of what is appended.\n" +
 			"No other write of the row comes between reading and writing.",
 		examples: []string{"append fleet plane#TF-FIR meta:log \"checked; \""},
 	},

@@ -18,7 +18,11 @@ func (r *Runner) incr(ctx context.Context, st *Incr) (Result, error) {
 func (r *Runner) append(ctx context.Context, st *Append) (Result, error) {
 	return r.modify(ctx, st.Table, st.Key, st.Column, func(f schema.Family, m *query.ReadModifyWrite) error {
 		b, err := appendedBytes(f, st.Value)
-		m.AppendValue(st.Column.Family, st.Column.Qualifier, b)
+		if st.Value.Type != cells.TypeBytes {
+			m.AppendString(st.Column.Family, st.Column.Qualifier, string(b))
+		} else {
+			m.AppendValue(st.Column.Family, st.Column.Qualifier, b)
+		}
 		return err
 	})
 }
