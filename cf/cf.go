@@ -36,16 +36,18 @@ type Store interface {
 	// across families. It must be closed.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Update runs fn and commits its batch atomically. With rows, fn runs
-	// while no other Update changes any of them, reads their newest state
-	// from the snapshot, and its batch may touch no other row. Without
-	// rows it is a blind write, and the snapshot is nil. An error of fn
+	// Update runs fn and commits its batch atomically. fn runs while
+	// nothing else changes any of the rows, reads their newest state from
+	// the snapshot, and its batch may touch no other row. An error of fn
 	// writes nothing and is returned as it is.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
 
 	// Write runs fn and commits its batch atomically. It does not look at
 	// what is there: only an Update of one of the rows waits for it, or it
-	// for the Update. fn's batch may touch no row that is not named.
+	// for the Update. fn's batch may touch no row that is not named; where
+	// the order of fn among those Updates does not matter, nil names the
+	// rows that it turns out to touch. An error of fn writes nothing and is
+	// returned as it is.
 	Write(ctx context.Context, rows []RowID, fn func(*Batch) error) (Position, error)
 
 	// Begin starts a transaction on a snapshot of its own. It must be closed.

@@ -61,7 +61,7 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 
 func (db *DB) createCatalog(ctx context.Context) error {
 	db.uuid = uuid.New()
-	_, err := db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.PutMeta(keyFormat, strconv.AppendInt(nil, formatVersion, 10))
 		b.PutMeta(keyUUID, []byte(db.uuid.String()))
 		return nil
@@ -163,7 +163,7 @@ func (db *DB) dropFamilies(ctx context.Context, names []string) error {
 			return fmt.Errorf("drop family %s: %w", name, err)
 		}
 	}
-	_, err := db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		for _, name := range names {
 			b.DeleteMeta(prefixDrop + name)
 		}

@@ -73,7 +73,7 @@ func (c *clock) save(ctx context.Context, limit int64) error {
 	if c.store == nil {
 		return nil
 	}
-	_, err := c.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := c.store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.PutMeta(keyClock, strconv.AppendInt(nil, limit, 10))
 		return nil
 	})

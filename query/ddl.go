@@ -228,7 +228,7 @@ func missing(a, b *catalog) []string {
 // saveCatalog writes the tables of next and marks dropped families, in one
 // batch.
 func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []string) error {
-	_, err := db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		for i := range next.schema.Tables {
 			t := &next.schema.Tables[i]
 			entry, err := t.MarshalCatalog()

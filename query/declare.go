@@ -71,7 +71,7 @@ func (db *DB) saveDeclared(ctx context.Context, declared *schema.Schema, entries
 	if len(changed) == 0 {
 		return nil
 	}
-	_, err := db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		for key, entry := range changed {
 			b.PutMeta(key, entry)
 		}

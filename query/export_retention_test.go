@@ -31,10 +31,10 @@ type brokenCatalog struct{ cf.Store }
 // ErrBroken is how the broken catalog fails.
 var ErrBroken = errors.New("the catalog is broken")
 
-// Update fails for what writes to the catalog.
-func (s brokenCatalog) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
-	return s.Store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
-		if err := fn(snap, b); err != nil {
+// Write fails for what writes to the catalog.
+func (s brokenCatalog) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
+	return s.Store.Write(ctx, rows, func(b *cf.Batch) error {
+		if err := fn(b); err != nil {
 			return err
 		}
 		for _, op := range b.Ops() {

@@ -197,7 +197,7 @@ func (s *sweep) flush(ctx context.Context) error {
 
 // deleteFound deletes tails as they were found.
 func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
-	_, err := s.db.store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := s.db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		for _, t := range tails {
 			b.Row(s.rowID(t))
 			t.delete(b, s.family.store, t.last)

@@ -114,7 +114,7 @@ func withCatalog(t *testing.T, tamper func(*cf.Batch)) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error { tamper(b); return nil })
+	_, err = store.Write(ctx, nil, func(b *cf.Batch) error { tamper(b); return nil })
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAnInterruptedDropIsFinishedAtOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err = store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.DeleteMeta("table/t")
 		b.PutMeta("drop/t/f", nil)
 		return nil
@@ -363,7 +363,7 @@ func TestAForeignDirectoryIsRefusedAndLeftAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error { b.PutMeta("someone's", []byte("data")); return nil })
+	_, err = store.Write(ctx, nil, func(b *cf.Batch) error { b.PutMeta("someone's", []byte("data")); return nil })
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -50,10 +50,20 @@ func (f *fixture) create(families ...string) {
 	}
 }
 
+// commit commits a batch: by an update of the rows if there are any, else blindly.
+func commit(ctx context.Context, s cf.Store, rows []cf.RowID, fill func(*cf.Batch) error) error {
+	if rows == nil {
+		_, err := s.Write(ctx, nil, fill)
+		return err
+	}
+	_, err := s.Update(ctx, rows, func(_ cf.Snapshot, b *cf.Batch) error { return fill(b) })
+	return err
+}
+
 // blind commits a batch without reading.
 func (f *fixture) blind(fill func(*cf.Batch)) cf.Position {
 	f.Helper()
-	p, err := f.store.Update(f.ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	p, err := f.store.Write(f.ctx, nil, func(b *cf.Batch) error {
 		fill(b)
 		return nil
 	})

@@ -205,7 +205,7 @@ func (m *machine) write(t *rapid.T) {
 			rows = append(rows, id(c.Row))
 		}
 	}
-	_, err := m.store.Update(m.ctx, rows, func(_ cf.Snapshot, b *cf.Batch) error {
+	err := commit(m.ctx, m.store, rows, func(b *cf.Batch) error {
 		for _, c := range changes {
 			c.Apply(b)
 		}

@@ -55,7 +55,7 @@ func testBatches(f *fixture) {
 		f.expect("t/b", "r q@1=z")
 	})
 	f.run("with a family that there is not, nothing is written", func(f *fixture) {
-		_, err := f.store.Update(f.ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+		_, err := f.store.Write(f.ctx, nil, func(b *cf.Batch) error {
 			put(b, "t/a", ParseRows("lost q@1=x"))
 			put(b, "t/none", ParseRows("lost q@1=x"))
 			b.PutMeta("lost", nil)
@@ -67,7 +67,7 @@ func testBatches(f *fixture) {
 	f.run("with an error of the function, nothing is written", func(f *fixture) {
 		cause := errors.New("changed my mind")
 		for _, rows := range [][]cf.RowID{nil, {id("lost")}} {
-			_, err := f.store.Update(f.ctx, rows, func(_ cf.Snapshot, b *cf.Batch) error {
+			err := commit(f.ctx, f.store, rows, func(b *cf.Batch) error {
 				put(b, "t/a", ParseRows("lost q@1=x"))
 				return cause
 			})
@@ -291,14 +291,37 @@ func testUpdates(f *fixture) {
 		})
 		f.must(err)
 	})
-	f.run("without rows there is no snapshot", func(f *fixture) {
-		_, err := f.store.Update(f.ctx, nil, func(snap cf.Snapshot, b *cf.Batch) error {
-			if snap != nil {
-				f.Error("a blind write has a snapshot")
+	f.run("a blind write refuses a row that it did not name", func(f *fixture) {
+		_, err := f.store.Write(f.ctx, []cf.RowID{id("named")}, func(b *cf.Batch) error {
+			for i := range 1000 { // in some other stripe, if locks are striped
+				b.Row(id(fmt.Sprint("other", i)))
+				b.Put("t/n", "n", 0, []byte("1"))
+			}
+			return nil
+		})
+		if err == nil {
+			f.Error("no error")
+		}
+		f.expect("t/n", "r n@0=7")
+	})
+	f.run("a blind write waits from before its function runs", func(f *fixture) {
+		rows := []cf.RowID{id("r")}
+		written := make(chan error)
+		_, err := f.store.Update(f.ctx, rows, func(cf.Snapshot, *cf.Batch) error {
+			ran := make(chan struct{})
+			go func() {
+				_, err := f.store.Write(f.ctx, rows, func(*cf.Batch) error { close(ran); return nil })
+				written <- err
+			}()
+			select {
+			case <-ran:
+				f.Error("its function ran while the row was being updated")
+			case <-time.After(20 * time.Millisecond):
 			}
 			return nil
 		})
 		f.must(err)
+		f.must(<-written)
 	})
 	f.run("refuses a row that it did not name", func(f *fixture) {
 		_, err := f.store.Update(f.ctx, []cf.RowID{id("named")}, func(_ cf.Snapshot, b *cf.Batch) error {

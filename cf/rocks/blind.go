@@ -14,15 +14,23 @@ func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) e
 		return 0, err
 	}
 	set := s.locks.setOf(rows)
-	s.locks.rlock(set)
-	defer s.locks.runlock(set)
+	if rows != nil {
+		s.locks.rlock(set)
+		defer s.locks.runlock(set)
+	}
 	b := batches.Get().(*cf.Batch)
 	defer func() { b.Reset(); batches.Put(b) }()
 	if err := fn(b); err != nil {
 		return 0, err
 	}
-	if err := checkStripes(set, s.locks.setOf(b.Rows())); err != nil {
-		return 0, err
+	if rows != nil {
+		if err := checkStripes(set, s.locks.setOf(b.Rows())); err != nil {
+			return 0, err
+		}
+		return s.commit(b)
 	}
+	set = s.locks.setOf(b.Rows())
+	s.locks.rlock(set)
+	defer s.locks.runlock(set)
 	return s.commit(b)
 }

@@ -148,8 +148,11 @@ func closeAmidEverything(t *testing.T) {
 	}
 	var working sync.WaitGroup
 	for name, do := range map[string]func() error{
-		"update":  func() error { _, err := s.Update(ctx, row, write); return err },
-		"blind":   func() error { _, err := s.Update(ctx, nil, write); return err },
+		"update": func() error { _, err := s.Update(ctx, row, write); return err },
+		"blind": func() error {
+			_, err := s.Write(ctx, row, func(b *cf.Batch) error { return write(nil, b) })
+			return err
+		},
 		"scan":    func() error { return scan(cf.RowRange{}) },
 		"row":     func() error { return scan(cf.SingleRow("a")) },
 		"drop":    func() error { return errors.Join(s.DropFamily(ctx, "t"), s.CreateFamily(ctx, "t")) },

@@ -100,7 +100,7 @@ func storeWith(t *testing.T, cells string, raw []byte) (*Store, cf.Snapshot) {
 
 func putCells(t *testing.T, s *Store, cells string) {
 	t.Helper()
-	_, err := s.Update(context.Background(), nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := s.Write(context.Background(), nil, func(b *cf.Batch) error {
 		for _, r := range cftest.ParseRows(cells) {
 			b.Row(cf.RowID{Space: "t", Row: r.Key})
 			for _, c := range r.Cells {
@@ -167,7 +167,7 @@ func TestInvertedRangesDoNotBreakTheStore(t *testing.T) {
 		t.Errorf("DropRange: %v", err)
 	}
 	putCells(t, s, "p q@1=v") // goes on
-	if _, err := s.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	if _, err := s.Write(ctx, nil, func(b *cf.Batch) error {
 		b.Row(cf.RowID{Row: "r"})
 		b.DeleteVersions("t", "q", 5, 3)
 		b.Put("t", "q", 4, []byte("v"))

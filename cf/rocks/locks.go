@@ -51,7 +51,7 @@ func (l *rowLocks) unlock(set stripeSet)  { set.each(func(i int) { l.stripes[i].
 func (l *rowLocks) rlock(set stripeSet)   { set.each(func(i int) { l.stripes[i].RLock() }) }
 func (l *rowLocks) runlock(set stripeSet) { set.each(func(i int) { l.stripes[i].RUnlock() }) }
 
-// checkStripes refuses a batch that touches rows beyond those that are locked.
+// checkStripes refuses a batch that touches rows whose locks are not held.
 func checkStripes(locked, touched stripeSet) error {
 	for i := range touched {
 		if touched[i]&^locked[i] != 0 {

@@ -190,7 +190,7 @@ func mergeStore(t testing.TB) *Store {
 }
 
 func (c *mergeCell) write(f func(b *cf.Batch)) {
-	_, err := c.store.Update(context.Background(), nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := c.store.Write(context.Background(), nil, func(b *cf.Batch) error {
 		b.Row(cf.RowID{Space: "t", Row: c.row})
 		f(b)
 		return nil

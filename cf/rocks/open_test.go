@@ -79,7 +79,7 @@ func spawn(t *testing.T, dir string, n int) (said []string, kill func()) {
 }
 
 func put(s cf.Store, rows string) error {
-	_, err := s.Update(context.Background(), nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := s.Write(context.Background(), nil, func(b *cf.Batch) error {
 		for _, r := range cftest.ParseRows(rows) {
 			b.Row(cf.RowID{Space: "t", Row: r.Key})
 			for _, c := range r.Cells {

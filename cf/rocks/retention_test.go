@@ -33,7 +33,7 @@ func entries(t *testing.T, s *rocks.Store, family string) (n uint64) {
 
 func writeCells(t *testing.T, s *rocks.Store, family string, timestamps ...int64) {
 	t.Helper()
-	_, err := s.Update(context.Background(), nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err := s.Write(context.Background(), nil, func(b *cf.Batch) error {
 		for i, ts := range timestamps {
 			b.Row(cf.RowID{Space: "t", Row: fmt.Sprint("r", i%3)})
 			b.Put(family, "\x00q", ts, []byte("v"))

@@ -29,7 +29,7 @@ func TestSplitsOfFilesAreEven(t *testing.T) {
 		}
 		counts := map[string]bool{}
 		for i := 0; i < rows; i += 1000 {
-			_, err := s.Update(ctx, nil, func(_ cf.Snapshot, b *cf.Batch) error {
+			_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
 				for j := i; j < i+1000; j++ {
 					value := make([]byte, valueLen)
 					for k := range value {

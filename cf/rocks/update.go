@@ -19,9 +19,6 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if rows == nil {
-		return s.blindUpdate(fn)
-	}
 	set := s.locks.setOf(rows)
 	s.locks.lock(set)
 	defer s.locks.unlock(set)
@@ -38,18 +35,6 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 		return 0, err
 	}
 	return s.commit(&b)
-}
-
-func (s *Store) blindUpdate(fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
-	b := batches.Get().(*cf.Batch)
-	defer func() { b.Reset(); batches.Put(b) }()
-	if err := fn(nil, b); err != nil {
-		return 0, err
-	}
-	set := s.locks.setOf(b.Rows())
-	s.locks.rlock(set)
-	defer s.locks.runlock(set)
-	return s.commit(b)
 }
 
 var (

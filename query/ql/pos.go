@@ -17,14 +17,6 @@ func (p Pos) IsValid() bool { return p.Line > 0 }
 // String is line:col.
 func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
 
-// after is the position of the byte after text, when text starts at p.
-func (p Pos) after(text string) Pos {
-	if n := strings.Count(text, "\n"); n > 0 {
-		return Pos{p.Line + n, len(text) - strings.LastIndexByte(text, '\n')}
-	}
-	return Pos{p.Line, p.Col + len(text)}
-}
-
 // An Error is a fault in a statement, or the failure to run it, with the place
 // of the offending word. Its text is "line:col: message" and holds no control
 // characters.
