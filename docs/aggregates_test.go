@@ -27,7 +27,7 @@ func TestMergedBytes(t *testing.T) {
 	for _, b := range blocks(t, formatPage, "merge") {
 		for i, line := range b.lines {
 			operands, want, _ := strings.Cut(line, " = ")
-			_, err := store.Update(ctx, nil, func(_ cf.Snapshot, batch *cf.Batch) error {
+			_, err := store.Write(ctx, nil, func(batch *cf.Batch) error {
 				batch.Row(cf.RowID{Row: line})
 				for o := range strings.SplitSeq(operands, "|") {
 					o := unhex(t, o)
