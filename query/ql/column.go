@@ -27,6 +27,7 @@ func cutColumn(t token) (family string, qualifier []part, ok bool) {
 
 // exactColumn parses a column that must be one: in put, where and the like.
 func (p *parser) exactColumn() (Column, error) {
+	p.wantColumn("")
 	t := p.peek()
 	if t.kind != tokenWord {
 		return Column{}, p.unexpected("a column, as in meta:model")
@@ -97,6 +98,11 @@ func (p *parser) columnList() ([]Column, error) {
 }
 
 func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
+	inherited := ""
+	if n := len(before) - 1; n >= 0 && before[n].Kind == ColumnExact && !hbase {
+		inherited = before[n].Family
+	}
+	p.wantColumn(inherited)
 	t := p.peek()
 	if t.kind != tokenWord {
 		return Column{}, p.unexpected("a column, as in meta:model or meta:*")
@@ -106,13 +112,13 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	}
 	p.next()
 	family, qualifier, ok := cutColumn(t)
-	switch last := len(before) - 1; {
+	switch {
 	case ok && beginsRegexp(qualifier):
 		return regexColumn(t, family, qualifier)
 	case ok:
 		return columnOf(t)
-	case !hbase && last >= 0 && before[last].Kind == ColumnExact:
-		return qualified(t.pos, before[last].Family, t.parts)
+	case inherited != "":
+		return qualified(t.pos, inherited, t.parts)
 	}
 	if family == "" {
 		return Column{}, errorAt(t.pos, "the name of a family is empty")

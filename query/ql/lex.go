@@ -89,11 +89,20 @@ type lexer struct {
 	begin int // offset of the first byte of that line; negative when src begins within a line
 	depth int
 	open  Pos // where the outermost open bracket stands
+
+	partial   bool // the text may end anywhere
+	openQuote byte // then the quote that is open at its end, or 0
+	last      int  // where the last token ends
 }
 
 // lex cuts one statement into tokens, the last of them a tokenEnd.
-func lex(src Source) ([]token, error) {
-	l := &lexer{src: src.Text, line: src.Pos.Line, begin: 1 - src.Pos.Col}
+func lex(src Source) ([]token, error) { return newLexer(src).tokens() }
+
+func newLexer(src Source) *lexer {
+	return &lexer{src: src.Text, line: src.Pos.Line, begin: 1 - src.Pos.Col}
+}
+
+func (l *lexer) tokens() ([]token, error) {
 	var toks []token
 	for {
 		gap := l.off
@@ -106,7 +115,7 @@ func lex(src Source) ([]token, error) {
 			switch {
 			case l.off < len(l.src):
 				continue
-			case l.depth > 0:
+			case l.depth > 0 && !l.partial:
 				return nil, &Error{Pos: l.open, Msg: "unclosed bracket", Incomplete: true}
 			}
 			return toks, nil
@@ -115,6 +124,7 @@ func lex(src Source) ([]token, error) {
 		if err != nil {
 			return nil, err
 		}
+		l.last = l.off
 		t.glued = gap == l.off-len(t.text) && len(toks) > 0
 		toks = append(toks, t)
 	}
@@ -255,6 +265,12 @@ func (l *lexer) bareRun(t *token) error {
 func (l *lexer) singleQuoted(t *token) error {
 	at, begin := l.pos(), l.off
 	text, ok := l.untilSingle()
+	if !ok && l.partial {
+		l.openQuote = '\''
+		t.parts = append(t.parts, part{single, strings.ReplaceAll(l.src[begin+1:], "''", "'"), at})
+		l.off = len(l.src)
+		return nil
+	}
 	if !ok {
 		return &Error{Pos: at, Msg: "unterminated ' quote", Incomplete: true}
 	}
@@ -355,6 +371,12 @@ func (l *lexer) doubleQuoted(t *token) error {
 			b.WriteByte(c)
 			i++
 		}
+	}
+	if l.partial {
+		l.openQuote = '"'
+		t.parts = append(t.parts, part{double, b.String(), at})
+		l.off = len(l.src)
+		return nil
 	}
 	return &Error{Pos: at, Msg: `unterminated " quote`, Incomplete: true}
 }

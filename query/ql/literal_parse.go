@@ -9,6 +9,7 @@ import (
 // literal parses a value: a word, or a call such as i32(42). The time is what
 // stands behind an @, nil without one.
 func (p *parser) literal() (Literal, *Time, error) {
+	p.wantKind(ExpectValue)
 	t := p.peek()
 	if t.kind != tokenWord {
 		return Literal{}, nil, p.unexpected("a value")

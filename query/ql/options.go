@@ -119,6 +119,7 @@ func (p *parser) options(in optionSet, to *target) error {
 	for {
 		for p.skipComma() {
 		}
+		p.wantOptions(in, to.seen)
 		switch {
 		case !braces && p.accept("{"):
 			braces, p.foreign = true, true
@@ -135,6 +136,26 @@ func (p *parser) options(in optionSet, to *target) error {
 			return err
 		}
 	}
+}
+
+// wantOptions notes the options of a set that were not given.
+func (p *parser) wantOptions(in optionSet, seen map[string]Pos) {
+	if p.wanted == nil {
+		return
+	}
+	for _, o := range options {
+		if _, given := seen[o.name]; o.in&in != 0 && !o.foreign && !given {
+			p.wantOneOf(ExpectOption, o.word())
+		}
+	}
+}
+
+// word is the option as one begins to type it: "limit=", "reverse".
+func (o *option) word() string {
+	if o.value != "" && o.name != "as" {
+		return o.name + "="
+	}
+	return o.name
 }
 
 // option parses one option.
@@ -220,6 +241,7 @@ func timeOption(field func(*Read) **Time) func(*parser, *target) error {
 // keyOption takes the bound of a range or a prefix, which may be empty.
 func keyOption(field func(*Rows) *string) func(*parser, *target) error {
 	return func(p *parser, to *target) (err error) {
+		p.wantKind(ExpectKey)
 		*field(to.rows), err = p.text("a row key")
 		return err
 	}
@@ -281,6 +303,7 @@ func (p *parser) columnsOption(to *target) (err error) {
 
 // regexOption takes a pattern: between slashes, in quotes, or both.
 func (p *parser) regexOption(to *target) error {
+	p.wantText(ExpectText, "a pattern, as in /plane#.*/")
 	t := p.peek()
 	if t.kind != tokenWord {
 		return p.unexpected("a pattern, as in /plane#.*/")
@@ -293,6 +316,7 @@ func (p *parser) regexOption(to *target) error {
 
 // sampleOption takes a share of the rows, more than 0 and less than 1.
 func (p *parser) sampleOption(to *target) error {
+	p.wantText(ExpectNumber, "a share of the rows, more than 0 and less than 1")
 	t := p.peek()
 	f, err := strconv.ParseFloat(t.bareText(), 64)
 	if err != nil || !(f > 0 && f < 1) {
@@ -314,6 +338,7 @@ func (p *parser) versionsOption(to *target) (err error) {
 }
 
 func (p *parser) formatOption(to *target) error {
+	p.wantOneOf(ExpectChoice, Formats...)
 	t := p.peek()
 	if !slices.Contains(Formats, t.keyword()) {
 		return errorAt(t.pos, "expected a format, not %s%s; the formats are %s", t.describe(), schema.DidYouMean(t.keyword(), Formats), strings.Join(Formats, ", "))
@@ -344,6 +369,7 @@ func (p *parser) condition() (c Condition, err error) {
 	if c.Column, err = p.exactColumn(); err != nil {
 		return c, err
 	}
+	p.wantOneOf(ExpectKeyword, "==", "!=", "<", "<=", ">", ">=", "exists", "absent")
 	t := p.peek()
 	if w := t.keyword(); w == "exists" || w == "absent" {
 		c.Op = w

@@ -53,12 +53,15 @@ type parser struct {
 	i       int
 	start   Pos
 	verb    string // as listed in verbs
+	table   string // that the statement is about, once it is known
 	foreign bool   // a spelling of cbt or HBase was used
+	wanted  *wanted
 }
 
 // statement parses the verb and hands over to its parser.
 func (p *parser) statement() (Statement, error) {
 	t := p.peek()
+	p.wantOneOf(ExpectVerb, Verbs()...)
 	word := t.keyword()
 	if word == "" {
 		return nil, p.unexpected("a statement; help lists them")
@@ -123,6 +126,7 @@ func (p *parser) expect(mark string) error {
 
 // acceptWord takes the keyword if it is next.
 func (p *parser) acceptWord(word string) bool {
+	p.wantOneOf(ExpectKeyword, word)
 	if p.peek().keyword() != word {
 		return false
 	}
@@ -174,14 +178,36 @@ func (p *parser) listGoesOn() bool {
 // left out.
 func (p *parser) tableName() (Name, error) {
 	t := p.peek()
+	p.wantKind(ExpectTable)
 	isWord := t.kind == tokenWord && !p.atOption(0) && !reserved[t.keyword()]
 	switch {
 	case isWord && (p.env.Table == "" || p.isTable(t)):
-		return p.name("a table")
+		return p.tableNamed()
 	case p.env.Table != "":
+		p.table = p.env.Table
 		return Name{p.env.Table, p.start}, nil
 	}
 	return Name{}, p.unexpected("a table")
+}
+
+// tableNamed takes the name of a table that there is.
+func (p *parser) tableNamed() (Name, error) {
+	p.wantKind(ExpectTable)
+	n, err := p.name("a table")
+	p.table = n.Text
+	return n, err
+}
+
+// familyNamed takes the name of a family that there is.
+func (p *parser) familyNamed() (Name, error) {
+	p.wantKind(ExpectFamily)
+	return p.name("the family's name")
+}
+
+// newName takes a name for something that is to be made.
+func (p *parser) newName(what string) (Name, error) {
+	p.wantText(ExpectName, what)
+	return p.name(what)
 }
 
 // isTable reports whether the word is to be read as a table's name although a
@@ -215,6 +241,7 @@ func (p *parser) word(what string) (Name, error) {
 
 // key takes a row key: bare and quoted parts that touch.
 func (p *parser) key() (string, error) {
+	p.wantKind(ExpectKey)
 	t := p.peek()
 	if t.kind != tokenWord || reserved[t.keyword()] {
 		return "", p.unexpected("a row key")
@@ -235,6 +262,7 @@ func (p *parser) text(what string) (string, error) {
 
 // number takes a whole number of at least least.
 func (p *parser) number(what string, least int) (int, error) {
+	p.wantText(ExpectNumber, what)
 	t := p.peek()
 	n, err := strconv.Atoi(strings.ReplaceAll(t.bareText(), "_", ""))
 	if err != nil || n < least {
@@ -250,6 +278,7 @@ func (p *parser) flag() (bool, error) {
 		return true, nil
 	}
 	p.foreign = true
+	p.wantOneOf(ExpectChoice, "true", "false")
 	t := p.peek()
 	if w := t.keyword(); w == "true" || w == "false" {
 		p.next()
@@ -260,6 +289,7 @@ func (p *parser) flag() (bool, error) {
 
 // timeValue takes the value of since= and until=, with or without an @.
 func (p *parser) timeValue() (*Time, error) {
+	p.wantKind(ExpectTime)
 	t := p.peek()
 	if t.kind != tokenWord {
 		return nil, p.unexpected("a time, as in 2024-01-25 or now-36h")

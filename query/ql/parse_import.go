@@ -20,11 +20,12 @@ func parseImport(p *parser) (Statement, error) {
 	if !p.acceptWord("from") {
 		return nil, p.unexpected("from, as in import %s from 'file.csv'", QuoteName(st.Table.Text))
 	}
+	p.wantKind(ExpectFile)
 	if st.Path, err = p.text("a file, as in 'flights.csv.gz'"); err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
-	for !p.atEnd() {
+	for p.moreImportOptions(seen) {
 		if err := p.importOption(st, seen); err != nil {
 			return nil, err
 		}
@@ -35,6 +36,15 @@ func parseImport(p *parser) (Statement, error) {
 		}
 	}
 	return st, nil
+}
+
+func (p *parser) moreImportOptions(seen map[string]bool) bool {
+	for _, word := range importOptions {
+		if !seen[word] {
+			p.wantOneOf(ExpectOption, word+"=")
+		}
+	}
+	return !p.atEnd()
 }
 
 func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
@@ -88,6 +98,7 @@ func (p *parser) mappings() ([]Mapping, error) {
 }
 
 func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
+	p.wantColumn("")
 	t := p.peek()
 	if _, _, hasFamily := cutColumn(t); t.kind == tokenWord && !hasFamily && len(before) > 0 {
 		p.next()
@@ -104,6 +115,7 @@ func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
 	if m.Field = m.Column.Qualifier; !p.accept("=") {
 		return m, nil
 	}
+	p.wantText(ExpectText, "the name of a field")
 	field := p.peek()
 	if field.kind != tokenWord {
 		return m, p.unexpected("the name of a field")

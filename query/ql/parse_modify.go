@@ -6,6 +6,7 @@ import "github.com/smolwc/smolwc/cells"
 func parseIncr(p *parser) (Statement, error) {
 	st := &Incr{By: 1}
 	hbase, err := p.cell(&st.Table, &st.Key, &st.Column)
+	p.wantText(ExpectNumber, "the number to add")
 	if err != nil || p.atEnd() {
 		return st, err
 	}
@@ -80,6 +81,7 @@ func (p *parser) cell(table *Name, key *string, c *Column) (hbase bool, err erro
 
 // plainLiteral takes a value without a time.
 func (p *parser) plainLiteral(what string) (Literal, error) {
+	p.wantKind(ExpectValue)
 	if p.peek().kind != tokenWord {
 		return Literal{}, p.unexpected("%s", what)
 	}
@@ -100,7 +102,7 @@ func parseAdd(p *parser) (Statement, error) {
 	if st.Key, err = p.key(); err != nil {
 		return nil, err
 	}
-	for len(st.Cells) == 0 || !p.atEnd() {
+	for len(st.Cells) == 0 || p.moreColumns() {
 		var a Assignment
 		if a.Column, err = p.exactColumn(); err != nil {
 			return nil, err
@@ -146,7 +148,7 @@ func (p *parser) branch() (list []Assignment, err error) {
 	if !p.acceptWord("put") {
 		return nil, p.unexpected("put and cells to write, as in put meta:miles=6")
 	}
-	for len(list) == 0 || !p.atEnd() && p.peek().keyword() != "else" {
+	for len(list) == 0 || p.moreColumns() && p.peek().keyword() != "else" {
 		a, err := p.assignment()
 		if err != nil {
 			return nil, err

@@ -29,6 +29,12 @@ func parseGet(p *parser) (Statement, error) {
 
 // atKey reports whether another row key follows, and not an option.
 func (p *parser) atKey() bool {
+	p.wantKind(ExpectKey)
+	return p.atWord()
+}
+
+// atWord reports whether a word follows that begins no option.
+func (p *parser) atWord() bool {
 	t := p.peek()
 	return t.kind == tokenWord && !p.atOption(0) && !reserved[t.keyword()]
 }
@@ -71,9 +77,13 @@ func parseAnalyze(p *parser) (Statement, error) {
 	return &Analyze{Statement: st}, err
 }
 
+// explainable are the verbs of statements that can be explained.
+var explainable = []string{"get", "scan", "count"}
+
 // explained parses the statement that is explained.
 func (p *parser) explained() (Statement, error) {
 	t := p.peek()
+	p.wantOneOf(ExpectVerb, explainable...)
 	v, _ := findVerb(t.keyword())
 	switch v.name {
 	case "get", "scan", "count":

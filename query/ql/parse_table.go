@@ -23,7 +23,7 @@ func parseCreate(p *parser) (Statement, error) {
 func (p *parser) createTable() (Statement, error) {
 	st := &CreateTable{}
 	var err error
-	if st.Table, err = p.name("the table's name"); err != nil {
+	if st.Table, err = p.newName("the table's name"); err != nil {
 		return nil, err
 	}
 	for len(st.Families) == 0 || p.accept(",") {
@@ -41,15 +41,30 @@ func (p *parser) createTable() (Statement, error) {
 
 // family parses F [type=T] [versions=N] [ttl=D].
 func (p *parser) family() (f Family, err error) {
-	if f.Name, err = p.name("the family's name"); err != nil {
+	if f.Name, err = p.newName("the family's name"); err != nil {
 		return f, err
 	}
-	for p.atOption(0) {
-		if err := p.familyOption(&f); err != nil {
-			return f, err
+	return f, p.familyOptions(&f)
+}
+
+// familyWords are the options of a family.
+var familyWords = []string{"type", "versions", "ttl", "aggregate"}
+
+// familyOptions parses [type=T] [versions=N] [ttl=D] [aggregate=A].
+func (p *parser) familyOptions(f *Family) error {
+	for p.atFamilyOption() {
+		if err := p.familyOption(f); err != nil {
+			return err
 		}
 	}
-	return f, nil
+	return nil
+}
+
+func (p *parser) atFamilyOption() bool {
+	for _, word := range familyWords {
+		p.wantOneOf(ExpectOption, word+"=")
+	}
+	return p.atOption(0)
 }
 
 func (p *parser) familyOption(f *Family) error {
@@ -69,10 +84,11 @@ func (p *parser) familyOption(f *Family) error {
 	case "aggregate":
 		return p.familyAggregate(f)
 	}
-	return errorAt(t.pos, "a family has no option %s%s; its options are type, versions, ttl, aggregate", t.describe(), schema.DidYouMean(word, []string{"type", "versions", "ttl", "aggregate"}))
+	return errorAt(t.pos, "a family has no option %s%s; its options are %s", t.describe(), schema.DidYouMean(word, familyWords), strings.Join(familyWords, ", "))
 }
 
 func (p *parser) familyType(f *Family) error {
+	p.wantOneOf(ExpectChoice, "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
 	t := p.peek()
 	typ, err := cells.ParseType(t.keyword())
 	if err != nil && t.keyword() != "any" {
@@ -84,6 +100,7 @@ func (p *parser) familyType(f *Family) error {
 }
 
 func (p *parser) familyAggregate(f *Family) error {
+	p.wantOneOf(ExpectChoice, "sum", "min", "max", "hll")
 	t := p.peek()
 	a, err := schema.ParseAggregate(t.keyword())
 	if err != nil {
@@ -107,6 +124,7 @@ func (p *parser) familyVersions(f *Family) error {
 // familyTTL takes an age, none for ever, or, as HBase writes it, seconds.
 func (p *parser) familyTTL(f *Family) error {
 	t := p.peek()
+	p.wantText(ExpectText, "an age, as in 30d")
 	age := time.Duration(0)
 	if !p.acceptWord("none") {
 		text, err := p.text("an age, as in 30d, or none")
@@ -129,7 +147,7 @@ func (p *parser) hbaseCreate() (Statement, error) {
 	p.foreign = true
 	st := &CreateTable{}
 	var err error
-	if st.Table, err = p.name("the table's name"); err != nil {
+	if st.Table, err = p.newName("the table's name"); err != nil {
 		return nil, err
 	}
 	for p.accept(",") {
@@ -180,7 +198,7 @@ func (p *parser) hbaseFamily() (f Family, err error) {
 func parseCreateTable(p *parser) (Statement, error) {
 	st := &CreateTable{}
 	var err error
-	if st.Table, err = p.name("the table's name"); err != nil {
+	if st.Table, err = p.newName("the table's name"); err != nil {
 		return nil, err
 	}
 	if !p.acceptWord("families") || !p.equals() {
@@ -206,10 +224,11 @@ func parseAlter(p *parser) (Statement, error) {
 	if !p.acceptWord("table") {
 		return nil, p.unexpected("table, as in alter table fleet add family meta")
 	}
-	table, err := p.name("the table's name")
+	table, err := p.tableNamed()
 	if err != nil {
 		return nil, err
 	}
+	p.wantOneOf(ExpectKeyword, "add", "drop", "set")
 	word := p.peek().keyword()
 	switch word {
 	case "add", "drop", "set":
@@ -217,7 +236,8 @@ func parseAlter(p *parser) (Statement, error) {
 	default:
 		return nil, p.unexpected("add family, drop family or set")
 	}
-	if p.peek().keyword() == "family" && p.peekAt(1).kind == tokenWord && !p.atOption(1) { // a family may be called family
+	p.wantOneOf(ExpectKeyword, "family")
+	if p.peek().keyword() == "family" && (p.peekAt(1).kind == tokenWord || p.wanted != nil) && !p.atOption(1) { // a family may be called family
 		p.next()
 	} else if word != "set" {
 		return nil, p.unexpected("family, as in alter table %s %s family meta", QuoteName(table.Text), word)
@@ -227,8 +247,11 @@ func parseAlter(p *parser) (Statement, error) {
 
 func (p *parser) alterFamily(table Name, word string) (Statement, error) {
 	if word == "drop" {
-		name, err := p.name("the family's name")
+		name, err := p.familyNamed()
 		return &DropFamily{Table: table, Family: name, Yes: p.acceptWord("yes")}, err
+	}
+	if word == "set" {
+		p.wantKind(ExpectFamily)
 	}
 	f, err := p.family()
 	if err != nil {
@@ -245,7 +268,7 @@ func (p *parser) alterFamily(table Name, word string) (Statement, error) {
 
 // parseCreateFamily parses createfamily T F of cbt.
 func parseCreateFamily(p *parser) (Statement, error) {
-	table, err := p.name("the table's name")
+	table, err := p.tableNamed()
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +278,7 @@ func parseCreateFamily(p *parser) (Statement, error) {
 
 // parseDeleteFamily parses deletefamily T F of cbt.
 func parseDeleteFamily(p *parser) (Statement, error) {
-	table, err := p.name("the table's name")
+	table, err := p.tableNamed()
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +287,8 @@ func parseDeleteFamily(p *parser) (Statement, error) {
 
 // parseDrop parses drop table T [yes], and HBase's drop 't'.
 func parseDrop(p *parser) (Statement, error) {
-	if p.peek().keyword() == "table" && p.peekAt(1).kind == tokenWord {
+	p.wantOneOf(ExpectKeyword, "table")
+	if p.peek().keyword() == "table" && (p.peekAt(1).kind == tokenWord || p.wanted != nil) {
 		p.next()
 	} else if p.peek().kind == tokenWord && p.peek().parts[0].quote != bare {
 		p.foreign = true
@@ -275,7 +299,7 @@ func parseDrop(p *parser) (Statement, error) {
 }
 
 func parseDropTable(p *parser) (Statement, error) {
-	name, err := p.name("the table's name")
+	name, err := p.tableNamed()
 	return &DropTable{Table: name, Yes: p.acceptWord("yes")}, err
 }
 

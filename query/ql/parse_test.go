@@ -116,18 +116,21 @@ func bare(v reflect.Value) {
 	}
 }
 
+// statementForms holds every form of statement that there is.
+var statementForms = []string{
+	`put fleet plane#TF-FIR meta:model="Boeing 757-256"@2024-01-25 meta:raw=x'0001ff' meta:n=7byte`,
+	`scan fleet prefix=plane# columns=meta:model,operator,loc:*,t:a*,t:[a..b) where meta:miles >= 5_0 and meta:x exists limit=20 as csv`,
+	`scan 't', {COLUMNS => ['cf:a','cf'], LIMIT => 10, TIMERANGE => [1,2], REVERSED => true}`,
+	`delete fleet "a\x00b" flight:FI318@1 meta:*`, `delete fleet prefix=a yes`,
+	`create table t family f type=i32 versions=3 ttl=30d, family g`, `alter table t set f versions=all`,
+	`import t from 'a.csv' key='{a}' columns=m:a=b:i32,c na=NA`, "get t a\\\n b -- no", `get t "\u00e9" bin"\xff"'x'`,
+	`create 't', 'a', {NAME => 'b', TTL => 5}`, `put 't','r','cf:c','42',7`, `count fleet cells`, "put t k a:b=f32(nan)@now-3h",
+	`incr t k a:b -5`, `incr 't','k','a:b','7'`, `append t k a:b x'00'`, `cas t k if a:b >= 1.5f32 put a:b=2 a:c=x@5 else put a:d=b64'AP8='`, "begin", "rollback", "add t k a:b 5 a:c=x@7", "create table t family f aggregate=hll",
+	`scan t regex=/a.*b/ sample=0.5 stats columns=a:/'x|y'/,a:"/z"`, `explain analyze count t regex="["`, `gc t dry-run`,
+}
+
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
-		`put fleet plane#TF-FIR meta:model="Boeing 757-256"@2024-01-25 meta:raw=x'0001ff' meta:n=7byte`,
-		`scan fleet prefix=plane# columns=meta:model,operator,loc:*,t:a*,t:[a..b) where meta:miles >= 5_0 and meta:x exists limit=20 as csv`,
-		`scan 't', {COLUMNS => ['cf:a','cf'], LIMIT => 10, TIMERANGE => [1,2], REVERSED => true}`,
-		`delete fleet "a\x00b" flight:FI318@1 meta:*`, `delete fleet prefix=a yes`,
-		`create table t family f type=i32 versions=3 ttl=30d, family g`, `alter table t set f versions=all`,
-		`import t from 'a.csv' key='{a}' columns=m:a=b:i32,c na=NA`, "get t a\\\n b -- no", `get t "\u00e9" bin"\xff"'x'`,
-		`create 't', 'a', {NAME => 'b', TTL => 5}`, `put 't','r','cf:c','42',7`, `count fleet cells`, "put t k a:b=f32(nan)@now-3h",
-		`incr t k a:b -5`, `incr 't','k','a:b','7'`, `append t k a:b x'00'`, `cas t k if a:b >= 1.5f32 put a:b=2 a:c=x@5 else put a:d=b64'AP8='`, "begin", "rollback", "add t k a:b 5 a:c=x@7", "create table t family f aggregate=hll",
-		`scan t regex=/a.*b/ sample=0.5 stats columns=a:/'x|y'/,a:"/z"`, `explain analyze count t regex="["`, `gc t dry-run`,
-	} {
+	for _, seed := range statementForms {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

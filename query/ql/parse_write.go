@@ -15,7 +15,7 @@ func parsePut(p *parser) (Statement, error) {
 	if hbase {
 		return st, p.hbasePut(st)
 	}
-	for len(st.Cells) == 0 || !p.atEnd() {
+	for len(st.Cells) == 0 || p.moreColumns() {
 		a, err := p.assignment()
 		if err != nil {
 			return nil, err
@@ -25,7 +25,14 @@ func parsePut(p *parser) (Statement, error) {
 	return st, nil
 }
 
+// moreColumns reports whether another column may follow in the statement.
+func (p *parser) moreColumns() bool {
+	p.wantColumn("")
+	return !p.atEnd()
+}
+
 func (p *parser) assignment() (a Assignment, err error) {
+	p.wantColumn("")
 	if p.atEnd() {
 		return a, p.unexpected("a column and its value, as in meta:model=\"Boeing 757\"")
 	}
@@ -74,6 +81,7 @@ func parseDelete(p *parser) (Statement, error) {
 		return nil, err
 	}
 	p.skipComma()
+	p.wantOptions(inDelete, nil)
 	if p.atOption(0) {
 		return p.deleteRange(table)
 	}
@@ -81,7 +89,7 @@ func parseDelete(p *parser) (Statement, error) {
 	if st.Key, err = p.key(); err != nil {
 		return nil, err
 	}
-	for p.skipComma() || p.atKey() {
+	for p.skipComma() || p.atDeleteColumn() {
 		c, err := p.deleteColumn()
 		if err != nil {
 			return nil, err
@@ -95,6 +103,12 @@ func parseDelete(p *parser) (Statement, error) {
 		}
 	}
 	return st, p.deleteBounds(st)
+}
+
+// atDeleteColumn reports whether another column follows, and not an option.
+func (p *parser) atDeleteColumn() bool {
+	p.wantColumn("")
+	return p.atWord()
 }
 
 // isColumn reports whether the token has the look of a column.
@@ -131,6 +145,7 @@ func (p *parser) deleteBounds(st *Delete) error {
 }
 
 func (p *parser) deleteColumn() (d DeleteColumn, err error) {
+	p.wantColumn("")
 	t := p.peek()
 	if t.kind != tokenWord {
 		return d, p.unexpected("a column, as in meta:model or meta:*")

@@ -110,11 +110,7 @@ func Options(word string) []string {
 		if o.in&optionVerbs[v.name] == 0 || o.foreign {
 			continue
 		}
-		if o.value != "" && o.name != "as" {
-			names = append(names, o.name+"=")
-		} else {
-			names = append(names, o.name)
-		}
+		names = append(names, o.word())
 	}
 	return names
 }
@@ -124,6 +120,7 @@ func parseQuit(p *parser) (Statement, error) { return &Quit{}, nil }
 // parseHelp takes the topic as one word; `help create table` means create.
 func parseHelp(p *parser) (Statement, error) {
 	st := &Help{}
+	p.wantOneOf(ExpectTopic, HelpTopics()...)
 	if t := p.peek(); t.kind == tokenWord {
 		st.Topic = t.keyword()
 		p.next()

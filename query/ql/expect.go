@@ -1,0 +1,219 @@
+package ql
+
+import (
+	"slices"
+	"strings"
+)
+
+// An ExpectKind says what an [Expectation] wants to stand at a place.
+type ExpectKind uint8
+
+const (
+	ExpectVerb      ExpectKind = iota // a statement's verb, one of Candidates
+	ExpectKeyword                     // one of Candidates
+	ExpectOption                      // one of Candidates, "limit=" or "reverse"
+	ExpectChoice                      // the value of an option, one of Candidates
+	ExpectTopic                       // a topic of help, one of Candidates
+	ExpectTable                       // a table that there is
+	ExpectFamily                      // a family of Table, by its name alone
+	ExpectColumn                      // a column of Table: a family that there is, with its colon
+	ExpectQualifier                   // a qualifier of Family in Table
+	ExpectKey                         // a row key of Table
+	ExpectFile                        // the name of a file
+	ExpectName                        // a new name, of Hint
+	ExpectValue                       // a value for a cell
+	ExpectNumber                      // a number, of Hint
+	ExpectTime                        // a time
+	ExpectText                        // any other text, of Hint
+)
+
+// An Expectation is one thing that may stand at the cursor.
+type Expectation struct {
+	Kind ExpectKind
+	// Table and Family are those that the statement names, as it names them:
+	// they need not be there.
+	Table, Family string
+	// Prefix is what is typed of it already, without quotes; of a qualifier
+	// what stands behind the colon.
+	Prefix string
+	// Candidates are all words that may stand here, where they are known to the
+	// grammar; those that do not begin with Prefix are among them.
+	Candidates []string
+	// Alone says of a qualifier that it stands without its family, which is
+	// that of the column before it.
+	Alone bool
+	// Hint says in words what is wanted where nothing can be proposed.
+	Hint string
+}
+
+// An Expected is what may stand at a place in a text.
+type Expected struct {
+	// Begin is where the word begins that the cursor stands behind, in bytes
+	// from the start of the text; the cursor itself when it is in no word. What
+	// completes the word takes the place of all from there to the cursor.
+	Begin int
+	// Quote is the quote that is open at the cursor, or 0.
+	Quote byte
+	// Wants are what may stand there; empty when nothing may, or when there is a
+	// mistake before.
+	Wants []Expectation
+	// Session marks a line of the session's commands (.mode), whose words are
+	// not of the language.
+	Session bool
+}
+
+// Expect says what may stand at the cursor, which is a number of bytes into the
+// text; what is behind it does not count. The parser itself says it, so it is
+// what [Env.Parse] would take.
+func (env Env) Expect(text string, cursor int) Expected {
+	text = text[:min(max(cursor, 0), len(text))]
+	src, ok := lastStatement(text)
+	offset := len(text) - len(src.Text)
+	if src.Session {
+		return Expected{Begin: offset + strings.LastIndexByte(src.Text, ' ') + 1, Session: true}
+	}
+	toks, tail, err := lexPartial(src)
+	if !ok || err != nil {
+		return Expected{Begin: len(text)}
+	}
+	want := &wanted{}
+	p := &parser{env: env, toks: toks, start: toks[0].pos, wanted: want}
+	_, _ = p.statement() // it fails at the cursor, if not before
+	exp := Expected{Begin: len(text), Wants: want.list}
+	if tail != nil {
+		exp.Begin = offset + tail.off
+		exp.Quote = tail.open
+	}
+	exp.Wants = narrow(exp.Wants, tail)
+	return exp
+}
+
+// lastStatement is the statement that the end of the text belongs to; ok is
+// false within a comment.
+func lastStatement(text string) (src Source, ok bool) {
+	s := newScanState(Pos{1, 1})
+	begin, command := 0, false
+	for i := range len(text) {
+		if !s.started && !command && s.mode == scanPlain && (text[i] == '.' || text[i] == '\\' && i+1 < len(text) && text[i+1] != '\n' && text[i+1] != '\r') && strings.TrimSpace(text[begin:i]) == "" {
+			command = true
+			begin = i
+		}
+		if command {
+			if text[i] == '\n' {
+				command, begin, s = false, i+1, newScanState(Pos{1, 1})
+			}
+			continue
+		}
+		if s.step(text[i]) {
+			begin, s = i+1, newScanState(Pos{1, 1})
+		}
+	}
+	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment
+}
+
+// wanted collects what the parser looks for at the cursor.
+type wanted struct{ list []Expectation }
+
+// want notes what may stand at the next token, if that is the cursor.
+func (p *parser) want(e Expectation) {
+	if p.wanted == nil || p.i < len(p.toks)-1 {
+		return
+	}
+	if e.Table == "" {
+		e.Table = p.table
+	}
+	list := p.wanted.list
+	if n := slices.IndexFunc(list, func(o Expectation) bool {
+		return o.Kind == e.Kind && o.Family == e.Family && o.Table == e.Table && o.Hint == e.Hint
+	}); n >= 0 {
+		for _, c := range e.Candidates {
+			if !slices.Contains(list[n].Candidates, c) {
+				list[n].Candidates = append(list[n].Candidates, c)
+			}
+		}
+		return
+	}
+	e.Candidates = slices.Clone(e.Candidates)
+	p.wanted.list = append(list, e)
+}
+
+func (p *parser) wantKind(kind ExpectKind) { p.want(Expectation{Kind: kind}) }
+
+// wantOneOf notes a choice of words.
+func (p *parser) wantOneOf(kind ExpectKind, words ...string) {
+	p.want(Expectation{Kind: kind, Candidates: words})
+}
+
+// wantText notes that something is wanted that cannot be proposed.
+func (p *parser) wantText(kind ExpectKind, hint string) { p.want(Expectation{Kind: kind, Hint: hint}) }
+
+// wantColumn notes a column; before is the family that a word without a colon
+// would belong to.
+func (p *parser) wantColumn(before string) {
+	p.wantKind(ExpectColumn)
+	if before != "" {
+		p.want(Expectation{Kind: ExpectQualifier, Family: before, Alone: true})
+	}
+}
+
+// narrow gives the expectations what is typed of the word already.
+func narrow(list []Expectation, tail *partial) []Expectation {
+	if tail == nil {
+		return list
+	}
+	var out []Expectation
+	for _, e := range list {
+		e.Prefix = tail.text()
+		if e.Kind != ExpectColumn && e.Kind != ExpectQualifier {
+			out = append(out, e)
+			continue
+		}
+		family, qualifier, colon := cutColumn(tail.word)
+		switch {
+		case colon && e.Kind == ExpectColumn:
+			out = append(out, Expectation{Kind: ExpectQualifier, Table: e.Table, Family: family, Prefix: join(qualifier)})
+		case !colon:
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// A partial is the word that the cursor stands behind.
+type partial struct {
+	word token
+	off  int  // where it begins in the text
+	open byte // the quote that is open at its end
+}
+
+func (t *partial) text() string { return join(t.word.parts) }
+
+// lexPartial cuts a text that may end anywhere, within a quote or a bracket
+// too. A word that ends with the text is not among the tokens.
+func lexPartial(src Source) ([]token, *partial, error) {
+	l := newLexer(src)
+	l.partial = true
+	toks, err := l.tokens()
+	if err != nil {
+		return nil, nil, err
+	}
+	for len(toks) > 1 && toks[0].kind == tokenEnd {
+		toks = toks[1:]
+	}
+	if n := len(toks) - 2; n >= 0 && toks[n].kind == tokenWord && l.last == len(src.Text) {
+		word := toks[n]
+		end := toks[n+1]
+		end.glued = word.glued
+		tail := &partial{word: word, off: len(src.Text) - len(word.text), open: l.openQuote}
+		return append(toks[:n:n], end), tail, nil
+	}
+	return toks, nil, nil
+}
+
+// String is the name of the kind.
+func (k ExpectKind) String() string { return expectKinds[k] }
+
+var expectKinds = [...]string{
+	"verb", "keyword", "option", "choice", "topic", "table", "family", "column", "qualifier",
+	"key", "file", "name", "value", "number", "time", "text",
+}

@@ -1,0 +1,82 @@
+package ql_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// TestWhatMayStandAtTheCursor runs testdata/expect: texts that end at the
+// cursor, one a line (\n stands for a newline), with a . at their end; what may
+// stand there out.
+func TestWhatMayStandAtTheCursor(t *testing.T) {
+	datadriven.RunTest(t, "testdata/expect", func(t *testing.T, d *datadriven.TestData) string {
+		var env ql.Env
+		d.MaybeScanArgs(t, "use", &env.Table)
+		env.IsTable = func(name string) bool { return name == "fleet" }
+		var out strings.Builder
+		for line := range strings.SplitSeq(d.Input, "\n") {
+			text := strings.ReplaceAll(strings.TrimSuffix(line, "."), `\n`, "\n")
+			got := env.Expect(text+" and what is behind", len(text))
+			fmt.Fprintf(&out, "%s\n", line)
+			writeExpected(&out, text, got)
+		}
+		return out.String()
+	})
+}
+
+func writeExpected(out *strings.Builder, text string, e ql.Expected) {
+	if e.Begin < len(text) {
+		fmt.Fprintf(out, "  replaces %q\n", text[e.Begin:])
+	}
+	if e.Quote != 0 {
+		fmt.Fprintf(out, "  within %c\n", e.Quote)
+	}
+	if e.Session {
+		out.WriteString("  a command of the session\n")
+	}
+	for _, w := range e.Wants {
+		fmt.Fprintf(out, "  %s", w.Kind)
+		if w.Kind != ql.ExpectVerb && w.Table != "" {
+			fmt.Fprintf(out, " of %s", w.Table)
+		}
+		if w.Family != "" {
+			fmt.Fprintf(out, " in %s", w.Family)
+		}
+		if w.Alone {
+			out.WriteString(" alone")
+		}
+		if w.Hint != "" {
+			fmt.Fprintf(out, " (%s)", w.Hint)
+		}
+		matching := slices.Clone(w.Candidates)
+		matching = slices.DeleteFunc(matching, func(c string) bool { return !strings.HasPrefix(c, w.Prefix) })
+		if len(matching) > 8 {
+			matching = append(matching[:8], "..")
+		}
+		if len(w.Candidates) > 0 {
+			fmt.Fprintf(out, ": %s", strings.Join(matching, " "))
+		}
+		if w.Prefix != "" {
+			fmt.Fprintf(out, " <- %q", w.Prefix)
+		}
+		out.WriteString("\n")
+	}
+}
+
+// TestExpectAtEveryPlaceOfEveryStatement walks a cursor through statements of every form.
+func TestExpectAtEveryPlaceOfEveryStatement(t *testing.T) {
+	for _, text := range statementForms {
+		for cursor := -1; cursor <= len(text)+1; cursor++ {
+			e := ql.Env{}.Expect(text, cursor)
+			if e.Begin < 0 || e.Begin > len(text) {
+				t.Fatalf("%q at %d: the word begins at %d", text, cursor, e.Begin)
+			}
+		}
+	}
+}
