@@ -75,6 +75,9 @@ type Store interface {
 	// opened begins with the zero Expiry.
 	SetExpiry(family string, e Expiry) error
 
+	// Stats are what the store knows of its families and of itself.
+	Stats(ctx context.Context) (Stats, error)
+
 	// Close releases the store. Cursors and snapshots must be closed before.
 	Close() error
 }

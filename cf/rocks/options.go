@@ -72,6 +72,7 @@ func newEngine(o Options) *engine {
 	e.db.SetMaxLogFileSize(maxInfoLog)
 	e.db.SetKeepLogFileNum(keepInfoLogs)
 	e.db.SetStatsDumpPeriodSec(0)
+	e.db.EnableStatistics()
 	e.db.SetBytesPerSync(bytesPerSync)
 	e.db.SetWALBytesPerSync(bytesPerSync)
 	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))

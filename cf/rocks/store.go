@@ -24,6 +24,7 @@ import (
 type Store struct {
 	engine   *engine
 	db       *grocksdb.DB
+	dir      string
 	options  Options
 	write    *grocksdb.WriteOptions
 	families atomic.Pointer[families]
@@ -58,7 +59,7 @@ func Open(dir string, o Options) (*Store, error) {
 		e.destroy()
 		return nil, err
 	}
-	s := &Store{engine: e, options: o}
+	s := &Store{engine: e, dir: dir, options: o}
 	s.locks.seed = maphash.MakeSeed()
 	if err := s.openFamilies(dir, names); err != nil {
 		e.destroy()

@@ -1,0 +1,171 @@
+package rocks
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// levels is how many levels the engine has.
+const levels = 7
+
+// Stats implements cf.Store. It reads no data. Entries and tombstones come from
+// the properties of the open files.
+func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return cf.Stats{}, cf.ErrClosed
+	}
+	all := cf.Stats{Families: map[string]cf.FamilyStats{}}
+	var memory cf.MemoryStats
+	for name, f := range *s.families.Load() {
+		if err := ctx.Err(); err != nil {
+			return cf.Stats{}, err
+		}
+		stats := s.familyStats(f)
+		memory.Memtables += stats.MemtableBytes
+		memory.Readers += s.property(f, "estimate-table-readers-mem")
+		if name != catalogFamily {
+			all.Families[name] = stats
+		}
+	}
+	memory.Cache = int64(s.engine.cache.GetUsage())
+	all.Engine = s.engineStats(parseTickers(s.engine.db.GetStatisticsString()))
+	all.Engine.Memory = memory
+	return all, nil
+}
+
+func (s *Store) familyStats(f *family) cf.FamilyStats {
+	stats := cf.FamilyStats{
+		FileBytes:     s.property(f, "live-sst-files-size"),
+		BlobBytes:     s.property(f, "live-blob-file-size"),
+		MemtableBytes: s.property(f, "cur-size-all-mem-tables"),
+		PendingBytes:  s.property(f, "estimate-pending-compaction-bytes"),
+		Entries:       s.property(f, "num-entries-active-mem-table") + s.property(f, "num-entries-imm-mem-tables"),
+		Tombstones:    s.property(f, "num-deletes-active-mem-table") + s.property(f, "num-deletes-imm-mem-tables"),
+	}
+	for level := range levels {
+		stats.Levels = append(stats.Levels, s.property(f, "num-files-at-level"+strconv.Itoa(level)))
+	}
+	if stats.Files() > 0 {
+		files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.handle))
+		// A range of cells that is deleted counts as a deletion, and an entry, too.
+		stats.Entries += files["# entries"]
+		stats.Tombstones += files["# deletions"]
+	}
+	return stats
+}
+
+// property is a number that the engine knows of a family, 0 when it does not.
+func (s *Store) property(f *family, name string) int64 {
+	n, _ := strconv.ParseInt(s.db.GetPropertyCF("rocksdb."+name, f.handle), 10, 64)
+	return n
+}
+
+// parseProperties reads "# entries=3; raw key size=24; ...".
+func parseProperties(text string) map[string]int64 {
+	numbers := map[string]int64{}
+	for field := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			numbers[name] = n
+		}
+	}
+	return numbers
+}
+
+// A ticker is one counter of the engine; of those that measure something each
+// time, sum is the total of what they measured.
+type ticker struct{ count, sum int64 }
+
+// parseTickers reads the engine's statistics, one a line:
+//
+//	rocksdb.wal.synced COUNT : 3
+//	rocksdb.db.flush.micros P50 : 1.0 P95 : 2.0 P99 : 2.0 P100 : 2.0 COUNT : 2 SUM : 3
+//
+// Text is the only form in which the C API of every version has them.
+func parseTickers(text string) map[string]ticker {
+	tickers := map[string]ticker{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		var t ticker
+		for i := 1; i+2 < len(words); i++ {
+			n, _ := strconv.ParseInt(words[i+2], 10, 64)
+			switch words[i] {
+			case "COUNT":
+				t.count = n
+			case "SUM":
+				t.sum = n
+			}
+		}
+		if len(words) > 0 {
+			tickers[strings.TrimPrefix(words[0], "rocksdb.")] = t
+		}
+	}
+	return tickers
+}
+
+func (s *Store) engineStats(t map[string]ticker) cf.EngineStats {
+	cache := s.engine.cache
+	snapshots, cursors := s.Open()
+	return cf.EngineStats{
+		Cache: cf.CacheStats{
+			Capacity: int64(cache.GetCapacity()), Used: int64(cache.GetUsage()), Pinned: int64(cache.GetPinnedUsage()),
+			Hits: t["block.cache.hit"].count, Misses: t["block.cache.miss"].count,
+			DataHits: t["block.cache.data.hit"].count, DataMisses: t["block.cache.data.miss"].count,
+		},
+		Filters: cf.FilterStats{Checked: t["bloom.filter.prefix.checked"].count, Useful: t["bloom.filter.prefix.useful"].count},
+		Stalls:  s.stallStats(t),
+		Log:     cf.LogStats{Bytes: s.logBytes(), Written: t["wal.bytes"].count, Syncs: t["wal.synced"].count},
+		Work: cf.WorkStats{
+			Flushes: t["db.flush.micros"].count, Compactions: t["compaction.times.micros"].count,
+			RunningFlushes: s.number("num-running-flushes"), RunningCompactions: s.number("num-running-compactions"),
+			FlushedBytes: t["flush.write.bytes"].count, CompactedBytes: t["compact.write.bytes"].count,
+			Errors: s.number("background-errors"),
+		},
+		Open:     cf.OpenStats{Snapshots: int64(snapshots), Cursors: int64(cursors)},
+		BytesIn:  t["bytes.written"].count,
+		BytesOut: t["db.iter.bytes.read"].count + t["bytes.read"].count,
+	}
+}
+
+// number is a number that the engine knows of the whole database.
+func (s *Store) number(name string) int64 {
+	n, _ := s.db.GetIntProperty("rocksdb." + name)
+	return int64(n)
+}
+
+func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
+	stalls := cf.StallStats{
+		Rate:  s.number("actual-delayed-write-rate"),
+		Count: t["db.write.stall"].count,
+		Time:  time.Duration(t["stall.micros"].count) * time.Microsecond,
+	}
+	switch {
+	case s.number("is-write-stopped") != 0:
+		stalls.State = cf.Stopped
+	case stalls.Rate > 0:
+		stalls.State = cf.Delayed
+	}
+	return stalls
+}
+
+// logBytes is the size of the log's files; one in memory is not known.
+func (s *Store) logBytes() (sum int64) {
+	if s.options.InMemory {
+		return 0
+	}
+	logs, _ := filepath.Glob(filepath.Join(s.dir, "*.log"))
+	for _, name := range logs {
+		if info, err := os.Stat(name); err == nil { // it may have gone meanwhile
+			sum += info.Size()
+		}
+	}
+	return sum
+}

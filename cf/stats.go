@@ -1,0 +1,129 @@
+package cf
+
+import "time"
+
+// Stats is what a store tells of itself. What an engine does not know, or does
+// not have, is zero.
+type Stats struct {
+	Engine   EngineStats
+	Families map[string]FamilyStats // by name in the store
+}
+
+// FamilyStats are of one family.
+type FamilyStats struct {
+	FileBytes     int64   // in table files, compressed, as far as they are in use
+	BlobBytes     int64   // in files of large values
+	MemtableBytes int64   // of memory for writes that are in no file yet
+	Entries       int64   // written and not compacted away: cells, deleted and replaced ones, and Tombstones
+	Tombstones    int64   // marks of deletion among the Entries, each of one cell or of a range
+	Levels        []int64 // table files by level
+	PendingBytes  int64   // about what compactions have yet to rewrite
+}
+
+// Files is the number of table files.
+func (f *FamilyStats) Files() (n int64) {
+	for _, files := range f.Levels {
+		n += files
+	}
+	return n
+}
+
+// Bytes is what the family takes on disk.
+func (f *FamilyStats) Bytes() int64 { return f.FileBytes + f.BlobBytes }
+
+// Cells is how many cells there are at most: cells that were replaced or deleted
+// count until a compaction has come by.
+func (f *FamilyStats) Cells() int64 { return f.Entries - f.Tombstones }
+
+// EngineStats are of the whole store. Counters and times are totals since it
+// was opened.
+type EngineStats struct {
+	Cache    CacheStats
+	Memory   MemoryStats
+	Filters  FilterStats
+	Stalls   StallStats
+	Log      LogStats
+	Work     WorkStats
+	Open     OpenStats
+	BytesIn  int64 // of batches written
+	BytesOut int64 // of keys and values read
+}
+
+// CacheStats are of the cache of blocks.
+type CacheStats struct {
+	Capacity, Used, Pinned int64 // bytes; what reads hold at the moment is pinned
+	Hits, Misses           int64 // of all blocks
+	DataHits, DataMisses   int64 // of blocks with cells
+}
+
+// HitRate is the part of the look-ups that found their block, 0 when there was none.
+func (c CacheStats) HitRate() float64 {
+	if c.Hits == 0 {
+		return 0
+	}
+	return float64(c.Hits) / float64(c.Hits+c.Misses)
+}
+
+// MemoryStats are bytes that the engine holds, by kind.
+type MemoryStats struct {
+	Memtables int64 // writes that are in no file yet
+	Cache     int64 // blocks, indexes and filters
+	Readers   int64 // what is known of open files and is not in the cache
+}
+
+// Total is all of them.
+func (m MemoryStats) Total() int64 { return m.Memtables + m.Cache + m.Readers }
+
+// FilterStats tell what the row filters of files are good for: look-ups of rows
+// that asked a filter, and those of them that were spared a file.
+type FilterStats struct{ Checked, Useful int64 }
+
+// StallStats tell of writes that the engine held up, because flushes or
+// compactions do not keep up with them.
+type StallStats struct {
+	State   StallState    // now
+	Rate    int64         // bytes a second that a delayed store lets in; 0 otherwise
+	Waiting int64         // writes that wait now
+	Count   int64         // writes that have waited
+	Time    time.Duration // that they have waited, together
+}
+
+// A StallState is whether a store takes writes.
+type StallState uint8
+
+// The states.
+const (
+	NotStalled StallState = iota
+	Delayed               // writes are slowed down
+	Stopped               // no write gets in
+)
+
+// String is "none", "delayed" or "stopped".
+func (s StallState) String() string {
+	switch s {
+	case Delayed:
+		return "delayed"
+	case Stopped:
+		return "stopped"
+	}
+	return "none"
+}
+
+// LogStats are of the write-ahead log.
+type LogStats struct {
+	Bytes   int64 // in its files now
+	Written int64
+	Syncs   int64
+}
+
+// WorkStats are of what the engine does in the background.
+type WorkStats struct {
+	Flushes, Compactions               int64
+	RunningFlushes, RunningCompactions int64
+	FlushedBytes                       int64
+	CompactedBytes                     int64 // that compactions wrote
+	Errors                             int64 // after which the store may take no writes
+}
+
+// OpenStats are of what callers hold.
+type OpenStats struct{ Snapshots, Cursors int64 }

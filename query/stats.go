@@ -1,0 +1,66 @@
+package query
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// Stats is what a database tells of itself. Reading it costs no data access;
+// numbers of cells come from files' properties and are no counts: see
+// [Table.Count] for those.
+type Stats struct {
+	// EngineStats are of the whole database. Counters are totals since it
+	// was opened.
+	EngineStats
+	// Families are sorted by table, then by name.
+	Families []FamilyStats
+}
+
+// The parts of [Stats].
+type (
+	EngineStats = cf.EngineStats
+	CacheStats  = cf.CacheStats
+	MemoryStats = cf.MemoryStats
+	FilterStats = cf.FilterStats
+	StallStats  = cf.StallStats
+	LogStats    = cf.LogStats
+	WorkStats   = cf.WorkStats
+	OpenStats   = cf.OpenStats
+)
+
+// FamilyStats are of one family of a table.
+type FamilyStats struct {
+	Table, Family string
+	cf.FamilyStats
+}
+
+// Table is the families of one table.
+func (s *Stats) Table(name string) []FamilyStats {
+	var of []FamilyStats
+	for _, f := range s.Families {
+		if f.Table == name {
+			of = append(of, f)
+		}
+	}
+	return of
+}
+
+// Stats collects what the engine knows of itself and of every family.
+func (db *DB) Stats(ctx context.Context) (*Stats, error) {
+	c := db.catalog.Load()
+	engine, err := db.store.Stats(ctx)
+	if err != nil {
+		return nil, fail("stats", "", "", err)
+	}
+	s := &Stats{EngineStats: engine.Engine}
+	for i := range c.schema.Tables {
+		t := c.tables[c.schema.Tables[i].Name]
+		for _, f := range t.families {
+			if of, ok := engine.Families[f.store]; ok { // it may have been dropped just now
+				s.Families = append(s.Families, FamilyStats{t.name, f.name, of})
+			}
+		}
+	}
+	return s, nil
+}
