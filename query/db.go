@@ -89,6 +89,9 @@ type DB struct {
 	// Up to so many cells of a tail are deleted one by one.
 	tailDeletes int
 	close       sync.Once
+
+	dir      string     // absolute; "" in memory
+	freezing sync.Mutex // one Freeze at a time
 }
 
 // Open opens the database in a directory, which it creates unless it is told
@@ -125,6 +128,9 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	db, err := newDB(store, o)
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
+	}
+	if err := db.settle(dir, engine); err != nil {
+		return nil, errors.Join(fail(op, "", "", err), db.Close())
 	}
 	if unmarked && !o.ReadOnly {
 		if err := writeMarker(dir); err != nil {

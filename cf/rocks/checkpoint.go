@@ -1,0 +1,35 @@
+package rocks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+var _ cf.Checkpointer = (*Store)(nil)
+
+// flushAlways writes what memory holds to files first, so that the log, which
+// is copied, is short.
+const flushAlways = 0
+
+// Checkpoint implements cf.Checkpointer. Families may come and go meanwhile.
+func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.options.InMemory {
+		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
+	}
+	var at cf.Position
+	err := s.maintain(catalogFamily, func(*family) error {
+		at = cf.Position(s.db.GetLatestSequenceNumber())
+		c, err := s.db.NewCheckpoint()
+		if err != nil {
+			return wrap(err)
+		}
+		defer c.Destroy()
+		return wrap(c.CreateCheckpoint(dir, flushAlways))
+	})
+	return at, err
+}

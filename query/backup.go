@@ -1,0 +1,40 @@
+package query
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// Dir is the directory that the database lies in, as an absolute path; "" for
+// one in memory.
+func (db *DB) Dir() string { return db.dir }
+
+// FormatVersion is the version of the bytes on disk that this package writes.
+const FormatVersion = formatVersion
+
+// keyBackup is the catalog's entry that says where the database was backed up
+// to last, as text.
+const keyBackup = "backup/target"
+
+// BackupTarget is where the database was backed up to last, "" when it was not:
+// what [DB.SetBackupTarget] noted.
+func (db *DB) BackupTarget(ctx context.Context) (string, error) {
+	const op = "read backup target"
+	snap, err := db.store.Snapshot(ctx)
+	if err != nil {
+		return "", fail(op, "", "", err)
+	}
+	defer snap.Close()
+	text, err := snap.Meta(ctx, keyBackup)
+	return string(text), fail(op, "", "", err)
+}
+
+// SetBackupTarget notes in the catalog where the database was backed up to.
+func (db *DB) SetBackupTarget(ctx context.Context, target string) error {
+	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+		b.PutMeta(keyBackup, []byte(target))
+		return nil
+	})
+	return fail("note backup target", "", "", err)
+}

@@ -1,0 +1,136 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+// Checkpoint makes a copy of the database in a directory, which must not exist
+// or be empty: a database of its own, as of a moment during the call, the same
+// one in all tables. Reads and writes go on. On the same file system the large
+// files are linked, so that it takes little time and, until the database has
+// rewritten them, no space; elsewhere they are copied.
+func (db *DB) Checkpoint(ctx context.Context, dir string) error {
+	const op = "checkpoint"
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fail(op, "", "", faultf(InvalidArgument, "%w", err))
+	}
+	switch entries, err := os.ReadDir(dir); {
+	case err == nil && len(entries) > 0:
+		return fail(op, "", "", faultf(AlreadyExists, "%s exists and is not empty; a checkpoint makes a new directory", dir))
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return fail(op, "", "", faultf(Unavailable, "%w", err))
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fail(op, "", "", faultf(Unavailable, "%w", err))
+	}
+	unfinished := dir + ".tmp"
+	if _, err := db.checkpoint(ctx, unfinished); err != nil {
+		return fail(op, "", "", err)
+	}
+	if err := renameSynced(unfinished, dir); err != nil {
+		return fail(op, "", "", errors.Join(faultf(Unavailable, "%w", err), os.RemoveAll(unfinished)))
+	}
+	return nil
+}
+
+// A Frozen is a copy of a database that exists while [DB.Freeze] runs.
+type Frozen struct {
+	// Dir holds the files, which nobody changes. It is on the file system of
+	// the database.
+	Dir string
+	// Time is when the copy was made, by the database's clock, and Position
+	// counts the writes: the copy has all that had returned before Time.
+	Time     time.Time
+	Position uint64
+}
+
+// frozenDir is where Freeze makes its copy, in the database's directory. What a
+// crash leaves there is removed when the database is opened.
+const frozenDir = "checkpoint.tmp"
+
+// Freeze makes a checkpoint, calls fn with it, and removes it: it is how a
+// backup reads a database that goes on being written. There is one at a time.
+// An error of fn is returned as it is.
+func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
+	const op = "freeze"
+	if db.dir == "" {
+		return fail(op, "", "", errNoFiles)
+	}
+	db.freezing.Lock()
+	defer db.freezing.Unlock()
+	f := Frozen{Dir: filepath.Join(db.dir, frozenDir), Time: db.clock.wall()}
+	at, err := db.checkpoint(ctx, f.Dir)
+	if err != nil {
+		return fail(op, "", "", err)
+	}
+	f.Position = uint64(at)
+	err = fn(f)
+	if e := os.RemoveAll(f.Dir); err == nil && e != nil {
+		err = fail(op, "", "", faultf(Unavailable, "%w", e))
+	}
+	return err
+}
+
+var errNoFiles = faultf(FailedPrecondition, "a database in memory has no files to copy")
+
+// checkpoint copies the database into a directory of this name; what is there
+// of it is left over from an interrupted one.
+func (db *DB) checkpoint(ctx context.Context, dir string) (cf.Position, error) {
+	c, ok := db.store.(cf.Checkpointer)
+	if !ok || db.dir == "" {
+		return 0, errNoFiles
+	}
+	if db.readOnly {
+		return 0, faultf(FailedPrecondition, "the database is opened read-only; only the process that writes it can copy it")
+	}
+	// RocksDB makes the copy under another name first, which it removes.
+	if err := os.RemoveAll(dir); err != nil {
+		return 0, faultf(Unavailable, "%w", err)
+	}
+	at, err := c.Checkpoint(ctx, dir)
+	if err != nil {
+		return 0, fmt.Errorf("copying to %s: %w", dir, err)
+	}
+	if err := writeMarker(dir); err != nil {
+		return 0, errors.Join(faultf(Unavailable, "%w", err), os.RemoveAll(dir))
+	}
+	return at, nil
+}
+
+// renameSynced renames a directory, for good: the new name survives a loss of power.
+func renameSynced(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+// settle notes where the database lies, and removes what a crash during Freeze
+// has left there.
+func (db *DB) settle(dir string, engine rocks.Options) error {
+	if engine.InMemory {
+		return nil
+	}
+	var err error
+	if db.dir, err = filepath.Abs(dir); err != nil || db.readOnly {
+		return err
+	}
+	left := filepath.Join(db.dir, frozenDir)
+	if err := errors.Join(os.RemoveAll(left), os.RemoveAll(left+".tmp")); err != nil {
+		return faultf(Unavailable, "%w", err)
+	}
+	return nil
+}
