@@ -17,7 +17,7 @@ func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 
 // CreateTable creates a table with its families.
 func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
-	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention})
+	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat})
 }
 
 // DropTable drops a table and its data.
@@ -44,6 +44,11 @@ func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) erro
 		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
 		schema.Change{Kind: schema.SetAggregate, Table: table, Family: f.Name, New: f},
 		schema.Change{Kind: schema.SetRetention, Table: table, Family: f.Name, New: f})
+}
+
+// SetKeyFormat sets how the row keys of a table are shown.
+func (db *DB) SetKeyFormat(ctx context.Context, table string, k schema.KeyFormat) error {
+	return db.change("set key format", table, ctx, schema.Change{Kind: schema.SetKeyFormat, Table: table, NewKeyFormat: k})
 }
 
 // DropFamily drops a family of a table and its data.
@@ -128,7 +133,7 @@ func (c *catalog) checkPlan(plan schema.Plan) error {
 }
 
 func (t *tableInfo) checkChangeOf(ch schema.Change) error {
-	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement {
+	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement || ch.Kind == schema.SetKeyFormat {
 		return nil
 	}
 	_, err := t.family(ch.Family)
@@ -240,6 +245,7 @@ func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []str
 		for name := range old.tables {
 			if next.tables[name] == nil {
 				b.DeleteMeta(prefixTable + name)
+				b.DeleteMeta(prefixTableNote + name)
 			}
 		}
 		for _, name := range dropped {

@@ -22,7 +22,8 @@ var ErrCatalog = errors.New("the catalog entry is damaged, or was written by a n
 // The names of its fields are on disk.
 type catalogTable struct {
 	Name      string          `json:"name"`
-	Retention string          `json:"retention,omitempty"` // none: exact
+	Retention string          `json:"retention,omitempty"`  // none: exact
+	KeyFormat string          `json:"key_format,omitempty"` // none: plain
 	Families  []catalogFamily `json:"families"`
 }
 
@@ -49,6 +50,9 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 	c := catalogTable{Name: t.Name, Families: []catalogFamily{}}
 	if t.Retention != Exact {
 		c.Retention = t.Retention.String()
+	}
+	if t.KeyFormat != PlainKeys {
+		c.KeyFormat = t.KeyFormat.String()
 	}
 	for _, f := range t.Families {
 		cf := catalogFamily{Name: f.Name, GC: toCatalog(f.GC)}
@@ -91,6 +95,12 @@ func unmarshalCatalog(b []byte) (*Table, error) {
 	if c.Retention != "" {
 		var err error
 		if t.Retention, err = ParseEnforcement(c.Retention); err != nil {
+			return nil, err
+		}
+	}
+	if c.KeyFormat != "" {
+		var err error
+		if t.KeyFormat, err = ParseKeyFormat(c.KeyFormat); err != nil {
 			return nil, err
 		}
 	}

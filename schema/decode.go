@@ -136,6 +136,18 @@ func (d *decoder) aggregate(n *yaml.Node, path string) Aggregate {
 	return a
 }
 
+func (d *decoder) keyFormat(n *yaml.Node, path string) KeyFormat {
+	name := d.text(n, path)
+	if n == nil || !scalar(n) {
+		return PlainKeys
+	}
+	k, err := ParseKeyFormat(name)
+	if err != nil {
+		d.fault(n, path, "%s", err)
+	}
+	return k
+}
+
 func (d *decoder) enforcement(n *yaml.Node, path string) Enforcement {
 	name := d.text(n, path)
 	if n == nil || !scalar(n) {

@@ -24,7 +24,7 @@ func Diff(existing, declared *Schema) Plan {
 		if was, ok := existing.Table(now.Name); ok {
 			p.diffTable(was, now)
 		} else {
-			p.add(Change{Kind: CreateTable, Table: now.Name, Families: cloneFamilies(now.Families), NewRetention: now.Retention})
+			p.add(Change{Kind: CreateTable, Table: now.Name, Families: cloneFamilies(now.Families), NewRetention: now.Retention, NewKeyFormat: now.KeyFormat})
 		}
 	}
 	for _, was := range existing.Tables {
@@ -40,6 +40,9 @@ func Diff(existing, declared *Schema) Plan {
 func (p *Plan) diffTable(was, now *Table) {
 	if was.Retention != now.Retention {
 		p.add(Change{Kind: SetEnforcement, Table: now.Name, OldRetention: was.Retention, NewRetention: now.Retention})
+	}
+	if was.KeyFormat != now.KeyFormat {
+		p.add(Change{Kind: SetKeyFormat, Table: now.Name, OldKeyFormat: was.KeyFormat, NewKeyFormat: now.KeyFormat})
 	}
 	for i := range now.Families {
 		f := &now.Families[i]

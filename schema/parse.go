@@ -55,8 +55,8 @@ func ParseFile(name string, text []byte) (*Schema, error) {
 //	        gc: {any: [{max_versions: 3}, {all: [{max_versions: 1}, {max_age: 30d}]}]}
 //
 // max_versions and max_age together drop a cell as soon as either does. A table
-// may say retention: lazy; see [Lazy]. The
-// settings of config.yaml may stand beside tables and are passed over.
+// may say retention: lazy, see [Lazy], and key_format: tuple, see [KeyFormat].
+// The settings of config.yaml may stand beside tables and are passed over.
 //
 // Reading is strict. The error is an [*Errors] that lists every fault with its
 // line: keys that are unknown or stand twice, values of the wrong kind, and all
@@ -92,8 +92,8 @@ func (d *decoder) schema(root *yaml.Node) *Schema {
 }
 
 func (d *decoder) table(n *yaml.Node, path string) Table {
-	keys := d.mapping(n, path, []string{"name", "families", "retention"})
-	t := Table{Name: d.text(keys["name"], path+".name"), Retention: d.enforcement(keys["retention"], path+".retention")}
+	keys := d.mapping(n, path, []string{"name", "families", "retention", "key_format"})
+	t := Table{Name: d.text(keys["name"], path+".name"), Retention: d.enforcement(keys["retention"], path+".retention"), KeyFormat: d.keyFormat(keys["key_format"], path+".key_format")}
 	families, ok := keys["families"]
 	if !ok && keys != nil {
 		d.fault(n, path+".families", "the list of families is missing; want families: [...]")

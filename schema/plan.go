@@ -19,11 +19,12 @@ const (
 	DropTable
 	SetAggregate
 	SetEnforcement
+	SetKeyFormat
 )
 
 // String is the kind in words, "create table".
 func (k ChangeKind) String() string {
-	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement"}
+	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement", "set key format"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -50,6 +51,9 @@ type Change struct {
 	// OldRetention and NewRetention are the table's, for SetEnforcement;
 	// CreateTable has the second.
 	OldRetention, NewRetention Enforcement
+	// OldKeyFormat and NewKeyFormat are the table's, for SetKeyFormat;
+	// CreateTable has the second.
+	OldKeyFormat, NewKeyFormat KeyFormat
 }
 
 // Destructive reports whether the change drops data: DropFamily and DropTable.
@@ -64,7 +68,12 @@ func (c Change) String() string {
 		if c.NewRetention != Exact {
 			s += " retention " + c.NewRetention.String()
 		}
+		if c.NewKeyFormat != PlainKeys {
+			s += " key_format " + c.NewKeyFormat.String()
+		}
 		return s
+	case SetKeyFormat:
+		return fmt.Sprintf("~ table %s key_format %v -> %v", c.Table, c.OldKeyFormat, c.NewKeyFormat)
 	case SetEnforcement:
 		return fmt.Sprintf("~ table %s retention %v -> %v", c.Table, c.OldRetention, c.NewRetention)
 	case AddFamily:
@@ -151,7 +160,7 @@ func (s *Schema) apply(c Change) error {
 		if i >= 0 {
 			return fmt.Errorf("table %s exists already", c.Table)
 		}
-		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families), Retention: c.NewRetention})
+		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families), Retention: c.NewRetention, KeyFormat: c.NewKeyFormat})
 		return nil
 	}
 	if i < 0 {
@@ -165,8 +174,12 @@ func (s *Schema) apply(c Change) error {
 }
 
 func (t *Table) apply(c Change) error {
-	if c.Kind == SetEnforcement {
+	switch c.Kind {
+	case SetEnforcement:
 		t.Retention = c.NewRetention
+		return nil
+	case SetKeyFormat:
+		t.KeyFormat = c.NewKeyFormat
 		return nil
 	}
 	i := slices.IndexFunc(t.Families, func(f Family) bool { return f.Name == c.Family })

@@ -102,7 +102,7 @@ func same(a, b *schema.Schema) bool {
 	}
 	for _, t := range a.Tables {
 		u, ok := b.Table(t.Name)
-		if !ok || t.Retention != u.Retention || len(t.Families) != len(u.Families) {
+		if !ok || t.Retention != u.Retention || t.KeyFormat != u.KeyFormat || len(t.Families) != len(u.Families) {
 			return false
 		}
 		for _, f := range t.Families {

@@ -32,6 +32,8 @@ type Table struct {
 	Families []Family
 	// Retention says how strictly reads apply the families' rules.
 	Retention Enforcement
+	// KeyFormat says how row keys are shown.
+	KeyFormat KeyFormat
 }
 
 // A Family is one declared column family.

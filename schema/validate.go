@@ -39,6 +39,9 @@ func (t *Table) validate(fs *faults, path string) {
 	if !t.Retention.valid() {
 		fs.add(path+".retention", "%v is not a retention", t.Retention)
 	}
+	if !t.KeyFormat.valid() {
+		fs.add(path+".key_format", "%v is not a key format", t.KeyFormat)
+	}
 	first := map[string]int{}
 	for i := range t.Families {
 		f := &t.Families[i]

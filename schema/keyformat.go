@@ -1,0 +1,47 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A KeyFormat is what the row keys of a table are made of. It says how they are
+// shown; a key is any bytes, whatever the format.
+type KeyFormat uint8
+
+// The key formats.
+const (
+	// PlainKeys are text or bytes of no form that is known.
+	PlainKeys KeyFormat = iota
+	// TupleKeys are tuples, as package tuple packs them.
+	TupleKeys
+)
+
+var keyFormatNames = [...]string{"plain", "tuple"}
+
+// String is the format's name in YAML, "plain" or "tuple".
+func (k KeyFormat) String() string {
+	if k.valid() {
+		return keyFormatNames[k]
+	}
+	return fmt.Sprintf("keyformat(%d)", uint8(k))
+}
+
+func (k KeyFormat) valid() bool { return int(k) < len(keyFormatNames) }
+
+// KeyFormats are the names of the key formats.
+func KeyFormats() []string { return keyFormatNames[:] }
+
+// ParseKeyFormat is the key format with this name.
+func ParseKeyFormat(name string) (KeyFormat, error) {
+	for i, n := range keyFormatNames {
+		if n == name {
+			return KeyFormat(i), nil
+		}
+	}
+	names := keyFormatNames[:]
+	if near := DidYouMean(name, names); near != "" {
+		return PlainKeys, fmt.Errorf("unknown key format %q%s", clip(name), near)
+	}
+	return PlainKeys, fmt.Errorf("unknown key format %q; want %s", clip(name), strings.Join(names, " or "))
+}
