@@ -1,23 +1,55 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// MaxNameLen is the most bytes that the name of a table or a family may have.
+// MaxNameLen is the most bytes that the name of a table or a family, or one of
+// the parts of a table's name, may have.
 const MaxNameLen = 64
 
 // CheckTableName returns an error unless name can name a table: 1 to
 // [MaxNameLen] ASCII letters, digits, '_', '.' or '-', the first of them not
 // '.' or '-'. Names are case-sensitive.
-func CheckTableName(name string) error { return checkName(name) }
+//
+// A table of a namespace has a name of three such parts, with slashes between
+// them: those of Bigtable's project, instance and table, of which the project
+// may have colons too.
+func CheckTableName(name string) error {
+	parts := strings.Split(name, "/")
+	switch len(parts) {
+	case 1:
+		return plainName.check(name)
+	case 3:
+		return cmp.Or(projectName.check(parts[0]), plainName.check(parts[1]), plainName.check(parts[2]))
+	}
+	return fmt.Errorf("the name %q has %d slashes; it is one name, or project/instance/table", clip(name), len(parts)-1)
+}
 
 // CheckFamilyName returns an error unless name can name a column family. The
-// rule is that of [CheckTableName].
-func CheckFamilyName(name string) error { return checkName(name) }
+// rule is Bigtable's: that of the name of one table, but any of its characters
+// may be the first.
+func CheckFamilyName(name string) error { return familyName.check(name) }
 
-func checkName(name string) error {
+// A nameRule says what a name may have besides letters, digits and '_'.
+type nameRule struct {
+	text        string
+	first, rest string
+}
+
+var (
+	plainName   = nameRule{"[A-Za-z0-9_][A-Za-z0-9_.-]*", "", ".-"}
+	projectName = nameRule{"[A-Za-z0-9_][A-Za-z0-9_.:-]*", "", ".:-"}
+	familyName  = nameRule{"[A-Za-z0-9_.-]+", ".-", ".-"}
+)
+
+// checkName is the rule for the name of one table.
+func checkName(name string) error { return plainName.check(name) }
+
+func (rule nameRule) check(name string) error {
 	if name == "" {
 		return errors.New("the name is missing")
 	}
@@ -25,9 +57,12 @@ func checkName(name string) error {
 		return fmt.Errorf("the name %q… has %d bytes; at most %d are allowed", name[:16], len(name), MaxNameLen)
 	}
 	for i := range len(name) {
-		c := name[i]
-		if !wordByte(c) && (i == 0 || c != '.' && c != '-') {
-			return fmt.Errorf("the name %q is not [A-Za-z0-9_][A-Za-z0-9_.-]*: %q cannot stand at byte %d", name, c, i)
+		allowed := rule.rest
+		if i == 0 {
+			allowed = rule.first
+		}
+		if c := name[i]; !wordByte(c) && strings.IndexByte(allowed, c) < 0 {
+			return fmt.Errorf("the name %q is not %s: %q cannot stand at byte %d", name, rule.text, c, i)
 		}
 	}
 	return nil
