@@ -277,6 +277,29 @@ type valueRangeFilter struct {
 
 func (f *valueRangeFilter) String() string { return "value_range(" + f.span.String() + ")" }
 
+// ValueBitmaskFilter leaves the cells the raw bytes of whose values are as many
+// as those of mask and have every bit set that is set in mask.
+func ValueBitmaskFilter(mask []byte) Filter { return &valueBitmaskFilter{mask: string(mask)} }
+
+type valueBitmaskFilter struct {
+	leaf
+	mask string
+}
+
+func (f *valueBitmaskFilter) String() string { return "value_bitmask(" + strconv.Quote(f.mask) + ")" }
+
+func (f *valueBitmaskFilter) matches(b []byte) bool {
+	if len(b) != len(f.mask) {
+		return false
+	}
+	for i := range b {
+		if b[i]&f.mask[i] != f.mask[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // ValueCompareFilter leaves the cells whose values compare so with v, as in
 // [Where]: numbers by their exact value whatever their types, others within one
 // type; of values that cannot be compared it leaves those for NE. Bigtable does

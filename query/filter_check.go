@@ -157,6 +157,13 @@ func (f *valueRangeFilter) check() error {
 	return nil
 }
 
+func (f *valueBitmaskFilter) check() error {
+	if f.mask == "" {
+		return errors.New("value_bitmask has no mask")
+	}
+	return nil
+}
+
 func (f *valueCompareFilter) check() error {
 	switch {
 	case f.op < EQ || f.op > GE:
@@ -221,6 +228,7 @@ func (f *regexFilter) size() int        { return field(1, len(f.expr)) }
 func (f sampleFilter) size() int        { return 1 + 8 }
 func (f *columnRangeFilter) size() int  { return field(1, field(1, len(f.family))+f.span.size()) }
 func (f *valueRangeFilter) size() int   { return field(1, f.span.size()) }
+func (f *valueBitmaskFilter) size() int { return field(2, field(1, len(f.mask))) }
 func (f *valueCompareFilter) size() int { return field(2, 2+f.value.Len()) }
 func (f *timestampRangeFilter) size() int {
 	return field(1, 2+varint(int(f.since))+varint(int(f.until)))

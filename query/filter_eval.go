@@ -306,6 +306,10 @@ func (f *valueRangeFilter) compile(e *evaluator) step {
 	})
 }
 
+func (f *valueBitmaskFilter) compile(e *evaluator) step {
+	return keepCells(func(v view) bool { return f.matches(e.raw(v)) })
+}
+
 func (f *valueCompareFilter) compile(e *evaluator) step {
 	return keepCells(func(v view) bool { return f.op.holds(cells.Compare(decodeValue(e.encoded(v)), f.value)) })
 }

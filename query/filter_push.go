@@ -86,7 +86,7 @@ func (p *pushdown) take(f Filter) bool {
 		return p.takeColumns(f, "qualifiers of "+f.family, true)
 	case *timestampRangeFilter:
 		return p.takeTimes(f)
-	case *valueRangeFilter, *valueCompareFilter:
+	case *valueRangeFilter, *valueCompareFilter, *valueBitmaskFilter:
 		p.versions, p.perRow = false, false
 		return false
 	case countFilter:

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -95,7 +96,11 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 
 // A ReadModifyWrite is a list of changes to columns of one row that depend on
 // the columns' newest values. It belongs to one goroutine while it is built.
-type ReadModifyWrite struct{ rules []modifyRule }
+type ReadModifyWrite struct {
+	rules []modifyRule
+	at    cells.Timestamp
+	hasAt bool
+}
 
 type modifyRule struct {
 	family, qualifier string
@@ -103,6 +108,7 @@ type modifyRule struct {
 	isAppend          bool
 	absent            cells.Type // of a column that is not there, in an untyped family
 	delta             int64
+	bigEndian         bool // bytes are incremented as integers
 }
 
 // NewReadModifyWrite is one without changes.
@@ -114,6 +120,18 @@ func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
 func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
 	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeI64})
 }
+
+// IncrementBytes is [ReadModifyWrite.Increment] as Bigtable's
+// ReadModifyWriteRow has it: in an untyped family it adds delta to bytes, which
+// must be the eight of a big-endian integer, or to a column that is not there,
+// and wraps around at the ends of the range.
+func (m *ReadModifyWrite) IncrementBytes(family, qualifier string, delta int64) {
+	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeBytes, bigEndian: true})
+}
+
+// SetTimestamp has every column written at a timestamp of the caller's, or at
+// its newest cell's if that is later, and not at the database's clock.
+func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) { m.at, m.hasAt = ts, true }
 
 // AppendValue appends v to a string or bytes: of the family's declared type, or
 // of the type that the column has, or bytes for a column that is not there,
@@ -184,6 +202,9 @@ func (t *tableInfo) checkModify(key string, m *ReadModifyWrite) error {
 	if m == nil || len(m.rules) == 0 {
 		return faultf(InvalidArgument, "read-modify-write has no changes")
 	}
+	if err := m.at.Check(); err != nil {
+		return &fault{InvalidArgument, err}
+	}
 	for _, r := range m.rules {
 		f, err := t.family(r.family)
 		if err != nil {
@@ -221,7 +242,7 @@ func (r *modifyRule) fits(t cells.Type) bool {
 	if r.isAppend {
 		return t == cells.TypeBytes || t == cells.TypeString
 	}
-	return t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
+	return r.bigEndian && t == cells.TypeBytes || t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
 }
 
 // modify computes the cells that the rules write, one for each column, in the
@@ -247,9 +268,11 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 	if row == nil {
 		row = new(Row)
 	}
-	now, err := t.db.clock.next(ctx)
-	if err != nil {
-		return nil, err
+	now := m.at
+	if !m.hasAt {
+		if now, err = t.db.clock.next(ctx); err != nil {
+			return nil, err
+		}
 	}
 	written := map[column]cells.Cell{}
 	for _, r := range m.rules {
@@ -302,6 +325,9 @@ func (r *modifyRule) apply(old cells.Value, declared cells.Type) (cells.Value, e
 	if r.isAppend {
 		return r.appendTo(old, typ)
 	}
+	if typ == cells.TypeBytes {
+		return r.addToBytes(old)
+	}
 	return r.addTo(old, typ)
 }
 
@@ -325,6 +351,18 @@ func (r *modifyRule) appendTo(old cells.Value, typ cells.Type) (cells.Value, err
 		return old, faultf(InvalidArgument, "%s:%s: %w", r.family, r.qualifier, err)
 	}
 	return v, nil
+}
+
+func (r *modifyRule) addToBytes(old cells.Value) (cells.Value, error) {
+	b, ok := old.AsBytes()
+	if ok && len(b) != 8 {
+		return old, faultf(FailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.family, shorten(r.qualifier), len(b))
+	}
+	var n uint64
+	if ok {
+		n = binary.BigEndian.Uint64(b)
+	}
+	return cells.Bytes(binary.BigEndian.AppendUint64(nil, n+uint64(r.delta))), nil
 }
 
 // ranges are the least and the greatest integer of a type.

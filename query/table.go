@@ -40,6 +40,7 @@ type catalog struct {
 // A tableInfo is what reads and writes need of a table.
 type tableInfo struct {
 	name     string
+	declared *schema.Table
 	families []*familyInfo // by name
 }
 
@@ -67,7 +68,7 @@ func newCatalog(s *schema.Schema) *catalog {
 }
 
 func newTableInfo(t *schema.Table) *tableInfo {
-	info := &tableInfo{name: t.Name}
+	info := &tableInfo{name: t.Name, declared: t}
 	for _, f := range t.Families {
 		limits := t.Retention.Limits(f.GC)
 		info.families = append(info.families, &familyInfo{

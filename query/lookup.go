@@ -1,0 +1,14 @@
+package query
+
+import "github.com/smolwc/smolwc/schema"
+
+// LookupTable is the declaration in force of a table; ok is false when there is
+// none. It costs nothing, and shares its memory with the database: do not
+// change what it points at.
+func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
+	info, ok := db.catalog.Load().tables[name]
+	if !ok {
+		return schema.Table{}, false
+	}
+	return *info.declared, true
+}
