@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A separated prints csv and tsv. A statement that names each of its columns
@@ -39,7 +40,7 @@ func (p *separated) row(r *query.Row) error {
 	if err := p.header(); err != nil {
 		return err
 	}
-	key := printableOr(r.Key(), ql.QuoteKey)
+	key := p.keyText(r.Key())
 	switch {
 	case p.stream.KeysOnly:
 		return p.write(key)
@@ -67,6 +68,14 @@ func (p *separated) wide(r *query.Row, key string) error {
 	}
 	_, err := p.out.WriteString(p.record(fields, p.out.terminal))
 	return err
+}
+
+// keyText is the row key as it stands in the key field.
+func (p *separated) keyText(key string) string {
+	if p.stream.Table.KeyFormat == schema.TupleKeys {
+		return p.key(key)
+	}
+	return printableOr(key, ql.QuoteKey)
 }
 
 // header writes the names of the fields, once.

@@ -32,6 +32,11 @@ func (p *jsonPrinter) row(r *query.Row) error {
 	p.rows++
 	b = append(b, '{')
 	b = appendText(b, "key", r.Key())
+	if p.stream.Table.KeyFormat == schema.TupleKeys {
+		if text := p.key(r.Key()); text[0] == '(' {
+			b = appendString(append(b, `,"tuple":`...), text)
+		}
+	}
 	if !p.stream.KeysOnly {
 		b = append(b, `,"cells":[`...)
 		first := true
@@ -180,6 +185,9 @@ func (s *Session) printTableJSON(t schema.Table) error {
 func appendTable(b []byte, t schema.Table) []byte {
 	b = append(b, `{"table":`...)
 	b = appendString(b, t.Name)
+	if t.KeyFormat != schema.PlainKeys {
+		b = appendString(append(b, `,"key_format":`...), t.KeyFormat.String())
+	}
 	b = append(b, `,"families":[`...)
 	for i, f := range t.Families {
 		if i > 0 {

@@ -19,7 +19,7 @@ func (p *linePrinter) row(r *query.Row) error {
 	if p.rows++; p.rows > 1 {
 		p.out.WriteString("\n")
 	}
-	_, err := p.out.WriteString(ql.QuoteKey(r.Key()) + "\n")
+	_, err := p.out.WriteString(p.key(r.Key()) + "\n")
 	for c := range r.Cells() {
 		_, err = fmt.Fprintf(p.out, "  %s=%s@%s\n", ql.QuoteColumn(c.Family, c.Qualifier), p.value(c), ql.FormatTimestamp(c.Timestamp))
 	}
@@ -33,7 +33,7 @@ func (p *linePrinter) end() error { return nil }
 type cbtPrinter struct{ *view }
 
 func (p *cbtPrinter) row(r *query.Row) error {
-	fmt.Fprintf(p.out, "%s\n%s\n", strings.Repeat("-", 40), ql.QuoteKey(r.Key()))
+	fmt.Fprintf(p.out, "%s\n%s\n", strings.Repeat("-", 40), p.key(r.Key()))
 	var err error
 	for c := range r.Cells() {
 		at := c.Timestamp.Time().Format("2006/01/02-15:04:05.000000")

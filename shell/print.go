@@ -49,6 +49,10 @@ func (v *view) declared(family string) cells.Type {
 // value is a cell's value as a word of the language.
 func (v *view) value(c cells.Cell) string { return ql.QuoteValueAs(c.Value, v.declared(c.Family)) }
 
+// key is a row key as a word of the language, or as a tuple where the table's
+// keys are tuples.
+func (v *view) key(key string) string { return ql.QuoteRowKey(v.stream.Table, key) }
+
 // exactColumns are the columns that the statement names, when it names each
 // and one version of them.
 func (v *view) exactColumns() []ql.Column {
@@ -221,7 +225,10 @@ func (s *Session) printDescription(t schema.Table) error {
 		}
 		lines = append(lines, []string{f.Name, typ, keeps(f.GC)})
 	}
-	return s.printLines(lines)
+	if err := s.printLines(lines); err != nil || !forPeople(s.format) || t.KeyFormat == schema.PlainKeys {
+		return err
+	}
+	return s.say("keys are tuples")
 }
 
 // keeps says in words what a retention rule leaves.

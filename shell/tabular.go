@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A tabular prints rows as a grid, or one line a cell; the package comment
@@ -240,7 +241,12 @@ func (t *tabular) cellLine(key, column, stamp, value string) []string {
 	return []string{key, column, stamp, value}
 }
 
-func (t *tabular) key(key string) string { return ql.QuoteKey(t.clip(key)) }
+func (t *tabular) key(key string) string {
+	if t.stream.Table.KeyFormat == schema.TupleKeys { // half a tuple is none
+		return t.view.key(key)
+	}
+	return ql.QuoteKey(t.clip(key))
+}
 
 func (t *tabular) column(c cells.Cell) string { return ql.QuoteColumn(c.Family, t.clip(c.Qualifier)) }
 

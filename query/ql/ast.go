@@ -21,6 +21,8 @@ type Statement interface {
 type Node struct {
 	Pos     Pos
 	Foreign bool
+	// Tuples says that keys were written as tuples; Print writes them so.
+	Tuples bool
 }
 
 func (n *Node) Position() Pos  { return n.Pos }
@@ -64,10 +66,14 @@ type (
 // one of Prefix, Start with End, and Keys is given.
 type Rows struct {
 	Prefix string
-	Start  string // inclusive
-	End    string // exclusive; "" is no bound
-	After  string // exclusive, on top of the others; "" is no bound
-	Keys   []string
+	// TuplePrefix says that Prefix is a packed tuple, perhaps the empty one: the
+	// rows are those whose keys are tuples that begin with its elements.
+	TuplePrefix bool
+
+	Start string // inclusive
+	End   string // exclusive; "" is no bound
+	After string // exclusive, on top of the others; "" is no bound
+	Keys  []string
 }
 
 // Unlimited is the Limit of limit=0 and the Versions of versions=all.
@@ -231,8 +237,15 @@ type (
 	// CreateTable makes a table.
 	CreateTable struct {
 		Node
-		Table    Name
+		Table Name
+		TableOptions
 		Families []Family
+	}
+	// SetTable changes what holds for a table as a whole.
+	SetTable struct {
+		Node
+		Table Name
+		TableOptions
 	}
 	// AddFamily, SetFamily and DropFamily alter a table.
 	AddFamily struct {
@@ -287,6 +300,12 @@ type (
 		DryRun bool
 	}
 )
+
+// TableOptions are what is said of a table as a whole.
+type TableOptions struct {
+	KeyFormat *schema.KeyFormat   // nil: not said
+	Retention *schema.Enforcement // nil: not said
+}
 
 // A Family declares a column family, or what of it changes.
 type Family struct {

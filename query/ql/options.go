@@ -50,7 +50,7 @@ var options []*option
 
 func init() {
 	options = []*option{
-		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.Prefix })},
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix"}, value: "K", in: inScan | inCount | inDelete, parse: (*parser).prefixOption},
 		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.Start })},
 		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.End })},
 		{name: "after", value: "K", in: inScan | inCount, parse: keyOption(func(r *Rows) *string { return &r.After })},
@@ -242,9 +242,19 @@ func timeOption(field func(*Read) **Time) func(*parser, *target) error {
 func keyOption(field func(*Rows) *string) func(*parser, *target) error {
 	return func(p *parser, to *target) (err error) {
 		p.wantKind(ExpectKey)
+		if p.atMark("(") {
+			*field(to.rows), err = p.tupleKey()
+			return err
+		}
 		*field(to.rows), err = p.text("a row key")
 		return err
 	}
+}
+
+// prefixOption takes a prefix of row keys, by bytes or by the elements of tuples.
+func (p *parser) prefixOption(to *target) error {
+	to.rows.TuplePrefix = p.atMark("(")
+	return keyOption(func(r *Rows) *string { return &r.Prefix })(p, to)
 }
 
 // timeRangeOption takes HBase's TIMERANGE => [since, until].

@@ -42,7 +42,7 @@ func (env Env) Parse(src Source) (Statement, error) {
 		}
 	}
 	n := st.node()
-	n.Pos, n.Foreign = p.start, p.foreign
+	n.Pos, n.Foreign, n.Tuples = p.start, p.foreign, p.tuples
 	return st, nil
 }
 
@@ -55,6 +55,7 @@ type parser struct {
 	verb    string // as listed in verbs
 	table   string // that the statement is about, once it is known
 	foreign bool   // a spelling of cbt or HBase was used
+	tuples  bool   // a key was written as a tuple
 	wanted  *wanted
 }
 
@@ -239,15 +240,23 @@ func (p *parser) word(what string) (Name, error) {
 	return Name{join(t.parts), t.pos}, nil
 }
 
-// key takes a row key: bare and quoted parts that touch.
+// key takes a row key: bare and quoted parts that touch, or a tuple.
 func (p *parser) key() (string, error) {
 	p.wantKind(ExpectKey)
 	t := p.peek()
-	if t.kind != tokenWord || reserved[t.keyword()] {
+	var key string
+	switch {
+	case p.atMark("("):
+		var err error
+		if key, err = p.tupleKey(); err != nil {
+			return "", err
+		}
+	case t.kind != tokenWord || reserved[t.keyword()]:
 		return "", p.unexpected("a row key")
+	default:
+		p.next()
+		key = join(t.parts)
 	}
-	p.next()
-	key := join(t.parts)
 	if key == "" {
 		return "", errorAt(t.pos, "a row key is at least one byte")
 	}

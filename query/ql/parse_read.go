@@ -30,7 +30,7 @@ func parseGet(p *parser) (Statement, error) {
 // atKey reports whether another row key follows, and not an option.
 func (p *parser) atKey() bool {
 	p.wantKind(ExpectKey)
-	return p.atWord()
+	return p.atWord() || p.atMark("(") && !p.peek().glued // i32(5) is a value
 }
 
 // atWord reports whether a word follows that begins no option.
@@ -97,6 +97,6 @@ func (p *parser) explained() (Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.node().Pos = t.pos
+	st.node().Pos, st.node().Tuples = t.pos, p.tuples
 	return st, nil
 }

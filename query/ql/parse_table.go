@@ -1,6 +1,7 @@
 package ql
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,9 @@ func (p *parser) createTable() (Statement, error) {
 	if st.Table, err = p.newName("the table's name"); err != nil {
 		return nil, err
 	}
+	if err := p.tableOptions(&st.TableOptions); err != nil {
+		return nil, err
+	}
 	for len(st.Families) == 0 || p.accept(",") {
 		if !p.acceptWord("family") {
 			return nil, p.unexpected("family, as in create table %s family meta", QuoteName(st.Table.Text))
@@ -36,7 +40,46 @@ func (p *parser) createTable() (Statement, error) {
 		}
 		st.Families = append(st.Families, f)
 	}
-	return st, nil
+	return st, p.tableOptions(&st.TableOptions)
+}
+
+// tableWords are the options of a table.
+var tableWords = []string{"key_format", "retention"}
+
+// atTableOption reports whether an option of a table follows.
+func (p *parser) atTableOption() bool {
+	for _, word := range tableWords {
+		p.wantOneOf(ExpectOption, word+"=")
+	}
+	return p.atOption(0) && slices.Contains(tableWords, p.peek().keyword())
+}
+
+// tableOptions parses [key_format=plain|tuple] [retention=exact|lazy].
+func (p *parser) tableOptions(o *TableOptions) error {
+	for p.atTableOption() {
+		t := p.next()
+		p.equals()
+		word := t.keyword()
+		if word == "key_format" && o.KeyFormat != nil || word == "retention" && o.Retention != nil {
+			return errorAt(t.pos, "%s is given twice", word)
+		}
+		value := p.peek()
+		var err error
+		if word == "key_format" {
+			p.wantOneOf(ExpectChoice, schema.KeyFormats()...)
+			o.KeyFormat = new(schema.KeyFormat)
+			*o.KeyFormat, err = schema.ParseKeyFormat(value.keyword())
+		} else {
+			p.wantOneOf(ExpectChoice, "exact", "lazy")
+			o.Retention = new(schema.Enforcement)
+			*o.Retention, err = schema.ParseEnforcement(value.keyword())
+		}
+		if err != nil {
+			return errorAt(value.pos, "%s", err)
+		}
+		p.next()
+	}
+	return nil
 }
 
 // family parses F [type=T] [versions=N] [ttl=D].
@@ -64,7 +107,7 @@ func (p *parser) atFamilyOption() bool {
 	for _, word := range familyWords {
 		p.wantOneOf(ExpectOption, word+"=")
 	}
-	return p.atOption(0)
+	return p.atOption(0) && !slices.Contains(tableWords, p.peek().keyword())
 }
 
 func (p *parser) familyOption(f *Family) error {
@@ -84,7 +127,10 @@ func (p *parser) familyOption(f *Family) error {
 	case "aggregate":
 		return p.familyAggregate(f)
 	}
-	return errorAt(t.pos, "a family has no option %s%s; its options are %s", t.describe(), schema.DidYouMean(word, familyWords), strings.Join(familyWords, ", "))
+	if near := schema.DidYouMean(word, append(familyWords, tableWords...)); near != "" {
+		return errorAt(t.pos, "a family has no option %s%s", t.describe(), near)
+	}
+	return errorAt(t.pos, "a family has no option %s; its options are %s", t.describe(), strings.Join(familyWords, ", "))
 }
 
 func (p *parser) familyType(f *Family) error {
@@ -235,6 +281,10 @@ func parseAlter(p *parser) (Statement, error) {
 		p.next()
 	default:
 		return nil, p.unexpected("add family, drop family or set")
+	}
+	if word == "set" && p.atTableOption() {
+		st := &SetTable{Table: table}
+		return st, p.tableOptions(&st.TableOptions)
 	}
 	p.wantOneOf(ExpectKeyword, "family")
 	if p.peek().keyword() == "family" && (p.peekAt(1).kind == tokenWord || p.wanted != nil) && !p.atOption(1) { // a family may be called family

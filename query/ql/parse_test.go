@@ -126,7 +126,8 @@ var statementForms = []string{
 	`import t from 'a.csv' key='{a}' columns=m:a=b:i32,c na=NA`, "get t a\\\n b -- no", `get t "\u00e9" bin"\xff"'x'`,
 	`create 't', 'a', {NAME => 'b', TTL => 5}`, `put 't','r','cf:c','42',7`, `count fleet cells`, "put t k a:b=f32(nan)@now-3h",
 	`incr t k a:b -5`, `incr 't','k','a:b','7'`, `append t k a:b x'00'`, `cas t k if a:b >= 1.5f32 put a:b=2 a:c=x@5 else put a:d=b64'AP8='`, "begin", "rollback", "add t k a:b 5 a:c=x@7", "create table t family f aggregate=hll",
-	`scan t regex=/a.*b/ sample=0.5 stats columns=a:/'x|y'/,a:"/z"`, `explain analyze count t regex="["`, `gc t dry-run`,
+	`get t ("a", 1) (nil, ("b\x00", x'00ff', -7), 1.5f32, f32(nan), uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8', 123456789012345678901234567890)`, `scan t prefix=("a",) after=("a", 1) keys-only`,
+	`create table t key_format=tuple retention=lazy family f`, `create table t family f key_format=tuple`, `alter table t set key_format=plain`, `delete t prefix=() yes`, `put t (true, "x", f64'7ff0000000000001', versionstamp'0102030405060708090a0291') a:b=1`, `scan t regex=/a.*b/ sample=0.5 stats columns=a:/'x|y'/,a:"/z"`, `explain analyze count t regex="["`, `gc t dry-run`,
 }
 
 func FuzzParse(f *testing.F) {

@@ -179,7 +179,7 @@ func (p *parser) deleteRange(table Name) (Statement, error) {
 			return nil, errorAt(at, "%s does not go with a range; a range is deleted with all its versions", name)
 		}
 	}
-	if st.Prefix == "" && st.Start == "" && st.End == "" {
+	if st.Prefix == "" && !st.TuplePrefix && st.Start == "" && st.End == "" {
 		return nil, errorAt(p.start, "the range is the whole table; truncate does that")
 	}
 	return st, nil

@@ -11,12 +11,12 @@ import (
 // Print returns the statement's canonical text: smolwc's own spelling, on one
 // line, without control characters. Parsing it gives the same statement.
 func Print(st Statement) string {
-	w := &printer{}
+	w := &printer{of: st}
 	switch st := st.(type) {
 	case *Get:
 		w.words("get", QuoteName(st.Table.Text))
 		for _, k := range st.Keys {
-			w.words(QuoteKey(k))
+			w.words(w.quoteKey(k))
 		}
 		w.read(st.Read)
 	case *Scan:
@@ -31,12 +31,12 @@ func Print(st Statement) string {
 	case *Put:
 		w.put(st)
 	case *Incr:
-		w.words("incr", QuoteName(st.Table.Text), QuoteKey(st.Key), st.Column.String())
+		w.words("incr", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
 		w.flag(strconv.FormatInt(st.By, 10), st.By != 1)
 	case *Append:
-		w.words("append", QuoteName(st.Table.Text), QuoteKey(st.Key), st.Column.String(), st.Value.String())
+		w.words("append", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String(), st.Value.String())
 	case *Add:
-		w.words("add", QuoteName(st.Table.Text), QuoteKey(st.Key))
+		w.words("add", QuoteName(st.Table.Text), w.quoteKey(st.Key))
 		w.assignments(st.Cells)
 	case *CheckAndPut:
 		w.checkAndPut(st)
@@ -70,7 +70,22 @@ func Print(st Statement) string {
 }
 
 // A printer collects words.
-type printer struct{ out []string }
+type printer struct {
+	of  Statement
+	out []string
+}
+
+// quoteKey is a row key as the statement writes keys.
+func (w *printer) quoteKey(key string) string { return quoteKeyOf(w.of, key) }
+
+func quoteKeyOf(st Statement, key string) string {
+	if st.node().Tuples {
+		if text, ok := tupleText(key); ok {
+			return text
+		}
+	}
+	return QuoteKey(key)
+}
 
 func (w *printer) words(words ...string) { w.out = append(w.out, words...) }
 
@@ -89,7 +104,13 @@ func (w *printer) option(name, value string) {
 
 func (w *printer) key(name, key string) {
 	if key != "" {
-		w.option(name, QuoteKey(key))
+		w.option(name, w.quoteKey(key))
+	}
+}
+
+func (w *printer) word(name, text string) {
+	if text != "" {
+		w.option(name, QuoteKey(text))
 	}
 }
 
@@ -106,11 +127,16 @@ func (w *printer) time(name string, t *Time) {
 }
 
 func (w *printer) rows(r Rows) {
-	w.key("prefix", r.Prefix)
+	switch text, _ := tupleText(r.Prefix); {
+	case r.TuplePrefix:
+		w.option("prefix", orWord(text, text == "", "()"))
+	case r.Prefix != "": // not as a tuple, which would mean other rows
+		w.option("prefix", QuoteKey(r.Prefix))
+	}
 	w.key("start", r.Start)
 	w.key("end", r.End)
 	w.key("after", r.After)
-	w.option("keys", list(r.Keys, QuoteKey))
+	w.option("keys", list(r.Keys, w.quoteKey))
 }
 
 func (w *printer) read(r Read) {
@@ -157,7 +183,7 @@ func (w *printer) condition(c Condition) {
 }
 
 func (w *printer) put(st *Put) {
-	w.words("put", QuoteName(st.Table.Text), QuoteKey(st.Key))
+	w.words("put", QuoteName(st.Table.Text), w.quoteKey(st.Key))
 	w.assignments(st.Cells)
 }
 
@@ -168,7 +194,7 @@ func (w *printer) assignments(list []Assignment) {
 }
 
 func (w *printer) checkAndPut(st *CheckAndPut) {
-	w.words("cas", QuoteName(st.Table.Text), QuoteKey(st.Key), "if")
+	w.words("cas", QuoteName(st.Table.Text), w.quoteKey(st.Key), "if")
 	w.condition(st.If)
 	w.words("put")
 	w.assignments(st.Then)
@@ -179,7 +205,7 @@ func (w *printer) checkAndPut(st *CheckAndPut) {
 }
 
 func (w *printer) delete(st *Delete) {
-	w.words("delete", QuoteName(st.Table.Text), QuoteKey(st.Key))
+	w.words("delete", QuoteName(st.Table.Text), w.quoteKey(st.Key))
 	for _, d := range st.Columns {
 		w.words(d.Column.String() + at(d.At))
 	}
@@ -204,8 +230,8 @@ func (w *printer) importFile(st *Import) {
 		}
 		return s
 	}))
-	w.key("ts", st.Timestamp)
-	w.key("na", st.NA)
+	w.word("ts", st.Timestamp)
+	w.word("na", st.NA)
 	w.number("bad-lines", st.BadLines)
 	w.number("batch", st.Batch)
 }
@@ -222,7 +248,12 @@ func quoteField(s string) string {
 func (w *printer) schema(st Statement) {
 	switch st := st.(type) {
 	case *CreateTable:
-		w.words("create table", QuoteName(st.Table.Text), listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }))
+		w.words("create table", QuoteName(st.Table.Text))
+		w.tableOptions(st.TableOptions)
+		w.words(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }))
+	case *SetTable:
+		w.words("alter table", QuoteName(st.Table.Text), "set")
+		w.tableOptions(st.TableOptions)
 	case *AddFamily:
 		w.words("alter table", QuoteName(st.Table.Text), "add family", st.Family.String())
 	case *SetFamily:
@@ -247,6 +278,15 @@ func (w *printer) schema(st Statement) {
 	case *GC:
 		w.words("gc", QuoteName(st.Table.Text))
 		w.flag("dry-run", st.DryRun)
+	}
+}
+
+func (w *printer) tableOptions(o TableOptions) {
+	if o.KeyFormat != nil {
+		w.option("key_format", o.KeyFormat.String())
+	}
+	if o.Retention != nil {
+		w.option("retention", o.Retention.String())
 	}
 }
 
@@ -292,6 +332,12 @@ func listWith[T any](comma string, items []T, show func(T) string) string {
 // a comment.
 func CreateStatement(t schema.Table) string {
 	st := &CreateTable{Table: Name{Text: t.Name}}
+	if t.KeyFormat != schema.PlainKeys {
+		st.KeyFormat = &t.KeyFormat
+	}
+	if t.Retention != schema.Exact {
+		st.Retention = &t.Retention
+	}
 	comments := ""
 	for _, f := range t.Families {
 		declared := Family{Name: Name{Text: f.Name}}

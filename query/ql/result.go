@@ -148,6 +148,7 @@ func (s *RowStream) Next() *Scan {
 	}
 	next := *scan
 	next.After, next.Offset = s.last, 0
+	next.Tuples = next.Tuples || s.Table.KeyFormat == schema.TupleKeys
 	return &next
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 // A reading is a get, scan or count, made ready to run.
@@ -116,6 +117,8 @@ func rowOptions(rows Rows) (opts []query.ReadOption) {
 		opts = append(opts, query.Key(rows.Keys...))
 	case rows.Start != "" || rows.End != "":
 		opts = append(opts, query.Range(rows.Start, rows.End))
+	case rows.TuplePrefix:
+		opts = append(opts, tuplePrefix(rows.Prefix))
 	case rows.Prefix != "":
 		opts = append(opts, query.Prefix(rows.Prefix))
 	}
@@ -123,6 +126,15 @@ func rowOptions(rows Rows) (opts []query.ReadOption) {
 		opts = append(opts, query.StartAfter(rows.After))
 	}
 	return opts
+}
+
+// tuplePrefix is the rows whose keys are tuples that begin with a packed one.
+func tuplePrefix(packed string) query.RowSet {
+	t, err := tuple.Unpack([]byte(packed))
+	if err != nil { // a statement that was not parsed
+		return query.Prefix(packed)
+	}
+	return query.TuplePrefix(t...)
 }
 
 func numberOptions(read Read) (opts []query.ReadOption) {

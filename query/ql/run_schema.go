@@ -3,6 +3,7 @@ package ql
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/smolwc/smolwc/query"
@@ -14,6 +15,8 @@ func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
 	switch st := st.(type) {
 	case *CreateTable:
 		return r.createTable(ctx, st)
+	case *SetTable:
+		return r.setTable(ctx, st)
 	case *AddFamily:
 		return r.addFamily(ctx, st)
 	case *SetFamily:
@@ -61,6 +64,12 @@ func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, erro
 		return nil, errorAt(st.Table.Pos, "table: %s", err)
 	}
 	t := schema.Table{Name: st.Table.Text}
+	if st.KeyFormat != nil {
+		t.KeyFormat = *st.KeyFormat
+	}
+	if st.Retention != nil {
+		t.Retention = *st.Retention
+	}
 	for _, f := range st.Families {
 		made, err := newFamily(f)
 		if err != nil {
@@ -75,6 +84,23 @@ func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, erro
 		return nil, failure(st.Table.Pos, err)
 	}
 	return &Done{"created table " + t.Name}, nil
+}
+
+// setTable makes all its changes or none.
+func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	var plan schema.Plan
+	if st.KeyFormat != nil {
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetKeyFormat, Table: t.Name, OldKeyFormat: t.KeyFormat, NewKeyFormat: *st.KeyFormat})
+	}
+	if st.Retention != nil {
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetEnforcement, Table: t.Name, OldRetention: t.Retention, NewRetention: *st.Retention})
+	}
+	_, set, _ := strings.Cut(Print(st), " set ")
+	return &Done{fmt.Sprintf("set %s of table %s", set, t.Name)}, r.DB.ApplyPlan(ctx, plan)
 }
 
 func (r *Runner) addFamily(ctx context.Context, st *AddFamily) (Result, error) {

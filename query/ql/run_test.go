@@ -95,7 +95,7 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			if err != nil {
 				return err
 			}
-			out.WriteString(ql.QuoteKey(row.Key()))
+			out.WriteString(ql.QuoteRowKey(res.Table, row.Key()))
 			for c := range row.Cells() {
 				fmt.Fprintf(out, " %s=%s@%s", ql.QuoteColumn(c.Family, c.Qualifier), ql.QuoteValue(c.Value), ql.FormatTimestamp(c.Timestamp))
 			}

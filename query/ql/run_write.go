@@ -95,8 +95,13 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 		return nil, err
 	}
 	rows := query.Range(st.Start, st.End)
-	what := fmt.Sprintf("all rows of %s from %s to before %s", t.Name, bound(st.Start, "the first"), bound(st.End, "the end"))
-	if st.Prefix != "" {
+	what := fmt.Sprintf("all rows of %s from %s to before %s", t.Name, bound(st, st.Start, "the first"), bound(st, st.End, "the end"))
+	switch {
+	case st.TuplePrefix:
+		rows = tuplePrefix(st.Prefix)
+		text, _ := tupleText(st.Prefix)
+		what = fmt.Sprintf("all rows of %s whose keys are tuples that begin with %s", t.Name, orWord(text, text == "", "()"))
+	case st.Prefix != "":
 		rows = query.Prefix(st.Prefix)
 		what = fmt.Sprintf("all rows of %s that begin with %s", t.Name, QuoteKey(st.Prefix))
 	}
@@ -109,11 +114,11 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 	return &Done{"deleted " + what}, nil
 }
 
-func bound(key, none string) string {
+func bound(st Statement, key, none string) string {
 	if key == "" {
 		return none
 	}
-	return QuoteKey(key)
+	return quoteKeyOf(st, key)
 }
 
 func plural(n int, what string) string {

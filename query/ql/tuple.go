@@ -1,0 +1,229 @@
+package ql
+
+import (
+	"encoding/hex"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
+)
+
+// QuoteTuple returns the tuple as the language writes it where a row key or a
+// prefix is taken: ("plane", "N223AG", 42). It reads back as the same tuple,
+// and holds no control characters.
+func QuoteTuple(t tuple.Tuple) string {
+	elems := make([]string, len(t))
+	for i, e := range t {
+		switch e := e.(type) {
+		case string:
+			elems[i] = QuoteText(e)
+		case tuple.Tuple:
+			elems[i] = QuoteTuple(e)
+		default:
+			text := tuple.Tuple{e}.String()
+			elems[i] = text[1 : len(text)-1]
+		}
+	}
+	return "(" + strings.Join(elems, ", ") + ")"
+}
+
+// QuoteRowKey returns a row key of the table as a word of the language: as a
+// tuple where the table says that its keys are tuples and this one is.
+func QuoteRowKey(t schema.Table, key string) string {
+	if t.KeyFormat == schema.TupleKeys {
+		if text, ok := tupleText(key); ok {
+			return text
+		}
+	}
+	return QuoteKey(key)
+}
+
+// tupleText is the packed tuple as the language writes it.
+func tupleText(packed string) (string, bool) {
+	if packed == "" {
+		return "", false
+	}
+	t, err := tuple.Unpack([]byte(packed))
+	if err != nil {
+		return "", false
+	}
+	return QuoteTuple(t), true
+}
+
+// tupleKey parses a tuple, from its bracket on, and packs it.
+func (p *parser) tupleKey() (string, error) {
+	at := p.peek().pos
+	t, err := p.tuple(1)
+	if err != nil {
+		return "", err
+	}
+	p.tuples = true
+	key, err := t.Pack()
+	if err != nil {
+		return "", errorAt(at, "%s", strings.TrimPrefix(err.Error(), "tuple: "))
+	}
+	return string(key), nil
+}
+
+// tuple parses ("plane", 42, ("nested", nil)); depth is how many brackets are open.
+func (p *parser) tuple(depth int) (tuple.Tuple, error) {
+	if depth > tuple.MaxDepth {
+		return nil, errorAt(p.peek().pos, "tuples are nested more than %d deep", tuple.MaxDepth)
+	}
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	t := tuple.Tuple{}
+	for !p.atMark(")") {
+		e, err := p.element(depth)
+		if err != nil {
+			return nil, err
+		}
+		t = append(t, e)
+		if !p.accept(",") {
+			break
+		}
+	}
+	if !p.atMark(")") {
+		return nil, p.unexpected(`"," or ")" in a tuple`)
+	}
+	p.next()
+	return t, nil
+}
+
+// element parses one element of a tuple.
+func (p *parser) element(depth int) (any, error) {
+	p.wantText(ExpectText, "an element of a tuple, as in \"plane\", 42, true, nil, x'00', uuid'…'")
+	if p.atMark("(") {
+		return p.tuple(depth + 1)
+	}
+	t := p.peek()
+	if t.kind != tokenWord {
+		return nil, p.unexpected("an element of a tuple")
+	}
+	if e, ok, err := markedElement(t); ok || err != nil {
+		p.next()
+		return e, err
+	}
+	lit, err := p.elementLiteral(t)
+	if err != nil {
+		return nil, err
+	}
+	v, err := lit.Value()
+	if err != nil {
+		return nil, err
+	}
+	return elementOf(v), nil
+}
+
+// elementLiteral takes a literal; an @ is no mark of a time here.
+func (p *parser) elementLiteral(t token) (Literal, error) {
+	if typ, err := cells.ParseType(t.keyword()); err == nil && p.peekAt(1).glued && p.peekAt(1).text == "(" {
+		p.next()
+		lit, at, err := p.call(t, typ)
+		if err == nil && at != nil {
+			err = errorAt(at.Pos, "an element of a tuple has no timestamp")
+		}
+		return lit, err
+	}
+	p.next()
+	return partsLiteral(t, t.parts)
+}
+
+// markedElement reads the elements that values of cells do not have: nil,
+// whole numbers of any size, uuid'…', versionstamp'…', f32'7f800001'.
+func markedElement(t token) (e any, ok bool, err error) {
+	switch word := t.keyword(); {
+	case word == "nil" || word == "null":
+		return nil, true, nil
+	case isInteger(t.bareText()):
+		n, err := bigElement(t)
+		return n, true, err
+	}
+	if len(t.parts) != 2 || t.parts[0].quote != bare || t.parts[1].quote != single {
+		return nil, false, nil
+	}
+	text := t.parts[1].text
+	switch strings.ToLower(t.parts[0].text) {
+	case "uuid":
+		id, err := uuid.Parse(text)
+		if err != nil || len(text) != 36 {
+			return nil, false, errorAt(t.pos, "%s is not a UUID, as in uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", QuoteText(clip(text)))
+		}
+		return id, true, nil
+	case "versionstamp":
+		return versionstampElement(t.pos, text)
+	case "f32":
+		bits, err := strconv.ParseUint(text, 16, 32)
+		if err != nil || len(text) != 8 {
+			return nil, false, errorAt(t.pos, "%s is not the 8 hexadecimal digits of an f32", QuoteText(clip(text)))
+		}
+		return math.Float32frombits(uint32(bits)), true, nil
+	case "f64":
+		bits, err := strconv.ParseUint(text, 16, 64)
+		if err != nil || len(text) != 16 {
+			return nil, false, errorAt(t.pos, "%s is not the 16 hexadecimal digits of an f64", QuoteText(clip(text)))
+		}
+		return math.Float64frombits(bits), true, nil
+	}
+	return nil, false, nil
+}
+
+// bigElement is a whole number: tuples hold those that an i64 does not.
+func bigElement(t token) (any, error) {
+	text := strings.ReplaceAll(t.bareText(), "_", "")
+	if digits := strings.TrimPrefix(text, "-"); len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) {
+		return nil, errorAt(t.pos, "number %s begins with 0; write it without, or quote it if it is text", clip(t.text))
+	}
+	const most = 2*tuple.MaxIntBytes + 128 // hexadecimal or decimal digits
+	if len(text) > most {
+		return nil, errorAt(t.pos, "number %s is too large for a tuple, which holds %d bytes of it", clip(text), tuple.MaxIntBytes)
+	}
+	n, ok := new(big.Int).SetString(text, 0)
+	if !ok {
+		return nil, errorAt(t.pos, "%s is not a whole number", QuoteText(clip(text)))
+	}
+	if n.IsInt64() {
+		return n.Int64(), nil
+	}
+	return n, nil
+}
+
+func versionstampElement(at Pos, text string) (any, bool, error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != 12 {
+		return nil, false, errorAt(at, "%s is not the 24 hexadecimal digits of a versionstamp", QuoteText(clip(text)))
+	}
+	v := tuple.Versionstamp{UserVersion: uint16(b[10])<<8 | uint16(b[11])}
+	copy(v.TransactionVersion[:], b)
+	return v, true, nil
+}
+
+// elementOf is a value of a cell as an element of a tuple.
+func elementOf(v cells.Value) any {
+	switch v.Type() {
+	case cells.TypeString:
+		text, _ := v.AsString()
+		return text
+	case cells.TypeBytes:
+		b, _ := v.AsBytes()
+		return b
+	case cells.TypeBool:
+		b, _ := v.AsBool()
+		return b
+	case cells.TypeF32:
+		f, _ := v.AsF32()
+		return f
+	case cells.TypeF64:
+		f, _ := v.Float()
+		return f
+	}
+	n, _ := v.Int()
+	return n
+}
