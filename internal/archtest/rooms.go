@@ -55,7 +55,7 @@ var rooms = map[string]room{
 	"cf/rocks":  {imports: []string{"cf", grocksdb}, tests: []string{"cf/cftest"}, c: true},
 
 	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", binregexp, uuid, xsync, xxhash}},
-	"query/ql": {imports: []string{"query", "schema", "cells"}},
+	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "schema", "cells", compress, progressbar}},
 
 	// The shell is handed a query.DB and prints its rows.
