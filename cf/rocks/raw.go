@@ -16,6 +16,9 @@ type Raw struct {
 	Family       *grocksdb.ColumnFamilyHandle
 	DBHandle     unsafe.Pointer // rocksdb_t*
 	FamilyHandle unsafe.Pointer // rocksdb_column_family_handle_t*
+	// OptionsHandle is what families are opened with, rocksdb_options_t*:
+	// for table files that are made outside.
+	OptionsHandle unsafe.Pointer
 }
 
 // Raw gives the engine under a family.
@@ -29,5 +32,11 @@ func (s *Store) Raw(name string) (Raw, error) {
 	if err != nil {
 		return Raw{}, err
 	}
-	return Raw{DB: s.db, Family: f.handle, DBHandle: handleOf(s.db), FamilyHandle: handleOf(f.handle)}, nil
+	return Raw{
+		DB:            s.db,
+		Family:        f.handle,
+		DBHandle:      handleOf(s.db),
+		FamilyHandle:  handleOf(f.handle),
+		OptionsHandle: handleOf(s.engine.data),
+	}, nil
 }

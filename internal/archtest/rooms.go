@@ -63,6 +63,11 @@ var rooms = map[string]room{
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
+
+	// What is measured against is plain C, over the handles of cf/rocks.
+	"internal/bench/yardstick": {imports: []string{"cf/rocks"}, c: true},
+	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "internal/bench/yardstick"}},
+
 	"cmd/smolwc": {
 		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "internal/config", cobra, term},
 		tests:   []string{pty},
