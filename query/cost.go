@@ -15,6 +15,7 @@ type Cost struct {
 	Families     int           // families read
 	Seeks        int64         // positionings of an engine's iterator
 	RowsScanned  int64         // rows looked at, once for each family, wanted or not
+	RowsSeen     int64         // rows looked at in the family where these are the most
 	CellsScanned int64         // cells looked at, wanted or not
 	BytesScanned int64         // bytes of their keys and values
 	Tombstones   int64         // deleted cells, and marks of deletion, passed over
@@ -28,6 +29,7 @@ func (c *Cost) add(d cf.Cost) {
 	c.Families++
 	c.Seeks += d.Seeks
 	c.RowsScanned += d.RowsScanned
+	c.RowsSeen = max(c.RowsSeen, d.RowsScanned)
 	c.CellsScanned += d.CellsScanned
 	c.BytesScanned += d.BytesScanned
 	c.Tombstones += d.Tombstones
@@ -39,6 +41,7 @@ func (c *Cost) merge(d Cost) {
 	c.Families = max(c.Families, d.Families)
 	c.Seeks += d.Seeks
 	c.RowsScanned += d.RowsScanned
+	c.RowsSeen += d.RowsSeen
 	c.CellsScanned += d.CellsScanned
 	c.BytesScanned += d.BytesScanned
 	c.Tombstones += d.Tombstones

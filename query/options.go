@@ -34,6 +34,7 @@ type readSpec struct {
 	sample      uint64 // only rows whose hash is less; 0 is all
 	none        bool   // no row at all: a sample of nothing
 	page        pageSpec
+	rejected    func(key string) error
 	err         error // of the first option that was wrong
 
 	counting bool // cells are only counted, unless a filter has to see them
@@ -138,6 +139,14 @@ func Limit(rows int) ReadOption { return optionFunc(func(r *readSpec) { r.limit 
 // Offset passes over this many rows first. The cost is that of reading their
 // keys; [StartAfter] is the cheaper way to go on.
 func Offset(rows int) ReadOption { return optionFunc(func(r *readSpec) { r.offset = rows }) }
+
+// Rejected has fn called with the key of each row that the read has come to and
+// does not return, because a condition or a filter leaves nothing of it: so a
+// read that returns little can say how far it is. Rows that the engine passes
+// over by itself are not reported. An error of fn ends the read.
+func Rejected(fn func(key string) error) ReadOption {
+	return optionFunc(func(r *readSpec) { r.rejected = fn })
+}
 
 // Reverse reads rows in descending key order. Cells in a row keep their order.
 func Reverse() ReadOption { return optionFunc(func(r *readSpec) { r.reverse = true }) }

@@ -131,7 +131,12 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 			return nil, err
 		}
 		switch {
-		case r.done || !r.passes(row) || !r.filtered(row):
+		case r.done:
+		case !r.passes(row) || !r.filtered(row):
+			if err := r.reject(row.key); err != nil {
+				r.done = true
+				return nil, err
+			}
 		case r.skip > 0:
 			r.skip--
 		default:
@@ -142,6 +147,13 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 	}
 	r.done = true
 	return nil, nil
+}
+
+func (r *reader) reject(key string) error {
+	if r.spec.rejected == nil {
+		return nil
+	}
+	return r.spec.rejected(key)
 }
 
 // merge puts the next row of all streams together. At the end it sets done.
