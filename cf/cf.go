@@ -50,6 +50,10 @@ type Store interface {
 	// returned as it is.
 	Write(ctx context.Context, rows []RowID, fn func(*Batch) error) (Position, error)
 
+	// Ingest begins a load of more cells than a batch holds, which become
+	// visible together. It must be closed.
+	Ingest(ctx context.Context) (Ingestion, error)
+
 	// Begin starts a transaction on a snapshot of its own. It must be closed.
 	Begin(ctx context.Context) (Txn, error)
 

@@ -15,6 +15,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,8 @@ type DB struct {
 	// against.
 	schemaMu sync.RWMutex
 	readOnly bool
+	memory   int64         // Options.Memory
+	loading  chan struct{} // holds one while a bulk load is committed
 	janitor  janitor
 	// Up to so many cells of a tail are deleted one by one.
 	tailDeletes int
@@ -174,6 +177,7 @@ func describeOpen(dir string, err error) error {
 
 func newDB(store cf.Store, o Options) (*DB, error) {
 	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, readOnly: o.ReadOnly, tailDeletes: pointDeletes}
+	db.memory, db.loading = cmp.Or(o.Memory, rocks.DefaultMemory), make(chan struct{}, 1)
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)
 	}

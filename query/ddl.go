@@ -56,9 +56,12 @@ func (db *DB) DropFamily(ctx context.Context, table, family string) error {
 	return db.change("drop family", table, ctx, schema.Change{Kind: schema.DropFamily, Table: table, Family: family})
 }
 
-// TruncateTable removes all rows of a table.
+// TruncateTable removes all rows of a table, and the names of its bulk loads.
 func (db *DB) TruncateTable(ctx context.Context, table string) error {
-	return db.Table(table).DeleteRange(ctx, Prefix(""))
+	if err := db.Table(table).DeleteRange(ctx, Prefix("")); err != nil {
+		return err
+	}
+	return fail("truncate table", table, "", db.forgetLoads(ctx, table))
 }
 
 func (db *DB) change(op, table string, ctx context.Context, changes ...schema.Change) error {
@@ -233,6 +236,17 @@ func missing(a, b *catalog) []string {
 // saveCatalog writes the tables of next and marks dropped families, in one
 // batch.
 func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []string) error {
+	var loads []string // of tables that go
+	for name := range old.tables {
+		if next.tables[name] != nil {
+			continue
+		}
+		keys, err := db.loadKeys(ctx, name)
+		if err != nil {
+			return err
+		}
+		loads = append(loads, keys...)
+	}
 	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		for i := range next.schema.Tables {
 			t := &next.schema.Tables[i]
@@ -250,6 +264,9 @@ func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []str
 		}
 		for _, name := range dropped {
 			b.PutMeta(prefixDrop+name, nil)
+		}
+		for _, key := range loads {
+			b.DeleteMeta(key)
 		}
 		return nil
 	})

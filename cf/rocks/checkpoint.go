@@ -21,6 +21,8 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if s.options.InMemory {
 		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
 	}
+	s.ingesting.Lock() // a copy has all of a load, or nothing
+	defer s.ingesting.Unlock()
 	var at cf.Position
 	err := s.maintain(catalogFamily, func(*family) error {
 		at = cf.Position(s.db.GetLatestSequenceNumber())

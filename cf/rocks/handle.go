@@ -16,10 +16,12 @@ import (
 // here read it; they panic when the field is renamed, and a test pins it, so
 // that an update of grocksdb cannot break this quietly.
 
-func handleOf(v any) unsafe.Pointer {
-	f := reflect.ValueOf(v).Elem().FieldByName("c")
+func handleOf(v any) unsafe.Pointer { return fieldOf(v, "c") }
+
+func fieldOf(v any, name string) unsafe.Pointer {
+	f := reflect.ValueOf(v).Elem().FieldByName(name)
 	if f.Kind() != reflect.Pointer {
-		panic(fmt.Sprintf("grocksdb: %T has no pointer field c", v))
+		panic(fmt.Sprintf("grocksdb: %T has no pointer field %s", v, name))
 	}
 	return f.UnsafePointer()
 }

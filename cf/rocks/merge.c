@@ -326,12 +326,9 @@ static char* full_merge(void* state, const char* key, size_t key_len, const char
   return out;
 }
 
-// The engine keeps operands as they are when a partial merge fails.
-static char* partial_merge(void* state, const char* key, size_t key_len,
-                           const char* const* operands, const size_t* lens, int operands_len,
-                           unsigned char* success, size_t* len) {
-  (void)state, (void)key, (void)key_len;
-  input in = {{NULL, 0}, operands, lens, (size_t)operands_len};
+char* smolwc_merge_operands(const char* const* operands, const size_t* lens, size_t n,
+                            size_t* len) {
+  input in = {{NULL, 0}, operands, lens, n};
   *len = 0;
   int kind = kind_of(&in);
   char* out = merge(&in, kind, len);
@@ -339,6 +336,15 @@ static char* partial_merge(void* state, const char* key, size_t key_len,
     out[0] = (char)kind;
     *len += 1;
   }
+  return out;
+}
+
+// The engine keeps operands as they are when a partial merge fails.
+static char* partial_merge(void* state, const char* key, size_t key_len,
+                           const char* const* operands, const size_t* lens, int operands_len,
+                           unsigned char* success, size_t* len) {
+  (void)state, (void)key, (void)key_len;
+  char* out = smolwc_merge_operands(operands, lens, (size_t)operands_len, len);
   *success = out != NULL;
   return out;
 }

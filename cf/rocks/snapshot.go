@@ -35,6 +35,9 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if s.closed {
 		return nil, cf.ErrClosed
 	}
+	if s.broken != nil {
+		return nil, s.broken
+	}
 	snap := &snapshot{store: s, families: *s.families.Load(), engine: s.db.NewSnapshot()}
 	snap.uses.Store(1)
 	s.open.add(snap)

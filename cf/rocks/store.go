@@ -5,6 +5,7 @@
 package rocks
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -37,6 +38,10 @@ type Store struct {
 	closed  bool
 	dropped []*family
 
+	ingesting sync.Mutex         // held by the Commit of an ingestion; before all other locks
+	broken    error              // set when one stopped half-way
+	onStep    func(string) error // for tests, at each step of one
+
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
 	open openSet // snapshots and cursors
@@ -67,6 +72,9 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
+	if err := s.finishIngestions(context.Background()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -160,7 +168,7 @@ func (s *Store) writable() error {
 	if s.options.ReadOnly {
 		return cf.ErrReadOnly
 	}
-	return nil
+	return s.broken
 }
 
 // Close implements cf.Store. Snapshots and cursors that are still open are

@@ -1,0 +1,147 @@
+package cf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+)
+
+// maxGroup is about the most bytes of a group that was put together, so that a
+// row of any size can be merged group by group.
+const maxGroup = 256 << 10
+
+func compareBytes(a, b []byte) int { return bytes.Compare(a, b) }
+
+// rowAt is the row prefix of the group at a place in data.
+func rowAt(data []byte, at uint32) []byte {
+	n := binary.NativeEndian.Uint32(data[at:])
+	return data[at+groupHeader : at+groupHeader+n]
+}
+
+// A groupCell is a cell as it stands in a group.
+type groupCell struct {
+	rest    []byte // of the key: qualifier and version
+	value   []byte
+	operand bool
+}
+
+// cellAt is the cell at a place in data, and the place behind it.
+func cellAt(data []byte, at int) (c groupCell, end int) {
+	n := int(binary.NativeEndian.Uint32(data[at:]))
+	v := binary.NativeEndian.Uint32(data[at+4:])
+	at += cellHeader
+	c.rest = data[at : at+n]
+	end = at + n + int(v&^operandBit)
+	c.value, c.operand = data[at+n:end], v&operandBit != 0
+	return c, end
+}
+
+// cellsAt is the number of cells of the group at a place, and the place of the first.
+func cellsAt(data []byte, at uint32) (n uint32, first int) {
+	row := binary.NativeEndian.Uint32(data[at:])
+	return binary.NativeEndian.Uint32(data[at+4:]), int(at + groupHeader + row)
+}
+
+// groupEnd is the place behind the group at a place.
+func groupEnd(data []byte, at uint32) int {
+	n, end := cellsAt(data, at)
+	for range n {
+		_, end = cellAt(data, end)
+	}
+	return end
+}
+
+// A combiner makes groups of the cells of one row.
+type combiner struct {
+	merge func([][]byte) ([]byte, bool)
+	most  int // bytes of a group, beyond which the next cell begins another
+	row   []byte
+	cells []groupCell
+}
+
+// collect adds the cells of the group at a place in data.
+func (c *combiner) collect(data []byte, at uint32) {
+	c.row = rowAt(data, at)
+	n, next := cellsAt(data, at)
+	for range n {
+		var cell groupCell
+		cell, next = cellAt(data, next)
+		c.cells = append(c.cells, cell)
+	}
+}
+
+// groups appends groups of what was collected to dst, which refers to none of it,
+// and returns the places where they begin.
+func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
+	slices.SortStableFunc(c.cells, func(a, b groupCell) int { return bytes.Compare(a.rest, b.rest) })
+	w := groupWriter{data: dst, row: c.row, most: c.most}
+	for from := 0; from < len(c.cells); {
+		to := from + 1
+		for to < len(c.cells) && bytes.Equal(c.cells[to].rest, c.cells[from].rest) {
+			to++
+		}
+		for _, cell := range settle(c.cells[from:to], c.merge) {
+			w.add(cell)
+		}
+		from = to
+	}
+	w.end()
+	return w.data, w.at
+}
+
+// settle makes one of the cells with one key, in the order in which they were
+// given.
+func settle(same []groupCell, merge func([][]byte) ([]byte, bool)) []groupCell {
+	last := len(same) - 1
+	if last == 0 || !same[last].operand {
+		return same[last:]
+	}
+	operands := make([][]byte, len(same))
+	for i := range same {
+		operands[i] = same[i].value
+	}
+	merged, ok := merge(operands)
+	if !ok { // nobody adds such operands to one cell
+		return same[last:]
+	}
+	return []groupCell{{rest: same[0].rest, value: merged, operand: true}}
+}
+
+// A groupWriter appends cells of one row, in order, as groups.
+type groupWriter struct {
+	data  []byte
+	at    []uint32
+	row   []byte
+	most  int
+	open  bool
+	cells uint32
+}
+
+func (w *groupWriter) add(c groupCell) {
+	if w.open && len(w.data)-int(w.at[len(w.at)-1]) >= w.most {
+		w.end()
+	}
+	if !w.open {
+		w.open, w.cells = true, 0
+		w.at = append(w.at, uint32(len(w.data)))
+		w.data = binary.NativeEndian.AppendUint32(w.data, uint32(len(w.row)))
+		w.data = binary.NativeEndian.AppendUint32(w.data, 0)
+		w.data = append(w.data, w.row...)
+	}
+	n := uint32(len(c.value))
+	if c.operand {
+		n |= operandBit
+	}
+	w.data = binary.NativeEndian.AppendUint32(w.data, uint32(len(c.rest)))
+	w.data = binary.NativeEndian.AppendUint32(w.data, n)
+	w.data = append(append(w.data, c.rest...), c.value...)
+	w.cells++
+}
+
+// end ends the group that is open, if one is.
+func (w *groupWriter) end() {
+	if w.open {
+		binary.NativeEndian.PutUint32(w.data[w.at[len(w.at)-1]+4:], w.cells)
+	}
+	w.open = false
+}

@@ -1,0 +1,93 @@
+package cf
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// An entry stands for a group while groups are sorted.
+type entry struct {
+	key   uint64 // eight bytes of the row prefix, those that are compared now
+	at    uint32 // the group's place in the arena: what came later lies behind
+	again bool   // the row is that of the entry before
+}
+
+// sortEntries sorts groups by their rows, those of one row by when they came, and
+// marks the latter. It is a quicksort of words of eight bytes: keys of the rows in
+// question are compared where they lie in the entries, and the next eight bytes of
+// the row are fetched only for those that are equal so far.
+func sortEntries(data []byte, es []entry) {
+	if len(es) < 2 {
+		return
+	}
+	sortFrom(data, es, commonPrefix(data, es))
+}
+
+// commonPrefix is how many bytes all rows begin with.
+func commonPrefix(data []byte, es []entry) int {
+	first := rowAt(data, es[0].at)
+	n := len(first)
+	for i := 1; i < len(es) && n > 0; i++ {
+		row := rowAt(data, es[i].at)
+		if n <= len(row) && bytes.Equal(row[:n], first[:n]) {
+			continue
+		}
+		n = min(n, len(row))
+		for k := range n {
+			if row[k] != first[k] {
+				n = k
+				break
+			}
+		}
+	}
+	return n
+}
+
+// sortFrom sorts rows that are equal up to a depth.
+func sortFrom(data []byte, es []entry, depth int) {
+	for i := range es {
+		es[i].key = wordAt(rowAt(data, es[i].at), depth)
+	}
+	slices.SortFunc(es, func(a, b entry) int {
+		if a.key != b.key {
+			if a.key < b.key {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.at, b.at)
+	})
+	for from := 0; from < len(es); {
+		to := from + 1
+		for to < len(es) && es[to].key == es[from].key {
+			to++
+		}
+		if to > from+1 {
+			// Row prefixes end where no other goes on: what is equal up to
+			// the end of one is equal.
+			if depth+8 >= len(rowAt(data, es[from].at)) {
+				for i := from + 1; i < to; i++ {
+					es[i].again = true
+				}
+			} else {
+				sortFrom(data, es[from:to], depth+8)
+			}
+		}
+		from = to
+	}
+}
+
+// wordAt is eight bytes of a row from a depth on, zeros behind its end, as a
+// number that compares like them.
+func wordAt(row []byte, depth int) uint64 {
+	if depth+8 <= len(row) {
+		return binary.BigEndian.Uint64(row[depth:])
+	}
+	var word [8]byte
+	if depth < len(row) {
+		copy(word[:], row[depth:])
+	}
+	return binary.BigEndian.Uint64(word[:])
+}

@@ -1,0 +1,253 @@
+package cf
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"os"
+	"slices"
+)
+
+// A Sorter brings the cells of a load, given in any order, into that of their
+// keys, in bounded memory: what does not fit goes to files, sorted, which are
+// merged in the end. A cell that is given twice is what it was given last;
+// operands for one cell are merged.
+//
+// It belongs to one goroutine. Rows are added one by one: [Sorter.Row], then for
+// each family [Sorter.Group], for each cell [Sorter.Cell] and [Sorter.Value], and
+// [Sorter.EndGroup].
+type Sorter struct {
+	families int
+	limit    int // bytes of an arena beyond which the next row begins another
+	dir      string
+	merge    func([][]byte) ([]byte, bool)
+
+	arena  *arena // being filled
+	row    []byte // prefix of the current row
+	family int    // of the current group
+	group  int    // where it begins
+	cell   int    // where its last cell begins
+	last   int    // where the one before that begins, 0 when there is none
+	cells  uint32
+	loose  bool // its cells are not in order
+
+	spilling chan spilled // from the goroutine that sorts and spills; nil when none does
+	spare    *arena
+	spills   []*spill
+	err      error
+}
+
+// An arena holds groups of cells of all families as they come.
+type arena struct {
+	data    []byte
+	entries [][]entry // by family
+	bytes   []int     // of each family's groups
+}
+
+const (
+	groupHeader = 8 // length of the row prefix, number of cells
+	cellHeader  = 8 // lengths of the rest of the key and of the value
+	arenaStart  = 1 << 20
+)
+
+// NewSorter makes a sorter of cells of a number of families, which it calls by
+// their index. It takes about so many bytes of memory, if dir is a directory for
+// what does not fit; without one it keeps everything in memory. merge makes one
+// operand of several.
+func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]byte, bool)) *Sorter {
+	s := &Sorter{families: families, dir: dir, merge: merge}
+	s.limit = int(min(max(memory/2, 1), maxArena)) // two arenas: one is filled, one is sorted
+	s.arena = newArena(families)
+	return s
+}
+
+// maxArena keeps places in an arena, and in one that has grown by a row more,
+// within 32 bits.
+const maxArena = 1 << 30
+
+func newArena(families int) *arena {
+	return &arena{entries: make([][]entry, families), bytes: make([]int, families)}
+}
+
+// Row begins a row.
+func (s *Sorter) Row(key string) {
+	if len(s.arena.data) >= s.limit && s.dir != "" {
+		s.rotate()
+	}
+	s.row = AppendRowPrefix(s.row[:0], key)
+}
+
+// Group begins the row's cells of a family.
+func (s *Sorter) Group(family int) {
+	d := s.arena.data
+	s.family, s.group, s.cells, s.loose, s.last, s.cell = family, len(d), 0, false, 0, 0
+	d = binary.NativeEndian.AppendUint32(d, uint32(len(s.row)))
+	d = binary.NativeEndian.AppendUint32(d, 0)
+	s.arena.data = append(d, s.row...)
+}
+
+// Cell begins a cell. The caller appends its value, or the operand to merge into
+// it, to the bytes that are returned, and passes the result to Value.
+func (s *Sorter) Cell(qualifier string, ts int64) []byte {
+	d := s.arena.data
+	s.last, s.cell = s.cell, len(d)
+	d = append(d, "\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	d = AppendVersion(AppendQualifier(d, qualifier), ts)
+	binary.NativeEndian.PutUint32(d[s.cell:], uint32(len(d)-s.cell-cellHeader))
+	s.arena.data = d
+	return d
+}
+
+// Value ends a cell.
+func (s *Sorter) Value(d []byte, operand bool) {
+	n := uint32(len(d) - len(s.arena.data))
+	if operand {
+		n |= operandBit
+	}
+	binary.NativeEndian.PutUint32(d[s.cell+4:], n)
+	s.arena.data = d
+	s.cells++
+	if s.last != 0 && !s.loose {
+		before, _ := cellAt(d, s.last)
+		this, _ := cellAt(d, s.cell)
+		s.loose = compareBytes(before.rest, this.rest) >= 0
+	}
+}
+
+// EndGroup ends the cells of a family; there must be one.
+func (s *Sorter) EndGroup() {
+	a := s.arena
+	binary.NativeEndian.PutUint32(a.data[s.group+4:], s.cells)
+	if s.loose {
+		s.tidy()
+	}
+	a.entries[s.family] = append(a.entries[s.family], entry{at: uint32(s.group)})
+	a.bytes[s.family] += len(a.data) - s.group
+}
+
+// tidy brings the last group's cells into order.
+func (s *Sorter) tidy() {
+	d := s.arena.data
+	c := combiner{merge: s.merge, most: 1 << 31}
+	c.collect(d, uint32(s.group))
+	out, _ := c.groups(nil)
+	s.arena.data = append(d[:s.group], out...)
+}
+
+// Spilled is how many times cells went to files so far.
+func (s *Sorter) Spilled() int { return len(s.spills) }
+
+// rotate hands the arena to a goroutine that sorts and spills it, after the one
+// before is through, and goes on with another.
+func (s *Sorter) rotate() {
+	s.wait()
+	full := s.arena
+	if s.arena, s.spare = s.spare, nil; s.arena == nil {
+		s.arena = newArena(s.families)
+	}
+	if s.err != nil { // Finish will say so
+		full.reset()
+		s.arena = full
+		return
+	}
+	done := make(chan spilled, 1)
+	s.spilling = done
+	go func() {
+		full.sort(s.merge)
+		f, err := full.spill(s.dir)
+		full.reset()
+		done <- spilled{f, full, err}
+	}()
+}
+
+// spilled is the outcome of a spill, and the arena that is free again.
+type spilled struct {
+	spill *spill
+	arena *arena
+	err   error
+}
+
+// wait waits for the spill under way.
+func (s *Sorter) wait() {
+	if s.spilling == nil {
+		return
+	}
+	done := <-s.spilling
+	s.spilling, s.spare = nil, done.arena
+	if done.spill != nil {
+		s.spills = append(s.spills, done.spill)
+	}
+	s.err = cmp.Or(s.err, done.err)
+}
+
+// Err is the error of a spill that has failed: what is added from there on is lost.
+func (s *Sorter) Err() error { return s.err }
+
+// Finish ends the adding and gives the cells in order. The sorter must be closed
+// all the same.
+func (s *Sorter) Finish(ctx context.Context) (*Sorted, error) {
+	s.wait()
+	if err := cmp.Or(s.err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	s.spare = nil
+	s.arena.sort(s.merge)
+	return &Sorted{arena: s.arena, spills: s.spills, merge: s.merge, memory: s.limit}, nil
+}
+
+// Close removes the files.
+func (s *Sorter) Close() {
+	s.wait()
+	for _, f := range s.spills {
+		_ = f.file.Close()
+		_ = os.Remove(f.file.Name())
+	}
+	s.spills, s.arena, s.spare = nil, newArena(s.families), nil
+}
+
+func (a *arena) reset() {
+	a.data = a.data[:0]
+	clear(a.bytes)
+	for i := range a.entries {
+		a.entries[i] = a.entries[i][:0]
+	}
+}
+
+// sort puts each family's groups in order, and makes one of those of one row.
+func (a *arena) sort(merge func([][]byte) ([]byte, bool)) {
+	for i := range a.entries {
+		sortEntries(a.data, a.entries[i])
+		if slices.ContainsFunc(a.entries[i], func(e entry) bool { return e.again }) {
+			a.entries[i] = a.combine(a.entries[i], merge)
+		}
+	}
+}
+
+// combine makes one of the groups that have one row; they stand side by side. The
+// new ones are appended to the arena.
+func (a *arena) combine(es []entry, merge func([][]byte) ([]byte, bool)) []entry {
+	out := make([]entry, 0, len(es))
+	for from := 0; from < len(es); {
+		to := from + 1
+		for to < len(es) && es[to].again {
+			to++
+		}
+		if to == from+1 {
+			out = append(out, es[from])
+			from = to
+			continue
+		}
+		c := combiner{merge: merge, most: maxGroup}
+		for _, e := range es[from:to] {
+			c.collect(a.data, e.at)
+		}
+		groups, at := c.groups(nil)
+		shift := uint32(len(a.data))
+		a.data = append(a.data, groups...)
+		for _, n := range at {
+			out = append(out, entry{at: shift + n})
+		}
+		from = to
+	}
+	return out
+}

@@ -1,0 +1,246 @@
+package rocks
+
+// #include <stdlib.h>
+// #include "bulk.h"
+import "C"
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// An ingestion implements cf.Ingestion: its runs are table files in a directory
+// of its own, which Commit hands to the engine.
+type ingestion struct {
+	store *Store
+	id    string
+	dir   string
+
+	mu    sync.Mutex
+	count int                 // of files begun
+	files map[string][]string // of runs that are closed, by family
+	open  int                 // runs that are not
+	ended bool
+	keep  bool // the files are needed for the end of a Commit that stopped
+}
+
+const (
+	bulkDir    = "bulk"   // in the database's directory; a directory for each ingestion
+	bulkFile   = 64 << 20 // a run's file, unless Options.FileSize says otherwise
+	bulkBlocks = 1 << 16  // groups written in one call into C
+)
+
+// Ingest implements cf.Store.
+func (s *Store) Ingest(ctx context.Context) (cf.Ingestion, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
+	id := rand.Text()
+	in := &ingestion{store: s, id: id, dir: filepath.Join(s.dir, bulkDir, id), files: map[string][]string{}}
+	if s.options.InMemory {
+		return in, nil
+	}
+	if err := os.MkdirAll(in.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	return in, nil
+}
+
+// TempDir implements cf.Ingestion.
+func (in *ingestion) TempDir() string {
+	if in.store.options.InMemory {
+		return ""
+	}
+	return in.dir
+}
+
+// A run implements cf.Run: table files one after another.
+type run struct {
+	in     *ingestion
+	family string
+	opts   *grocksdb.Options
+	env    *grocksdb.EnvOptions
+	writer *grocksdb.SSTFileWriter
+	path   string // of the file that is open, "" when none is
+	closed bool
+}
+
+// Run implements cf.Ingestion.
+func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := in.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
+	if _, err := s.families.Load().get(family); err != nil {
+		return nil, err
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ended {
+		return nil, cf.ErrClosed
+	}
+	in.open++
+	r := &run{in: in, family: family, opts: s.engine.tableOptions(s.options), env: grocksdb.NewDefaultEnvOptions()}
+	r.writer = grocksdb.NewSSTFileWriter(r.env, r.opts)
+	return r, nil
+}
+
+// tableOptions are those that a family's files are written with. The caller
+// destroys them.
+func (e *engine) tableOptions(o Options) *grocksdb.Options {
+	opts := e.data.Clone()
+	if o.InMemory { // the environment stays that of e.db, which destroys it
+		C.rocksdb_options_set_env((*C.rocksdb_options_t)(handleOf(opts)), (*C.rocksdb_env_t)(fieldOf(e.db, "env")))
+	}
+	return opts
+}
+
+// Write implements cf.Run.
+func (r *run) Write(ctx context.Context, c cf.CellGroups) error {
+	for len(c.At) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if r.path == "" {
+			if err := r.begin(); err != nil {
+				return err
+			}
+		}
+		n := min(len(c.At), bulkBlocks)
+		done, err := r.add(c.Data, c.At[:n])
+		if err != nil {
+			return err
+		}
+		c.At = c.At[done:]
+		if done < n { // the file is full
+			if err := r.finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) begin() error {
+	r.in.mu.Lock()
+	r.in.count++
+	path := filepath.Join(r.in.dir, fmt.Sprintf("%06d.sst", r.in.count))
+	r.in.mu.Unlock()
+	if err := r.writer.Open(path); err != nil {
+		return wrap(err)
+	}
+	r.path = path
+	return nil
+}
+
+func (r *run) add(data []byte, at []uint32) (int, error) {
+	var msg *C.char
+	size := cmp.Or(r.in.store.options.FileSize, bulkFile)
+	done := int(C.smolwc_bulk_write((*C.rocksdb_sstfilewriter_t)(handleOf(r.writer)), (*C.char)(unsafe.Pointer(unsafe.SliceData(data))),
+		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(at))), C.size_t(len(at)), C.uint64_t(size), &msg))
+	if msg != nil {
+		defer C.rocksdb_free(unsafe.Pointer(msg))
+		return done, wrap(errors.New(C.GoString(msg)))
+	}
+	if done == 0 {
+		return 0, errors.New("out of memory for a table file")
+	}
+	return done, nil
+}
+
+// finish ends the file that is open; it is synced.
+func (r *run) finish() error {
+	if err := r.writer.Finish(); err != nil {
+		return wrap(err)
+	}
+	r.in.mu.Lock()
+	defer r.in.mu.Unlock()
+	r.in.files[r.family] = append(r.in.files[r.family], r.path)
+	r.path = ""
+	return nil
+}
+
+// Close implements cf.Run.
+func (r *run) Close() (err error) {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	if r.path != "" {
+		err = r.finish()
+	}
+	r.writer.Destroy()
+	r.env.Destroy()
+	r.opts.Destroy()
+	r.in.mu.Lock()
+	defer r.in.mu.Unlock()
+	r.in.open--
+	return err
+}
+
+// Merge implements cf.Ingestion.
+func (in *ingestion) Merge(operands [][]byte) ([]byte, bool) {
+	var data []byte
+	ends := make([]uint32, len(operands))
+	for i, o := range operands {
+		data = append(data, o...)
+		ends[i] = uint32(len(data))
+	}
+	if len(data) == 0 {
+		return nil, false
+	}
+	var n C.size_t
+	out := C.smolwc_bulk_merge((*C.char)(unsafe.Pointer(unsafe.SliceData(data))), (*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(ends))), C.size_t(len(ends)), &n)
+	if out == nil {
+		return nil, false
+	}
+	defer C.free(unsafe.Pointer(out))
+	return C.GoBytes(unsafe.Pointer(out), C.int(n)), true
+}
+
+// Close implements cf.Ingestion. In memory, files of an ingestion that was given
+// up stay until the database is closed: its environment removes none.
+func (in *ingestion) Close() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ended {
+		return nil
+	}
+	if in.open > 0 {
+		return fmt.Errorf("ingestion closed while %d of its runs are open", in.open)
+	}
+	in.ended = true
+	return in.remove()
+}
+
+func (in *ingestion) remove() error {
+	if in.store.options.InMemory || in.keep {
+		return nil
+	}
+	if err := os.RemoveAll(in.dir); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	_ = os.Remove(filepath.Dir(in.dir)) // when it was the last
+	return nil
+}

@@ -1,0 +1,261 @@
+package rocks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// The engine takes files for one family at a time, so an ingestion is made one by
+// a marker: an entry of the catalog that names all files, written before the
+// first family's, and a key beside the cells, the token, that enters a family
+// together with its files. Whoever opens the database and finds a marker sees by
+// the tokens which families are done, does the others, and then removes marker
+// and tokens in one batch. docs/format.md has their bytes.
+
+// prefixIngest begins the keys of markers; the ingestion's id follows. A token
+// has the same key, behind a zero byte that puts it before all cells.
+const prefixIngest = "ingest/"
+
+func tokenKey(id string) []byte { return append([]byte{0}, prefixIngest+id...) }
+
+// A marker is what is left to do for an ingestion.
+type marker struct {
+	// Files are the names of each family's files in the ingestion's directory.
+	Files map[string][]string `json:"files"`
+	// Meta are catalog entries to write when the cells are visible.
+	Meta map[string][]byte `json:"meta,omitempty"`
+
+	id, dir string
+}
+
+// Commit implements cf.Ingestion.
+func (in *ingestion) Commit(ctx context.Context, rows cf.RowRange, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	if err := in.begin(ctx); err != nil {
+		return 0, err
+	}
+	s := in.store
+	s.ingesting.Lock() // one at a time
+	defer s.ingesting.Unlock()
+	m, err := in.prepare(ctx)
+	if err != nil {
+		return 0, err
+	}
+	s.locks.lock(allStripes) // not between an update's read and its write
+	defer s.locks.unlock(allStripes)
+	if m.Meta, err = in.entries(ctx, fn); err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil { // the last time that it is asked
+		return 0, err
+	}
+	s.mu.Lock() // no snapshot sees one family without another
+	defer s.mu.Unlock()
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	if err := s.ingest(m); err != nil {
+		in.keep = s.broken != nil
+		return 0, err
+	}
+	s.history.addRange(rows)
+	return cf.Position(s.db.GetLatestSequenceNumber()), nil
+}
+
+// begin checks that the ingestion can be committed.
+func (in *ingestion) begin(ctx context.Context) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case in.ended:
+		return cf.ErrClosed
+	case in.open > 0:
+		return fmt.Errorf("ingestion committed while %d of its runs are open", in.open)
+	}
+	return nil
+}
+
+// prepare does beforehand what takes long and what can fail: it writes each
+// family's token, flushes what the engine would flush while writes wait, and
+// syncs the directories.
+func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
+	m := &marker{Files: map[string][]string{}, id: in.id, dir: in.dir}
+	for _, family := range slices.Sorted(maps.Keys(in.files)) {
+		token, err := in.writeToken(len(m.Files))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range append(in.files[family], token) {
+			m.Files[family] = append(m.Files[family], filepath.Base(path))
+		}
+		if err := in.store.Flush(ctx, family); err != nil {
+			return nil, err
+		}
+	}
+	if in.store.options.InMemory {
+		return m, nil
+	}
+	for _, dir := range []string{in.dir, filepath.Dir(in.dir), in.store.dir} {
+		if err := syncDir(dir); err != nil {
+			return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+		}
+	}
+	return m, nil
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// writeToken makes the file with nothing but the token. Among the cells it would
+// keep the first of their files from the place where they belong.
+func (in *ingestion) writeToken(n int) (string, error) {
+	opts := in.store.engine.tableOptions(in.store.options)
+	defer opts.Destroy()
+	env := grocksdb.NewDefaultEnvOptions()
+	defer env.Destroy()
+	w := grocksdb.NewSSTFileWriter(env, opts)
+	defer w.Destroy()
+	path := filepath.Join(in.dir, fmt.Sprintf("token-%d.sst", n))
+	if err := w.Open(path); err != nil {
+		return "", wrap(err)
+	}
+	if err := w.Put(tokenKey(in.id), nil); err != nil {
+		return "", wrap(err)
+	}
+	return path, wrap(w.Finish())
+}
+
+// entries are what fn puts into the catalog.
+func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch) error) (map[string][]byte, error) {
+	if fn == nil {
+		return nil, nil
+	}
+	snap, err := in.store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	var b cf.Batch
+	if err := fn(snap, &b); err != nil {
+		return nil, err
+	}
+	meta := map[string][]byte{}
+	for i := range b.Ops() {
+		op := &b.Ops()[i]
+		if op.Kind != cf.OpPutMeta {
+			return nil, fmt.Errorf("an ingestion's batch cannot carry operation %d", op.Kind)
+		}
+		meta[string(b.Key(op))] = slices.Clone(b.Value(op))
+	}
+	return meta, nil
+}
+
+// ingest makes the files part of the database, all or none. s.mu is held
+// exclusively.
+func (s *Store) ingest(m *marker) error {
+	if err := s.mark(m); err != nil {
+		return err
+	}
+	if err := s.step("marked"); err != nil {
+		return s.stopped(err)
+	}
+	for i, family := range slices.Sorted(maps.Keys(m.Files)) {
+		err := s.ingestFamily(family, m)
+		if err != nil && i == 0 && s.unmark(m, nil) == nil {
+			return err // nothing is visible
+		}
+		if err = errors.Join(err, s.step("ingested "+family)); err != nil {
+			return s.stopped(err)
+		}
+	}
+	if err := s.unmark(m, m.Meta); err != nil {
+		return s.stopped(err)
+	}
+	return s.step("unmarked")
+}
+
+// stopped makes the store useless: what is there of an ingestion must not be seen
+// before the rest is.
+func (s *Store) stopped(cause error) error {
+	s.broken = fmt.Errorf("%w: a load stopped half-way (%w); opening the database again finishes it", cf.ErrUnavailable, cause)
+	return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, s.broken)
+}
+
+// mark writes the marker.
+func (s *Store) mark(m *marker) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	batch := grocksdb.NewWriteBatch()
+	defer batch.Destroy()
+	batch.Put([]byte(prefixIngest+m.id), text)
+	return s.writeSynced(batch)
+}
+
+// unmark removes the marker and the tokens, and writes catalog entries.
+func (s *Store) unmark(m *marker, meta map[string][]byte) error {
+	batch := grocksdb.NewWriteBatch()
+	defer batch.Destroy()
+	for key, value := range meta {
+		batch.Put([]byte(key), value)
+	}
+	batch.Delete([]byte(prefixIngest + m.id))
+	for family := range m.Files {
+		f, err := s.families.Load().get(family)
+		if err != nil {
+			return err
+		}
+		batch.DeleteCF(f.handle, tokenKey(m.id))
+	}
+	return s.writeSynced(batch)
+}
+
+// writeSynced writes a batch to the disk, whatever the options say: so is what is
+// ingested.
+func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
+	opts := grocksdb.NewDefaultWriteOptions()
+	defer opts.Destroy()
+	opts.SetSync(!s.options.InMemory)
+	return wrap(s.db.Write(opts, batch))
+}
+
+// ingestFamily hands the engine a family's files, all in one step.
+func (s *Store) ingestFamily(name string, m *marker) error {
+	f, err := s.families.Load().get(name)
+	if err != nil {
+		return err
+	}
+	paths := make([]string, len(m.Files[name]))
+	for i, file := range m.Files[name] {
+		paths[i] = filepath.Join(m.dir, file)
+	}
+	opts := grocksdb.NewDefaultIngestExternalFileOptions()
+	defer opts.Destroy()
+	opts.SetMoveFiles(true)
+	return wrap(s.db.IngestExternalFileCF(f.handle, paths, opts))
+}
+
+// step is where tests stop an ingestion.
+func (s *Store) step(name string) error {
+	if s.onStep == nil {
+		return nil
+	}
+	return s.onStep(name)
+}

@@ -1,0 +1,150 @@
+package rocks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// finishIngestions brings those to an end that a crash interrupted, and removes
+// the files of those that had not come so far.
+func (s *Store) finishIngestions(ctx context.Context) error {
+	if s.options.InMemory {
+		return nil
+	}
+	markers, err := s.markers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range markers {
+		if err := s.finishIngestion(m); err != nil {
+			return fmt.Errorf("finishing load %s: %w", m.id, err)
+		}
+	}
+	if s.options.ReadOnly {
+		return nil
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, bulkDir)); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	return nil
+}
+
+func (s *Store) markers(ctx context.Context) ([]*marker, error) {
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	entries, err := snap.MetaPrefix(ctx, prefixIngest)
+	if err != nil {
+		return nil, err
+	}
+	var all []*marker
+	for key, text := range entries {
+		m := &marker{id: strings.TrimPrefix(key, prefixIngest)}
+		m.dir = filepath.Join(s.dir, bulkDir, m.id)
+		if err := json.Unmarshal(text, m); err != nil {
+			return nil, fmt.Errorf("%w: catalog entry %s: %w", cf.ErrCorrupt, key, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// finishIngestion does what is left to do. Where nothing has been done and files
+// are missing, as in a copy of the database without them, nothing is done.
+func (s *Store) finishIngestion(m *marker) error {
+	left, err := s.notIngested(m)
+	if err != nil {
+		return err
+	}
+	none := len(left) == len(m.Files)
+	if s.options.ReadOnly {
+		if none || len(left) == 0 {
+			return nil // a reader sees nothing of it, or all
+		}
+		return fmt.Errorf("%w: it is half done, and the database is opened for reading; opening it for writing finishes it", cf.ErrUnavailable)
+	}
+	for _, family := range left {
+		for _, file := range m.Files[family] {
+			err := clearSequence(filepath.Join(m.dir, file))
+			if errors.Is(err, os.ErrNotExist) && none {
+				return s.unmark(m, nil)
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
+			}
+		}
+	}
+	for _, family := range left {
+		if err := s.ingestFamily(family, m); err != nil {
+			return err
+		}
+	}
+	return s.unmark(m, m.Meta)
+}
+
+// notIngested are the families without the token.
+func (s *Store) notIngested(m *marker) (left []string, err error) {
+	opts := grocksdb.NewDefaultReadOptions()
+	defer opts.Destroy()
+	for family := range m.Files {
+		f, err := s.families.Load().get(family)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
+		}
+		token, err := s.db.GetCF(opts, f.handle, tokenKey(m.id))
+		if err != nil {
+			return nil, wrap(err)
+		}
+		if !token.Exists() {
+			left = append(left, family)
+		}
+		token.Free()
+	}
+	return left, nil
+}
+
+// sequenceName is the property under which a table file that was made outside
+// keeps the sequence number that it was given: 8 bytes right behind the name, in
+// the properties, which stand behind all data and index.
+var sequenceName = []byte("rocksdb.external_sst_file.global_seqno")
+
+const propertiesTail = 256 << 10 // more than properties and footer take
+
+// clearSequence takes the sequence number out of a file that the engine may have
+// begun to ingest: it gives it one before the file is part of the database, and
+// does not take a file that has one. The checksum of the properties is made
+// without it.
+func clearSequence(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	from := max(0, info.Size()-propertiesTail)
+	tail, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	at := bytes.LastIndex(tail, sequenceName)
+	if at < 0 {
+		return errors.Join(fmt.Errorf("%s has no place for a sequence number", path), f.Close())
+	}
+	_, err = f.WriteAt(make([]byte, 8), from+int64(at+len(sequenceName)))
+	return errors.Join(err, f.Sync(), f.Close())
+}

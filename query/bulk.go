@@ -1,0 +1,323 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// BulkOptions say what a bulk load does about what is there already. The zero value
+// refuses to load over it.
+type BulkOptions struct {
+	// Name makes the load happen once: when it becomes visible, the name is
+	// recorded with it, for its table, and another load of that name fails
+	// with [ErrLoaded] until the table is dropped or truncated. It has up to
+	// 1,024 bytes; "" is no name.
+	Name string
+	// Again loads although the name is recorded.
+	Again bool
+	// Overlap lets the load replace cells, and put its own in front of older
+	// ones. Otherwise it fails with [ErrOverlap] when a cell that is visible
+	// has the column and the timestamp of one of its cells, or, where those
+	// have the timestamp of the load, their column. Adds to aggregates are
+	// never an overlap.
+	Overlap bool
+}
+
+// maxLoadName bounds the name of a bulk load, in bytes.
+const maxLoadName = 1024
+
+// ErrLoaded matches, with errors.Is, the error for a bulk load whose name has been
+// loaded before. Its kind is [AlreadyExists].
+var ErrLoaded = errors.New("loaded already")
+
+// ErrOverlap matches, with errors.Is, the error for a bulk load of cells where there
+// are some. Its kind is [FailedPrecondition].
+var ErrOverlap = errors.New("the load overlaps what is there")
+
+// A BulkLoad writes many rows, in any order, faster than [Table.ApplyBulk] does: it
+// sorts them, writes them to table files past the log and the memory of the engine,
+// and hands over the files. Its cells become visible together when Commit returns,
+// to all reads that begin then; reads under way do not see them. Without a Commit,
+// or after a crash before it, nothing of it is there; after a crash during it, all
+// or nothing, once the database has been opened again.
+//
+// It takes up to a quarter of [Options.Memory] besides; what is more goes to files
+// in the database's directory until Commit, whatever the size of the load. A
+// database that lives in memory holds all of it.
+//
+// A BulkLoad belongs to one goroutine. It must be closed.
+type BulkLoad struct {
+	db     *DB
+	table  *tableInfo
+	opts   BulkOptions
+	ts     cells.Timestamp // of cells without one
+	into   cf.Ingestion
+	sorter *cf.Sorter
+
+	families []int         // scratch: of each change of a mutation
+	spans    []cf.RowRange // by family, the rows that have cells; End inclusive
+	all      cf.RowRange   // the rows of all families, End inclusive
+	result   BulkResult
+	ended    bool
+}
+
+// A BulkResult is what a bulk load has been given.
+type BulkResult struct {
+	Mutations int64 `json:"mutations"`
+	Cells     int64 `json:"cells"`
+}
+
+// BulkLoad begins a bulk load. Its cells without a timestamp all get one, that of
+// the database's clock now: what is written before Commit has a greater one.
+func (t *Table) BulkLoad(ctx context.Context, o BulkOptions) (*BulkLoad, error) {
+	l, err := t.db.bulkLoad(ctx, t.name, o)
+	return l, fail("bulk load", t.name, "", err)
+}
+
+func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkLoad, error) {
+	db.schemaMu.RLock()
+	defer db.schemaMu.RUnlock()
+	info, err := db.catalog.Load().table(table)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Name) > maxLoadName {
+		return nil, faultf(InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
+	}
+	l := &BulkLoad{db: db, table: info, opts: o, spans: make([]cf.RowRange, len(info.families))}
+	if err := l.checkName(ctx); err != nil {
+		return nil, err
+	}
+	if l.into, err = db.store.Ingest(ctx); err != nil {
+		return nil, err
+	}
+	if l.ts, err = db.clock.next(ctx); err != nil {
+		return nil, errors.Join(err, l.into.Close())
+	}
+	l.sorter = cf.NewSorter(len(info.families), db.memory/4, l.into.TempDir(), l.into.Merge)
+	return l, nil
+}
+
+// Apply adds a mutation of a row to the load: sets and adds alone, for a bulk load
+// deletes nothing. A cell that is given twice is what it was given last; adds to one
+// cell all count. What is wrong with a mutation is an error, after which the load
+// can go on without it. The mutation, and what it refers to, may change afterwards.
+func (l *BulkLoad) Apply(key string, m *Mutation) error {
+	return fail("bulk load", l.table.name, key, l.apply(key, m))
+}
+
+func (l *BulkLoad) apply(key string, m *Mutation) error {
+	if l.ended {
+		return faultf(FailedPrecondition, "the load has ended")
+	}
+	if err := l.check(key, m); err != nil {
+		return err
+	}
+	l.sorter.Row(key)
+	if err := l.sorter.Err(); err != nil {
+		return err
+	}
+	if l.all.End == "" || key < l.all.Start {
+		l.all.Start = key
+	}
+	l.all.End = max(l.all.End, key)
+	for i, f := range l.table.families {
+		l.group(key, i, f, m)
+	}
+	l.result.Mutations++
+	l.result.Cells += int64(len(m.changes))
+	return nil
+}
+
+// check finds everything that can be wrong with a mutation, and which family each
+// of its changes is of.
+func (l *BulkLoad) check(key string, m *Mutation) error {
+	if err := checkRowKey(key); err != nil {
+		return err
+	}
+	if m == nil || len(m.changes) == 0 {
+		return faultf(InvalidArgument, "mutation has no changes")
+	}
+	l.families = l.families[:0]
+	size := 0
+	for i := range m.changes {
+		c := &m.changes[i]
+		if c.kind != changeSet && c.kind != changeAdd {
+			return faultf(InvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
+		}
+		n := l.familyIndex(c.family)
+		if err := l.table.checkChange(c); err != nil {
+			return err
+		}
+		l.families = append(l.families, n)
+		size += len(key) + len(c.qualifier) + c.value.EncodedLen()
+	}
+	if limit := l.db.limits.Batch; size > limit {
+		return faultf(ResourceExhausted, "mutation has more than %d bytes, the limit", limit)
+	}
+	return nil
+}
+
+// familyIndex is the place of a family in the table, -1 when there is none.
+func (l *BulkLoad) familyIndex(name string) int {
+	for i, f := range l.table.families {
+		if f.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// group adds the cells of one family.
+func (l *BulkLoad) group(key string, family int, f *familyInfo, m *Mutation) {
+	open := false
+	for i, of := range l.families {
+		if of != family {
+			continue
+		}
+		if !open {
+			l.sorter.Group(family)
+			open = true
+		}
+		c := &m.changes[i]
+		ts := c.since
+		if c.serverTime {
+			ts = l.ts
+		}
+		dst := l.sorter.Cell(c.qualifier, int64(ts))
+		if c.kind == changeAdd {
+			l.sorter.Value(f.appendOperand(dst, c.value), true)
+		} else {
+			l.sorter.Value(cells.AppendValue(dst, c.value), false)
+		}
+	}
+	if !open {
+		return
+	}
+	l.sorter.EndGroup()
+	s := &l.spans[family]
+	if s.End == "" || key < s.Start {
+		s.Start = key
+	}
+	s.End = max(s.End, key)
+}
+
+// appendOperand appends what the store merges into a cell when v is added to it.
+func (f *familyInfo) appendOperand(dst []byte, v cells.Value) []byte {
+	dst = append(dst, byte(mergeKinds[f.aggregate]))
+	if f.aggregate == schema.AggregateHLL {
+		return appendSketchOf(dst, v)
+	}
+	return cells.AppendValue(dst, v)
+}
+
+// Commit writes the load and makes it visible. It ends the load, whatever it
+// returns: after an error nothing of it is visible, except that [UnknownOutcome]
+// says that this is known when the database has been opened again.
+//
+// Loads are committed one at a time. Other writes wait while the files are handed
+// over, some milliseconds for each family, and not while they are written. What is
+// written after that has begun is not looked at for an overlap.
+func (l *BulkLoad) Commit(ctx context.Context) (BulkResult, error) {
+	err := l.commit(ctx)
+	if closeErr := l.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return BulkResult{}, fail("bulk load", l.table.name, "", err)
+	}
+	return l.result, nil
+}
+
+func (l *BulkLoad) commit(ctx context.Context) error {
+	if l.ended {
+		return faultf(FailedPrecondition, "the load has ended")
+	}
+	sorted, err := l.sorter.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case l.db.loading <- struct{}{}:
+		defer func() { <-l.db.loading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := l.write(ctx, sorted); err != nil {
+		return err
+	}
+	l.db.schemaMu.RLock()
+	defer l.db.schemaMu.RUnlock()
+	if err := l.checkSchema(l.db.catalog.Load()); err != nil {
+		return err
+	}
+	rows := cf.RowRange{Start: l.all.Start, End: l.all.End + "\x00"}
+	_, err = l.into.Commit(ctx, rows, l.record)
+	return err
+}
+
+// write writes all cells to table files, on all processors.
+func (l *BulkLoad) write(ctx context.Context, sorted *cf.Sorted) error {
+	check, err := l.newOverlapCheck(ctx)
+	if err != nil {
+		return err
+	}
+	defer check.close()
+	workers := runtime.GOMAXPROCS(0)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
+	for _, part := range sorted.Parts(workers) {
+		g.Go(func() error {
+			run, err := l.into.Run(ctx, l.table.families[part.Family].store)
+			if err != nil {
+				return err
+			}
+			err = part.Each(ctx, func(c cf.CellGroups) error {
+				if err := check.look(ctx, part.Family, c); err != nil {
+					return err
+				}
+				return run.Write(ctx, c)
+			})
+			return errors.Join(err, run.Close())
+		})
+	}
+	return g.Wait()
+}
+
+// checkSchema refuses to commit what a change of the schema has made wrong.
+func (l *BulkLoad) checkSchema(c *catalog) error {
+	now, err := c.table(l.table.name)
+	if err != nil {
+		return err
+	}
+	for i, f := range l.table.families {
+		if l.spans[i].End == "" {
+			continue
+		}
+		g, err := now.family(f.name)
+		if err != nil {
+			return err
+		}
+		if g.typ != f.typ || g.aggregate != f.aggregate {
+			return faultf(FailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.name, l.table.name)
+		}
+	}
+	return nil
+}
+
+// Close ends the load. Without a Commit nothing of it stays.
+func (l *BulkLoad) Close() error {
+	if l.ended {
+		return nil
+	}
+	l.ended = true
+	l.sorter.Close()
+	return fail("bulk load", l.table.name, "", l.into.Close())
+}

@@ -1,0 +1,141 @@
+package query
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An overlapCheck looks, while a load is written, whether its cells lie where there
+// are some. It is safe for concurrent use.
+type overlapCheck struct {
+	load *BulkLoad
+	snap cf.Snapshot // nil when nothing is to be looked at
+	now  cells.Timestamp
+	asks []bool // by family: it has cells between those of the load
+}
+
+// newOverlapCheck finds the families that have to be looked at: in one that has
+// nothing between the load's first row and its last, nothing can overlap.
+func (l *BulkLoad) newOverlapCheck(ctx context.Context) (*overlapCheck, error) {
+	o := &overlapCheck{load: l, now: l.db.clock.now(), asks: make([]bool, len(l.table.families))}
+	if l.opts.Overlap {
+		return o, nil
+	}
+	snap, err := l.db.store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.snap = snap
+	for i, f := range l.table.families {
+		if l.spans[i].End == "" || f.aggregate != schema.NoAggregate {
+			continue
+		}
+		span := cf.RowRange{Start: l.spans[i].Start, End: l.spans[i].End + "\x00"}
+		err := o.scan(ctx, f, cf.Scan{Rows: []cf.RowRange{span}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}, func(*cf.Block) error {
+			o.asks[i] = true
+			return nil
+		})
+		if err != nil {
+			o.close()
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (o *overlapCheck) close() {
+	if o.snap != nil {
+		o.snap.Close()
+	}
+}
+
+// scan passes blocks of visible cells of a family to fn.
+func (o *overlapCheck) scan(ctx context.Context, f *familyInfo, s cf.Scan, fn func(*cf.Block) error) error {
+	s.Family, s.Filter.Retention = f.store, f.retention(o.now)
+	c, err := o.snap.Scan(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for {
+		b, err := c.Next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		if err := fn(b); err != nil {
+			return err
+		}
+	}
+}
+
+// overlapRows is how many rows are looked up in one scan.
+const overlapRows = 1024
+
+// look refuses cells of the load that lie where there are some.
+func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) error {
+	if !o.asks[family] {
+		return nil
+	}
+	f := o.load.table.families[family]
+	rows := cf.LoadedRows(c)
+	for from := 0; from < len(rows); from += overlapRows {
+		if err := o.lookAt(ctx, f, rows[from:min(from+overlapRows, len(rows))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAt looks at rows, ascending, of which some may follow themselves.
+func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []cf.LoadedRow) error {
+	ranges := make([]cf.RowRange, 0, len(rows))
+	for i, r := range rows {
+		if i == 0 || r.Row != rows[i-1].Row {
+			ranges = append(ranges, cf.SingleRow(r.Row))
+		}
+	}
+	at := 0
+	return o.scan(ctx, f, cf.Scan{Rows: ranges, Filter: cf.Filter{StripValues: true}}, func(b *cf.Block) error {
+		for i := range b.Rows {
+			key := b.RowKey(&b.Rows[i])
+			for rows[at].Row < key {
+				at++
+			}
+			for j := at; j < len(rows) && rows[j].Row == key; j++ {
+				if err := o.compare(f, &rows[j], b, b.RowCells(&b.Rows[i])); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// compare compares the cells of a row that are there with those of the load.
+func (o *overlapCheck) compare(f *familyInfo, r *cf.LoadedRow, b *cf.Block, there []cf.CellSpan) error {
+	var column []byte
+	next := r.Cells()
+	cell, ok := next()
+	for i := range there {
+		column = cf.AppendQualifier(column[:0], b.Qualifier(&there[i]))
+		for ok && bytes.Compare(cell.Column, column) < 0 {
+			cell, ok = next()
+		}
+		// The versions of the load in this column, newest first, as are those
+		// that are there.
+		for ok && bytes.Equal(cell.Column, column) && cell.Timestamp > there[i].Timestamp && cell.Timestamp != int64(o.load.ts) {
+			cell, ok = next()
+		}
+		if !ok || !bytes.Equal(cell.Column, column) {
+			continue
+		}
+		if cell.Timestamp == there[i].Timestamp || cell.Timestamp == int64(o.load.ts) {
+			return faultf(FailedPrecondition, "%w: row %q has a cell in %s:%s at %d", ErrOverlap, shorten(r.Row), f.name, shorten(b.Qualifier(&there[i])), there[i].Timestamp)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// prefixLoad begins the keys of the records of bulk loads with a name: the table
+// and the name follow, with a slash between.
+const prefixLoad = "load/"
+
+func loadKey(table, name string) string { return prefixLoad + table + "/" + name }
+
+// A loadRecord is what the catalog keeps of a load with a name.
+type loadRecord struct {
+	At cells.Timestamp `json:"at"` // microseconds
+	BulkResult
+}
+
+// checkName refuses a load that was made before.
+func (l *BulkLoad) checkName(ctx context.Context) error {
+	if l.opts.Name == "" || l.opts.Again {
+		return nil
+	}
+	snap, err := l.db.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	return l.checkNameAt(ctx, snap)
+}
+
+func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
+	key := loadKey(l.table.name, l.opts.Name)
+	text, err := snap.Meta(ctx, key)
+	if text == nil || err != nil {
+		return err
+	}
+	var r loadRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return faultf(Corruption, "catalog entry %s: %w", shorten(key), err)
+	}
+	return faultf(AlreadyExists, "%w: %q, at %s, with %d cells", ErrLoaded, shorten(l.opts.Name), r.At.Time().UTC().Format("2006-01-02 15:04:05Z"), r.Cells)
+}
+
+// record notes the load's name when it becomes visible. No other load does then.
+func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
+	if l.opts.Name == "" {
+		return nil
+	}
+	if !l.opts.Again {
+		if err := l.checkNameAt(context.Background(), snap); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(loadRecord{l.db.clock.now(), l.result})
+	if err != nil {
+		return err
+	}
+	b.PutMeta(loadKey(l.table.name, l.opts.Name), text)
+	return nil
+}
+
+// loadKeys are the keys of the records of a table's loads.
+func (db *DB) loadKeys(ctx context.Context, table string) (keys []string, err error) {
+	snap, err := db.store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	entries, err := snap.MetaPrefix(ctx, loadKey(table, ""))
+	for key := range entries {
+		keys = append(keys, key)
+	}
+	return keys, err
+}
+
+// forgetLoads removes the records of a table's loads, so that they can be made again.
+func (db *DB) forgetLoads(ctx context.Context, table string) error {
+	keys, err := db.loadKeys(ctx, table)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	_, err = db.store.Write(ctx, nil, func(b *cf.Batch) error {
+		for _, key := range keys {
+			b.DeleteMeta(key)
+		}
+		return nil
+	})
+	return err
+}

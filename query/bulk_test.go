@@ -1,0 +1,152 @@
+package query_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// bulkSchema has families of every kind that a load can meet.
+func bulkSchema() *schema.Schema {
+	return &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
+		{Name: "any"},
+		{Name: "num", Type: cells.TypeI32, GC: &schema.Rule{MaxVersions: 2}},
+		{Name: "sum", Aggregate: schema.AggregateSum},
+		{Name: "max", Aggregate: schema.AggregateMax},
+		{Name: "hll", Aggregate: schema.AggregateHLL},
+	}}}}
+}
+
+func openBulk(t testing.TB, dir string) *query.DB {
+	t.Helper()
+	o := query.Options{Schema: bulkSchema(), Durability: query.Async, GCInterval: -1}
+	open := func() (*query.DB, error) { return query.Open(dir, o) }
+	if dir == "" {
+		open = func() (*query.DB, error) { return query.OpenInMemory(o) }
+	}
+	db, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// text is all that a table shows, one cell a line.
+func text(t testing.TB, db *query.DB, table string) string {
+	t.Helper()
+	var b strings.Builder
+	for row, err := range db.Table(table).ReadRows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range row.Cells() {
+			fmt.Fprintf(&b, "%q %s:%q @%d %s %v\n", row.Key(), c.Family, c.Qualifier, c.Timestamp, c.Value.Type(), c.Value)
+		}
+	}
+	return b.String()
+}
+
+func load(t testing.TB, db *query.DB, o query.BulkOptions, rows map[string]*query.Mutation) error {
+	t.Helper()
+	l, err := db.Table("t").BulkLoad(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for key, m := range rows {
+		if err := l.Apply(key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = l.Commit(t.Context())
+	return err
+}
+
+// A bulk load leaves what the same mutations leave that are applied one by one.
+func TestBulkLoadIsLikeApply(t *testing.T) {
+	key := rapid.StringMatching(`[a-c\x00]{1,3}`)
+	qualifier := rapid.StringMatching(`[xy\x00]{0,2}`)
+	bulk, plain := openBulk(t, ""), openBulk(t, "")
+	rapid.Check(t, func(rt *rapid.T) {
+		for _, db := range []*query.DB{bulk, plain} {
+			if err := db.TruncateTable(t.Context(), "t"); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		l, err := bulk.Table("t").BulkLoad(t.Context(), query.BulkOptions{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer l.Close()
+		for range rapid.IntRange(0, 30).Draw(rt, "mutations") {
+			k, m := key.Draw(rt, "key"), query.NewMutation()
+			for range rapid.IntRange(1, 6).Draw(rt, "cells") {
+				q, ts := qualifier.Draw(rt, "qualifier"), cells.Timestamp(rapid.IntRange(0, 4).Draw(rt, "ts"))
+				n := rapid.Int64Range(-5, 5).Draw(rt, "n")
+				switch f := rapid.SampledFrom([]string{"any", "num", "sum", "max", "hll"}).Draw(rt, "family"); f {
+				case "any":
+					m.SetAt(f, q, ts, cells.String(strings.Repeat("v", int(n+5))))
+				case "num":
+					m.SetAt(f, q, ts, cells.I32(int32(n)))
+				default:
+					m.AddAt(f, q, ts, cells.I64(n))
+				}
+			}
+			if err := l.Apply(k, m); err != nil {
+				rt.Fatal(err)
+			}
+			if err := plain.Table("t").Apply(t.Context(), k, m); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if _, err := l.Commit(t.Context()); err != nil {
+			rt.Fatal(err)
+		}
+		if got, want := text(t, bulk, "t"), text(t, plain, "t"); got != want {
+			rt.Fatalf("a bulk load leaves\n%s\nand writes leave\n%s", got, want)
+		}
+	})
+}
+
+func TestBulkLoadOnDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	db := openBulk(t, dir)
+	rows := map[string]*query.Mutation{}
+	for i := range 1000 {
+		m := query.NewMutation()
+		m.Set("any", "q", cells.I64(int64(i)))
+		m.Set("num", "q", cells.I32(int32(i)))
+		m.Add("sum", "q", cells.I64(1))
+		rows[fmt.Sprintf("r%03d", i)] = m
+	}
+	if err := load(t, db, query.BulkOptions{Name: "first"}, rows); err != nil {
+		t.Fatal(err)
+	}
+	n, err := db.Table("t").Count(t.Context())
+	if err != nil || n.Rows != 1000 {
+		t.Fatalf("%+v, %v", n, err)
+	}
+	if err := load(t, db, query.BulkOptions{Name: "first"}, rows); !errors.Is(err, query.ErrLoaded) || query.KindOf(err) != query.AlreadyExists {
+		t.Errorf("the same name again: %v", err)
+	}
+	if err := load(t, db, query.BulkOptions{}, rows); !errors.Is(err, query.ErrOverlap) || query.KindOf(err) != query.FailedPrecondition {
+		t.Errorf("the same rows again: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bulk")); !os.IsNotExist(err) {
+		t.Errorf("files of loads are left: %v", err)
+	}
+}
