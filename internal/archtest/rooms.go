@@ -16,7 +16,18 @@ type room struct {
 }
 
 const (
+	aws         = "github.com/aws/aws-sdk-go-v2"
+	awsConfig   = "github.com/aws/aws-sdk-go-v2/config"
+	awsS3       = "github.com/aws/aws-sdk-go-v2/service/s3"
+	smithy      = "github.com/aws/smithy-go"
 	cobra       = "github.com/spf13/cobra"
+	bigtablepb  = "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	adminpb     = "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	iampb       = "cloud.google.com/go/iam/apiv1/iampb"
+	longrunning = "cloud.google.com/go/longrunning/autogen/longrunningpb"
+	genproto    = "google.golang.org/genproto/googleapis/rpc"
+	grpc        = "google.golang.org/grpc"
+	protobuf    = "google.golang.org/protobuf"
 	binregexp   = "rsc.io/binaryregexp"
 	compress    = "github.com/klauspost/compress"
 	grocksdb    = "github.com/linxGnu/grocksdb"
@@ -27,12 +38,15 @@ const (
 	pty         = "github.com/creack/pty"
 	runewidth   = "github.com/mattn/go-runewidth"
 	xsync       = "golang.org/x/sync"
+	xtime       = "golang.org/x/time"
 	term        = "golang.org/x/term"
 	uuid        = "github.com/google/uuid"
 	viper       = "github.com/spf13/viper"
 	xxhash      = "github.com/cespare/xxhash/v2"
 	yaml        = "go.yaml.in/yaml/v3"
 
+	bigtable   = "cloud.google.com/go/bigtable"
+	apiOptions = "google.golang.org/api"
 	datadriven = "github.com/cockroachdb/datadriven"
 	goleak     = "go.uber.org/goleak"
 	gointernal = "github.com/rogpeppe/go-internal"
@@ -58,6 +72,17 @@ var rooms = map[string]room{
 	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "schema", "cells", compress, progressbar}},
 
+	// The only package that knows object stores.
+	"archive": {imports: []string{"query", aws, awsConfig, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
+
+	// The server alone knows protocol buffers and gRPC. Bigtable's client is
+	// in its tests and not in the binary, which it would make five times as
+	// large.
+	"server": {
+		imports: []string{"query", "schema", "cells", bigtablepb, adminpb, iampb, longrunning, genproto, grpc, protobuf},
+		tests:   []string{bigtable, apiOptions},
+	},
+
 	// The shell is handed a query.DB and prints its rows.
 	"shell": {imports: []string{"query/ql", "transfer", "query", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty}},
 
@@ -69,7 +94,7 @@ var rooms = map[string]room{
 	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "internal/bench/yardstick"}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "internal/config", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "server", "internal/config", cobra, term},
 		tests:   []string{pty},
 		main:    true,
 	},

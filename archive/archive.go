@@ -1,0 +1,227 @@
+// Package archive keeps backups of databases: in a directory, or in an object
+// store that speaks S3's protocol.
+//
+// A backup is a generation: the files of a checkpoint, which is one moment of
+// all tables, taken while the database is read and written. Files are kept as
+// objects named after the SHA-256 of their content, so that what an earlier
+// generation has is not sent again, and any byte that changes later is found.
+// What makes a generation is its manifest, which is written last: a backup that
+// is interrupted is none, and the next one goes on from what was sent.
+//
+// [Open] opens a target; [Archive.Backup], [Archive.List], [Archive.Restore],
+// [Archive.Verify] and [Archive.Prune] do what their names say. docs/backup.md
+// has the layout.
+package archive
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options say how files travel. The zero Options are of use.
+type Options struct {
+	// Parallel is how many files travel at once; 0 is [DefaultParallel].
+	Parallel int
+	// Rate bounds the bytes that travel a second, of all files together; 0 is
+	// no bound.
+	Rate int64
+	// Progress gets a progress bar, which needs a terminal. nil: none.
+	Progress io.Writer
+}
+
+// DefaultParallel is how many files travel at once if [Options] do not say.
+const DefaultParallel = 4
+
+func (o Options) parallel() int {
+	if o.Parallel <= 0 {
+		return DefaultParallel
+	}
+	return o.Parallel
+}
+
+// An Archive is a place with backups of one database. It is safe for concurrent
+// use.
+type Archive struct {
+	target string
+	bucket bucket
+}
+
+// Open opens a target: the path of a directory, or s3://BUCKET/PREFIX with
+// ?endpoint=URL for a server that is not Amazon's and ?region=NAME. Access keys
+// are those of AWS's environment variables and files. A directory need not be
+// there; a bucket must.
+func Open(ctx context.Context, target string) (*Archive, error) {
+	b, name, err := openBucket(ctx, target)
+	if err != nil {
+		return nil, fail("open backups at "+target, err)
+	}
+	return &Archive{target: name, bucket: b}, nil
+}
+
+// Target is where the archive is, in a form that Open takes from any directory.
+func (a *Archive) Target() string { return a.target }
+
+// A Generation is one backup.
+type Generation struct {
+	ID       int       // counted from 1
+	Time     time.Time // of the moment that it holds
+	Size     int64     // of all files, in bytes
+	NewBytes int64     // of what no earlier generation had
+	Files    int
+	Database string // the database's identity
+	// Damaged says what is wrong with the manifest, "" if nothing: then ID is
+	// all that is known. Objects are not looked at; [Archive.Verify] does.
+	Damaged string
+}
+
+// A bucket is where objects lie: whole values under keys with slashes.
+type bucket interface {
+	// list gives the keys that start with a prefix, and their sizes.
+	list(ctx context.Context, prefix string) (map[string]int64, error)
+	// open reads a value; the error matches errNoObject when there is none.
+	open(ctx context.Context, key string) (io.ReadCloser, error)
+	// put writes a file's content under a key, whole and for good, or not at all.
+	put(ctx context.Context, key string, f content) error
+	// create writes a value, whole and for good, unless the key is there: then
+	// the error matches errObjectExists.
+	create(ctx context.Context, key string, value []byte) error
+	// remove removes a value; it need not be there.
+	remove(ctx context.Context, key string) error
+	// lock makes this process the only one that writes, until unlock. held
+	// reports an error when the lock was lost.
+	lock(ctx context.Context) (held func(context.Context) error, unlock func(), err error)
+	// prepare makes the bucket ready for writing; the lock is held.
+	prepare(ctx context.Context) error
+}
+
+// The keys of an archive.
+const (
+	objectsPrefix     = "objects/"
+	generationsPrefix = "generations/"
+	lockKey           = "lock"
+)
+
+// objectKey is where the content with this SHA-256 lies.
+func objectKey(sum Sum) string {
+	hex := sum.String()
+	return objectsPrefix + hex[:2] + "/" + hex
+}
+
+var objectName = regexp.MustCompile(`^objects/([0-9a-f]{2})/([0-9a-f]{64})$`)
+
+// objectSum is the SHA-256 that an object's key names.
+func objectSum(key string) (sum Sum, ok bool) {
+	m := objectName.FindStringSubmatch(key)
+	if m == nil || !strings.HasPrefix(m[2], m[1]) {
+		return sum, false
+	}
+	return sum, sum.UnmarshalText([]byte(m[2])) == nil
+}
+
+func manifestKey(id int) string { return fmt.Sprintf("%s%08d.json", generationsPrefix, id) }
+
+// manifestID is the generation that a manifest's key names.
+func manifestID(key string) (id int, ok bool) {
+	digits, ok := strings.CutSuffix(path.Base(key), ".json")
+	id, err := strconv.Atoi(digits)
+	return id, ok && err == nil && id > 0 && manifestKey(id) == key
+}
+
+// List lists the generations, the oldest first.
+func (a *Archive) List(ctx context.Context) ([]Generation, error) {
+	all, err := a.manifests(ctx)
+	if err != nil {
+		return nil, a.fail("list backups", err)
+	}
+	list := make([]Generation, len(all))
+	for i, m := range all {
+		list[i] = m.generation()
+	}
+	return list, nil
+}
+
+// A found is a manifest that was found in the archive, good or not.
+type found struct {
+	id  int
+	m   *manifest // nil when it is damaged
+	err error     // a *DamageError then
+}
+
+func (f found) generation() Generation {
+	if f.m == nil {
+		return Generation{ID: f.id, Damaged: f.err.Error()}
+	}
+	return f.m.generation()
+}
+
+// manifests reads all manifests, in order.
+func (a *Archive) manifests(ctx context.Context) ([]found, error) {
+	keys, err := a.bucket.list(ctx, generationsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var all []found
+	for key := range keys {
+		if id, ok := manifestID(key); ok {
+			all = append(all, found{id: id})
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return a.id - b.id })
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(DefaultParallel)
+	for i := range all {
+		g.Go(func() error {
+			m, err := a.manifest(ctx, all[i].id)
+			all[i].m, all[i].err = m, err
+			if isDamage(err) {
+				return nil
+			}
+			return err
+		})
+	}
+	return all, g.Wait()
+}
+
+// manifest reads one manifest. The error matches ErrDamaged when it is not what
+// was written.
+func (a *Archive) manifest(ctx context.Context, id int) (*manifest, error) {
+	r, err := a.bucket.open(ctx, manifestKey(id))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if e := r.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(text)
+	if err == nil && m.Generation != id {
+		err = fmt.Errorf("it is the manifest of generation %d", m.Generation)
+	}
+	if err != nil {
+		return nil, &DamageError{Generation: id, Object: manifestKey(id), Problem: err.Error()}
+	}
+	return m, nil
+}
+
+// intact are the manifests that are not damaged.
+func intact(all []found) []*manifest {
+	var ms []*manifest
+	for _, f := range all {
+		if f.m != nil {
+			ms = append(ms, f.m)
+		}
+	}
+	return ms
+}

@@ -1,0 +1,366 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func testSchema() *schema.Schema {
+	return &schema.Schema{Tables: []schema.Table{
+		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.TypeString}, {Name: "short", GC: &schema.Rule{MaxVersions: 2}}}},
+		{Name: "airport", Families: []schema.Family{{Name: "landings", Aggregate: schema.AggregateSum}, {Name: "aircraft", Aggregate: schema.AggregateHLL}}},
+	}}
+}
+
+func openDB(t testing.TB, dir string, o query.Options) *query.DB {
+	t.Helper()
+	o.GCInterval = -1
+	db, err := query.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func openArchive(t testing.TB, target string) *archive.Archive {
+	t.Helper()
+	a, err := archive.Open(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// change makes some changes of every kind.
+func change(t testing.TB, db *query.DB, r *rand.Rand, n int) {
+	t.Helper()
+	ctx := context.Background()
+	for range n {
+		key := fmt.Sprintf("plane#%03d", r.IntN(200))
+		m := query.NewMutation()
+		switch r.IntN(10) {
+		case 0:
+			m.DeleteRow()
+		case 1:
+			m.DeleteCellsInColumn("meta", "miles")
+		default:
+			m.Set("meta", "miles", cells.I64(r.Int64()))
+			m.SetAt("meta", fmt.Sprint("q", r.IntN(5)), cells.Timestamp(r.Int64N(1000)), cells.Bytes(randomBytes(r, 300)))
+			m.Set("loc", "dest", cells.String("KEF"))
+			m.Set("short", "n", cells.F64(r.Float64()))
+		}
+		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
+			t.Fatal(err)
+		}
+		m = query.NewMutation()
+		m.Add("landings", "", cells.I64(1))
+		m.Add("aircraft", "", cells.I64(r.Int64N(50)))
+		if err := db.Table("airport").Apply(ctx, fmt.Sprint("apt", r.IntN(5)), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func randomBytes(r *rand.Rand, most int) []byte {
+	b := make([]byte, r.IntN(most))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// dump is all that can be seen of a database.
+func dump(t testing.TB, db *query.DB) []string {
+	t.Helper()
+	var all []string
+	for _, table := range db.Schema().Tables {
+		all = append(all, fmt.Sprintf("table %s %v", table.Name, table.Families))
+		for row, err := range db.Table(table.Name).ReadRows(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for c := range row.Cells() {
+				all = append(all, fmt.Sprintf("%s %q %s:%q @%d %s %q", table.Name, row.Key(), c.Family, c.Qualifier, c.Timestamp, c.Value.Type(), c.Value))
+			}
+		}
+	}
+	return all
+}
+
+func expectSame(t testing.TB, what string, got, want []string) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("%s: line %d is\n%s\nand should be\n%s", what, i, got[i], want[i])
+		}
+	}
+	t.Fatalf("%s: %d lines, should be %d", what, len(got), len(want))
+}
+
+// eachTarget runs a test on a directory and on an S3 server.
+func eachTarget(t *testing.T, f func(t *testing.T, target string)) {
+	t.Run("dir", func(t *testing.T) { f(t, filepath.Join(t.TempDir(), "backups")) })
+	t.Run("s3", func(t *testing.T) { f(t, startGateway(t).target("some/prefix")) })
+}
+
+// TestEveryGenerationIsItsMoment backs up a history of changes, of drops and of
+// a changed schema, and restores each generation: it is what the database was,
+// cell by cell, aggregates included, and it can be written.
+func TestEveryGenerationIsItsMoment(t *testing.T) {
+	eachTarget(t, func(t *testing.T, target string) {
+		ctx, dir := t.Context(), t.TempDir()
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		r := rand.New(rand.NewPCG(seed, 0))
+		db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+		a := openArchive(t, target)
+		var moments [][]string
+		for g := range 5 {
+			switch g {
+			case 2:
+				if err := db.DropFamily(ctx, "fleet", "loc"); err != nil {
+					t.Fatal(err)
+				}
+				if err := db.AddFamily(ctx, "fleet", schema.Family{Name: "loc"}); err != nil {
+					t.Fatal(err)
+				}
+			case 3:
+				if err := db.Table("fleet").Compact(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			change(t, db, r, 150)
+			moments = append(moments, dump(t, db))
+			res, err := a.Backup(ctx, db, archive.BackupOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.ID != g+1 || res.Size == 0 || res.NewBytes == 0 || res.NewBytes > res.Size || res.SentBytes != res.NewBytes {
+				t.Errorf("backup %d: %+v", g+1, res)
+			}
+		}
+		report, err := a.Verify(ctx, archive.Options{})
+		if err != nil || report.Generations != 5 || report.Unused != 0 {
+			t.Fatalf("verify: %+v, %v", report, err)
+		}
+		for g, want := range moments {
+			to := filepath.Join(dir, fmt.Sprint("restored", g+1))
+			if _, err := a.Restore(ctx, g+1, to, archive.RestoreOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			restored := openDB(t, to, query.Options{MustExist: true})
+			expectSame(t, fmt.Sprint("generation ", g+1), dump(t, restored), want)
+			if restored.UUID() != db.UUID() {
+				t.Error("it has another identity")
+			}
+			change(t, restored, r, 5)
+			if err := restored.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := a.List(ctx)
+		if err != nil || len(list) != 5 {
+			t.Fatalf("list %+v, %v", list, err)
+		}
+		expectOthersLeft(t, dir, "db", "restored1", "restored2", "restored3", "restored4", "restored5")
+	})
+}
+
+func expectOthersLeft(t testing.TB, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s holds %v, want %v", dir, got, want)
+	}
+}
+
+// TestWhatIsThereIsNotSentAgain: a second backup of an unchanged database sends
+// hardly anything, and one after a little change not the old files.
+func TestWhatIsThereIsNotSentAgain(t *testing.T) {
+	eachTarget(t, func(t *testing.T, target string) {
+		ctx := t.Context()
+		db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+		m := query.NewMutation()
+		m.Set("meta", "big", cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, 2)), 8<<20)))
+		m.Set("meta", "big2", cells.Bytes(make([]byte, 1<<20)))
+		if err := db.Table("fleet").Apply(ctx, "big", m); err != nil {
+			t.Fatal(err)
+		}
+		// At the bottom, where no compaction comes by it for some small files.
+		if err := db.Table("fleet").Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+		a := openArchive(t, target)
+		first, err := a.Backup(ctx, db, archive.BackupOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(t, db, rand.New(rand.NewPCG(1, 2)), 10)
+		second, err := a.Backup(ctx, db, archive.BackupOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second.Size < first.Size || second.SentBytes > first.Size/10 || second.NewBytes != second.SentBytes {
+			t.Errorf("first %+v, second %+v", first, second)
+		}
+	})
+}
+
+func TestRestoreKeepsWhatIsThere(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema()})
+	a := openArchive(t, filepath.Join(dir, "backups"))
+	change(t, db, rand.New(rand.NewPCG(1, 2)), 10)
+	want := dump(t, db)
+	if _, err := a.Backup(ctx, db, archive.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string, to string, o archive.RestoreOptions, sentinel error, kind query.Kind) {
+		t.Helper()
+		_, err := a.Restore(ctx, 1, to, o)
+		if query.KindOf(err) != kind || sentinel != nil && !errors.Is(err, sentinel) {
+			t.Errorf("%s: %v (%s), want %v (%s)", what, err, query.KindOf(err), sentinel, kind)
+		}
+	}
+	expect("over a database", db.Dir(), archive.RestoreOptions{}, archive.ErrExists, query.AlreadyExists)
+	expect("over an open database", db.Dir(), archive.RestoreOptions{Overwrite: true}, nil, query.Busy)
+	other := filepath.Join(dir, "other")
+	if err := errors.Join(os.Mkdir(other, 0o755), os.WriteFile(filepath.Join(other, "letter"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	expect("over other files", other, archive.RestoreOptions{Overwrite: true}, archive.ErrExists, query.AlreadyExists)
+	_, err := a.Restore(ctx, 2, filepath.Join(dir, "no"), archive.RestoreOptions{})
+	if !errors.Is(err, archive.ErrNoGeneration) || !strings.Contains(err.Error(), "there are 1, from 1 to 1") {
+		t.Errorf("no such generation: %v", err)
+	}
+
+	change(t, db, rand.New(rand.NewPCG(3, 4)), 10)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// A damaged database is what a backup is for.
+	if err := os.Remove(filepath.Join(dir, "db", "CURRENT")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Restore(ctx, archive.Latest, filepath.Join(dir, "db"), archive.RestoreOptions{Overwrite: true}); err != nil {
+		t.Fatal(err)
+	}
+	expectSame(t, "overwritten", dump(t, openDB(t, filepath.Join(dir, "db"), query.Options{MustExist: true})), want)
+	expectOthersLeft(t, dir, "db", "backups", "other")
+}
+
+// TestOneArchiveOneDatabase: another database's backups would be pruned and
+// restored for one's own.
+func TestOneArchiveOneDatabase(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	a := openArchive(t, filepath.Join(dir, "backups"))
+	if _, err := a.Backup(ctx, openDB(t, filepath.Join(dir, "one"), query.Options{}), archive.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := a.Backup(ctx, openDB(t, filepath.Join(dir, "two"), query.Options{}), archive.BackupOptions{})
+	if !errors.Is(err, archive.ErrOtherDatabase) || query.KindOf(err) != query.FailedPrecondition {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTargetsThatAreRefused(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	t.Setenv("AWS_ACCESS_KEY_ID", "x")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
+	for target, want := range map[string]string{
+		"":                               "a target is needed",
+		"gs://bucket":                    "is no target",
+		"s3:///prefix":                   "names no bucket",
+		"s3://bucket?endpont=x":          `no parameter "endpont"`,
+		"s3://bucket?endpoint=localhost": "is not a URL such as",
+		"s3://key:secret@bucket/x":       "no access keys in it",
+	} {
+		_, err := archive.Open(ctx, target)
+		if query.KindOf(err) != query.InvalidArgument || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", target, err, want)
+		}
+	}
+	db := openDB(t, filepath.Join(dir, "db"), query.Options{})
+	_, err := openArchive(t, filepath.Join(dir, "db", "backups")).Backup(ctx, db, archive.BackupOptions{})
+	if query.KindOf(err) != query.InvalidArgument {
+		t.Errorf("in the database: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "letter"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = openArchive(t, dir).Backup(ctx, db, archive.BackupOptions{})
+	if !errors.Is(err, archive.ErrExists) {
+		t.Errorf("among other files: %v", err)
+	}
+	mem, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	if _, err := openArchive(t, filepath.Join(dir, "mem")).Backup(ctx, mem, archive.BackupOptions{}); query.KindOf(err) != query.FailedPrecondition {
+		t.Errorf("in memory: %v", err)
+	}
+	if list, err := openArchive(t, filepath.Join(dir, "nowhere")).List(ctx); err != nil || len(list) != 0 {
+		t.Errorf("where nothing is: %v, %v", list, err)
+	}
+}
+
+// TestS3Errors: what goes wrong with a server has its own error.
+func TestS3Errors(t *testing.T) {
+	g := startGateway(t)
+	ctx, dir := t.Context(), t.TempDir()
+	db := openDB(t, filepath.Join(dir, "db"), query.Options{})
+	expect := func(what, target string, want error, kind query.Kind) {
+		t.Helper()
+		a, err := archive.Open(ctx, target)
+		if err == nil {
+			_, err = a.Backup(ctx, db, archive.BackupOptions{})
+		}
+		if !errors.Is(err, want) || query.KindOf(err) != kind {
+			t.Errorf("%s: %v (%s), want %v (%s)", what, err, query.KindOf(err), want, kind)
+			return
+		}
+		t.Logf("%s: %v", what, err)
+	}
+	good := g.target("x")
+	expect("missing bucket", strings.Replace(good, "s3://bucket", "s3://nobucket", 1), archive.ErrNoBucket, query.NotFound)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+	expect("wrong secret", good, archive.ErrDenied, query.FailedPrecondition)
+	t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
+	expect("unknown key", good, archive.ErrDenied, query.FailedPrecondition)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	expect("no keys", good, archive.ErrDenied, query.FailedPrecondition)
+	t.Setenv("AWS_ACCESS_KEY_ID", testAccess)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
+	g.stop()
+	expect("server gone", good, archive.ErrUnreachable, query.Unavailable)
+}
+
+// TestLease: the lock in an object store.
+func TestLease(t *testing.T) { archive.LeaseTest(t, startGateway(t).target("lease")) }

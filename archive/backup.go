@@ -1,0 +1,274 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// BackupOptions say how a backup is made.
+type BackupOptions struct {
+	Options
+	// Keep is how many generations stay, the new one included: older ones are
+	// pruned when the backup is complete. 0 keeps all.
+	Keep int
+}
+
+// A BackupResult is what a backup did.
+type BackupResult struct {
+	Generation
+	// SentBytes and SentFiles are what travelled. They are less than what is
+	// new when an interrupted backup had sent some of it.
+	SentBytes int64
+	SentFiles int
+	// Pruned is what Keep removed.
+	Pruned  PruneResult
+	Elapsed time.Duration
+}
+
+// Backup backs up a database that is open for writing. Reads and writes go on;
+// what is backed up is one moment shortly after the call. When the context ends,
+// or anything fails, there is no new generation, and the next Backup does not
+// send again what has arrived. If only the pruning fails, the result has the new
+// generation beside the error.
+func (a *Archive) Backup(ctx context.Context, db *query.DB, o BackupOptions) (BackupResult, error) {
+	res, err := a.backup(ctx, db, o)
+	return res, a.fail("back up", err)
+}
+
+func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (res BackupResult, err error) {
+	began := time.Now()
+	defer func() { res.Elapsed = time.Since(began) }()
+	if o.Keep < 0 {
+		return res, targetErrorf("keep is %d; it must not be negative", o.Keep)
+	}
+	if err := a.outside(db.Dir()); err != nil {
+		return res, err
+	}
+	held, unlock, err := a.bucket.lock(ctx)
+	if err != nil {
+		return res, err
+	}
+	defer unlock()
+	if err := a.bucket.prepare(ctx); err != nil {
+		return res, err
+	}
+	before, err := a.manifests(ctx)
+	if err != nil {
+		return res, err
+	}
+	if err := a.sameDatabase(before, db); err != nil {
+		return res, err
+	}
+	run := &backupRun{a: a, held: held, before: before, res: &res}
+	if err := db.Freeze(ctx, func(f query.Frozen) error { return run.save(ctx, db, f, o.Options) }); err != nil {
+		return BackupResult{}, err
+	}
+	if o.Keep > 0 {
+		res.Pruned, err = a.prune(ctx, o.Keep, held)
+	}
+	return res, err
+}
+
+// outside refuses a target in the database's own directory.
+func (a *Archive) outside(dir string) error {
+	d, ok := a.bucket.(*dirBucket)
+	if !ok || dir == "" {
+		return nil
+	}
+	if rel, err := filepath.Rel(dir, d.dir); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return targetErrorf("%s is in the database's own directory; keep backups elsewhere, best on another disk", d.dir)
+	}
+	return nil
+}
+
+// sameDatabase refuses to mix databases: numbers of generations, and keeping
+// some of them, mean something for one only.
+func (a *Archive) sameDatabase(before []found, db *query.DB) error {
+	for _, m := range intact(before) {
+		if m.Database != db.UUID().String() {
+			return fmt.Errorf("it %w, %s; this one is %s", ErrOtherDatabase, m.Database, db.UUID())
+		}
+	}
+	return nil
+}
+
+// A backupRun is one backup under way.
+type backupRun struct {
+	a      *Archive
+	held   func(context.Context) error
+	before []found
+	res    *BackupResult
+
+	known map[identity]Sum // files of earlier generations
+	have  map[string]int64 // objects in the archive
+	line  *line
+	bytes atomic.Int64 // sent
+	files atomic.Int64
+}
+
+// An identity tells a table file from all others.
+type identity struct {
+	size int64
+	tail Sum
+}
+
+// save sends the files of a frozen database, and the manifest when all others
+// have arrived.
+func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o Options) error {
+	m := &manifest{
+		Format: formatVersion, Generation: 1, Time: f.Time.UTC(),
+		Database: db.UUID().String(), DatabaseFormat: query.FormatVersion, Position: f.Position,
+	}
+	if n := len(r.before); n > 0 {
+		m.Generation = r.before[n-1].id + 1
+	}
+	var err error
+	if m.Files, err = filesIn(f.Dir); err != nil {
+		return err
+	}
+	if r.have, err = r.a.bucket.list(ctx, objectsPrefix); err != nil {
+		return err
+	}
+	r.known = map[identity]Sum{}
+	for _, old := range intact(r.before) {
+		for _, f := range old.Files {
+			if f.Tail != nil {
+				r.known[identity{f.Size, *f.Tail}] = f.Sum
+			}
+		}
+	}
+	bar := newBar(o.Progress, "backing up", m.size())
+	defer bar.finish()
+	r.line = newLine(o, bar)
+	if err := r.sendAll(ctx, f.Dir, m.Files, o.parallel()); err != nil {
+		return err
+	}
+	return r.finish(ctx, m)
+}
+
+// filesIn lists the files of a checkpoint by name.
+func filesIn(dir string) ([]file, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	var files []file
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil, fileError(err)
+		}
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s in a checkpoint is not a file", e.Name())
+		}
+		files = append(files, file{Name: e.Name(), Size: info.Size()})
+	}
+	return files, nil
+}
+
+// sendAll fills in the sums of all files, and sends those that are not there.
+func (r *backupRun) sendAll(ctx context.Context, dir string, files []file, parallel int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i := range files {
+		g.Go(func() error { return r.send(ctx, filepath.Join(dir, files[i].Name), &files[i]) })
+	}
+	return g.Wait()
+}
+
+func (r *backupRun) send(ctx context.Context, path string, f *file) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.identify(ctx, path, f); err != nil {
+		return err
+	}
+	key := objectKey(f.Sum)
+	if size, ok := r.have[key]; ok && size == f.Size {
+		r.line.add(f.Size)
+		return nil
+	}
+	if err := r.a.bucket.put(ctx, key, content{path, f.Size, f.Sum, r.line}); err != nil {
+		return fmt.Errorf("sending %s: %w", f.Name, err)
+	}
+	r.bytes.Add(f.Size)
+	r.files.Add(1)
+	return nil
+}
+
+// identify finds the sum of a file, from an earlier generation if it is in one.
+func (r *backupRun) identify(ctx context.Context, path string, f *file) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return fileError(err)
+	}
+	defer in.Close()
+	if f.Tail, err = tailOf(in, f.Size); err != nil {
+		return fileError(err)
+	}
+	if f.Tail != nil {
+		if sum, ok := r.known[identity{f.Size, *f.Tail}]; ok {
+			f.Sum = sum
+			return nil
+		}
+	}
+	f.Sum, err = sumOf(ctx, in)
+	return fileError(err)
+}
+
+// finish makes a generation of what was sent, after a last look that all of it
+// is there.
+func (r *backupRun) finish(ctx context.Context, m *manifest) error {
+	have, err := r.a.bucket.list(ctx, objectsPrefix)
+	if err != nil {
+		return err
+	}
+	for _, f := range m.Files {
+		if size, ok := have[objectKey(f.Sum)]; !ok || size != f.Size {
+			return fmt.Errorf("%s has gone from the archive while the backup ran; back up again", objectKey(f.Sum))
+		}
+	}
+	m.NewBytes = newBytes(m.Files, intact(r.before))
+	text, err := m.encode()
+	if err != nil {
+		return err
+	}
+	if err := r.held(ctx); err != nil {
+		return err
+	}
+	if err := r.a.bucket.create(ctx, manifestKey(m.Generation), text); err != nil {
+		if errors.Is(err, errObjectExists) {
+			return fmt.Errorf("backup %d was made by another process meanwhile: %w", m.Generation, ErrLocked)
+		}
+		return err
+	}
+	*r.res = BackupResult{Generation: m.generation(), SentBytes: r.bytes.Load(), SentFiles: int(r.files.Load())}
+	return nil
+}
+
+// newBytes is how much of the files no earlier generation has.
+func newBytes(files []file, before []*manifest) (n int64) {
+	seen := map[Sum]bool{}
+	for _, m := range before {
+		for _, f := range m.Files {
+			seen[f.Sum] = true
+		}
+	}
+	for _, f := range files {
+		if !seen[f.Sum] {
+			seen[f.Sum] = true
+			n += f.Size
+		}
+	}
+	return n
+}

@@ -1,0 +1,173 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+)
+
+// A content is a file on its way into a bucket.
+type content struct {
+	path string
+	size int64
+	sum  Sum
+	line *line
+}
+
+// open opens the file for one reading.
+func (c content) open(ctx context.Context) (*outgoing, error) {
+	f, err := os.Open(c.path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	return &outgoing{ctx: ctx, f: f, line: c.line}, nil
+}
+
+// An outgoing is a file that is being sent. It can be rewound, for another try.
+type outgoing struct {
+	ctx  context.Context
+	f    *os.File
+	line *line
+	sent int64
+}
+
+func (o *outgoing) Read(p []byte) (int, error) {
+	n, err := o.line.take(o.ctx, o.f, p)
+	o.sent += int64(n)
+	return n, err
+}
+
+func (o *outgoing) Seek(offset int64, whence int) (int64, error) {
+	at, err := o.f.Seek(offset, whence)
+	if err == nil && whence == io.SeekStart { // it is sent again from there
+		o.line.add(at - o.sent)
+		o.sent = at
+	}
+	return at, err
+}
+
+func (o *outgoing) Close() error { return o.f.Close() }
+
+// A line is what the bytes of one operation travel on: it bounds their rate and
+// counts them.
+type line struct {
+	limiter *rate.Limiter // nil: no bound
+	bar     *bar
+}
+
+// lineBurst is how many bytes pass at once.
+const lineBurst = 64 << 10
+
+func newLine(o Options, bar *bar) *line {
+	l := &line{bar: bar}
+	if o.Rate > 0 {
+		l.limiter = rate.NewLimiter(rate.Limit(o.Rate), lineBurst)
+	}
+	return l
+}
+
+func (l *line) take(ctx context.Context, r io.Reader, p []byte) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if l.limiter != nil && len(p) > lineBurst {
+		p = p[:lineBurst]
+	}
+	n, err := r.Read(p)
+	if n > 0 && l.limiter != nil {
+		if e := l.limiter.WaitN(ctx, n); e != nil { // also when it sees that it would wait for too long
+			return n, cmp.Or(ctx.Err(), context.DeadlineExceeded)
+		}
+	}
+	l.add(int64(n))
+	return n, err
+}
+
+func (l *line) add(n int64) { l.bar.add(n) }
+
+// A measured reads what travels from a bucket and takes its sum.
+type measured struct {
+	ctx  context.Context
+	r    io.Reader
+	line *line
+	hash hash.Hash
+	n    int64
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	n, err := m.line.take(m.ctx, m.r, p)
+	m.hash.Write(p[:n])
+	m.n += int64(n)
+	return n, err
+}
+
+var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// copyAll is io.Copy, with a buffer of a size that suits disks and networks.
+func copyAll(w io.Writer, r io.Reader) (int64, error) {
+	buf := buffers.Get().(*[256 << 10]byte)
+	defer buffers.Put(buf)
+	return io.CopyBuffer(struct{ io.Writer }{w}, r, buf[:]) // not by w's own way, which may have a small one
+}
+
+// readObject reads an object to its end and into w, and reports content that
+// its name does not fit.
+func (a *Archive) readObject(ctx context.Context, sum Sum, size int64, l *line, w io.Writer) error {
+	r, err := a.bucket.open(ctx, objectKey(sum))
+	if errors.Is(err, errNoObject) {
+		return &DamageError{Object: objectKey(sum), Problem: "it is missing"}
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	m := &measured{ctx: ctx, r: r, line: l, hash: sha256.New()}
+	if _, err := copyAll(w, m); err != nil {
+		l.add(-m.n) // it does not count
+		return fileError(err)
+	}
+	switch got := Sum(m.hash.Sum(nil)); {
+	case got == sum && (size < 0 || m.n == size):
+		return nil
+	case size >= 0 && m.n != size:
+		return &DamageError{Object: objectKey(sum), Problem: fmt.Sprintf("it has %d bytes and should have %d", m.n, size)}
+	default:
+		return &DamageError{Object: objectKey(sum), Problem: fmt.Sprintf("its content has the SHA-256 %s", got)}
+	}
+}
+
+// tailSize is how much of the end of a file tells it from all others.
+const tailSize = 64 << 10
+
+// tailOf is the sum of the end of a table file, nil for other files. There, in
+// its properties, a table file has the session of RocksDB that wrote it, a random
+// number, and its number in that session. So a file with the size and the end
+// of one that was backed up before is that file, and need not be read again.
+func tailOf(f *os.File, size int64) (*Sum, error) {
+	if !strings.HasSuffix(f.Name(), ".sst") {
+		return nil, nil
+	}
+	h := sha256.New()
+	from := max(0, size-tailSize)
+	if _, err := io.Copy(h, io.NewSectionReader(f, from, size-from)); err != nil {
+		return nil, err
+	}
+	sum := Sum(h.Sum(nil))
+	return &sum, nil
+}
+
+// sumOf is the sum of a file's content.
+func sumOf(ctx context.Context, f *os.File) (Sum, error) {
+	m := &measured{ctx: ctx, r: f, line: &line{}, hash: sha256.New()}
+	_, err := copyAll(io.Discard, m)
+	return Sum(m.hash.Sum(nil)), err
+}

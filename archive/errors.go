@@ -1,0 +1,131 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// What can be wrong with a target, found with errors.Is. All functions return
+// errors of type [*query.Error], whose kinds say what a caller can do.
+var (
+	// ErrDamaged: what lies in the archive is not what was written. The error
+	// is, or holds, a [*DamageError].
+	ErrDamaged = errors.New("the backup is damaged")
+	// ErrDenied: no access keys, wrong ones, or no right to do it.
+	ErrDenied = errors.New("access denied")
+	// ErrNoBucket: the bucket does not exist.
+	ErrNoBucket = errors.New("no such bucket")
+	// ErrUnreachable: the object store does not answer.
+	ErrUnreachable = errors.New("cannot be reached")
+	// ErrNoSpace: the disk is full.
+	ErrNoSpace = errors.New("no space left")
+	// ErrLocked: another process is writing to the archive.
+	ErrLocked = errors.New("another backup or prune is at work")
+	// ErrNoGeneration: there is no backup of this number.
+	ErrNoGeneration = errors.New("no such backup")
+	// ErrExists: something is in the way that would be lost.
+	ErrExists = errors.New("already exists")
+	// ErrOtherDatabase: the archive holds backups of another database.
+	ErrOtherDatabase = errors.New("holds backups of another database")
+
+	errNoObject     = errors.New("no such object")
+	errObjectExists = errors.New("the object exists")
+)
+
+// A DamageError is something in an archive that is not what was written. It
+// matches [ErrDamaged].
+type DamageError struct {
+	// Generation needs what is damaged; 0 when none does.
+	Generation int
+	// File is the database's file; "" when it is the manifest.
+	File string
+	// Object is the key in the archive.
+	Object  string
+	Problem string
+}
+
+func (e *DamageError) Error() string {
+	what := e.Object
+	if e.File != "" {
+		what = fmt.Sprintf("%s (%s)", e.File, e.Object)
+	}
+	if e.Generation > 0 {
+		return fmt.Sprintf("backup %d is damaged: %s: %s", e.Generation, what, e.Problem)
+	}
+	return fmt.Sprintf("%s, which no backup needs, is damaged: %s", what, e.Problem)
+}
+
+// Is makes it match ErrDamaged.
+func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
+
+func isDamage(err error) bool { return errors.Is(err, ErrDamaged) }
+
+var kinds = []struct {
+	err  error
+	kind query.Kind
+}{
+	{context.Canceled, query.Canceled},
+	{context.DeadlineExceeded, query.Canceled},
+	{ErrDamaged, query.Corruption},
+	{ErrDenied, query.FailedPrecondition},
+	{ErrOtherDatabase, query.FailedPrecondition},
+	{ErrNoBucket, query.NotFound},
+	{ErrNoGeneration, query.NotFound},
+	{ErrExists, query.AlreadyExists},
+	{ErrLocked, query.Busy},
+	{ErrUnreachable, query.Unavailable},
+	{ErrNoSpace, query.Unavailable},
+	{fs.ErrExist, query.AlreadyExists},
+	{fs.ErrPermission, query.FailedPrecondition},
+}
+
+// fail gives an error the type of all this package's errors.
+func fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*query.Error](err); ok {
+		return e
+	}
+	kind := query.Unavailable
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			kind = k.kind
+			break
+		}
+	}
+	if _, ok := errors.AsType[*targetError](err); ok {
+		kind = query.InvalidArgument
+	}
+	return &query.Error{Op: op, Kind: kind, Err: err}
+}
+
+func (a *Archive) fail(op string, err error) error { return fail(op+" at "+a.target, err) }
+
+// A targetError is the error of a target that cannot be understood, or cannot
+// be one.
+type targetError struct{ problem string }
+
+func (e *targetError) Error() string { return e.problem }
+
+func targetErrorf(format string, args ...any) error {
+	return &targetError{fmt.Sprintf(format, args...)}
+}
+
+// fileError gives an error of a file its kind.
+func fileError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/uuid"
+)
+
+// An object store has no locks, but it creates an object for one of several who
+// try, and replaces it only if it is as it was last seen. So the lock is an
+// object that its owner renews; one that has not been renewed for leaseStale
+// belongs to a process that died, and is taken over.
+const (
+	leaseRenewed = time.Minute
+	leaseStale   = 10 * time.Minute
+)
+
+// A lease is the content of the lock's object.
+type lease struct {
+	Owner   string    `json:"owner"` // new for every lock
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Renewed time.Time `json:"renewed"` // by the owner's clock
+}
+
+// lock takes the lease and renews it in the background.
+func (b *s3Bucket) lock(ctx context.Context) (held func(context.Context) error, unlock func(), err error) {
+	host, _ := os.Hostname() // only for messages
+	l := lease{Owner: uuid.NewString(), Host: host, PID: os.Getpid(), Renewed: time.Now().UTC()}
+	tag, err := b.writeLease(ctx, l, "")
+	if errors.Is(err, errObjectExists) {
+		tag, err = b.takeOver(ctx, l)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	k := &keeper{bucket: b, lease: l, tag: tag, stop: make(chan struct{}), done: make(chan struct{})}
+	go k.run()
+	return k.held, k.unlock, nil
+}
+
+// writeLease writes the lease where there is none, or replaces the one with a tag.
+func (b *s3Bucket) writeLease(ctx context.Context, l lease, replaces string) (tag string, err error) {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return "", err
+	}
+	in := &s3.PutObjectInput{Bucket: &b.bucket, Key: b.key(lockKey), Body: bytes.NewReader(text)}
+	if replaces == "" {
+		in.IfNoneMatch = aws.String("*")
+	} else {
+		in.IfMatch = &replaces
+	}
+	out, err := b.client.PutObject(ctx, in)
+	if err != nil {
+		return "", b.failure(err)
+	}
+	return aws.ToString(out.ETag), nil
+}
+
+// takeOver takes a lease that its owner has not renewed for long.
+func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error) {
+	old, tag, err := b.readLease(ctx)
+	if errors.Is(err, errNoObject) {
+		return b.writeLease(ctx, l, "") // it was given back just now
+	}
+	if err != nil {
+		return "", err
+	}
+	if age := time.Since(old.Renewed); age < leaseStale {
+		return "", fmt.Errorf("process %d on %s holds the lock and renewed it %s ago: %w; a lock that is not renewed for %s is taken over",
+			old.PID, old.Host, age.Round(time.Second), ErrLocked, leaseStale)
+	}
+	tag, err = b.writeLease(ctx, l, tag)
+	if errors.Is(err, errObjectExists) {
+		return "", fmt.Errorf("another process took over the lock: %w", ErrLocked)
+	}
+	return tag, err
+}
+
+func (b *s3Bucket) readLease(ctx context.Context) (l lease, tag string, err error) {
+	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.key(lockKey)})
+	if err != nil {
+		return l, "", b.failure(err)
+	}
+	defer out.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(out.Body, 1<<16))
+	if err != nil {
+		return l, "", b.failure(err)
+	}
+	// One that is not a lease is as old as can be.
+	_ = json.Unmarshal(text, &l)
+	return l, aws.ToString(out.ETag), nil
+}
+
+// A keeper renews a lease until it is unlocked. Its fields belong to run until
+// done is closed.
+type keeper struct {
+	bucket     *s3Bucket
+	lease      lease
+	tag        string
+	lost       error
+	stop, done chan struct{}
+}
+
+func (k *keeper) run() {
+	defer close(k.done)
+	tick := time.NewTicker(leaseRenewed)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.stop:
+			return
+		case <-tick.C:
+		}
+		k.lease.Renewed = time.Now().UTC()
+		ctx, cancel := context.WithTimeout(context.Background(), leaseRenewed)
+		tag, err := k.bucket.writeLease(ctx, k.lease, k.tag)
+		cancel()
+		switch {
+		case err == nil:
+			k.tag = tag
+		case errors.Is(err, errObjectExists), errors.Is(err, errNoObject):
+			k.lost = fmt.Errorf("the lock was taken over by another process: %w", ErrLocked)
+			return
+		}
+		// Of other errors the next renewal may know nothing; held looks itself.
+	}
+}
+
+// held asks the server whether the lease is still this one.
+func (k *keeper) held(ctx context.Context) error {
+	l, _, err := k.bucket.readLease(ctx)
+	switch {
+	case errors.Is(err, errNoObject) || err == nil && l.Owner != k.lease.Owner:
+		return fmt.Errorf("the lock was taken over by another process: %w", ErrLocked)
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// unlock gives the lease back, unless it was lost.
+func (k *keeper) unlock() {
+	close(k.stop)
+	<-k.done
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if k.lost == nil && k.held(ctx) == nil {
+		_ = k.bucket.remove(ctx, lockKey) // it goes stale by itself
+	}
+}

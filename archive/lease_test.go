@@ -1,0 +1,54 @@
+package archive
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// LeaseTest is what archive_test.TestLease runs against a server.
+func LeaseTest(t *testing.T, target string) {
+	ctx := t.Context()
+	a, err := Open(ctx, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := a.bucket.(*s3Bucket)
+	held, unlock, err := b.lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.lock(ctx); !errors.Is(err, ErrLocked) {
+		t.Errorf("beside another: %v", err)
+	}
+	if err := held(ctx); err != nil {
+		t.Error(err)
+	}
+	// Its owner died long ago, it seems.
+	old, tag, err := b.readLease(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.Renewed = time.Now().Add(-leaseStale - time.Second)
+	if _, err := b.writeLease(ctx, old, tag); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.writeLease(ctx, old, tag); !errors.Is(err, errObjectExists) {
+		t.Errorf("replacing what is no longer there: %v", err)
+	}
+	heldByOther, unlockOther, err := b.lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := held(ctx); !errors.Is(err, ErrLocked) {
+		t.Errorf("after it was taken over: %v", err)
+	}
+	unlock() // not the other's
+	if err := heldByOther(ctx); err != nil {
+		t.Error(err)
+	}
+	unlockOther()
+	if _, _, err := b.readLease(ctx); !errors.Is(err, errNoObject) {
+		t.Errorf("after unlock: %v", err)
+	}
+}

@@ -1,0 +1,154 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// formatVersion is the version of an archive's layout and manifests, which
+// docs/backup.md describes. An archive of a larger one is refused.
+const formatVersion = 1
+
+// A Sum is a SHA-256.
+type Sum [sha256.Size]byte
+
+// String is the sum in hexadecimal.
+func (s Sum) String() string { return hex.EncodeToString(s[:]) }
+
+// MarshalText writes it in hexadecimal.
+func (s Sum) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]), nil }
+
+// UnmarshalText reads 64 lower-case hexadecimal digits.
+func (s *Sum) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(s) || strings.ToLower(string(text)) != string(text) {
+		return fmt.Errorf("%q is not a SHA-256", text)
+	}
+	_, err := hex.Decode(s[:], text)
+	return err
+}
+
+// A manifest says what a generation consists of.
+type manifest struct {
+	Format         int       `json:"format"`
+	Generation     int       `json:"generation"`
+	Time           time.Time `json:"time"`
+	Database       string    `json:"database"`        // the database's identity
+	DatabaseFormat int       `json:"database_format"` // of its bytes on disk
+	Position       uint64    `json:"position"`
+	NewBytes       int64     `json:"new_bytes"` // of objects that no earlier generation has
+	Files          []file    `json:"files"`     // by name
+}
+
+// A file is a file of the database.
+type file struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+	Sum  Sum    `json:"sha256"`
+	// Tail is the SHA-256 of the last tailSize bytes of a file that RocksDB
+	// never changes, which tells it from all others: see tailOf.
+	Tail *Sum `json:"tail_sha256,omitempty"`
+}
+
+func (m *manifest) size() (n int64) {
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
+}
+
+func (m *manifest) generation() Generation {
+	return Generation{ID: m.Generation, Time: m.Time, Size: m.size(), NewBytes: m.NewBytes, Files: len(m.Files), Database: m.Database}
+}
+
+// maxManifest bounds the memory for a manifest: some 200 bytes a file.
+const maxManifest = 256 << 20
+
+// A manifest's text is {"sha256":"…","manifest":{…}} and a line feed: the sum is
+// that of the bytes of the inner object.
+const (
+	manifestHead   = `{"sha256":"`
+	manifestMiddle = `","manifest":`
+	manifestTail   = "}\n"
+)
+
+func (m *manifest) encode() ([]byte, error) {
+	body, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	sum := Sum(sha256.Sum256(body))
+	return slices.Concat([]byte(manifestHead+sum.String()+manifestMiddle), body, []byte(manifestTail)), nil
+}
+
+// decodeManifest reads what encode wrote, and nothing else: no byte of the text
+// can change without an error.
+func decodeManifest(text []byte) (*manifest, error) {
+	if len(text) > maxManifest {
+		return nil, errors.New("it is too long for a manifest")
+	}
+	rest, ok := bytes.CutPrefix(text, []byte(manifestHead))
+	var want Sum
+	if !ok || len(rest) < 2*len(want) || want.UnmarshalText(rest[:2*len(want)]) != nil {
+		return nil, errors.New("it does not begin as a manifest does")
+	}
+	body, ok := bytes.CutPrefix(rest[2*len(want):], []byte(manifestMiddle))
+	if !ok {
+		return nil, errors.New("it does not begin as a manifest does")
+	}
+	if body, ok = bytes.CutSuffix(body, []byte(manifestTail)); !ok {
+		return nil, errors.New("it does not end as a manifest does; is it cut off?")
+	}
+	if got := Sum(sha256.Sum256(body)); got != want {
+		return nil, fmt.Errorf("its checksum is %s and should be %s", got, want)
+	}
+	var version struct{ Format int }
+	if err := json.Unmarshal(body, &version); err != nil {
+		return nil, err
+	}
+	if version.Format > formatVersion {
+		return nil, fmt.Errorf("it has format %d, written by a newer smolwc; this one reads formats up to %d", version.Format, formatVersion)
+	}
+	m := new(manifest)
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(m); err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+// check refuses what would write outside of a database's directory, or make
+// none.
+func (m *manifest) check() error {
+	if m.Format < 1 || m.Generation < 1 {
+		return fmt.Errorf("format %d, generation %d; both count from 1", m.Format, m.Generation)
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Files {
+		if f.Name == "" || f.Name == "." || f.Name == ".." || filepath.Base(f.Name) != f.Name || strings.ContainsAny(f.Name, `/\`+"\x00") {
+			return fmt.Errorf("%q is not the name of a file", f.Name)
+		}
+		if f.Size < 0 {
+			return fmt.Errorf("file %s has size %d", f.Name, f.Size)
+		}
+		if seen[f.Name] {
+			return fmt.Errorf("file %s is listed twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	if !seen[currentFile] {
+		return fmt.Errorf("it lists no file %s, without which there is no database", currentFile)
+	}
+	return nil
+}
+
+// currentFile is the file that makes a directory a RocksDB database.
+const currentFile = "CURRENT"

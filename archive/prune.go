@@ -1,0 +1,85 @@
+package archive
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A PruneResult is what a prune removed.
+type PruneResult struct {
+	Generations int
+	Objects     int
+	Bytes       int64
+}
+
+// Prune removes all but the newest keep generations, at least 1, and then the
+// objects that no generation needs. It may be interrupted at any moment: what is
+// left is whole, and the next prune goes on. A damaged manifest may need any
+// object: then no object is removed, and the error says which manifest it is.
+func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
+	const op = "prune backups"
+	if keep < 1 {
+		return PruneResult{}, a.fail(op, targetErrorf("keep is %d; at least one backup has to stay", keep))
+	}
+	held, unlock, err := a.bucket.lock(ctx)
+	if err != nil {
+		return PruneResult{}, a.fail(op, err)
+	}
+	defer unlock()
+	res, err := a.prune(ctx, keep, held)
+	return res, a.fail(op, err)
+}
+
+// prune is Prune while the lock is held. The manifests go first, the oldest
+// before the others, so that there never is one without its objects.
+func (a *Archive) prune(ctx context.Context, keep int, held func(context.Context) error) (res PruneResult, err error) {
+	all, err := a.manifests(ctx)
+	if err != nil {
+		return res, err
+	}
+	good := intact(all)
+	for ; len(good) > keep; good = good[1:] {
+		if err := held(ctx); err != nil {
+			return res, err
+		}
+		if err := a.bucket.remove(ctx, manifestKey(good[0].Generation)); err != nil {
+			return res, err
+		}
+		res.Generations++
+	}
+	for _, f := range all {
+		if f.err != nil {
+			return res, errors.Join(f.err, errors.New("what it needs is not known, so no object was removed; remove that manifest if it is not wanted"))
+		}
+	}
+	needed := map[string]bool{}
+	for _, m := range good {
+		for _, f := range m.Files {
+			needed[objectKey(f.Sum)] = true
+		}
+	}
+	return res, a.removeOthers(ctx, needed, held, &res)
+}
+
+func (a *Archive) removeOthers(ctx context.Context, needed map[string]bool, held func(context.Context) error, res *PruneResult) error {
+	have, err := a.bucket.list(ctx, objectsPrefix)
+	if err != nil {
+		return err
+	}
+	if err := held(ctx); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(DefaultParallel)
+	for key, size := range have {
+		if _, ours := objectSum(key); !ours || needed[key] {
+			continue
+		}
+		res.Objects++
+		res.Bytes += size
+		g.Go(func() error { return errors.Join(ctx.Err(), a.bucket.remove(ctx, key)) })
+	}
+	return g.Wait()
+}

@@ -1,0 +1,175 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// An s3Bucket keeps objects in a bucket of an object store.
+type s3Bucket struct {
+	client *s3.Client
+	bucket string
+	prefix string
+}
+
+const (
+	defaultRegion = "us-east-1"
+	// noAnswer is how long a server may take to begin its answer, after the
+	// last byte has been sent.
+	noAnswer = 2 * time.Minute
+)
+
+// newS3Bucket makes a client with the access keys of the environment. Nothing
+// is asked of the server yet.
+func newS3Bucket(ctx context.Context, t s3Target) (*s3Bucket, error) {
+	cfg, err := config.LoadDefaultConfig(ctx,
+		// Each object's own SHA-256 is signed and compared by the server.
+		config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
+		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
+			tr.ResponseHeaderTimeout = noAnswer
+		})),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	if t.region != "" {
+		cfg.Region = t.region
+	}
+	if cfg.Region == "" {
+		cfg.Region = defaultRegion
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return nil, fmt.Errorf("%w: no access keys were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile with AWS_PROFILE: %w", ErrDenied, err)
+	}
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		if t.endpoint != "" {
+			o.BaseEndpoint = &t.endpoint
+			o.UsePathStyle = true // others seldom have a name for each bucket
+		}
+	})
+	return &s3Bucket{client, t.bucket, t.prefix}, nil
+}
+
+func (b *s3Bucket) key(key string) *string { return aws.String(b.prefix + key) }
+
+func (b *s3Bucket) list(ctx context.Context, prefix string) (map[string]int64, error) {
+	found := map[string]int64{}
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.key(prefix)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, b.failure(err)
+		}
+		for _, o := range page.Contents {
+			found[strings.TrimPrefix(aws.ToString(o.Key), b.prefix)] = aws.ToInt64(o.Size)
+		}
+	}
+	return found, nil
+}
+
+func (b *s3Bucket) open(ctx context.Context, key string) (io.ReadCloser, error) {
+	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.key(key)})
+	if err != nil {
+		return nil, b.failure(err)
+	}
+	return &answer{out.Body}, nil
+}
+
+// An answer is the content of an object on its way. An error is the network's.
+type answer struct{ io.ReadCloser }
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return n, err
+}
+
+// put has the server compare what arrives with the sum.
+func (b *s3Bucket) put(ctx context.Context, key string, c content) error {
+	in, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.bucket, Key: b.key(key), Body: in, ContentLength: &c.size}, withSum(c.sum))
+	return b.failure(err)
+}
+
+// withSum signs a request for a content that is known already.
+func withSum(sum Sum) func(*s3.Options) {
+	return func(o *s3.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("smolwcSum", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				return next.HandleInitialize(v4.SetPayloadHash(ctx, sum.String()), in)
+			}), middleware.Before)
+		})
+	}
+}
+
+func (b *s3Bucket) create(ctx context.Context, key string, value []byte) error {
+	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &b.bucket, Key: b.key(key), Body: bytes.NewReader(value), IfNoneMatch: aws.String("*"),
+	})
+	return b.failure(err)
+}
+
+func (b *s3Bucket) remove(ctx context.Context, key string) error {
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.bucket, Key: b.key(key)})
+	return b.failure(err)
+}
+
+func (b *s3Bucket) prepare(context.Context) error { return nil }
+
+// failure gives an error of the client its kind.
+func (b *s3Bucket) failure(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		if file := fileError(err); !errors.Is(file, err) || errors.Is(file, ErrNoSpace) {
+			return file
+		}
+		return fmt.Errorf("the object store %w: %w", ErrUnreachable, err)
+	}
+	said := api.ErrorCode()
+	if m := api.ErrorMessage(); m != "" {
+		said += ": " + m
+	}
+	status := 0
+	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		status = r.HTTPStatusCode()
+	}
+	switch code := api.ErrorCode(); {
+	case code == "NoSuchBucket":
+		return fmt.Errorf("bucket %s: %w (%s)", b.bucket, ErrNoBucket, said)
+	case code == "NoSuchKey" || code == "NotFound":
+		return fmt.Errorf("%s: %w", said, errNoObject)
+	case code == "PreconditionFailed" || code == "ConditionalRequestConflict":
+		return fmt.Errorf("%s: %w", said, errObjectExists)
+	case status == http.StatusForbidden || status == http.StatusUnauthorized || code == "XAdminUserNotFound": // so says versitygw of an unknown key
+		return fmt.Errorf("%w to bucket %s: the server says %s", ErrDenied, b.bucket, said)
+	case code == "QuotaExceeded" || code == "XMinioStorageFull" || status == http.StatusInsufficientStorage:
+		return fmt.Errorf("%w in bucket %s: the server says %s", ErrNoSpace, b.bucket, said)
+	case status >= 500 || status == http.StatusTooManyRequests:
+		return fmt.Errorf("the object store %w: it answers %s", ErrUnreachable, said)
+	}
+	return fmt.Errorf("the object store answers %s: %w", said, err)
+}

@@ -1,0 +1,119 @@
+package archive_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// gatewayVersion is the S3 server that tests run against, a process of its own.
+// It is no dependency of the module.
+const gatewayVersion = "v1.8.0"
+
+const (
+	testAccess = "smolwctest"
+	testSecret = "smolwcsecret"
+)
+
+// buildGateway builds the server once, into the user's cache.
+var buildGateway = sync.OnceValues(func() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "smolwc-test", "versitygw-"+gatewayVersion)
+	bin := filepath.Join(dir, "versitygw")
+	if _, err := os.Stat(bin); err == nil {
+		return bin, nil
+	}
+	tmp, err := os.MkdirTemp("", "versitygw")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	cmd := exec.Command("go", "install", "github.com/versity/versitygw/cmd/versitygw@"+gatewayVersion)
+	cmd.Env = append(os.Environ(), "GOBIN="+tmp, "GOFLAGS=", "CGO_ENABLED=0")
+	cmd.Dir = tmp
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	// Copied and renamed, since the cache may be on another file system.
+	text, err := os.ReadFile(filepath.Join(tmp, "versitygw"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(bin+".tmp", text, 0o755); err != nil {
+		return "", err
+	}
+	return bin, os.Rename(bin+".tmp", bin)
+})
+
+// A gateway is an S3 server whose buckets are directories in root.
+type gateway struct {
+	root, addr string
+	stop       func()
+}
+
+// startGateway starts a server for one test, with its access keys in the
+// environment. It skips where the server cannot be had.
+func startGateway(t testing.TB) *gateway {
+	t.Helper()
+	bin, err := buildGateway()
+	if err != nil {
+		t.Skipf("no S3 server to test against: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gateway{root: filepath.Join(t.TempDir(), "buckets"), addr: l.Addr().String()}
+	meta := filepath.Join(t.TempDir(), "meta")
+	for _, dir := range []string{filepath.Join(g.root, "bucket"), meta} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin, "--access", testAccess, "--secret", testSecret, "--port", g.addr, "--quiet", "posix", "--sidecar", meta, g.root)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g.stop = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(g.stop)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", g.addr)
+		if err == nil {
+			_ = conn.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the S3 server does not answer: %v", err)
+		}
+	}
+	if t, ok := t.(interface{ Setenv(key, value string) }); ok {
+		t.Setenv("AWS_ACCESS_KEY_ID", testAccess)
+		t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
+		t.Setenv("AWS_CONFIG_FILE", filepath.Join(g.root, "none"))
+		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(g.root, "none"))
+		t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	}
+	return g
+}
+
+// target names a prefix in the bucket.
+func (g *gateway) target(prefix string) string {
+	return fmt.Sprintf("s3://bucket/%s?endpoint=http://%s", prefix, g.addr)
+}

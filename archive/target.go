@@ -1,0 +1,73 @@
+package archive
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// openBucket opens the bucket that a target names, and gives the target as it
+// is understood from any directory.
+func openBucket(ctx context.Context, target string) (bucket, string, error) {
+	switch scheme, _, ok := strings.Cut(target, "://"); {
+	case target == "":
+		return nil, "", targetErrorf("a target is needed: a directory, or s3://BUCKET/PREFIX")
+	case !ok:
+		dir, err := filepath.Abs(target)
+		return &dirBucket{dir: dir}, dir, err
+	case scheme != "s3":
+		return nil, "", targetErrorf("%s is no target; a directory and s3://BUCKET/PREFIX are", target)
+	}
+	t, err := parseS3(target)
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := newS3Bucket(ctx, t)
+	return b, target, err
+}
+
+// An s3Target is what a URL of the form s3://BUCKET/PREFIX?endpoint=…&region=… says.
+type s3Target struct {
+	bucket   string
+	prefix   string // "" or with a slash at its end
+	endpoint string // "": Amazon's
+	region   string // "": as the environment says
+}
+
+func parseS3(target string) (s3Target, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return s3Target{}, targetErrorf("%s is not a URL: %v", target, err)
+	}
+	t := s3Target{bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
+	switch {
+	case t.bucket == "":
+		return t, targetErrorf("%s names no bucket; write s3://BUCKET/PREFIX", target)
+	case u.User != nil:
+		return t, targetErrorf("a target has no access keys in it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	case u.Fragment != "":
+		return t, targetErrorf("%s has a # in it; write %%23", target)
+	}
+	if t.prefix != "" {
+		t.prefix += "/"
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return t, targetErrorf("%s: %v", target, err)
+	}
+	for name, values := range query {
+		switch name {
+		case "endpoint":
+			t.endpoint = values[0]
+			if e, err := url.Parse(t.endpoint); err != nil || e.Host == "" || e.Scheme != "http" && e.Scheme != "https" {
+				return t, targetErrorf("endpoint %q is not a URL such as https://s3.example.com or http://127.0.0.1:7070", t.endpoint)
+			}
+		case "region":
+			t.region = values[0]
+		default:
+			return t, targetErrorf("a target has no parameter %q; it has endpoint and region", name)
+		}
+	}
+	return t, nil
+}
