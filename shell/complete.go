@@ -7,114 +7,158 @@ import (
 	"github.com/smolwc/smolwc/query/ql"
 )
 
-// complete returns the words that may stand at the end of the line before the
-// cursor, each as the whole word, and where the word begins.
-func (s *Session) complete(line string) (begin int, words []string) {
-	line = line[strings.LastIndexByte(line, ';')+1:]
-	trimmed := strings.TrimLeft(line, " \t")
-	before := strings.Fields(trimmed)
-	if trimmed != "" && !strings.HasSuffix(trimmed, " ") && len(before) > 0 {
-		before = before[:len(before)-1]
+// complete says what may stand at the end of the text: the words, sorted, each
+// to take the place of the text from begin on. The grammar says what is wanted
+// there; the session and its database know the names.
+func (s *Session) complete(text string) (begin int, words []string) {
+	expected := s.env().Expect(text, len(text))
+	if expected.Session {
+		return s.completeCommand(text, expected.Begin)
 	}
-	word := trimmed[strings.LastIndexAny(trimmed, " \t=,")+1:]
-	return len(word), matching(word, s.candidates(before, trimmed))
+	for _, want := range expected.Wants {
+		words = append(words, s.propose(want, expected.Quote)...)
+	}
+	slices.Sort(words)
+	return expected.Begin, slices.Compact(words)
 }
 
-// candidates are the words that may follow those before, whatever they begin with.
-func (s *Session) candidates(before []string, line string) []string {
-	if len(before) == 0 {
-		if strings.HasPrefix(line, ".") {
-			return dotNames()
+// propose are the words for one expectation.
+func (s *Session) propose(want ql.Expectation, quote byte) []string {
+	switch want.Kind {
+	case ql.ExpectVerb, ql.ExpectKeyword, ql.ExpectOption, ql.ExpectChoice, ql.ExpectTopic:
+		return spaced(matching(strings.ToLower(want.Prefix), want.Candidates))
+	case ql.ExpectTable:
+		return spaced(matching(want.Prefix, s.tableNames()))
+	case ql.ExpectFamily:
+		return spaced(matching(want.Prefix, s.families(want.Table)))
+	case ql.ExpectColumn:
+		var words []string
+		for _, f := range matching(want.Prefix, s.families(want.Table)) {
+			words = append(words, ql.QuoteColumn(f, ""))
 		}
-		return spaced(ql.Verbs())
-	}
-	verb, last := strings.ToLower(before[0]), strings.ToLower(before[len(before)-1])
-	if verb == "explain" || verb == "analyze" {
-		if len(before) == 1 {
-			return []string{"count ", "get ", "scan "}
-		}
-		before, verb = before[1:], strings.ToLower(before[1])
-	}
-	switch {
-	case verb[0] == '.' || verb[0] == '\\':
-		return s.dotCandidates(verb)
-	case verb == "help":
-		return ql.HelpTopics()
-	case last == "as":
-		return ql.Formats
-	case (verb == "create" || verb == "alter" || verb == "drop") && len(before) == 1:
-		return []string{"table "}
-	case (verb == "alter" || verb == "drop") && len(before) == 2, len(before) == 1 && verb != "create":
-		return append(spaced(s.tableNames()), s.inUse(verb)...)
-	case verb == "alter" && len(before) == 3:
-		return []string{"add family ", "drop family ", "set "}
-	}
-	return append(ql.Options(verb), s.families(before)...)
-}
-
-// inUse is what may stand in place of a table while one is in use.
-func (s *Session) inUse(verb string) []string {
-	if s.table == "" {
-		return nil
-	}
-	return ql.Options(verb)
-}
-
-func (s *Session) dotCandidates(command string) []string {
-	switch command {
-	case ".use", ".schema", `\d`, `\c`:
-		return s.tableNames()
-	case ".mode":
-		return ql.Formats
-	case ".timing", ".bail":
-		return []string{"on", "off"}
-	case ".versions":
-		return []string{"all"}
+		return words
+	case ql.ExpectQualifier:
+		return s.qualifiers(want)
+	case ql.ExpectKey:
+		return quoted(s.keys(want.Table, want.Prefix), quote)
+	case ql.ExpectFile:
+		return files(want.Prefix, quote)
 	}
 	return nil
 }
 
-func dotNames() []string {
+// families are the families of a table.
+func (s *Session) families(table string) []string {
 	var names []string
-	for _, c := range dotCommands {
-		names = append(names, c.name)
+	if t, ok := s.db.Schema().Table(table); ok {
+		for _, f := range t.Families {
+			names = append(names, f.Name)
+		}
 	}
 	return names
 }
 
-// families are the families of the statement's table, with their colons.
-func (s *Session) families(words []string) []string {
-	known := s.db.Schema()
-	for _, w := range append(words[1:min(len(words), 4)], s.table) {
-		t, ok := known.Table(w)
-		if !ok {
-			continue
-		}
-		var names []string
-		for _, f := range t.Families {
-			names = append(names, f.Name+":")
-		}
-		return names
-	}
-	return nil
+// A proposal is a text that is to be written as a word. It is open when more of
+// the word may follow.
+type proposal struct {
+	text string
+	open bool
 }
 
+// quoted writes proposals as words: bare if all of them can be and no quote is
+// open, so that what they have in common is the same in each.
+func quoted(proposals []proposal, quote byte) []string {
+	bare := quote == 0
+	for _, p := range proposals {
+		bare = bare && ql.QuoteKey(p.text) == p.text
+	}
+	var words []string
+	for _, p := range proposals {
+		switch {
+		case bare:
+			words = append(words, p.text)
+		case p.open:
+			words = append(words, strings.TrimSuffix(ql.QuoteText(p.text), `"`))
+		default:
+			words = append(words, ql.QuoteText(p.text))
+		}
+	}
+	return words
+}
+
+// matching are the candidates that begin with the prefix.
+func matching(prefix string, candidates []string) []string {
+	var found []string
+	for _, c := range candidates {
+		if strings.HasPrefix(c, prefix) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// spaced ends words with the space that has to follow; an option's value
+// follows its = at once.
 func spaced(words []string) []string {
 	with := make([]string, len(words))
 	for i, w := range words {
 		with[i] = w + " "
+		if strings.HasSuffix(w, "=") {
+			with[i] = w
+		}
 	}
 	return with
 }
 
-// matching are the candidates that begin with word, sorted.
-func matching(word string, candidates []string) []string {
-	var found []string
-	for _, c := range candidates {
-		if strings.HasPrefix(c, word) && c != word {
-			found = append(found, c)
+// completeCommand completes a session command, the words of which are what
+// stands between spaces.
+func (s *Session) completeCommand(text string, begin int) (int, []string) {
+	line := strings.TrimLeft(text[strings.LastIndexByte(text, '\n')+1:], " \t")
+	name, arg, hasArg := strings.Cut(line, " ")
+	if !hasArg {
+		return len(text) - len(line), spaced(matching(strings.ToLower(name), commandNames(line)))
+	}
+	arg = strings.TrimLeft(arg, " ")
+	begin = len(text) - len(arg)
+	switch c := findCommand(strings.ToLower(name)); {
+	case c == nil:
+		return begin, nil
+	case strings.Contains(c.args, "FILE") || strings.Contains(c.args, "DIR"):
+		return begin, commandFiles(arg)
+	default:
+		return begin, matching(arg, s.commandWords(c, strings.ToLower(name)))
+	}
+}
+
+// commandNames are the names of the commands, in psql's spelling where that was
+// begun.
+func commandNames(line string) []string {
+	var names []string
+	for _, c := range dotCommands {
+		for _, name := range append([]string{c.name}, c.also...) {
+			if name[0] == line[0] && (name == c.name || name[0] == '\\') {
+				names = append(names, name)
+			}
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	if line[0] == '\\' {
+		names = append(names, `\x`)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// commandWords are what may stand behind a command.
+func (s *Session) commandWords(c *dotCommand, spelled string) []string {
+	switch {
+	case c.args == "[T]" || spelled == `\d`:
+		return s.tableNames()
+	case c.name == ".mode":
+		return ql.Formats
+	case c.name == ".versions":
+		return []string{"all"}
+	case strings.Contains(c.args, "on|off"):
+		return strings.Split(strings.Trim(c.args, "[]"), "|")
+	}
+	return nil
 }

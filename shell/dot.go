@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,10 +35,15 @@ func init() {
 		{".versions", nil, "[N|all]", "how many versions get and scan show if they do not say", (*Session).dotVersions},
 		{".next", nil, "", "the rows after those that the last scan showed", (*Session).dotNext},
 		{".timing", []string{`\timing`}, "[on|off]", "say how long statements take", toggle(func(s *Session) *bool { return &s.opt.Timing })},
+		{".stats", nil, "[on|off]", "say what each get and scan cost; alone: the statistics of the database", (*Session).dotStats},
 		{".output", []string{`\o`}, "[FILE | '|' COMMAND]", "where results go; alone: back here", (*Session).dotOutput},
 		{".read", []string{`\i`}, "FILE", "run a script", (*Session).dotRead},
 		{".bail", nil, "[on|off]", "stop scripts at the first error", (*Session).dotBail},
-		{".history", nil, "[N]", "the last lines typed", (*Session).dotHistory},
+		{".echo", nil, "[on|off]", "print statements before they run", toggle(func(s *Session) *bool { return &s.echo })},
+		{".pager", nil, "[on|off|auto]", "show results through the pager; auto: those longer than the screen", (*Session).dotPager},
+		{".color", nil, "[on|off|auto]", "mark keys, families and errors; auto: on a terminal", (*Session).dotColor},
+		{".history", []string{`\s`}, "[N]", "the last statements typed", (*Session).dotHistory},
+		{".open", nil, "DIR", "close the database and open another", (*Session).dotOpen},
 		{".version", nil, "", "the version of smolwc", (*Session).dotVersion},
 		{".quit", []string{`\q`, ".exit"}, "", "leave (also Ctrl-D)", func(s *Session, _ context.Context, _ string) error { s.left = true; return nil }},
 	}
@@ -49,9 +51,7 @@ func init() {
 
 // command runs a session command; its errors have the place of the line.
 func (s *Session) command(ctx context.Context, src ql.Source) error {
-	word, arg, _ := strings.Cut(src.Text, " ")
-	arg = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(arg), ";"))
-	word = strings.ToLower(strings.TrimSuffix(word, ";"))
+	word, arg := splitCommand(src.Text)
 	err := s.dispatch(ctx, word, arg)
 	if err == nil {
 		err = s.out.flush()
@@ -63,6 +63,19 @@ func (s *Session) command(ctx context.Context, src ql.Source) error {
 	return &ql.Error{Pos: src.Pos, Msg: escapeUnprintable(err.Error()), Err: err}
 }
 
+// splitCommand is a command's name and what stands behind it, without the
+// semicolon that people are used to type.
+func splitCommand(text string) (word, arg string) {
+	word = text
+	if n := strings.IndexAny(text, " \t"); n >= 0 {
+		word, arg = text[:n], text[n:]
+	}
+	if !strings.HasPrefix(strings.TrimSpace(arg), "|") { // a command's semicolons are its own
+		arg = strings.TrimSuffix(strings.TrimSpace(arg), ";")
+	}
+	return strings.ToLower(strings.TrimSuffix(word, ";")), strings.TrimSpace(arg)
+}
+
 func (s *Session) dispatch(ctx context.Context, word, arg string) error {
 	switch {
 	case word == `\x`: // psql: expanded display
@@ -70,14 +83,27 @@ func (s *Session) dispatch(ctx context.Context, word, arg string) error {
 	case word == `\d` && arg != "":
 		return s.run(ctx, &ql.Describe{Table: ql.Name{Text: arg}})
 	}
+	if c := findCommand(word); c != nil {
+		if c.args == "" && arg != "" {
+			return fmt.Errorf("%s takes no argument, and got %s", word, ql.QuoteText(arg))
+		}
+		return c.run(s, ctx, arg)
+	}
 	var names []string
 	for _, c := range dotCommands {
-		if c.name == word || slices.Contains(c.also, word) {
-			return c.run(s, ctx, arg)
-		}
-		names = append(names, c.name)
+		names = append(append(names, c.name), c.also...)
 	}
 	return fmt.Errorf("there is no command %s%s; .help lists them", ql.QuoteText(word), schema.DidYouMean(word, names))
+}
+
+// findCommand is the command of this name or other spelling, nil for none.
+func findCommand(word string) *dotCommand {
+	for i, c := range dotCommands {
+		if c.name == word || slices.Contains(c.also, word) {
+			return &dotCommands[i]
+		}
+	}
+	return nil
 }
 
 // say writes a line for people among the results.
@@ -224,105 +250,6 @@ func (s *Session) dotBail(ctx context.Context, arg string) error {
 	err := toggle(func(*Session) *bool { return &bail })(s, ctx, arg)
 	s.opt.KeepGoing = !bail
 	return err
-}
-
-func (s *Session) dotOutput(_ context.Context, arg string) error { return s.redirect(unquote(arg)) }
-
-// redirect sends results to a file, or with a | before it to a command; "" is
-// back to Out.
-func (s *Session) redirect(to string) error {
-	err := s.out.flush()
-	if s.out.close != nil {
-		err = errors.Join(err, s.out.close())
-		s.out = newOutput(s.opt.Out, s.opt.Terminal)
-	}
-	if to == "" || err != nil {
-		return err
-	}
-	open := openFile
-	if strings.HasPrefix(to, "|") {
-		open = s.openCommand
-	}
-	out, err := open(strings.TrimPrefix(to, "|"))
-	if err == nil {
-		s.out = out
-	}
-	return err
-}
-
-func openFile(name string) (*output, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	out := newOutput(f, false)
-	out.close = f.Close
-	return out, nil
-}
-
-func (s *Session) openCommand(command string) (*output, error) {
-	cmd := exec.Command("sh", "-c", command)
-	cmd.Stdout, cmd.Stderr = s.opt.Out, s.opt.Err
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	out := newOutput(in, false)
-	out.close = func() error { return errors.Join(in.Close(), cmd.Wait()) }
-	return out, nil
-}
-
-// unquote takes the quotes off a file name.
-func unquote(s string) string {
-	if len(s) > 1 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
-		return s[1 : len(s)-1]
-	}
-	return s
-}
-
-// maxReads is how deep .read may nest.
-const maxReads = 20
-
-func (s *Session) dotRead(ctx context.Context, arg string) error {
-	name := unquote(arg)
-	if name == "" {
-		return errors.New("expected the name of a file")
-	}
-	if s.depth == maxReads {
-		return fmt.Errorf("%d scripts read each other; stopped", maxReads)
-	}
-	f, err := os.Open(filepath.Clean(name))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	s.depth++
-	defer func() { s.depth-- }()
-	if err := s.RunScript(ctx, name, f); err != nil {
-		return fmt.Errorf("%w: %w", err, errReported)
-	}
-	return nil
-}
-
-func (s *Session) dotHistory(_ context.Context, arg string) error {
-	if s.lines == nil {
-		return errors.New("only a session at a terminal has a history")
-	}
-	lines := s.lines()
-	if arg != "" {
-		n, err := strconv.Atoi(arg)
-		if err != nil || n < 1 {
-			return fmt.Errorf("expected a number of lines, not %s", ql.QuoteText(arg))
-		}
-		lines = lines[max(0, len(lines)-n):]
-	}
-	for _, line := range lines {
-		s.say("%s", escapeUnprintable(line))
-	}
-	return nil
 }
 
 func (s *Session) dotVersion(_ context.Context, _ string) error {

@@ -3,13 +3,40 @@ package shell
 // TextWidth is how many columns of a terminal the text takes.
 var TextWidth = textWidth
 
-// Complete completes a line in a session.
+// Complete completes a line in a session: it returns the whole lines that come
+// of it.
 func Complete(s *Session, line string) []string {
-	_, words := s.complete(line)
+	begin, words := s.complete(line)
+	for i, w := range words {
+		words[i] = line[:begin] + w
+	}
 	return words
 }
 
+// A History is the history's file.
+type History = history
+
 var (
-	LoadHistory = loadHistory
-	SaveHistory = saveHistory
+	OpenHistory = openHistory
+	ReadPastes  = readPastes
 )
+
+// Entries are the entries of a history.
+func (h *history) Entries() []string { return h.entries }
+
+// Add adds an entry.
+func (h *history) Add(line string) error { _, err := h.add(line); return err }
+
+// Pasted is what is read when this was typed.
+func Pasted(typed ...string) string {
+	p := &pasteReader{}
+	for _, t := range typed {
+		for i := range len(t) {
+			p.take(t[i])
+		}
+	}
+	return string(p.out)
+}
+
+// HistoryEntries is how many entries a history keeps.
+const HistoryEntries = historyEntries

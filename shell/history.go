@@ -5,7 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 )
 
@@ -25,59 +27,102 @@ func HistoryFile() string {
 }
 
 const (
-	// historyLines is how many lines the file keeps.
-	historyLines = 1000
-	// historyLine is the longest line that is kept, in bytes.
-	historyLine = 4000
+	// historyEntries is how many entries the file keeps; it may grow to twice
+	// as many before it is cut.
+	historyEntries = 2000
+	// historyEntry is the longest entry that is kept, in bytes.
+	historyEntry = 64 << 10
 )
 
-// loadHistory reads the lines of the file, oldest first, leaving out what is
-// too long or no text. A file that is not there has none.
-func loadHistory(file string) []string {
-	f, err := os.Open(file)
+// A history is a file with an entry a line, oldest first. Several sessions may
+// have it open: each appends its entries as they come, under the file's lock.
+type history struct {
+	file    string // "": none
+	entries []string
+}
+
+// openHistory reads the file, leaving out what is too long or no text, and cuts
+// it when it has grown long. A file that is not there has no entries.
+func openHistory(file string) (*history, error) {
+	h := &history{file: file}
+	if _, err := os.Stat(file); err != nil {
+		return h, nil
+	}
+	f, err := h.lock()
 	if err != nil {
-		return nil
+		return h, err
 	}
 	defer f.Close()
-	var lines []string
-	r := bufio.NewReader(io.LimitReader(f, 16<<20))
+	h.entries = readEntries(f)
+	if len(h.entries) <= 2*historyEntries {
+		return h, nil
+	}
+	h.entries = slices.Clone(h.entries[len(h.entries)-historyEntries:])
+	if err := f.Truncate(0); err != nil {
+		return h, err
+	}
+	_, err = f.WriteString(strings.Join(h.entries, "\n") + "\n")
+	return h, err
+}
+
+// lock opens the file for reading and appending and takes its lock, which ends
+// when the file is closed.
+func (h *history) lock() (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(h.file, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Chmod(0o600) // it may have been made by hand
+	if err == nil {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func readEntries(f io.Reader) []string {
+	var entries []string
+	r := bufio.NewReader(io.LimitReader(f, 64<<20))
 	for {
 		line, err := r.ReadString('\n')
-		if line = strings.TrimRight(line, "\r\n"); keepLine(line) {
-			lines = append(lines, line)
+		if line = strings.TrimRight(line, "\r\n"); keepEntry(line) {
+			entries = append(entries, line)
 		}
 		if err != nil {
-			return lines[max(0, len(lines)-historyLines):]
+			return entries
 		}
 	}
 }
 
-// keepLine reports whether a line belongs in the history: one that begins with
+// keepEntry reports whether a line belongs in the history: one that begins with
 // a space is the user's way to keep it out.
-func keepLine(line string) bool {
-	return line != "" && line[0] != ' ' && len(line) <= historyLine && utf8.ValidString(line) && !strings.ContainsAny(line, "\n\r\x00\x1b")
+func keepEntry(line string) bool {
+	return strings.TrimSpace(line) != "" && line[0] != ' ' && len(line) <= historyEntry && utf8.ValidString(line) && !strings.ContainsAny(line, "\n\r\x00\x1b")
 }
 
-// saveHistory writes the file anew, for its owner's eyes only.
-func saveHistory(file string, lines []string) error {
-	if file == "" {
-		return nil
+// add takes an entry and appends it to the file; it reports whether it is kept,
+// which an entry equal to the one before is not.
+func (h *history) add(line string) (kept bool, err error) {
+	if !keepEntry(line) || len(h.entries) > 0 && h.entries[len(h.entries)-1] == line {
+		return false, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+	h.entries = append(h.entries, line)
+	if h.file == "" {
+		return true, nil
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".history-*") // mode 0600
+	f, err := h.lock()
 	if err != nil {
-		return err
+		return true, err
 	}
-	defer os.Remove(tmp.Name())
-	lines = lines[max(0, len(lines)-historyLines):]
-	_, err = tmp.WriteString(strings.Join(append(lines[:len(lines):len(lines)], ""), "\n"))
-	if closeErr := tmp.Close(); err == nil {
+	_, err = f.WriteString(line + "\n")
+	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return true, err
 }

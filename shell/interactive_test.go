@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,7 +47,10 @@ func shellProcess() int {
 		keys, ms = append(keys, fmt.Sprintf("row#%06d", i)), append(ms, m)
 	}
 	db.Table("fleet").ApplyBulk(ctx, keys, ms)
-	s := shell.New(shell.Std(db))
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	s := shell.New(shell.Streams(db, os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
 	err = s.Run(ctx)
 	s.Close()
 	return shell.ExitCode(err)
@@ -64,11 +67,12 @@ type typist struct {
 	done chan struct{}
 }
 
-// sit starts the shell on a terminal of this size. state is where its history is.
-func sit(t *testing.T, state string, rows, cols uint16) *typist {
+// sit starts the shell on a terminal of this size. state is where its history
+// is; env comes on top of an environment without a pager.
+func sit(t *testing.T, state string, rows, cols uint16, env ...string) *typist {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "SMOLWC_TEST_SHELL=1", "XDG_STATE_HOME="+state, "TERM=xterm")
+	cmd.Env = append(append(os.Environ(), "SMOLWC_TEST_SHELL=1", "XDG_STATE_HOME="+state, "TERM=xterm", "NO_COLOR=1", "SMOLWC_PAGER=cat"), env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: cols})
 	if err != nil {
 		t.Skipf("no terminal to be had: %v", err)
@@ -101,7 +105,7 @@ func (p *typist) typed(text string) { io.WriteString(p.tty, text) }
 // returns what came up to it.
 func (p *typist) waitFor(text string) string {
 	p.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for time.Now().Before(deadline) {
 		p.mu.Lock()
 		all := p.seen.String()
@@ -112,12 +116,13 @@ func (p *typist) waitFor(text string) string {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	p.cmd.Process.Signal(syscall.SIGQUIT) // its stacks come to the terminal
-	time.Sleep(time.Second)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	seen := p.seen.String()[p.read:]
-	p.t.Fatalf("waited for %q, saw %d bytes that end in %q", text, len(seen), seen[max(0, len(seen)-3000):])
+	p.mu.Unlock()
+	p.t.Errorf("waited for %q, saw %d bytes that end in %q", text, len(seen), seen[max(0, len(seen)-3000):])
+	p.cmd.Process.Signal(syscall.SIGQUIT) // its stacks come to the terminal
+	<-p.done
+	p.t.Fatalf("the shell was here:\n%s", p.seen.String()[p.read+len(seen):])
 	return ""
 }
 
@@ -126,7 +131,7 @@ func (p *typist) leaves() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		p.t.Fatal("the shell does not end")
 	}
 	p.cmd.Wait()
@@ -293,79 +298,266 @@ func TestAtATerminalTheTableFitsItsWidth(t *testing.T) {
 	}
 }
 
-func TestHistoryLeavesOutWhatIsTooLongOrNoText(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "deep", "history")
-	if lines := shell.LoadHistory(file); lines != nil {
-		t.Errorf("a history from nowhere: %q", lines)
-	}
-	os.MkdirAll(filepath.Dir(file), 0o700)
-	os.WriteFile(file, []byte("one\n"+strings.Repeat("x", 100_000)+"\n\xff\n\ntwo\r\nthree"), 0o600)
-	lines := shell.LoadHistory(file)
-	if want := []string{"one", "two", "three"}; !slices.Equal(lines, want) {
-		t.Errorf("history %q", lines)
-	}
-	if err := shell.SaveHistory(file, make([]string, 5000)); err != nil {
-		t.Fatal(err)
-	}
-	if err := shell.SaveHistory(file, []string{"a", "b"}); err != nil {
-		t.Fatal(err)
-	}
-	if text, _ := os.ReadFile(file); string(text) != "a\nb\n" {
-		t.Errorf("file %q", text)
+func TestAtATerminalAStatementOfSeveralLinesComesBackAsOne(t *testing.T) {
+	state := t.TempDir()
+	p := sit(t, state, 24, 80)
+	p.typed("put fleet k meta:x='two\r")
+	p.waitFor("   -> ")
+	p.typed("lines' \\\r")
+	p.waitFor("   -> ")
+	p.typed("meta:y=1 -- done\r")
+	p.waitFor("put 2 cells")
+	p.waitFor("smolwc> ")
+	p.typed("get fleet (\r")
+	p.waitFor("   -> ")
+	p.typed("\x03")
+	p.waitFor("smolwc> ")
+	p.typed("\x1b[A")
+	p.waitFor(`put fleet k meta:x='two'"\n"'lines'  meta:y=1`)
+	p.typed("\x7f2\r")
+	p.waitFor("put 2 cells")
+	p.waitFor("smolwc> ")
+	p.typed("get fleet k\r")
+	p.waitFor(`"two\nlines"`)
+	p.waitFor("  2\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+	want := "put fleet k meta:x='two'\"\\n\"'lines'  meta:y=1\nput fleet k meta:x='two'\"\\n\"'lines'  meta:y=2\nget fleet k\n"
+	if text, _ := os.ReadFile(filepath.Join(state, "smolwc", "history")); string(text) != want {
+		t.Errorf("history %q", text)
 	}
 }
 
-func TestCompletion(t *testing.T) {
-	db := fleet(t, 1)
-	s := shell.New(shell.Options{DB: db})
-	inUse := shell.New(shell.Options{DB: db, Table: "fleet"})
-	for _, c := range []struct {
-		s    *shell.Session
-		line string
-		want string
-	}{
-		{s, "sc", "scan "},
-		{s, "explain sc", "scan "},
-		{s, "analyze scan fleet pre", "prefix="},
-		{s, "analyze get ", "fleet "},
-		{s, "cas fleet k if f", "f:"},
-		{s, "cas fleet k i", "if"},
-		{s, "gc fleet d", "dry-run"},
-		{s, "incr fleet k f", "f:"},
-		{s, "d", "delete |describe |drop "},
-		{s, "scan ", "fleet "},
-		{s, "scan fl", "fleet "},
-		{s, "drop ", "table "},
-		{s, "drop table f", "fleet "},
-		{s, "create table f", ""},
-		{s, "scan fleet pre", "prefix="},
-		{s, "scan fleet columns=", ""},
-		{s, "put fleet k f", "f:"},
-		{s, "count fleet where f", "f:"},
-		{s, "scan fleet as js", "json|jsonl"},
-		{s, "import fleet bad", "bad-lines="},
-		{s, "count fleet; sc", "scan "},
-		{s, "help sc", "scan"},
-		{s, ".mo", ".mode"},
-		{s, ".mode js", "json|jsonl"},
-		{s, ".use ", "fleet"},
-		{s, `\d `, "fleet"},
-		{s, "zzz ", ""},
-		{inUse, "scan pre", "prefix="},
-		{inUse, "put k f", "f:"},
-	} {
-		got := shell.Complete(c.s, c.line)
-		if c.line == "scan fleet columns=" {
-			if !slices.Contains(got, "f:") {
-				t.Errorf("%q: %q", c.line, got)
-			}
-			continue
+func TestAtATerminalManyPastedLinesRun(t *testing.T) {
+	for _, brackets := range []bool{true, false} {
+		p := sit(t, t.TempDir(), 24, 80)
+		var paste strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&paste, "put fleet pasted#%03d meta:x=\"value %d\" \\\n\tmeta:y=1\n", i, i)
 		}
-		if c.line == "zzz " || c.line == "create table f" {
-			got = slices.DeleteFunc(got, func(s string) bool { return s == "fleet " })
+		text := paste.String()
+		if brackets {
+			text = "\x1b[200~" + text + "\x1b[201~"
 		}
-		if strings.Join(got, "|") != c.want {
-			t.Errorf("%q: %q, want %q", c.line, got, c.want)
+		go p.typed(text)
+		for range 200 {
+			p.waitFor("put 2 cells")
 		}
+		p.waitFor("smolwc> ")
+		p.typed("count fleet prefix=pasted#\r")
+		p.waitFor("\n200\r\n")
+		p.waitFor("smolwc> ")
+		p.typed("\x04")
+		p.leaves()
+	}
+}
+
+func TestAtATerminalAPastedTabIsText(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80)
+	p.typed("\x1b[200~put\tfleet\tro\tmeta:x=\"a\tb\" \tmeta:y='c\td'\r\n\x1b[201~")
+	p.waitFor("put 2 cells")
+	p.waitFor("smolwc> ")
+	p.typed("get fleet ro\r")
+	p.waitFor(`"a\tb"`)
+	p.waitFor(`"c\td"`)
+	p.waitFor("smolwc> ")
+	p.typed("sc\tfl\tlimit=1\r") // typed ones still complete
+	p.waitFor("(1 row)")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+}
+
+func TestAtATerminalTheTableFollowsTheWindow(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 200)
+	p.typed("put fleet long meta:x='" + strings.Repeat("y", 100) + "'\r")
+	p.waitFor("put 1 cell")
+	p.waitFor("smolwc> ")
+	for _, cols := range []uint16{40, 120, 20} {
+		if err := pty.Setsize(p.tty, &pty.Winsize{Rows: 24, Cols: cols}); err != nil {
+			t.Fatal(err)
+		}
+		p.typed("scan fleet prefix=long\r")
+		p.waitFor("ROW")
+		out := "ROW" + p.waitFor("(1 row)")
+		widest := 0
+		for line := range strings.Lines(out) {
+			widest = max(widest, shell.TextWidth(strings.TrimRight(line, "\r\n")))
+		}
+		if widest > int(cols) || cols == 120 && widest < 100 {
+			t.Errorf("%d columns: a line of %d in %q", cols, widest, out)
+		}
+		p.waitFor("smolwc> ")
+	}
+	p.typed("\x04")
+	p.leaves()
+}
+
+func TestAtATerminalHostileKeysAreShownSafely(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80)
+	p.typed(`put fleet "\x00\x1b[31m\xff` + strings.Repeat("k", 3000) + `" meta:"\x1b]0;t\x07"="\x1b[2J\u202e"` + "\r")
+	p.waitFor("put 1 cell")
+	p.waitFor("smolwc> ")
+	for _, statement := range []string{"scan fleet limit=1", `scan fleet limit=1 as line`, `scan fleet limit=1 as json`, `scan fleet limit=1 as csv`, `scan fleet limit=1 as cbt`} {
+		p.typed(statement + "; count fleet\r")
+		_, out, _ := strings.Cut(p.waitFor("301\r\n"), "\r\n") // behind what was typed
+		if strings.Contains(out, "\x1b") || strings.Contains(out, "\x07") || len(out) < 40 {
+			t.Errorf("%s: %q", statement, out)
+		}
+	}
+	p.typed("get fleet \"\\x00\t") // the key completes, in quotes
+	p.waitFor(`\0\x1b[31m\xffkkkk`)
+	p.typed("\x03")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+}
+
+// pagerScript makes a pager of a few lines of sh.
+func pagerScript(t *testing.T, script string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pager")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return "SMOLWC_PAGER=" + file
+}
+
+func TestAtATerminalLongResultsGoThroughThePager(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80, pagerScript(t, `sed 's/^/| /'; echo page ends`))
+	p.typed("scan fleet limit=22\r") // with header and footer more than 24 lines
+	p.waitFor("| row#000000")
+	p.waitFor("| (22 rows)")
+	p.waitFor("page ends")
+	p.waitFor("smolwc> ")
+	p.typed("scan fleet limit=5; count fleet\r")
+	if out := p.waitFor("\n300\r\n"); strings.Contains(out, "| row") {
+		t.Errorf("paged: %q", out)
+	}
+	p.waitFor("smolwc> ")
+	p.typed(".pager off\r")
+	p.waitFor("smolwc> ")
+	p.typed("scan fleet\r")
+	if out := p.waitFor("(100 rows)"); strings.Contains(out, "| row") {
+		t.Errorf("paged: %q", out)
+	}
+	p.waitFor("smolwc> ")
+	p.typed(".pager on\r")
+	p.waitFor("smolwc> ")
+	p.typed("count fleet\r")
+	p.waitFor("| 300")
+	p.waitFor("page ends")
+	p.waitFor("smolwc> ")
+	p.typed("scan fleet; nonsense\r") // errors wait for the page's end
+	p.waitFor("page ends")
+	p.waitFor("there is no statement")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// longScript is a script of many scans.
+func longScript(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(file, []byte(strings.Repeat("scan fleet limit=0\n", 100_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestAtATerminalQuittingThePagerEndsTheScan(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80, pagerScript(t, "head -1; echo quits"))
+	p.typed(".read " + longScript(t) + "\r")
+	p.waitFor("quits")
+	if out := p.waitFor("smolwc> "); strings.Contains(out, "error") || strings.Contains(out, "cancelled") {
+		t.Errorf("saw %q", out)
+	}
+	p.typed("count fleet\r")
+	p.waitFor("\n300\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+}
+
+func TestAtATerminalCtrlCEndsThePagerOfARunningStatement(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80, pagerScript(t, "trap '' INT; head -1; echo waits; exec sleep 1000"))
+	p.typed(".read " + longScript(t) + "\r")
+	p.waitFor("waits")
+	p.typed("\x03")
+	p.waitFor("cancelled after ")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+}
+
+func TestAtATerminalACommandThatReadsNoMoreEndsItsOutputAlone(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80)
+	p.typed(".output | head -1\r")
+	p.waitFor("smolwc> ")
+	p.typed(".read " + longScript(t) + "\r")
+	p.waitFor("meta:n")
+	p.waitFor("| head -1 reads no more; results are shown here again")
+	p.waitFor("smolwc> ")
+	p.typed("count fleet\r")
+	p.waitFor("\n300\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+}
+
+func TestADumbTerminalHasPlainLines(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80, "TERM=dumb", "NO_COLOR=", "SMOLWC_PAGER=less")
+	p.typed("half a statement\x03")
+	p.waitFor("smolwc> ")
+	p.typed("count fleet\r")
+	p.waitFor("\n300\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("scan fleet\r")
+	p.waitFor("(100 rows)")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if seen := p.seen.String(); strings.Contains(seen, "\x1b") {
+		t.Errorf("saw %q", seen)
+	}
+}
+
+func TestAtATerminalKeysAndErrorsAreMarked(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80, "NO_COLOR=")
+	p.typed("scan fleet limit=1; get flet x\r")
+	p.waitFor("\x1b[1mrow#000000\x1b[0m")
+	p.waitFor("\x1b[31merror: unknown table")
+	p.waitFor("smolwc> ")
+	p.typed(".color off\r")
+	p.waitFor("smolwc> ")
+	p.typed("scan fleet limit=1\r")
+	if out := p.waitFor("(1 row)"); strings.Contains(out, "\x1b[1m") {
+		t.Errorf("saw %q", out)
+	}
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+}
+
+func TestSIGTERMEndsASessionInOrder(t *testing.T) {
+	state := t.TempDir()
+	p := sit(t, state, 24, 80)
+	p.typed("count fleet\r")
+	p.waitFor("\n300\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("half a li")
+	p.waitFor("half a li")
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if code := p.leaves(); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	if text, _ := os.ReadFile(filepath.Join(state, "smolwc", "history")); string(text) != "count fleet\n" {
+		t.Errorf("history %q", text)
 	}
 }

@@ -19,9 +19,9 @@ func (p *linePrinter) row(r *query.Row) error {
 	if p.rows++; p.rows > 1 {
 		p.out.WriteString("\n")
 	}
-	_, err := p.out.WriteString(p.key(r.Key()) + "\n")
+	_, err := p.out.WriteString(p.palette.key(p.key(r.Key())) + "\n")
 	for c := range r.Cells() {
-		_, err = fmt.Fprintf(p.out, "  %s=%s@%s\n", ql.QuoteColumn(c.Family, c.Qualifier), p.value(c), ql.FormatTimestamp(c.Timestamp))
+		_, err = fmt.Fprintf(p.out, "  %s=%s%s\n", p.palette.column(ql.QuoteColumn(c.Family, c.Qualifier)), p.value(c), p.palette.dim("@"+ql.FormatTimestamp(c.Timestamp)))
 	}
 	return err
 }
@@ -33,11 +33,12 @@ func (p *linePrinter) end() error { return nil }
 type cbtPrinter struct{ *view }
 
 func (p *cbtPrinter) row(r *query.Row) error {
-	fmt.Fprintf(p.out, "%s\n%s\n", strings.Repeat("-", 40), p.key(r.Key()))
+	fmt.Fprintf(p.out, "%s\n%s\n", strings.Repeat("-", 40), p.palette.key(p.key(r.Key())))
 	var err error
 	for c := range r.Cells() {
 		at := c.Timestamp.Time().Format("2006/01/02-15:04:05.000000")
-		_, err = fmt.Fprintf(p.out, "  %s @ %s\n    %s\n", pad(ql.QuoteColumn(c.Family, c.Qualifier), 40, false), at, p.value(c))
+		column := ql.QuoteColumn(c.Family, c.Qualifier)
+		_, err = fmt.Fprintf(p.out, "  %s %s\n    %s\n", padMarked(column, p.palette.column(column), 40, false), p.palette.dim("@ "+at), p.value(c))
 	}
 	return err
 }

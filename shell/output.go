@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"syscall"
 	"time"
 )
@@ -16,6 +17,7 @@ type output struct {
 	terminal bool
 	flushed  time.Time
 	close    func() error // of a redirection; nil: none
+	to       string       // of a redirection, for people
 }
 
 func newOutput(w io.Writer, terminal bool) *output {
@@ -48,4 +50,16 @@ func writeError(err error) error {
 		return ErrOutputClosed
 	}
 	return fmt.Errorf("cannot write the output: %w", err)
+}
+
+// commandError says how the command of .output ended. That it did not want
+// everything is no fault.
+func commandError(command string, err error) error {
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGPIPE {
+			return nil
+		}
+		return fmt.Errorf("the command %s ended with %s", escapeUnprintable(command), exit)
+	}
+	return err
 }

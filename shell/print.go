@@ -3,6 +3,8 @@ package shell
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -21,7 +23,7 @@ type rowPrinter interface {
 // rowPrinters makes the printers of the formats.
 var rowPrinters = map[string]func(*view) rowPrinter{
 	"table":    func(v *view) rowPrinter { return newTabular(v, tableStyle{}) },
-	"markdown": func(v *view) rowPrinter { v.width = 0; return newTabular(v, markdownStyle{}) },
+	"markdown": func(v *view) rowPrinter { v.width, v.palette = 0, palette{}; return newTabular(v, markdownStyle{}) },
 	"line":     func(v *view) rowPrinter { return &linePrinter{view: v} },
 	"cbt":      func(v *view) rowPrinter { return &cbtPrinter{v} },
 	"json":     func(v *view) rowPrinter { return &jsonPrinter{view: v, array: true} },
@@ -33,9 +35,10 @@ var rowPrinters = map[string]func(*view) rowPrinter{
 
 // A view is what a row printer knows of its statement.
 type view struct {
-	out    *output
-	stream *ql.RowStream
-	width  int // 0: no bound
+	out     *output
+	stream  *ql.RowStream
+	width   int // 0: no bound
+	palette palette
 }
 
 // declared is the type that the cell's family declares.
@@ -103,21 +106,9 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 	if stream.Format != "" {
 		format = stream.Format
 	}
-	printer := rowPrinters[format](&view{s.out, stream, s.width()})
+	printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal)})
 	s.next = nil
-	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row goes out at once
-	for row, err := range stream.All() {
-		if err == nil {
-			err = writeError(printer.row(row))
-		}
-		if err == nil {
-			err = s.out.rowDone()
-		}
-		if err != nil {
-			return stream.Count(), err
-		}
-	}
-	if err := writeError(printer.end()); err != nil {
+	if err := s.printAll(stream, printer); err != nil {
 		return stream.Count(), err
 	}
 	if stream.Stats {
@@ -132,6 +123,68 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 		return 0, &ql.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}
 	}
 	return stream.Count(), nil
+}
+
+// printAll prints the rows as they are read. While the next row is awaited,
+// what is held back is shown every now and then.
+func (s *Session) printAll(stream *ql.RowStream, printer rowPrinter) error {
+	var mu sync.Mutex // of the printer and the output
+	stop := every(flushEvery, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if p, ok := printer.(interface{ idle() error }); ok {
+			_ = p.idle() // a failed write stays one, and the next row finds it
+		}
+		s.showHeld()
+	})
+	defer stop()
+	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row goes out at once
+	for row, err := range stream.All() {
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		s.seen.row(stream, row)
+		err = writeError(printer.row(row))
+		if err == nil {
+			err = s.out.rowDone()
+		}
+		mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	stop()
+	return writeError(printer.end())
+}
+
+// showHeld shows what the output and the pager hold back.
+func (s *Session) showHeld() {
+	_ = s.out.flush()
+	if s.pager != nil {
+		_ = s.pager.tick()
+	}
+}
+
+// every calls f at intervals until stop, which may be called again, returns.
+func every(d time.Duration, f func()) (stop func()) {
+	ticker, quit, done := time.NewTicker(d), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ticker.C:
+				f()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		ticker.Stop()
+		close(quit)
+		<-done
+	})
 }
 
 func (s *Session) printCount(n *ql.Counted) error {
@@ -268,9 +321,9 @@ func (s *Session) printLines(lines [][]string) error {
 		}
 		return nil
 	}
-	t := &textTable{out: s.out, style: tableStyle{}, width: s.width()}
+	t := &textTable{out: s.out, style: tableStyle{}, width: s.width(), palette: s.palette(s.out.terminal)}
 	if s.format == "markdown" {
-		t.style, t.width = markdownStyle{}, 0
+		t.style, t.width, t.palette = markdownStyle{}, 0, palette{}
 	}
 	t.header(lines[0], make([]bool, len(lines[0])))
 	for _, line := range lines[1:] {

@@ -87,7 +87,7 @@ func (s *Session) report(name string, err error) {
 	} else if name != "" {
 		message = name + ": " + message
 	}
-	fmt.Fprintln(s.opt.Err, escapeUnprintable(message))
+	fmt.Fprintln(s.opt.Err, s.faults().fault(escapeUnprintable(message)))
 }
 
 // errReported marks an error that was written where it arose.
@@ -98,6 +98,11 @@ func (s *Session) exec(ctx context.Context, src ql.Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if s.echo {
+		if err := s.say("%s", src.Text); err != nil {
+			return writeError(err)
+		}
+	}
 	if src.Session {
 		return s.command(ctx, src)
 	}
@@ -106,7 +111,20 @@ func (s *Session) exec(ctx context.Context, src ql.Source) error {
 		return err
 	}
 	s.hint(st)
+	if s.opt.Stats {
+		wantStats(st)
+	}
 	return s.run(ctx, st)
+}
+
+// wantStats has a read say what it cost, as if it asked for it.
+func wantStats(st ql.Statement) {
+	switch st := st.(type) {
+	case *ql.Get:
+		st.Stats = true
+	case *ql.Scan:
+		st.Stats = true
+	}
 }
 
 // env is what the parser knows of the session.
@@ -138,6 +156,12 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 		err = flushErr
 	}
 	if err != nil && ctx.Err() != nil {
+		if context.Cause(ctx) == errPagerQuit {
+			return ErrOutputClosed
+		}
+		if pageErr := s.endPage(true); pageErr != nil {
+			return pageErr
+		}
 		fmt.Fprintf(s.opt.Err, "%s after %s, %s\n", ended(ctx), plural(rows, "row"), elapsed(took))
 		return fmt.Errorf("%w: %w", ctx.Err(), errReported)
 	}

@@ -31,8 +31,15 @@ type Options struct {
 	Terminal bool
 	// ErrTerminal says that Err is a terminal, for progress bars.
 	ErrTerminal bool
-	// Width is the terminal's width in columns; nil or 0 is no bound.
-	Width func() int
+	// Width and Height are the terminal's size in columns and lines; nil or 0
+	// is no bound.
+	Width, Height func() int
+	// Color says that on a terminal keys, families and errors are marked with
+	// colours; .color changes that.
+	Color bool
+	// Pager is the command that an interactive session shows with what is
+	// longer than the screen; "": none.
+	Pager string
 
 	Format    string // one of Formats; "": table on a terminal, else jsonl
 	Table     string // in use, so that statements may leave it out
@@ -40,24 +47,43 @@ type Options struct {
 	MustExist bool   // a get that finds nothing is ErrNothingFound
 	Quiet     bool   // no messages, no hints
 	Timing    bool   // say how long statements take
+	Stats     bool   // say what reads cost
 	History   string // file; "": HistoryFile()
 	Version   string // for .version
+	// Open opens another database, for .open; nil: that is not possible.
+	Open func(dir string) (*query.DB, error)
 }
 
-// Std are the options of a session on the process's standard streams.
-func Std(db *query.DB) Options {
-	in, out := term.IsTerminal(int(os.Stdin.Fd())), term.IsTerminal(int(os.Stdout.Fd()))
-	return Options{
-		DB: db, In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Interactive: in && out, Terminal: out, ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-		Width: func() int {
-			width, _, err := term.GetSize(int(os.Stdout.Fd()))
+// Streams are the options of a session on these streams, as far as they say
+// themselves what they are, and the environment.
+func Streams(db *query.DB, in io.Reader, out, err io.Writer, getenv func(string) string) Options {
+	size := func(of func(width, height int) int) func() int {
+		return func() int {
+			f, ok := out.(*os.File)
+			if !ok {
+				return 0
+			}
+			width, height, err := term.GetSize(int(f.Fd()))
 			if err != nil {
 				return 0
 			}
-			return width
-		},
+			return of(width, height)
+		}
 	}
+	return Options{
+		DB: db, In: in, Out: out, Err: err,
+		Interactive: isTerminal(in) && isTerminal(out), Terminal: isTerminal(out), ErrTerminal: isTerminal(err),
+		Width:  size(func(width, _ int) int { return width }),
+		Height: size(func(_, height int) int { return height }),
+		Color:  getenv("NO_COLOR") == "" && canMoveCursor(getenv),
+		Pager:  PagerCommand(getenv),
+	}
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Formats are the names of the output formats.
@@ -81,9 +107,15 @@ type Session struct {
 	opt    Options
 	runner ql.Runner
 	out    *output
+	screen io.Writer // what Out is, or the pager before it
+	pager  *pager    // nil: none
+	seen   seenColumns
 	format string
-	table  string   // in use; "": none
-	next   *ql.Scan // what .next runs; nil: nothing
+	color  string // one of colorAuto, colorOn, colorOff
+	echo   bool
+	opened *query.DB // by .open; nil: db is the caller's
+	table  string    // in use; "": none
+	next   *ql.Scan  // what .next runs; nil: nothing
 	left   bool
 	hinted bool // a native spelling was shown once
 	depth  int  // of .read
@@ -102,14 +134,24 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: ql.Runner{DB: o.DB}}
-	s.out = newOutput(o.Out, o.Terminal)
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: ql.Runner{DB: o.DB}, color: colorAuto, screen: o.Out}
+	if o.Interactive && o.Terminal && o.Width != nil && o.Height != nil {
+		s.pager = &pager{
+			command: o.Pager, mode: pagerAuto, screen: o.Out, side: o.Err, width: o.Width, height: o.Height,
+			lend: func() func() { return func() {} },
+		}
+		s.screen, s.opt.Err = s.pager, pagerSide{s.pager}
+	}
+	s.out = newOutput(s.screen, o.Terminal)
 	s.format = cmp.Or(o.Format, "jsonl")
 	if o.Terminal {
 		s.format = cmp.Or(o.Format, "table")
 		s.runner.Limit = terminalLimit
 	}
 	s.runner.Import = s.importFile
+	if o.Interactive {
+		s.seen = seenColumns{}
+	}
 	return s
 }
 
@@ -125,7 +167,11 @@ func (s *Session) Close() error {
 	if open != nil {
 		s.report("", open)
 	}
-	return errors.Join(s.redirect(""), open)
+	err := errors.Join(s.redirect(""), open)
+	if s.opened != nil {
+		err = errors.Join(err, s.opened.Close())
+	}
+	return err
 }
 
 // Left reports whether a quit ended the session.

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -59,7 +58,15 @@ func (t *tabular) row(r *query.Row) error {
 		t.since = time.Now()
 	}
 	t.held = append(t.held, r)
-	if len(t.held) == holdRows || time.Since(t.since) > holdTime {
+	if len(t.held) == holdRows {
+		return t.release()
+	}
+	return t.idle()
+}
+
+// idle prints the rows that have been held for long enough.
+func (t *tabular) idle() error {
+	if len(t.held) > 0 && time.Since(t.since) > holdTime {
 		return t.release()
 	}
 	return nil
@@ -123,7 +130,7 @@ func (t *tabular) layGrid() bool {
 		heads = append(heads, ql.QuoteColumn(c.family, c.qualifier))
 		right = append(right, t.numbers(c))
 	}
-	t.table = &textTable{out: t.out, style: t.style, width: t.width}
+	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, roles: []role{roleKey}}
 	t.table.header(heads, right)
 	for _, r := range t.held {
 		t.table.measure(t.gridLine(r))
@@ -204,7 +211,10 @@ func (t *tabular) layCells() {
 }
 
 func (t *tabular) measureCells(heads ...string) (fits bool) {
-	t.table = &textTable{out: t.out, style: t.style, width: t.width}
+	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, roles: []role{roleKey, roleColumn}}
+	if t.stamps {
+		t.table.roles = append(t.table.roles, roleDim)
+	}
 	t.table.header(heads, make([]bool, len(heads)))
 	for _, r := range t.held {
 		for _, line := range t.cellLines(r) {
@@ -288,6 +298,6 @@ func (t *tabular) end() error {
 	if _, markdown := t.style.(markdownStyle); markdown {
 		return nil
 	}
-	_, err := fmt.Fprintf(t.out, "(%s)\n", plural(t.rows, "row"))
+	_, err := t.out.WriteString(t.palette.dim("("+plural(t.rows, "row")+")") + "\n")
 	return err
 }

@@ -21,30 +21,37 @@ func cut(s string, width int) string {
 
 // pad fills text up to a width.
 func pad(s string, width int, right bool) string {
+	return padMarked(s, s, width, right)
+}
+
+// padMarked is pad for text that is marked with colours.
+func padMarked(s, marked string, width int, right bool) string {
 	space := strings.Repeat(" ", max(0, width-textWidth(s)))
 	if right {
-		return space + s
+		return space + marked
 	}
-	return s + space
+	return marked + space
 }
 
 // A textTable lays out lines of fields in columns. The columns get their
 // widths from the lines that are measured before the first one is printed.
 type textTable struct {
-	out    *output
-	style  style
-	width  int // 0: no bound
-	heads  []string
-	right  []bool // columns of numbers
-	widths []int
+	out     *output
+	style   style
+	width   int // 0: no bound
+	heads   []string
+	right   []bool // columns of numbers
+	widths  []int
+	palette palette
+	roles   []role // of the columns; those that are missing are plain
 }
 
 // A style is how a textTable looks.
 type style interface {
 	// gap is how many columns stand between two fields, and around them all.
 	gap() (between, around int)
-	header(heads []string, widths []int, right []bool) string
-	line(fields []string, widths []int, right []bool) string
+	header(heads []string, widths []int, right []bool, p palette) string
+	line(fields []string, widths []int, right []bool, mark func(column int, text string) string) string
 	// escape makes a field fit to stand in a line.
 	escape(field string) string
 }
@@ -93,12 +100,19 @@ func (t *textTable) fit(least []int) bool {
 }
 
 func (t *textTable) printHeader() {
-	t.out.WriteString(t.style.header(t.cut(t.heads), t.widths, t.right))
+	t.out.WriteString(t.style.header(t.cut(t.heads), t.widths, t.right, t.palette))
 }
 
 func (t *textTable) printLine(fields []string) error {
-	_, err := t.out.WriteString(t.style.line(t.cut(fields), t.widths, t.right))
+	_, err := t.out.WriteString(t.style.line(t.cut(fields), t.widths, t.right, t.mark))
 	return err
+}
+
+func (t *textTable) mark(column int, text string) string {
+	if column >= len(t.roles) {
+		return text
+	}
+	return t.palette.role(t.roles[column], text)
 }
 
 // cut shortens fields to their columns, where there is a width to fit.
@@ -120,21 +134,28 @@ func (tableStyle) gap() (between, around int) { return 2, 0 }
 
 func (tableStyle) escape(field string) string { return field }
 
-func (s tableStyle) header(heads []string, widths []int, right []bool) string {
+func (s tableStyle) header(heads []string, widths []int, right []bool, p palette) string {
 	rule := make([]string, len(heads))
 	for i, w := range widths {
 		rule[i] = strings.Repeat("-", w)
 	}
-	return s.line(heads, widths, right) + s.line(rule, widths, right)
+	head := func(_ int, text string) string {
+		if !strings.Contains(text, ":") {
+			return text
+		}
+		return p.column(text)
+	}
+	dim := func(_ int, text string) string { return p.dim(text) }
+	return s.line(heads, widths, right, head) + s.line(rule, widths, right, dim)
 }
 
-func (tableStyle) line(fields []string, widths []int, right []bool) string {
+func (tableStyle) line(fields []string, widths []int, right []bool, mark func(int, string) string) string {
 	var b strings.Builder
 	for i, f := range fields {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(pad(f, widths[i], right[i]))
+		b.WriteString(padMarked(f, mark(i, f), widths[i], right[i]))
 	}
 	return strings.TrimRight(b.String(), " ") + "\n"
 }
@@ -150,7 +171,7 @@ func (markdownStyle) escape(field string) string {
 	return markdownEscapes.Replace(field)
 }
 
-func (s markdownStyle) header(heads []string, widths []int, right []bool) string {
+func (s markdownStyle) header(heads []string, widths []int, right []bool, _ palette) string {
 	rule := make([]string, len(heads))
 	for i, w := range widths {
 		rule[i] = strings.Repeat("-", max(w, 3))
@@ -158,10 +179,10 @@ func (s markdownStyle) header(heads []string, widths []int, right []bool) string
 			rule[i] = rule[i][1:] + ":"
 		}
 	}
-	return s.line(heads, widths, right) + s.line(rule, widths, right)
+	return s.line(heads, widths, right, nil) + s.line(rule, widths, right, nil)
 }
 
-func (markdownStyle) line(fields []string, widths []int, right []bool) string {
+func (markdownStyle) line(fields []string, widths []int, right []bool, _ func(int, string) string) string {
 	var b strings.Builder
 	for i, f := range fields {
 		b.WriteString("| " + pad(f, max(widths[i], 3), right[i]) + " ")

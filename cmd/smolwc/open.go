@@ -18,19 +18,32 @@ func (c *command) load() (*config.Config, error) {
 // open opens the database that the configuration names. One that does not exist
 // is created when it is asked for: by its directory, or by declaring tables.
 func (c *command) open(cfg *config.Config, o query.Options) (*query.DB, error) {
-	o.Memory = cfg.Memory
-	if cfg.Durability == "async" {
-		o.Durability = query.Async
-	}
-	o.Logger = slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	if cfg.Schema == nil && c.db == "" && c.getenv(config.EnvDB) == "" {
 		o.MustExist = true
 	}
-	db, err := query.Open(cfg.DataDir, o)
+	db, err := c.openDir(cfg.DataDir, cfg, o)
 	if errors.Is(err, query.ErrNotFound) && o.MustExist && !o.ReadOnly {
 		err = fmt.Errorf("%w; name a directory with --db, or declare tables in %s, and it is created", err, config.DefaultFile)
 	}
 	return db, fail(exitOpen, err)
+}
+
+// openDir opens the database in a directory, with the configuration's settings.
+func (c *command) openDir(dir string, cfg *config.Config, o query.Options) (*query.DB, error) {
+	o.Memory = cfg.Memory
+	if cfg.Durability == "async" {
+		o.Durability = query.Async
+	}
+	o.Logger = c.logger(cfg)
+	db, err := query.Open(dir, o)
+	if query.KindOf(err) == query.Busy {
+		err = fmt.Errorf("%w; --read-only opens it beside that, for reading", err)
+	}
+	return db, err
+}
+
+func (c *command) logger(cfg *config.Config) *slog.Logger {
+	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 }
 
 // closing closes the database at the end of a function, and makes the function

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
@@ -25,6 +25,7 @@ type shellRun struct {
 	mustExist bool
 	noColor   bool
 	timing    bool
+	stats     bool
 	timeout   time.Duration
 }
 
@@ -52,8 +53,9 @@ when the configuration declares tables.`,
 	flags.StringVar(&r.format, "format", "", "print results as `FORMAT` (default table on a terminal, else jsonl)")
 	flags.BoolVar(&r.keepGoing, "keep-going", false, "go on after a statement that fails, and exit with 1 at the end")
 	flags.BoolVar(&r.mustExist, "must-exist", false, "exit with 4 when a get finds nothing")
-	flags.BoolVar(&r.noColor, "no-color", false, "has no effect: nothing is printed in colour yet")
+	flags.BoolVar(&r.noColor, "no-color", false, "mark nothing with colours, as with $NO_COLOR")
 	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
+	flags.BoolVar(&r.stats, "stats", false, "say what each get and scan costs")
 	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
 	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be")
 	return cmd
@@ -69,11 +71,14 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		return fail(exitUsage, fmt.Errorf("--timeout is %v; it must not be negative", r.timeout))
 	}
 	interactive := len(r.sources) == 0 && isTerminal(r.stdin) && isTerminal(r.stdout)
-	if !interactive { // at a terminal, Ctrl-C is the shell's
-		var stop context.CancelFunc
+	var stop context.CancelFunc
+	if interactive { // Ctrl-C is the shell's
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+		context.AfterFunc(ctx, stop)
+	} else {
 		ctx, stop = interruptible(ctx)
-		defer stop()
 	}
+	defer stop()
 	if err := r.sources.open(r.stdin); err != nil {
 		return fail(exitUsage, err)
 	}
@@ -87,7 +92,7 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer closing(db, &err)
-	return r.statements(ctx, db, interactive)
+	return r.statements(ctx, cfg, db, interactive)
 }
 
 func (r *shellRun) openForStatements(cfg *config.Config) (*query.DB, error) {
@@ -98,9 +103,10 @@ func (r *shellRun) openForStatements(cfg *config.Config) (*query.DB, error) {
 }
 
 // statements runs what there is to run.
-func (r *shellRun) statements(ctx context.Context, db *query.DB, interactive bool) (err error) {
+func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query.DB, interactive bool) (err error) {
 	o := r.options(db)
 	o.Interactive = interactive
+	o.Open = func(dir string) (*query.DB, error) { return r.openOther(cfg, dir) }
 	s := shell.New(o)
 	defer func() {
 		if closeErr := s.Close(); err == nil {
@@ -158,31 +164,27 @@ func (r *shellRun) outcome(err error) error {
 }
 
 func (c *command) options(db *query.DB) shell.Options {
-	return shell.Options{
-		DB: db, In: c.stdin, Out: c.stdout, Err: c.stderr,
-		Terminal: isTerminal(c.stdout), ErrTerminal: isTerminal(c.stderr), Width: c.width,
-		Quiet: c.quiet, Version: version(),
-	}
+	o := shell.Streams(db, c.stdin, c.stdout, c.stderr, c.getenv)
+	o.Quiet, o.Version = c.quiet, version()
+	return o
 }
 
 // options are those of the session, with what the flags say.
 func (r *shellRun) options(db *query.DB) shell.Options {
 	o := r.command.options(db)
-	o.Format, o.KeepGoing, o.MustExist, o.Timing = r.format, r.keepGoing, r.mustExist, r.timing
+	o.Format, o.KeepGoing, o.MustExist, o.Timing, o.Stats = r.format, r.keepGoing, r.mustExist, r.timing, r.stats
+	o.Color = o.Color && !r.noColor
 	return o
 }
 
-// width is the width of the terminal, 0 when it cannot be told.
-func (c *command) width() int {
-	f, ok := c.stdout.(*os.File)
-	if !ok {
-		return 0
+// openOther opens the database in another directory, for .open: one that is
+// there, and as the first one was opened.
+func (r *shellRun) openOther(cfg *config.Config, dir string) (*query.DB, error) {
+	db, err := r.openDir(dir, cfg, query.Options{ReadOnly: r.readOnly, MustExist: true})
+	if errors.Is(err, query.ErrNotFound) {
+		err = fmt.Errorf("%w; smolwc --db %s creates one", err, dir)
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
+	return db, err
 }
 
 // A contextReader stops waiting for input when its context ends; after that it

@@ -1,0 +1,95 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// What .color knows.
+const (
+	colorAuto = "auto" // on a terminal, if Options.Color
+	colorOn   = "on"
+	colorOff  = "off"
+)
+
+// A palette marks words for a terminal; the zero palette leaves them as they
+// are. Marks never change how wide a text is.
+type palette struct{ on bool }
+
+func (p palette) mark(code, text string) string {
+	if !p.on || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// key marks a row key.
+func (p palette) key(text string) string { return p.mark("1", text) }
+
+// dim marks what is less important than what stands beside it.
+func (p palette) dim(text string) string { return p.mark("2", text) }
+
+// fault marks an error.
+func (p palette) fault(text string) string { return p.mark("31", text) }
+
+// column marks the family of a column, up to its colon.
+func (p palette) column(text string) string {
+	family, qualifier, ok := strings.Cut(text, ":")
+	if !ok {
+		return p.dim(text)
+	}
+	return p.dim(family+":") + qualifier
+}
+
+// A role says what the fields of a table's column are.
+type role uint8
+
+const (
+	rolePlain role = iota
+	roleKey
+	roleColumn
+	roleDim
+)
+
+func (p palette) role(r role, text string) string {
+	switch r {
+	case roleKey:
+		return p.key(text)
+	case roleColumn:
+		return p.column(text)
+	case roleDim:
+		return p.dim(text)
+	}
+	return text
+}
+
+// palette is that of results (on a terminal or not).
+func (s *Session) palette(terminal bool) palette {
+	switch s.color {
+	case colorOn:
+		return palette{true}
+	case colorAuto:
+		return palette{terminal && s.opt.Color}
+	}
+	return palette{}
+}
+
+// faults is the palette of errors.
+func (s *Session) faults() palette { return s.palette(s.opt.ErrTerminal) }
+
+// oneOf checks the argument of a command that takes one of a few words.
+func oneOf(arg string, words ...string) (string, error) {
+	for _, w := range words {
+		if strings.EqualFold(arg, w) {
+			return w, nil
+		}
+	}
+	return "", fmt.Errorf("expected %s, not %s", orWords(words), ql.QuoteText(arg))
+}
+
+func orWords(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

@@ -1,0 +1,210 @@
+package shell
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+const (
+	// completionTime is how long the database may be asked for names.
+	completionTime = 50 * time.Millisecond
+	// completionKeys is how many row keys are proposed at most.
+	completionKeys = 50
+	// completionRows is how many rows are looked at for the qualifiers of a
+	// family of which none went by yet.
+	completionRows = 20
+)
+
+// keySeparators end the parts that row keys are usually made of.
+const keySeparators = "#/:|;,"
+
+// keys are the row keys with the prefix, each up to the separator that follows
+// the prefix. There is one seek for each, and the last of them is always among
+// them, so that what they have in common is common to all keys with the prefix.
+func (s *Session) keys(table, prefix string) []proposal {
+	if _, ok := s.db.Schema().Table(table); !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	t, end := s.db.Table(table), successor(prefix)
+	last, ok := firstKey(ctx, t, query.Range(prefix, end), query.Reverse())
+	if !ok {
+		return nil
+	}
+	var found []proposal
+	for from := prefix; len(found) < completionKeys; {
+		key, ok := firstKey(ctx, t, query.Range(from, end))
+		if !ok {
+			break
+		}
+		stop := keyStop(key, len(prefix))
+		found = append(found, stop)
+		from = stop.text + "\x00" // the key behind it
+		if stop.open {
+			from = successor(stop.text)
+		}
+		if from == "" || end != "" && from >= end {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // what is known may be misleading
+	}
+	if stop := keyStop(last, len(prefix)); len(found) > 0 && found[len(found)-1] != stop {
+		found = append(found, stop)
+	}
+	return found
+}
+
+// firstKey is the first row key of a read.
+func firstKey(ctx context.Context, t *query.Table, opts ...query.ReadOption) (string, bool) {
+	for row, err := range t.ReadRows(ctx, append(opts, query.KeysOnly(), query.Limit(1))...) {
+		if err != nil {
+			break
+		}
+		return row.Key(), true
+	}
+	return "", false
+}
+
+// keyStop cuts a key behind the first separator that follows its first n bytes.
+func keyStop(key string, n int) proposal {
+	at := strings.IndexAny(key[n:], keySeparators)
+	if at < 0 || n+at+1 == len(key) {
+		return proposal{text: key}
+	}
+	return proposal{text: key[:n+at+1], open: true}
+}
+
+// successor is the least text beyond all that begin with the prefix, "" when
+// there is none.
+func successor(prefix string) string {
+	b := []byte(strings.TrimRight(prefix, "\xff"))
+	if len(b) == 0 {
+		return ""
+	}
+	b[len(b)-1]++
+	return string(b)
+}
+
+// qualifiers are the columns of a family that went by lately; where none did,
+// those of its first rows.
+func (s *Session) qualifiers(want ql.Expectation) []string {
+	known := s.seen[columnsOf{want.Table, want.Family}]
+	if len(known) == 0 {
+		known = s.firstQualifiers(want.Table, want.Family)
+	}
+	found := matching(want.Prefix, known)
+	bare := !slices.ContainsFunc(found, func(q string) bool { return ql.QuoteQualifier(q) != q })
+	var words []string
+	for _, q := range found {
+		if q == "" && want.Alone {
+			continue
+		}
+		word := ql.QuoteText(q)
+		if bare {
+			word = q
+		}
+		if !want.Alone {
+			word = ql.QuoteColumn(want.Family, "") + word
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+func (s *Session) firstQualifiers(table, family string) []string {
+	if !slices.Contains(s.families(table), family) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	var found []string
+	for row, err := range s.db.Table(table).ReadRows(ctx, query.Select(query.Family(family)), query.Versions(1), query.CellsPerRow(seenQualifiers), query.Limit(completionRows)) {
+		if err != nil {
+			break
+		}
+		for c := range row.Cells() {
+			if !slices.Contains(found, c.Qualifier) {
+				found = append(found, c.Qualifier)
+			}
+		}
+	}
+	return found
+}
+
+// files are the names of files that begin so, as words of the language.
+func files(prefix string, quote byte) []string {
+	found := fileNames(prefix)
+	bare := quote == 0
+	for _, p := range found {
+		bare = bare && ql.QuoteKey(p.text) == p.text
+	}
+	if bare {
+		return quoted(found, 0)
+	}
+	var words []string
+	for _, p := range found {
+		word := "'" + strings.ReplaceAll(p.text, "'", "''")
+		if quote == '"' {
+			word = strings.TrimSuffix(ql.QuoteText(p.text), `"`)
+		}
+		if !p.open && quote == '"' {
+			word += `"`
+		} else if !p.open {
+			word += "'"
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// commandFiles are the names of files that begin so, as a session command takes
+// them.
+func commandFiles(arg string) []string {
+	if strings.HasPrefix(arg, "|") {
+		return nil
+	}
+	open := strings.HasPrefix(arg, "'") || strings.HasPrefix(arg, `"`)
+	var words []string
+	for _, p := range fileNames(strings.TrimLeft(arg, `'"`)) {
+		if open {
+			p.text = arg[:1] + p.text
+			if !p.open {
+				p.text += arg[:1]
+			}
+		}
+		words = append(words, p.text)
+	}
+	return words
+}
+
+// fileNames are the names of files that begin so; a directory is open.
+func fileNames(prefix string) []proposal {
+	dir, base := filepath.Split(prefix)
+	entries, err := os.ReadDir(filepath.Clean(fileName(dir)))
+	if err != nil {
+		return nil
+	}
+	var found []proposal
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), base) || base == "" && e.Name()[0] == '.' || !isPrintable(e.Name()) {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(fileName(dir), e.Name()))
+		p := proposal{text: dir + e.Name()}
+		if err == nil && info.IsDir() {
+			p.text, p.open = p.text+"/", true
+		}
+		found = append(found, p)
+	}
+	return found
+}

@@ -1,0 +1,93 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+func (s *Session) dotStats(ctx context.Context, arg string) error {
+	if arg == "" {
+		return s.exec(ctx, ql.Source{Text: "stats", Pos: ql.Pos{Line: 1, Col: 1}})
+	}
+	return toggle(func(s *Session) *bool { return &s.opt.Stats })(s, ctx, arg)
+}
+
+func (s *Session) dotPager(_ context.Context, arg string) error {
+	if s.pager == nil {
+		return errors.New("only a session at a terminal has a pager")
+	}
+	if arg == "" {
+		return s.say("%s", s.pager.mode)
+	}
+	mode, err := oneOf(arg, pagerOn, pagerOff, pagerAuto)
+	if err != nil {
+		return err
+	}
+	if s.pager.command == "" && mode != pagerOff {
+		return errors.New("there is no pager: $SMOLWC_PAGER or $PAGER is cat, or $TERM is dumb")
+	}
+	s.pager.mode = mode
+	return nil
+}
+
+func (s *Session) dotColor(_ context.Context, arg string) error {
+	if arg == "" {
+		return s.say("%s", s.color)
+	}
+	mode, err := oneOf(arg, colorOn, colorOff, colorAuto)
+	if err == nil {
+		s.color = mode
+	}
+	return err
+}
+
+func (s *Session) dotHistory(_ context.Context, arg string) error {
+	if s.lines == nil {
+		return errors.New("only a session at a terminal has a history")
+	}
+	lines := s.lines()
+	if arg != "" {
+		n, err := strconv.Atoi(arg)
+		if err != nil || n < 1 {
+			return fmt.Errorf("expected a number of lines, not %s", ql.QuoteText(arg))
+		}
+		lines = lines[max(0, len(lines)-n):]
+	}
+	for _, line := range lines {
+		s.say("%s", escapeUnprintable(line))
+	}
+	return nil
+}
+
+// dotOpen opens another database and closes the one that was open; if it cannot
+// be opened, the session goes on with the one that it has.
+func (s *Session) dotOpen(_ context.Context, arg string) error {
+	dir := fileName(arg)
+	switch {
+	case s.opt.Open == nil:
+		return errors.New("this session keeps to its database")
+	case dir == "":
+		return errors.New("expected the directory of a database")
+	case s.runner.InBatch():
+		return errors.New("a batch is open; commit or abort it first")
+	}
+	db, err := s.opt.Open(dir)
+	if err != nil {
+		return err
+	}
+	before := s.opened
+	s.db, s.opened, s.runner.DB = db, db, db
+	s.table, s.next = "", nil
+	clear(s.seen)
+	if before != nil {
+		return before.Close()
+	}
+	if s.opt.DB != nil {
+		return s.opt.DB.Close() // closing it again later does nothing
+	}
+	return nil
+}

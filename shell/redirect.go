@@ -1,0 +1,130 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func (s *Session) dotOutput(_ context.Context, arg string) error {
+	err := s.redirect(fileName(arg))
+	if errors.Is(err, ErrOutputClosed) { // the command before had enough
+		err = nil
+	}
+	return err
+}
+
+// redirect sends results to a file, or with a | before it to a command; "" is
+// back to Out. Where results went before is closed first.
+func (s *Session) redirect(to string) error {
+	err := s.out.flush()
+	if s.out.close != nil {
+		closeErr := s.out.close()
+		if !errors.Is(err, ErrOutputClosed) { // it is why
+			err = errors.Join(err, writeError(closeErr))
+		}
+		s.out = newOutput(s.screen, s.opt.Terminal)
+	}
+	if to == "" || err != nil && !errors.Is(err, ErrOutputClosed) {
+		return err
+	}
+	open := s.openFile
+	if strings.HasPrefix(to, "|") {
+		open = s.openCommand
+	}
+	out, err := open(strings.TrimSpace(strings.TrimPrefix(to, "|")))
+	if err == nil {
+		out.to = to
+		s.out = out
+	}
+	return err
+}
+
+// dropRedirection goes back to the screen when nobody reads the output.
+func (s *Session) dropRedirection() {
+	if s.out.close == nil {
+		s.out = newOutput(s.screen, s.opt.Terminal)
+		return
+	}
+	to := s.out.to
+	if err := s.redirect(""); err != nil && !errors.Is(err, ErrOutputClosed) {
+		s.report("", err)
+	}
+	s.note("%s reads no more; results are shown here again", escapeUnprintable(to))
+}
+
+func (s *Session) openFile(name string) (*output, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	out := newOutput(f, isTerminal(f))
+	out.close = f.Close
+	return out, nil
+}
+
+func (s *Session) openCommand(command string) (*output, error) {
+	if command == "" {
+		return nil, errors.New("expected a command behind the |")
+	}
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Stdout, cmd.Stderr = s.opt.Out, s.opt.Err
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	out := newOutput(in, false)
+	out.close = func() error {
+		closeErr := in.Close()
+		if err := cmd.Wait(); err != nil {
+			return commandError(command, err)
+		}
+		return closeErr
+	}
+	return out, nil
+}
+
+// fileName is the argument without quotes around it, and with the home
+// directory for ~.
+func fileName(arg string) string {
+	if len(arg) > 1 && (arg[0] == '"' || arg[0] == '\'') && arg[len(arg)-1] == arg[0] {
+		return arg[1 : len(arg)-1]
+	}
+	if rest, ok := strings.CutPrefix(arg, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return arg
+}
+
+// maxReads is how deep .read may nest.
+const maxReads = 20
+
+func (s *Session) dotRead(ctx context.Context, arg string) error {
+	name := fileName(arg)
+	if name == "" {
+		return errors.New("expected the name of a file")
+	}
+	if s.depth == maxReads {
+		return fmt.Errorf("%d scripts read each other; stopped", maxReads)
+	}
+	f, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s.depth++
+	defer func() { s.depth-- }()
+	if err := s.RunScript(ctx, name, f); err != nil {
+		return fmt.Errorf("%w: %w", err, errReported)
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/peterh/liner"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// A terminal is the line editor and its history.
+type terminal struct {
+	session    *Session
+	editor     *liner.State
+	original   liner.ModeApplier // the terminal as it was found; nil: not known
+	history    *history
+	interrupts chan os.Signal // Ctrl-C where the editor does not see it
+	failed     bool           // the history could not be written
+}
+
+func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
+	t := &terminal{session: s, interrupts: interrupts}
+	t.original, _ = liner.TerminalMode()
+	t.editor = liner.NewLiner()
+	if liner.TerminalSupported() {
+		keepOutput(os.Stdin.Fd())
+		if readPastes(t.editor, os.Stdin) {
+			fmt.Fprint(s.opt.Out, markPastes)
+		}
+	}
+	t.editor.SetCtrlCAborts(true)
+	t.editor.SetMultiLineMode(true)
+	t.editor.SetTabCompletionStyle(liner.TabPrints)
+	var err error
+	t.history, err = openHistory(cmp.Or(s.opt.History, HistoryFile()))
+	t.noteFailure(err)
+	for _, line := range t.history.entries {
+		t.editor.AppendHistory(line)
+	}
+	s.lines = func() []string { return t.history.entries }
+	s.runner.Confirm = t.confirm
+	if s.pager != nil {
+		s.pager.lend = t.lend
+	}
+	return t
+}
+
+// read reads lines until they make statements.
+func (t *terminal) read(ctx context.Context) (string, error) {
+	first, more := prompt, promptMore
+	if t.session.runner.InBatch() {
+		first, more = promptBatch, promptBatchMore
+	}
+	t.completeWith("")
+	text, err := t.line(ctx, first)
+	if err != nil {
+		return "", err
+	}
+	for !ql.Complete(text) && !isCommand(text) {
+		t.completeWith(text + "\n")
+		line, err := t.line(ctx, more)
+		if err != nil {
+			return "", err
+		}
+		text += "\n" + line
+	}
+	t.remember(text)
+	return text, nil
+}
+
+// line reads one line. The context's end ends the wait for it, after which the
+// editor is of no more use.
+func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
+	type typed struct {
+		line string
+		err  error
+	}
+	done := make(chan typed, 1)
+	go func() {
+		line, err := t.editor.Prompt(prompt)
+		done <- typed{dropMarks(line), err}
+	}()
+	for {
+		select {
+		case got := <-done:
+			return got.line, got.err
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-t.interrupts: // the terminal itself has dropped the line
+			fmt.Fprint(t.session.opt.Out, "\n"+prompt)
+		}
+	}
+}
+
+// completeWith sets what stands in the lines before the one that is typed.
+func (t *terminal) completeWith(before string) {
+	t.editor.SetWordCompleter(func(line string, pos int) (string, []string, string) {
+		head, tail := string([]rune(line)[:pos]), string([]rune(line)[pos:])
+		if rest, tab, pasted := unmarkTab(head); pasted {
+			return rest, []string{tab}, tail
+		}
+		if before != "" && strings.TrimSpace(head) == "" {
+			return head, nil, tail // a tab to indent a line
+		}
+		begin, words := t.session.complete(before + head)
+		if begin -= len(before); begin < 0 {
+			return head, nil, tail // the word begins in a line before
+		}
+		return head[:begin], words, tail
+	})
+}
+
+// isCommand reports whether the line is a session command, which never goes on
+// in the next line.
+func isCommand(text string) bool {
+	text = strings.TrimLeft(text, " \t")
+	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, `\`) && len(text) > 1
+}
+
+// remember takes what was typed into the history, as one line that can be
+// edited.
+func (t *terminal) remember(text string) {
+	line := strings.ReplaceAll(text, "\n", " ")
+	if !isCommand(text) {
+		line = ql.OneLine(text)
+	}
+	kept, err := t.history.add(line)
+	if kept {
+		t.editor.AppendHistory(line)
+	}
+	t.noteFailure(err)
+}
+
+// noteFailure says once that the history cannot be kept.
+func (t *terminal) noteFailure(err error) {
+	if err != nil && !t.failed {
+		t.failed = true
+		t.session.note("the history is not kept: %s", escapeUnprintable(err.Error()))
+	}
+}
+
+// confirm asks; only yes is yes.
+func (t *terminal) confirm(question string) (bool, error) {
+	s := t.session
+	if err := s.out.flush(); err != nil {
+		return false, err
+	}
+	if err := s.endPage(false); err != nil {
+		return false, err
+	}
+	fmt.Fprintln(s.opt.Err, escapeUnprintable(question))
+	answer, err := t.line(context.Background(), "yes or no: ")
+	if errors.Is(err, liner.ErrPromptAborted) || errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return strings.EqualFold(strings.TrimSpace(answer), "yes"), err
+}
+
+// lend gives the terminal to another command, as it was found.
+func (t *terminal) lend() (takeBack func()) {
+	mode, err := liner.TerminalMode()
+	if err != nil || t.original == nil || !liner.TerminalSupported() {
+		return func() {}
+	}
+	fmt.Fprint(t.session.opt.Out, unmarkPastes)
+	t.original.ApplyMode()
+	return func() {
+		mode.ApplyMode()
+		fmt.Fprint(t.session.opt.Out, markPastes)
+	}
+}
+
+// close gives the terminal back.
+func (t *terminal) close() {
+	t.session.runner.Confirm, t.session.lines = nil, nil
+	if liner.TerminalSupported() {
+		fmt.Fprint(t.session.opt.Out, unmarkPastes)
+	}
+	t.editor.Close()
+}
