@@ -84,6 +84,8 @@ func (k *grocksKV) Write(n int, pair func(i int) (key, value []byte)) error {
 	return k.db.Write(k.write, batch)
 }
 
+func (k *grocksKV) Compact() error { return nil } // the files are smolwc's
+
 func (k *grocksKV) Close() error {
 	k.get.Destroy()
 	k.row.Destroy()

@@ -49,7 +49,7 @@ func mainErr(args []string, stdout, stderr io.Writer) error {
 	flights := flags.String("flights", "", "CSV `file` of flights to import; empty is a generated one")
 	flags.IntVar(&c.rounds, "rounds", 5, "rounds that count; the figures are medians")
 	flags.StringVar(&c.run, "run", "", "run only workloads whose names match this regular expression")
-	flags.StringVar(&c.peers, "peers", "grocksdb", "engines to compare with besides C")
+	flags.StringVar(&c.peers, "peers", "grocksdb,pebble,badger", "engines to compare with besides C")
 	flags.BoolVar(&c.json, "json", false, "print a JSON object a line")
 	flags.BoolVar(&c.benchstat, "benchstat", false, "print lines for benchstat")
 	flags.BoolVar(&c.list, "list", false, "list the workloads and end")

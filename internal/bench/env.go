@@ -123,18 +123,6 @@ func (d *dataset) store() (*rocks.Store, error) {
 	return s, nil
 }
 
-// copy copies the dataset's files, for a contender that writes.
-func (d *dataset) copy() (dir string, remove func() error, err error) {
-	dir, remove, err = d.env.fresh()
-	if err != nil {
-		return "", nil, err
-	}
-	if err := os.CopyFS(dir, os.DirFS(d.dir)); err != nil {
-		return "", nil, errors.Join(err, remove())
-	}
-	return dir, remove, nil
-}
-
 func (d *dataset) close() error {
 	var errs []error
 	for i := len(d.open) - 1; i >= 0; i-- {

@@ -25,6 +25,8 @@ type KV interface {
 	Get(key []byte, fn func(value []byte)) error
 	// Write writes n pairs atomically.
 	Write(n int, pair func(i int) (key, value []byte)) error
+	// Compact brings what was loaded into the form that is read fastest.
+	Compact() error
 	Close() error
 }
 
@@ -68,26 +70,32 @@ func (d *dataset) peer(ctx context.Context, p Peer, store *rocks.Store, family s
 		}
 		return p.Over(raw, false), nil
 	}
-	dir := strings.Join([]string{d.dir, family, p.Name}, ".")
-	o := PeerOptions{Memory: d.env.Memory}
-	if _, err := os.Stat(dir); err == nil {
-		return p.Open(dir, o)
-	}
-	draft := dir + ".draft"
-	if err := os.RemoveAll(draft); err != nil {
-		return nil, err
-	}
-	kv, err := p.Open(draft, o)
+	dir, err := d.peerDir(ctx, p, store, family)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(copyFamily(ctx, store, storeName(family), kv), kv.Close()); err != nil {
-		return nil, err
+	return p.Open(dir, PeerOptions{Memory: d.env.Memory})
+}
+
+// peerDir is where a peer that has its own files holds a family; it is filled
+// unless it is there.
+func (d *dataset) peerDir(ctx context.Context, p Peer, store *rocks.Store, family string) (string, error) {
+	dir := strings.Join([]string{d.dir, family, p.Name}, ".")
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
 	}
-	if err := os.Rename(draft, dir); err != nil {
-		return nil, err
+	draft := dir + ".draft"
+	if err := os.RemoveAll(draft); err != nil {
+		return "", err
 	}
-	return p.Open(dir, o)
+	kv, err := p.Open(draft, PeerOptions{Memory: d.env.Memory})
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(copyFamily(ctx, store, storeName(family), kv), kv.Compact(), kv.Close()); err != nil {
+		return "", err
+	}
+	return dir, os.Rename(draft, dir)
 }
 
 // copyFamily writes all of a family's cells to another store.
@@ -158,4 +166,14 @@ func (e *Env) freshPeer(ctx context.Context, p Peer, dir string, families []stri
 		kvs = append(kvs, kv)
 	}
 	return kvs, closeAll, nil
+}
+
+// PrefixEnd is the first key after those that start with a prefix; nil when
+// there is none.
+func PrefixEnd(prefix []byte) []byte {
+	end, ok := cf.PrefixSuccessor(string(prefix))
+	if !ok {
+		return nil
+	}
+	return []byte(end)
 }
