@@ -77,6 +77,10 @@ func (s *Session) print(res ql.Result) (rows int, err error) {
 		return s.printRows(res)
 	case *ql.Counted:
 		return 0, s.printCount(res)
+	case *ql.Listing:
+		return 0, s.printListing(res)
+	case *ql.Statistics:
+		return 0, s.printStatistics(res)
 	case *ql.Explained:
 		return 0, s.printExplained(res)
 	case *ql.Collected:
@@ -116,6 +120,10 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 		fmt.Fprintf(s.opt.Err, "-- %s\n", costLine(stream.Cost()))
 	}
 	s.next = stream.Next()
+	if token := stream.NextPage(); token != "" {
+		s.out.flush()
+		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
+	}
 	if stream.More() && s.out.terminal {
 		s.note("-- more rows: add limit=0, or .next")
 	}

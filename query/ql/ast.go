@@ -85,12 +85,13 @@ type Read struct {
 	Regex       *Pattern // of row keys; nil: any
 	Sample      float64  // the share of rows that is taken, below 1; 0: not said
 	Where       []Condition
-	Versions    int   // of each column, newest first; 0: not said
-	CellsPerRow int   // 0: no bound
-	Limit       int   // rows; 0: not said
-	Offset      int   // rows skipped first
-	Since       *Time // inclusive; nil: no bound
-	Until       *Time // exclusive; nil: no bound
+	Versions    int     // of each column, newest first; 0: not said
+	CellsPerRow int     // 0: no bound
+	Limit       int     // rows; 0: not said
+	Page        *string // of the rows, by the token of the one before; "" is the first; nil: no pages
+	Offset      int     // rows skipped first
+	Since       *Time   // inclusive; nil: no bound
+	Until       *Time   // exclusive; nil: no bound
 	Reverse     bool
 	KeysOnly    bool
 	Stats       bool   // say what the read cost
@@ -103,6 +104,37 @@ type Pattern struct {
 	Pos  Pos
 	Expr string
 }
+
+// Statements that draw what they read.
+type (
+	// Histogram counts the numbers of a column by their size, or rows by how
+	// their keys begin.
+	Histogram struct {
+		Node
+		Table     Name
+		Column    Column // its Family is "" for row keys
+		Bins      int    // at most; 0: not said
+		Depth     int    // of row keys: how many parts of them; 0: one more than the prefix
+		Separator string // that ends a part of a plain key; "": #
+		Rows
+		Read
+	}
+	// Sparkline shows the numbers that a column had over time.
+	Sparkline struct {
+		Node
+		Table  Name
+		Key    string
+		Column Column
+		Points int // at most; 0: not said
+		Read
+	}
+	// Stats tells what the engine knows of a table, or of the database.
+	Stats struct {
+		Node
+		Table  Name   // its Text is "" for the database
+		Format string // one of Formats; "": not said
+	}
+)
 
 // Statements about a read.
 type (

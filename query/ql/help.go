@@ -42,7 +42,7 @@ func HelpPage(topic string) (string, error) {
 func helpIndex() string {
 	var b strings.Builder
 	for _, t := range helpTopics {
-		fmt.Fprintf(&b, "  %-10s %s\n", t.name, t.summary)
+		fmt.Fprintf(&b, "  %-11s %s\n", t.name, t.summary)
 	}
 	b.WriteString("help TOPIC shows one in full, with examples; .help lists the commands of the session.\n")
 	return b.String()
@@ -106,6 +106,35 @@ var helpTopics = []helpTopic{
 		syntax:   "count T [prefix=K | start=K end=K | keys=..] [after=K] [regex=/RE/] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [sample=F] [cells]",
 		text:     "Counts rows with a cell that the options select; with cells, their cells too, all versions unless versions= says otherwise.",
 		examples: []string{"count fleet prefix=plane#", "count fleet cells", "count fleet where meta:miles >= 50000000"},
+	},
+	{
+		name: "histogram", summary: "numbers of a column by size, rows by prefix",
+		syntax: "histogram T COL [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
+			"histogram T keys [depth=N] [separator=TEXT] [bins=N] [rows and conditions as in scan] [as FORMAT]",
+		text: "Counts the numbers of a column, in at most bins= bins (20 if not said) with round bounds, from inclusive, to exclusive.\n" +
+			"With keys it counts rows by how their keys begin: by depth= parts, each of which ends with separator= (# if not said),\n" +
+			"or elements, where keys are tuples; without depth= by one more than prefix= has. It shows the bins= largest prefixes.\n" +
+			"Both read the rows once, and hold no more than the bins. The bars are drawn for people; csv and json give the figures.",
+		examples: []string{
+			"histogram fleet meta:miles prefix=plane#",
+			"histogram fleet meta:miles bins=5 where meta:operator == Icelandair as csv",
+			"histogram fleet keys",
+			"histogram fleet keys prefix=plane# depth=2 bins=10",
+		},
+	},
+	{
+		name: "sparkline", summary: "the numbers of a column over time",
+		syntax: "sparkline T KEY COL [points=N] [since=TS] [until=TS] [as FORMAT]",
+		text: "Draws the versions of a column in a line, the oldest first. Up to points= numbers (60 if not said) are a point each;\n" +
+			"more are put together in spans of equal time, each shown by its mean. csv and json give the points.",
+		examples: []string{"sparkline fleet plane#TF-FIR meta:miles", "sparkline fleet plane#TF-FIR meta:miles points=20 since=2020-01-01 as jsonl"},
+	},
+	{
+		name: "stats", summary: "sizes and figures of the engine",
+		syntax: "stats [T] [as FORMAT]",
+		text: "What each family takes on disk and in memory, and for the whole database memory, cache, log, compactions and stalls.\n" +
+			"Cells are counted by what files say: replaced and deleted ones are among them until compaction; count counts exactly.",
+		examples: []string{"stats", "stats fleet", "stats fleet as json"},
 	},
 	{
 		name: "put", summary: "write cells of a row",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -23,17 +24,19 @@ type option struct {
 }
 
 // An optionSet says which statements take an option.
-type optionSet uint8
+type optionSet uint16
 
 const (
 	inGet optionSet = 1 << iota
 	inScan
 	inCount
 	inDelete
+	inHistogram
+	inSparkline
 )
 
 // optionVerbs names the statements of a set.
-var optionVerbs = map[string]optionSet{"get": inGet, "scan": inScan, "count": inCount, "delete": inDelete}
+var optionVerbs = map[string]optionSet{"get": inGet, "scan": inScan, "count": inCount, "delete": inDelete, "histogram": inHistogram, "sparkline": inSparkline}
 
 // A target is where options put what they read. Options that a statement does
 // not take never reach fields that it does not have.
@@ -42,7 +45,14 @@ type target struct {
 	read  *Read
 	cells *bool // count's flag
 	yes   *bool
+	draw  *drawing
 	seen  map[string]Pos
+}
+
+// A drawing is what the statements that draw are told besides what to read.
+type drawing struct {
+	bins, depth, points int
+	separator           string
 }
 
 // options is set by init: its parsers refer to it.
@@ -50,28 +60,33 @@ var options []*option
 
 func init() {
 	options = []*option{
-		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix"}, value: "K", in: inScan | inCount | inDelete, parse: (*parser).prefixOption},
-		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.Start })},
-		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inScan | inCount | inDelete, parse: keyOption(func(r *Rows) *string { return &r.End })},
-		{name: "after", value: "K", in: inScan | inCount, parse: keyOption(func(r *Rows) *string { return &r.After })},
-		{name: "keys", value: "K,K,..", in: inScan | inCount, parse: (*parser).keysOption},
-		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inScan | inCount, parse: (*parser).regexOption},
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: (*parser).prefixOption},
+		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.Start })},
+		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.End })},
+		{name: "after", value: "K", in: inScan | inCount | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.After })},
+		{name: "keys", value: "K,K,..", in: inScan | inCount | inHistogram, parse: (*parser).keysOption},
+		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inScan | inCount | inHistogram, parse: (*parser).regexOption},
 		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inGet | inScan | inCount, parse: (*parser).columnsOption},
-		{name: "where", in: inScan | inCount, parse: (*parser).whereOption},
-		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inGet | inScan | inCount, parse: (*parser).versionsOption},
+		{name: "where", in: inScan | inCount | inHistogram, parse: (*parser).whereOption},
+		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
 		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inGet | inScan, parse: numberOption(1, func(r *Read) *int { return &r.CellsPerRow })},
 		{name: "cells", in: inCount, parse: flagOption(func(to *target) *bool { return to.cells })},
-		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inScan, parse: (*parser).limitOption},
+		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inScan | inHistogram, parse: (*parser).limitOption},
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
-		{name: "since", value: "TS", in: inGet | inScan | inCount | inDelete, parse: timeOption(func(r *Read) **Time { return &r.Since })},
-		{name: "until", value: "TS", in: inGet | inScan | inCount | inDelete, parse: timeOption(func(r *Read) **Time { return &r.Until })},
+		{name: "since", value: "TS", in: inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Since })},
+		{name: "until", value: "TS", in: inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Until })},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan, parse: (*parser).timeRangeOption, foreign: true},
 		{name: "timestamp", value: "TS", in: inGet | inScan, parse: (*parser).timestampOption, foreign: true},
 		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Reverse })},
 		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
-		{name: "sample", also: []string{"row.sample"}, value: "F", in: inScan | inCount, parse: (*parser).sampleOption},
+		{name: "sample", also: []string{"row.sample"}, value: "F", in: inScan | inCount | inHistogram, parse: (*parser).sampleOption},
+		{name: "page", value: "TOKEN", in: inScan, parse: (*parser).pageOption},
+		{name: "bins", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.bins })},
+		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.depth })},
+		{name: "separator", value: "TEXT", in: inHistogram, parse: (*parser).separatorOption},
+		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(d *drawing) *int { return &d.points })},
 		{name: "stats", in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
-		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan, parse: (*parser).formatOption},
+		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: (*parser).formatOption},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
 	}
 }
@@ -192,6 +207,9 @@ func (p *parser) unknownOption(in optionSet) error {
 
 // checkOptions refuses options that contradict each other.
 func (p *parser) checkOptions(to *target) error {
+	if at, ok := to.seen["page"]; ok && to.read.Limit == Unlimited {
+		return errorAt(at, "a page has a bound; limit= is how many rows it has, %d if not said", query.DefaultPageSize)
+	}
 	ways := [][]string{{"prefix"}, {"start", "end"}, {"keys"}}
 	var given []string
 	for _, way := range ways {
@@ -221,6 +239,35 @@ func (p *parser) limitOption(to *target) error {
 	if to.read.Limit = n; n == 0 {
 		to.read.Limit = Unlimited
 	}
+	return err
+}
+
+func drawOption(least int, field func(*drawing) *int) func(*parser, *target) error {
+	return func(p *parser, to *target) (err error) {
+		t := p.peek()
+		if *field(to.draw), err = p.number("a number", least); err == nil && *field(to.draw) > maxDrawn {
+			err = errorAt(t.pos, "expected a number up to %d, not %s", maxDrawn, t.describe())
+		}
+		return err
+	}
+}
+
+// maxDrawn is the most bins or points of a drawing, which are held in memory.
+const maxDrawn = 1000
+
+func (p *parser) separatorOption(to *target) (err error) {
+	t := p.peek()
+	if to.draw.separator, err = p.text("what ends a part of a key, as in #"); err == nil && to.draw.separator == "" {
+		err = errorAt(t.pos, "the separator is empty")
+	}
+	return err
+}
+
+// pageOption takes a token, or "" for the first page.
+func (p *parser) pageOption(to *target) error {
+	p.wantText(ExpectText, `a token, or "" for the first page`)
+	token, err := p.text(`a token, or "" for the first page`)
+	to.read.Page = &token
 	return err
 }
 

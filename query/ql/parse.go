@@ -215,7 +215,7 @@ func (p *parser) newName(what string) (Name, error) {
 // table is in use.
 func (p *parser) isTable(t token) bool {
 	switch p.verb {
-	case "get", "put", "delete", "incr", "append", "cas", "add":
+	case "get", "put", "delete", "incr", "append", "cas", "add", "histogram", "sparkline":
 		return p.env.IsTable == nil || p.env.IsTable(join(t.parts))
 	}
 	return true

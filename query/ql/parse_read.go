@@ -78,7 +78,7 @@ func parseAnalyze(p *parser) (Statement, error) {
 }
 
 // explainable are the verbs of statements that can be explained.
-var explainable = []string{"get", "scan", "count"}
+var explainable = []string{"get", "scan", "count", "histogram"}
 
 // explained parses the statement that is explained.
 func (p *parser) explained() (Statement, error) {
@@ -86,9 +86,9 @@ func (p *parser) explained() (Statement, error) {
 	p.wantOneOf(ExpectVerb, explainable...)
 	v, _ := findVerb(t.keyword())
 	switch v.name {
-	case "get", "scan", "count":
+	case "get", "scan", "count", "histogram":
 	default:
-		return nil, p.unexpected("get, scan or count, as in %s scan fleet prefix=plane#", p.verb)
+		return nil, p.unexpected("get, scan, count or histogram, as in %s scan fleet prefix=plane#", p.verb)
 	}
 	p.next()
 	p.verb = v.name

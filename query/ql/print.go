@@ -40,6 +40,18 @@ func Print(st Statement) string {
 		w.assignments(st.Cells)
 	case *CheckAndPut:
 		w.checkAndPut(st)
+	case *Histogram:
+		w.histogram(st)
+	case *Sparkline:
+		w.words("sparkline", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
+		w.number("points", st.Points)
+		w.read(st.Read)
+	case *Stats:
+		w.words("stats")
+		w.flag(QuoteName(st.Table.Text), st.Table.Text != "")
+		if st.Format != "" {
+			w.words("as", st.Format)
+		}
 	case *Explain:
 		w.words("explain", Print(st.Statement))
 	case *Analyze:
@@ -169,10 +181,27 @@ func (w *printer) read(r Read) {
 	if r.Sample != 0 {
 		w.option("sample", strconv.FormatFloat(r.Sample, 'g', -1, 64))
 	}
+	if r.Page != nil {
+		w.option("page", QuoteKey(*r.Page))
+	}
 	w.flag("stats", r.Stats)
 	if r.Format != "" {
 		w.words("as", r.Format)
 	}
+}
+
+func (w *printer) histogram(st *Histogram) {
+	w.words("histogram", QuoteName(st.Table.Text))
+	if st.Column.Family == "" {
+		w.words("keys")
+	} else {
+		w.words(st.Column.String())
+	}
+	w.number("bins", st.Bins)
+	w.number("depth", st.Depth)
+	w.word("separator", st.Separator)
+	w.rows(st.Rows)
+	w.read(st.Read)
 }
 
 func (w *printer) condition(c Condition) {

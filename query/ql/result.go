@@ -1,6 +1,7 @@
 package ql
 
 import (
+	"context"
 	"iter"
 	"time"
 
@@ -27,6 +28,7 @@ type RowStream struct {
 	count    int
 	more     bool
 	last     string
+	nextPage string
 }
 
 // Counted is how many rows, and cells, a count found.
@@ -133,6 +135,27 @@ func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 // The time is not measured.
 func (s *RowStream) Cost() *Cost { return &Cost{Cost: s.cost, Returned: s.returned} }
 
+// readPage reads the page that the statement asks for.
+func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []query.ReadOption) iter.Seq2[*query.Row, error] {
+	return func(yield func(*query.Row, error) bool) {
+		page, err := table.ReadPage(ctx, append(opts, query.PageSize(s.Limit), query.After(*s.Page))...)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, row := range page.Rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+		s.nextPage = page.Next
+	}
+}
+
+// NextPage is, after All, the token of the page that follows, of a statement
+// that asks for pages; "" when this was the last.
+func (s *RowStream) NextPage() string { return s.nextPage }
+
 // Count is how many rows All has given so far.
 func (s *RowStream) Count() int { return s.count }
 
@@ -147,6 +170,13 @@ func (s *RowStream) Next() *Scan {
 		return nil
 	}
 	next := *scan
+	if s.Page != nil {
+		if s.nextPage == "" {
+			return nil
+		}
+		next.Page = &s.nextPage
+		return &next
+	}
 	next.After, next.Offset = s.last, 0
 	next.Tuples = next.Tuples || s.Table.KeyFormat == schema.TupleKeys
 	return &next

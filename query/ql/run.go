@@ -50,6 +50,12 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 		return r.read(ctx, st)
 	case *Count:
 		return r.count(ctx, st)
+	case *Histogram:
+		return r.histogram(ctx, st)
+	case *Sparkline:
+		return r.sparkline(ctx, st)
+	case *Stats:
+		return r.stats(ctx, st)
 	case *Put:
 		return r.put(ctx, st)
 	case *Delete:

@@ -95,9 +95,9 @@ func (r *Runner) refuseInBatch(st Statement) error {
 	}
 	why := ""
 	switch st.(type) {
-	case *Put, *Add, *Delete, *Begin, *Commit, *Abort, *Help, *Quit, *Tables, *Describe, *Explain:
+	case *Put, *Add, *Delete, *Begin, *Commit, *Abort, *Help, *Quit, *Tables, *Describe, *Explain, *Stats:
 		return nil
-	case *Get, *Scan, *Count, *Analyze:
+	case *Get, *Scan, *Count, *Analyze, *Histogram, *Sparkline:
 		why = "it would not see what the batch is to write"
 	case *Incr, *Append, *CheckAndPut:
 		why = "it looks at the row first, and the batch writes nothing before commit"

@@ -28,7 +28,12 @@ func (r *Runner) analyze(ctx context.Context, st Statement) (Result, error) {
 	}
 	start := time.Now()
 	opts := append(read.opts, query.ReportCost(&res.Cost.Cost))
-	if read.count != nil {
+	if read.draw != nil {
+		var l *Listing
+		if l, err = read.draw(ctx, opts); err == nil {
+			res.Cost.Returned = Amount{Rows: int64(len(l.Lines))}
+		}
+	} else if read.count != nil {
 		var n query.Count
 		n, err = read.table.Count(ctx, opts...)
 		res.Cost.Returned = Amount{Rows: n.Rows, Cells: n.Cells}

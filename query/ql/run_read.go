@@ -15,6 +15,8 @@ type reading struct {
 	opts  []query.ReadOption
 	rows  *RowStream // of a get or scan
 	count *Count
+	// draw reads for a histogram.
+	draw func(ctx context.Context, opts []query.ReadOption) (*Listing, error)
 }
 
 // reading makes a statement ready; nothing is read yet.
@@ -34,6 +36,9 @@ func (r *Runner) reading(st Statement) (*reading, error) {
 		opts, err := r.readOptions(t, st.Rows, read)
 		return &reading{table: r.DB.Table(t.Name), opts: opts, count: st}, err
 	}
+	if st, ok := st.(*Histogram); ok {
+		return r.histogramReading(st)
+	}
 	return nil, fmt.Errorf("%T reads no rows", st)
 }
 
@@ -50,7 +55,9 @@ func (r *Runner) stream(st Statement, name Name, rows Rows, read Read) (*reading
 		}
 	}
 	s := &RowStream{Statement: st, Read: read, Table: t}
-	if _, isScan := st.(*Scan); isScan && read.Limit == 0 && r.Limit > 0 {
+	if read.Page != nil {
+		read.Limit = 0 // how many rows the page has
+	} else if _, isScan := st.(*Scan); isScan && read.Limit == 0 && r.Limit > 0 {
 		s.limit = r.Limit
 		read.Limit = r.Limit + 1 // one more, to know whether there are more
 	}
@@ -65,7 +72,12 @@ func (r *Runner) read(ctx context.Context, st Statement) (Result, error) {
 		return nil, err
 	}
 	s := read.rows
-	s.rows = read.table.ReadRows(ctx, append(read.opts, query.ReportCost(&s.cost))...)
+	opts := append(read.opts, query.ReportCost(&s.cost))
+	if s.Page != nil {
+		s.rows = s.readPage(ctx, read.table, opts)
+	} else {
+		s.rows = read.table.ReadRows(ctx, opts...)
+	}
 	return s, nil
 }
 

@@ -101,6 +101,9 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			}
 			out.WriteString("\n")
 		}
+		if token := res.NextPage(); token != "" {
+			fmt.Fprintf(out, "next page: %s\n", ql.Print(res.Next()))
+		}
 		if res.More() {
 			fmt.Fprintf(out, "more: %s\n", ql.Print(res.Next()))
 		}
@@ -114,6 +117,24 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 		out.WriteString(res.Plan.String())
 		if c := res.Cost; c != nil {
 			fmt.Fprintf(out, "returned %+v of %d families\n", c.Returned, c.Families)
+		}
+	case *ql.Listing:
+		fmt.Fprintln(out, strings.Join(res.Columns, " "))
+		for _, line := range res.Lines {
+			fmt.Fprintln(out, line...)
+		}
+		if res.Line != nil {
+			fmt.Fprintln(out, res.Line)
+		}
+		for _, note := range res.Notes {
+			fmt.Fprintln(out, "--", note)
+		}
+	case *ql.Statistics:
+		for _, line := range res.Families.Lines {
+			fmt.Fprintln(out, line[:2]...)
+		}
+		for _, f := range res.Engine {
+			fmt.Fprintln(out, f.Name, f.Unit)
 		}
 	case *ql.Collected:
 		for _, f := range res.Families {

@@ -1,0 +1,337 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// printListing prints what a statement found out: lines of fields, and for
+// people a drawing of them.
+func (s *Session) printListing(l *ql.Listing) error {
+	defer s.as(l.Format)()
+	switch {
+	case s.format == "quiet":
+		return nil
+	case s.format == "json" || s.format == "jsonl":
+		return s.printListingJSON(l)
+	case !forPeople(s.format):
+		return s.printFields(l.Columns, l.Lines)
+	}
+	if l.Line != nil {
+		if len(l.Line) > 0 {
+			s.say("%s", s.spark(l.Line))
+		}
+	} else if err := s.printTable(l); err != nil {
+		return err
+	}
+	for _, note := range l.Notes {
+		if !s.opt.Quiet {
+			s.say("(%s)", note)
+		}
+	}
+	return nil
+}
+
+// as sets the format for one statement and returns what sets it back.
+func (s *Session) as(format string) (back func()) {
+	session := s.format
+	if format != "" {
+		s.format = format
+	}
+	return func() { s.format = session }
+}
+
+// printFields prints lines as records, with a header.
+func (s *Session) printFields(columns []string, lines [][]any) error {
+	texts := [][]string{columns}
+	for _, line := range lines {
+		fields := make([]string, len(line))
+		for i, v := range line {
+			fields[i] = exactText(v)
+		}
+		texts = append(texts, fields)
+	}
+	return s.printLines(texts)
+}
+
+// exactText is a field without loss.
+func exactText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// peopleText is a field as people read it.
+func peopleText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "(others)"
+	case float64:
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	case cells.Timestamp:
+		return ql.FormatTimestamp(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// barWidth is the length of the longest bar, where no terminal bounds it.
+const barWidth = 40
+
+// printTable prints a listing as a table, with numbers to the right and bars
+// behind them.
+func (s *Session) printTable(l *ql.Listing) error {
+	t := &textTable{out: s.out, style: tableStyle{}, width: s.width()}
+	if s.format == "markdown" {
+		t.style, t.width = markdownStyle{}, 0
+	}
+	var heads []string
+	var right []bool
+	bar := -1
+	for i, name := range l.Columns {
+		heads = append(heads, strings.ToUpper(name))
+		numbers := len(l.Lines) > 0
+		for _, line := range l.Lines {
+			switch line[i].(type) {
+			case int64, float64:
+			default:
+				numbers = false
+			}
+		}
+		right = append(right, numbers)
+		if name == l.Bars {
+			bar = i
+		}
+	}
+	var lines [][]string
+	used := 0
+	for _, line := range l.Lines {
+		var fields []string
+		for _, v := range line {
+			fields = append(fields, peopleText(v))
+		}
+		lines = append(lines, fields)
+	}
+	t.header(heads, right)
+	for _, fields := range lines {
+		t.measure(fields)
+	}
+	for _, w := range t.widths {
+		used += w + 2
+	}
+	if bar >= 0 {
+		heads, right = append(heads, ""), append(right, false)
+		width := barWidth
+		if t.width > 0 {
+			width = max(8, min(2*barWidth, t.width-used-1))
+		}
+		most := int64(1)
+		for _, line := range l.Lines {
+			most = max(most, line[bar].(int64))
+		}
+		for i, line := range l.Lines {
+			lines[i] = append(lines[i], s.bar(float64(line[bar].(int64))/float64(most), width))
+		}
+		t.header(heads, right)
+		for _, fields := range lines {
+			t.measure(fields)
+		}
+	}
+	t.fit(nil)
+	t.printHeader()
+	for _, fields := range lines {
+		if err := t.printLine(fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The pieces of drawings: on a terminal eighths of a block, elsewhere plain text.
+var (
+	eighths    = []rune(" ▏▎▍▌▋▊▉█")
+	levels     = []rune("▁▂▃▄▅▆▇█")
+	textLevels = []rune("_.-:=+*#")
+)
+
+// bar is a bar of a part, from 0 to 1, of the width; what is more than 0 shows.
+func (s *Session) bar(part float64, width int) string {
+	if part <= 0 {
+		return ""
+	}
+	if !s.out.terminal {
+		return strings.Repeat("#", max(1, int(math.Round(part*float64(width)))))
+	}
+	n := max(1, int(math.Round(part*float64(width)*8)))
+	text := strings.Repeat(string(eighths[8]), n/8)
+	if n%8 > 0 {
+		text += string(eighths[n%8])
+	}
+	return text
+}
+
+// spark draws numbers as heights; a gap is a space.
+func (s *Session) spark(line []float64) string {
+	blocks := textLevels
+	if s.out.terminal {
+		blocks = levels
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, f := range line {
+		if f == f {
+			low, high = min(low, f), max(high, f)
+		}
+	}
+	var b strings.Builder
+	for _, f := range line {
+		switch {
+		case f != f:
+			b.WriteByte(' ')
+		case high == low:
+			b.WriteRune(blocks[len(blocks)/2])
+		default: // halves, so that the range of a double does not overflow
+			part := (f/2 - low/2) / (high/2 - low/2)
+			b.WriteRune(blocks[min(len(blocks)-1, int(part*float64(len(blocks))))])
+		}
+	}
+	return b.String()
+}
+
+// printListingJSON prints an object each line: in json as one array.
+func (s *Session) printListingJSON(l *ql.Listing) error {
+	array := s.format == "json"
+	for i, line := range l.Lines {
+		if array {
+			s.out.WriteString([]string{"[\n", ",\n"}[min(i, 1)])
+		}
+		if _, err := s.out.Write(objectOf(l.Columns, line)); err != nil {
+			return err
+		}
+		if !array {
+			s.out.WriteString("\n")
+		}
+	}
+	switch {
+	case !array:
+	case len(l.Lines) == 0:
+		s.out.WriteString("[]\n")
+	default:
+		s.out.WriteString("\n]\n")
+	}
+	return nil
+}
+
+// objectOf is a line as a JSON object with its fields in order.
+func objectOf(columns []string, line []any) []byte {
+	b := []byte{'{'}
+	for i, v := range line {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, columns[i]), ':')
+		b = appendJSON(b, v)
+	}
+	return append(b, '}')
+}
+
+func appendJSON(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case string:
+		return appendString(b, v)
+	}
+	return append(b, exactText(v)...)
+}
+
+// printStatistics prints what the engine tells of itself: in csv and tsv a line
+// each figure.
+func (s *Session) printStatistics(st *ql.Statistics) error {
+	defer s.as(st.Format)()
+	switch {
+	case s.format == "quiet":
+		return nil
+	case s.format == "json" || s.format == "jsonl":
+		return s.printStatisticsJSON(st)
+	case !forPeople(s.format):
+		var lines [][]any
+		for _, line := range st.Families.Lines {
+			for i, name := range st.Families.Columns[2:] {
+				lines = append(lines, []any{line[0], line[1], name, line[i+2]})
+			}
+		}
+		for _, f := range st.Engine {
+			lines = append(lines, []any{nil, nil, f.Name, f.Value})
+		}
+		return s.printFields([]string{"table", "family", "figure", "value"}, lines)
+	}
+	people := &ql.Listing{Columns: st.Families.Columns}
+	for _, line := range st.Families.Lines {
+		fields := append([]any(nil), line...)
+		for _, i := range []int{2, 6, 7} {
+			fields[i] = byteText(line[i].(int64))
+		}
+		people.Lines = append(people.Lines, fields)
+	}
+	if err := s.printTable(people); err != nil || len(st.Engine) == 0 {
+		return err
+	}
+	s.out.WriteString("\n")
+	figures := &ql.Listing{Columns: []string{"figure", "value"}}
+	for _, f := range st.Engine {
+		value := peopleText(f.Value)
+		switch n, _ := f.Value.(int64); f.Unit {
+		case "bytes":
+			value = byteText(n)
+		case "us":
+			value = fmt.Sprintf("%.1fms", float64(n)/1000)
+		}
+		figures.Lines = append(figures.Lines, []any{strings.ReplaceAll(f.Name, "_", " "), value})
+	}
+	return s.printTable(figures)
+}
+
+func (s *Session) printStatisticsJSON(st *ql.Statistics) error {
+	var b bytes.Buffer
+	b.WriteString(`{"families":[`)
+	for i, line := range st.Families.Lines {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(objectOf(st.Families.Columns, line))
+	}
+	b.WriteByte(']')
+	if len(st.Engine) > 0 {
+		var names []string
+		var values []any
+		for _, f := range st.Engine {
+			names, values = append(names, f.Name), append(values, f.Value)
+		}
+		b.WriteString(`,"engine":`)
+		b.Write(objectOf(names, values))
+	}
+	b.WriteString("}\n")
+	_, err := s.out.Write(b.Bytes())
+	return err
+}
+
+// byteText is a number of bytes as people read it.
+func byteText(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if math.Abs(f) < 1024 {
+			return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
+		}
+		f /= 1024
+	}
+	return strconv.FormatFloat(f, 'f', 1, 64) + " TiB"
+}
