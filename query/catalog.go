@@ -49,7 +49,7 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := db.checkFamilies(s); err != nil {
+	if err := checkFamilies(s, db.store.Families()); err != nil {
 		return err
 	}
 	db.catalog.Store(newCatalog(s))
@@ -124,9 +124,8 @@ func readSchema(entries map[string][]byte, prefix string) (*schema.Schema, error
 	return s, nil
 }
 
-// checkFamilies finds declared families that the store does not have.
-func (db *DB) checkFamilies(s *schema.Schema) error {
-	have := db.store.Families()
+// checkFamilies finds declared families that the store, which has these, lacks.
+func checkFamilies(s *schema.Schema, have []string) error {
 	for i := range s.Tables {
 		for _, f := range newTableInfo(&s.Tables[i]).families {
 			if _, ok := slices.BinarySearch(have, f.store); !ok {

@@ -124,7 +124,7 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
 		}
 	}
-	store, err := rocks.Open(dir, engine)
+	store, err := openStore(dir, engine)
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
 	}

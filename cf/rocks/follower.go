@@ -1,0 +1,310 @@
+package rocks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Follower is a read-only store beside a writer. It shows one moment until
+// Refresh opens the files anew: RocksDB's own way to follow a writer, a secondary
+// instance, has no snapshots, does not see new families, and merges twice what
+// lies both in its memory and in a file (docs/decisions).
+type Follower struct {
+	dir     string
+	options Options
+
+	refreshing sync.Mutex // one Refresh at a time
+	mu         sync.RWMutex
+	view       *view
+	views      map[*view]struct{} // that are open
+	closed     bool
+}
+
+var (
+	_ cf.Store     = (*Follower)(nil)
+	_ cf.Refresher = (*Follower)(nil)
+)
+
+// A view is the database at a moment. It closes when nobody uses it.
+type view struct {
+	*Store
+	stamp stamp
+	users int // the follower itself, while it is the newest, and snapshots; under Follower.mu
+}
+
+// OpenFollower opens the database in dir for reading, beside a writer if need be.
+func OpenFollower(dir string, o Options) (*Follower, error) {
+	o.ReadOnly = true
+	f := &Follower{dir: dir, options: o, views: map[*view]struct{}{}}
+	v, err := openView(context.Background(), dir, o)
+	if err != nil {
+		return nil, err
+	}
+	f.view = v
+	f.views[v] = struct{}{}
+	return f, nil
+}
+
+const (
+	openPatience = 10 * time.Second
+	openPause    = 5 * time.Millisecond
+)
+
+// openView opens the files as they are at a moment. RocksDB reads the manifest
+// first and the logs then. If the writer flushes in between and removes a log,
+// what was in it is in neither, and nothing says so: therefore an opening counts
+// only if meanwhile the manifest stayed as it was and no log was removed.
+func openView(ctx context.Context, dir string, o Options) (*view, error) {
+	for deadline := time.Now().Add(openPatience); ; {
+		before := stampOf(dir)
+		s, err := Open(dir, o)
+		after := stampOf(dir)
+		if before.sameFiles(after) {
+			return &view{Store: s, stamp: before, users: 1}, err
+		}
+		if err == nil {
+			err = s.Close()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case time.Now().After(deadline):
+			return nil, cmp.Or(err, fmt.Errorf("the files of %s change faster than they can be opened; try again: %w", dir, cf.ErrUnavailable))
+		}
+		time.Sleep(openPause)
+	}
+}
+
+// A stamp is what changes in a directory when a database is written.
+type stamp struct {
+	current  string           // the name of the manifest
+	manifest int64            // its size
+	logs     map[string]int64 // and theirs
+}
+
+// stampOf never fails: what is wrong with a directory is for Open to say.
+func stampOf(dir string) stamp {
+	st := stamp{logs: map[string]int64{}}
+	text, _ := os.ReadFile(filepath.Join(dir, "CURRENT"))
+	st.current = strings.TrimSpace(string(text))
+	if info, err := os.Stat(filepath.Join(dir, st.current)); err == nil {
+		st.manifest = info.Size()
+	}
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, path := range logs {
+		if info, err := os.Stat(path); err == nil {
+			st.logs[filepath.Base(path)] = info.Size()
+		}
+	}
+	return st
+}
+
+// sameFiles reports whether the files of one moment can be read between two.
+func (a stamp) sameFiles(b stamp) bool {
+	for name := range a.logs {
+		if _, still := b.logs[name]; !still {
+			return false
+		}
+	}
+	return a.current == b.current && a.manifest == b.manifest
+}
+
+func (a stamp) equal(b stamp) bool {
+	return a.current == b.current && a.manifest == b.manifest && maps.Equal(a.logs, b.logs)
+}
+
+// Refresh implements cf.Refresher.
+func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []string) error) error {
+	f.refreshing.Lock()
+	defer f.refreshing.Unlock()
+	old, done, err := f.use()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if old.stamp.equal(stampOf(f.dir)) {
+		return nil
+	}
+	v, err := openView(ctx, f.dir, f.options)
+	if err != nil {
+		return err
+	}
+	if err := v.show(ctx, accept); err != nil {
+		return errors.Join(err, v.Store.Close())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errors.Join(cf.ErrClosed, v.Store.Close())
+	}
+	f.view = v
+	f.views[v] = struct{}{}
+	f.unuse(old) // as the newest
+	return nil
+}
+
+func (v *view) show(ctx context.Context, accept func(cf.Snapshot, []string) error) error {
+	s, err := v.Store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return accept(s, v.Store.Families())
+}
+
+// use gives the newest view, which stays open until done is called.
+func (f *Follower) use() (v *view, done func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, nil, cf.ErrClosed
+	}
+	v = f.view
+	v.users++
+	return v, sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.unuse(v)
+	}), nil
+}
+
+// unuse closes a view after its last use; f.mu is held.
+func (f *Follower) unuse(v *view) {
+	if v.users--; v.users == 0 && !f.closed {
+		delete(f.views, v)
+		_ = v.Store.Close() // nothing was written
+	}
+}
+
+// Close implements cf.Store.
+func (f *Follower) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return cf.ErrClosed
+	}
+	f.closed = true
+	var err error
+	for v := range f.views {
+		err = errors.Join(err, v.Store.Close())
+	}
+	return err
+}
+
+// Snapshot implements cf.Store.
+func (f *Follower) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+	v, done, err := f.use()
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.Store.Snapshot(ctx)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return &followed{s, done}, nil
+}
+
+// A followed snapshot keeps its view open.
+type followed struct {
+	cf.Snapshot
+	done func()
+}
+
+func (s *followed) Close() {
+	s.Snapshot.Close()
+	s.done()
+}
+
+// Begin implements cf.Store. Such a transaction reads; it cannot commit changes.
+func (f *Follower) Begin(ctx context.Context) (cf.Txn, error) {
+	v, done, err := f.use()
+	if err != nil {
+		return nil, err
+	}
+	t, err := v.Store.Begin(ctx)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return &followedTxn{t, done}, nil
+}
+
+type followedTxn struct {
+	cf.Txn
+	done func()
+}
+
+func (t *followedTxn) Commit(ctx context.Context) (cf.Position, error) {
+	defer t.done()
+	return t.Txn.Commit(ctx)
+}
+
+func (t *followedTxn) Close() {
+	t.Txn.Close()
+	t.done()
+}
+
+// Splits implements cf.Store.
+func (f *Follower) Splits(ctx context.Context, families []string, rows cf.RowRange, n int) ([]cf.Part, error) {
+	v, done, err := f.use()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return v.Store.Splits(ctx, families, rows, n)
+}
+
+// Stats implements cf.Store. Counters begin anew with each refresh.
+func (f *Follower) Stats(ctx context.Context) (cf.Stats, error) {
+	v, done, err := f.use()
+	if err != nil {
+		return cf.Stats{}, err
+	}
+	defer done()
+	return v.Store.Stats(ctx)
+}
+
+// Limits implements cf.Store.
+func (f *Follower) Limits() cf.Limits { return (*Store)(nil).Limits() }
+
+// Families implements cf.Store.
+func (f *Follower) Families() []string {
+	v, done, err := f.use()
+	if err != nil {
+		return nil
+	}
+	defer done()
+	return v.Store.Families()
+}
+
+// Everything else writes, and is refused.
+
+func (f *Follower) CreateFamily(context.Context, string) error { return cf.ErrReadOnly }
+func (f *Follower) DropFamily(context.Context, string) error   { return cf.ErrReadOnly }
+func (f *Follower) Flush(context.Context, string) error        { return cf.ErrReadOnly }
+func (f *Follower) SetExpiry(string, cf.Expiry) error          { return cf.ErrReadOnly }
+
+func (f *Follower) Update(context.Context, []cf.RowID, func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	return 0, cf.ErrReadOnly
+}
+
+func (f *Follower) Write(context.Context, []cf.RowID, func(*cf.Batch) error) (cf.Position, error) {
+	return 0, cf.ErrReadOnly
+}
+
+func (f *Follower) Ingest(context.Context) (cf.Ingestion, error) { return nil, cf.ErrReadOnly }
+
+func (f *Follower) DropRange(context.Context, []string, cf.RowRange) error { return cf.ErrReadOnly }
+
+func (f *Follower) Compact(context.Context, string, cf.RowRange) error { return cf.ErrReadOnly }
