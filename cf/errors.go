@@ -27,6 +27,32 @@ var (
 	ErrClosed = errors.New("closed")
 )
 
+// A StallError is a write that was not made, because the store took none for as
+// long as its context lived: flushes or compactions have fallen behind. Nothing
+// was written. It matches [ErrUnavailable] and the context's error.
+type StallError struct {
+	State StallState
+	// Family is the one that is furthest behind, with the files that its
+	// compaction has to begin with, its memory that waits to become files,
+	// and the bytes that compactions have yet to rewrite.
+	Family           string
+	Files, Memtables int64
+	Pending          int64
+	Err              error // of the context
+}
+
+func (e *StallError) Error() string {
+	state := e.State
+	if state == NotStalled { // just now
+		state = Delayed
+	}
+	return fmt.Sprintf("%v: writes are %v: family %s has %d bytes of compactions pending, %d files at level 0 and %d memtables to flush; nothing was written: %v",
+		ErrUnavailable, state, e.Family, e.Pending, e.Files, e.Memtables, e.Err)
+}
+
+// Unwrap gives both the kind and the cause.
+func (e *StallError) Unwrap() []error { return []error{ErrUnavailable, e.Err} }
+
 // A CorruptCell is a key or value in a family that does not decode. It matches
 // [ErrCorrupt].
 type CorruptCell struct {

@@ -27,7 +27,7 @@ func (m *Mutation) Add(family, qualifier string, v cells.Value) { m.AddAt(family
 // AddAt is Add to the cell at a timestamp: each has an aggregate of its own. The
 // start of an hour as the timestamp, say, makes a version of the column an hour.
 func (m *Mutation) AddAt(family, qualifier string, ts cells.Timestamp, v cells.Value) {
-	m.changes = append(m.changes, change{kind: changeAdd, family: family, qualifier: qualifier, since: ts, value: v})
+	m.add(change{kind: changeAdd, family: family, qualifier: qualifier, since: ts, value: v})
 }
 
 // mergeKinds are how the store merges what is added.

@@ -176,7 +176,7 @@ func (db *DB) commit(ctx context.Context, writes []write) error {
 		return nil
 	}
 	var err error
-	if slices.ContainsFunc(writes, func(w write) bool { return w.reads() }) {
+	if slices.ContainsFunc(writes, write.reads) {
 		_, err = db.store.Update(ctx, rows, encode)
 	} else {
 		_, err = db.store.Write(ctx, rows, func(b *cf.Batch) error { return encode(nil, b) })

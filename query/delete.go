@@ -17,17 +17,24 @@ const pointDeletes = 64
 // reads reports whether a mutation has to look before it writes: to choose
 // between single deletes and a range, or because a family keeps a number of
 // versions.
-func (w *write) reads() bool {
-	return slices.ContainsFunc(w.m.changes, func(c change) bool {
-		switch c.kind {
-		case changeSet, changeAdd:
-			return false
-		case changeDeleteVersions:
-			f, err := w.table.family(c.family)
-			return err != nil || f.counts || c.until != c.since+1
+func (w write) reads() bool {
+	for i := range w.m.changes {
+		if w.m.changes[i].reads(w.table) {
+			return true
 		}
-		return true
-	})
+	}
+	return false
+}
+
+func (c *change) reads(t *tableInfo) bool {
+	switch c.kind {
+	case changeSet, changeAdd:
+		return false
+	case changeDeleteVersions:
+		f, err := t.family(c.family)
+		return err != nil || f.counts || c.until != c.since+1
+	}
+	return true
 }
 
 // A rowEditor deletes from one row within a batch. It knows what earlier

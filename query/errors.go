@@ -129,6 +129,9 @@ func kindOf(err error) Kind {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f.kind
 	}
+	if _, ok := errors.AsType[*cf.StallError](err); ok {
+		return Unavailable // though the context's end is what ended it
+	}
 	for _, k := range engineKinds {
 		if errors.Is(err, k.err) {
 			return k.kind

@@ -30,16 +30,27 @@ type change struct {
 // NewMutation is an empty mutation.
 func NewMutation() *Mutation { return new(Mutation) }
 
+// fewChanges is for how many changes a mutation has room from its first one on:
+// a row's cells are mostly that few, and room that grows is copied.
+const fewChanges = 6
+
+// Reset empties the mutation and keeps its memory, for the next row. It must
+// not be under way, nor in a [Batch] that is yet to be applied.
+func (m *Mutation) Reset() {
+	clear(m.changes)
+	m.changes = m.changes[:0]
+}
+
 // Set writes a cell at the database's clock: microseconds, larger than that of
 // every write before it. All Sets of one Apply share one timestamp.
 func (m *Mutation) Set(family, qualifier string, v cells.Value) {
-	m.changes = append(m.changes, change{kind: changeSet, serverTime: true, family: family, qualifier: qualifier, value: v})
+	m.add(change{kind: changeSet, serverTime: true, family: family, qualifier: qualifier, value: v})
 }
 
 // SetAt writes a cell at a timestamp of the caller's, which may be older than
 // those that are there. A cell at the same timestamp is replaced.
 func (m *Mutation) SetAt(family, qualifier string, ts cells.Timestamp, v cells.Value) {
-	m.changes = append(m.changes, change{kind: changeSet, family: family, qualifier: qualifier, since: ts, value: v})
+	m.add(change{kind: changeSet, family: family, qualifier: qualifier, since: ts, value: v})
 }
 
 // DeleteCell removes one version of a column.
@@ -51,7 +62,7 @@ func (m *Mutation) DeleteCell(family, qualifier string, ts cells.Timestamp) {
 // to until, exclusive; an until of 0 is no bound. What retention had hidden in
 // the column does not come back: it goes too.
 func (m *Mutation) DeleteTimestampRange(family, qualifier string, since, until cells.Timestamp) {
-	m.delete(change{kind: changeDeleteVersions, family: family, qualifier: qualifier, since: since, until: until})
+	m.add(change{kind: changeDeleteVersions, family: family, qualifier: qualifier, since: since, until: until})
 }
 
 // DeleteCellsInColumn removes all versions of a column.
@@ -61,16 +72,21 @@ func (m *Mutation) DeleteCellsInColumn(family, qualifier string) {
 
 // DeleteCellsInFamily removes all cells of the row in a family.
 func (m *Mutation) DeleteCellsInFamily(family string) {
-	m.delete(change{kind: changeDeleteFamily, family: family})
+	m.add(change{kind: changeDeleteFamily, family: family})
 }
 
 // DeleteRow removes all cells of the row.
-func (m *Mutation) DeleteRow() { m.delete(change{kind: changeDeleteRow}) }
+func (m *Mutation) DeleteRow() { m.add(change{kind: changeDeleteRow}) }
 
 // Len is the number of changes.
 func (m *Mutation) Len() int { return len(m.changes) }
 
-func (m *Mutation) delete(c change) { m.changes = append(m.changes, c) }
+func (m *Mutation) add(c change) {
+	if m.changes == nil {
+		m.changes = make([]change, 0, fewChanges)
+	}
+	m.changes = append(m.changes, c)
+}
 
 // A Batch is a list of mutations of rows, of any tables, that take effect
 // together or not at all. It belongs to one goroutine while it is built.

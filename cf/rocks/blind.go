@@ -2,6 +2,7 @@ package rocks
 
 import (
 	"context"
+	"slices"
 
 	"github.com/smolwc/smolwc/cf"
 )
@@ -11,6 +12,9 @@ import (
 // the updates of the row, which hold them exclusively.
 func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := s.awaitStall(ctx); err != nil {
 		return 0, err
 	}
 	set := s.locks.setOf(rows)
@@ -24,13 +28,15 @@ func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) e
 		return 0, err
 	}
 	if rows != nil {
-		if err := checkStripes(set, s.locks.setOf(b.Rows())); err != nil {
-			return 0, err
+		if touched := b.Rows(); !slices.Equal(rows, touched) {
+			if err := checkStripes(set, s.locks.setOf(touched)); err != nil {
+				return 0, err
+			}
 		}
-		return s.commit(b)
+		return s.commit(ctx, b)
 	}
 	set = s.locks.setOf(b.Rows())
 	s.locks.rlock(set)
 	defer s.locks.runlock(set)
-	return s.commit(b)
+	return s.commit(ctx, b)
 }

@@ -28,6 +28,12 @@ func fieldOf(v any, name string) unsafe.Pointer {
 
 func dbHandle(db *grocksdb.DB) *C.rocksdb_t { return (*C.rocksdb_t)(handleOf(db)) }
 
+// handles are the C pointers that every write needs, looked up once.
+type handles struct {
+	db    *C.rocksdb_t
+	write *C.rocksdb_writeoptions_t
+}
+
 func familyHandle(h *grocksdb.ColumnFamilyHandle) *C.rocksdb_column_family_handle_t {
 	return (*C.rocksdb_column_family_handle_t)(handleOf(h))
 }

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"log/slog"
 	"runtime"
 
 	"github.com/linxGnu/grocksdb"
@@ -21,6 +22,8 @@ type Options struct {
 	MustExist bool
 	// InMemory keeps all files in memory; they are gone at Close.
 	InMemory bool
+	// Logger gets what an operator should know; nil discards it.
+	Logger *slog.Logger
 	// FileSize is how large a file grows in bytes before the next one is
 	// begun; 0 is the engine's 64 MiB. Tests that want the boundaries of
 	// files everywhere make it tiny.
@@ -109,7 +112,7 @@ func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions,
 	o.SetMemTablePrefixBloomSizeRatio(memtableBloom)
 	o.SetWriteBufferSize(min(max(buffers/2, minMemtable), maxMemtable))
 	o.SetArenaBlockSize(arenaBlock)
-	o.SetMaxWriteBufferNumber(4)
+	o.SetMaxWriteBufferNumber(maxMemtables)
 	o.SetLevelCompactionDynamicLevelBytes(true)
 	o.SetCompression(grocksdb.LZ4Compression)
 	o.SetBottommostCompression(grocksdb.ZSTDCompression)

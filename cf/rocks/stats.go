@@ -141,19 +141,12 @@ func (s *Store) number(name string) int64 {
 	return int64(n)
 }
 
+// stallStats adds up the waits of writes, at the gate and, of the few that do not
+// pass it, in the engine. The engine's own count has writes that it turned away.
 func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
-	stalls := cf.StallStats{
-		Rate:  s.number("actual-delayed-write-rate"),
-		Count: t["db.write.stall"].count,
-		Time:  time.Duration(t["stall.micros"].count) * time.Microsecond,
-	}
-	switch {
-	case s.number("is-write-stopped") != 0:
-		stalls.State = cf.Stopped
-	case stalls.Rate > 0:
-		stalls.State = cf.Delayed
-	}
-	return stalls
+	state, rate := s.stallLocked()
+	wait := time.Duration(s.gate.micros.Load()+t["stall.micros"].count) * time.Microsecond
+	return cf.StallStats{State: state, Rate: rate, Waiting: s.gate.waiting.Load(), Count: s.gate.count.Load(), Time: wait}
 }
 
 // logBytes is the size of the log's files; one in memory is not known.

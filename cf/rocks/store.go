@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,9 +29,12 @@ type Store struct {
 	dir      string
 	options  Options
 	write    *grocksdb.WriteOptions
+	c        handles
+	logger   *slog.Logger
 	families atomic.Pointer[families]
 	locks    rowLocks
 	history  commitLog
+	gate     stallGate
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.
@@ -44,7 +48,8 @@ type Store struct {
 
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
-	open openSet // snapshots and cursors
+	open    openSet      // snapshots and cursors
+	helpers atomic.Int32 // goroutines that fill blocks for scans beside their callers
 }
 
 var _ cf.Store = (*Store)(nil)
@@ -64,7 +69,11 @@ func Open(dir string, o Options) (*Store, error) {
 		e.destroy()
 		return nil, err
 	}
-	s := &Store{engine: e, dir: dir, options: o}
+	s := &Store{engine: e, dir: dir, options: o, logger: o.Logger}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	s.gate.turn = make(chan struct{}, 1)
 	s.locks.seed = maphash.MakeSeed()
 	if err := s.openFamilies(dir, names); err != nil {
 		e.destroy()
@@ -72,6 +81,8 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
+	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
+	s.c = handles{dbHandle(s.db), writeOptionsHandle(s.write)}
 	if err := s.finishIngestions(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -72,13 +72,16 @@ func (t *txn) Commit(ctx context.Context) (cf.Position, error) {
 	if len(t.batch.Ops()) == 0 {
 		return 0, nil // what was read is consistent as of the snapshot
 	}
+	if err := s.awaitStall(ctx); err != nil {
+		return 0, err
+	}
 	set := t.lockSet()
 	s.locks.lock(set)
 	defer s.locks.unlock(set)
 	if s.history.changed(t.start, &t.reads) {
 		return 0, cf.ErrConflict
 	}
-	return s.commit(&t.batch)
+	return s.commit(ctx, &t.batch)
 }
 
 func (t *txn) lockSet() stripeSet {

@@ -8,8 +8,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
 )
@@ -17,6 +20,9 @@ import (
 // Update implements cf.Store.
 func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := s.awaitStall(ctx); err != nil {
 		return 0, err
 	}
 	set := s.locks.setOf(rows)
@@ -34,7 +40,7 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 	if err := checkRows(rows, b.Rows()); err != nil {
 		return 0, err
 	}
-	return s.commit(&b)
+	return s.commit(ctx, &b)
 }
 
 var (
@@ -56,37 +62,71 @@ func checkRows(locked, touched []cf.RowID) error {
 	return nil
 }
 
-func (s *Store) commit(b *cf.Batch) (cf.Position, error) {
+// commit writes a batch; the locks of its rows are held. While writes are
+// stalled it waits as long as the context lives.
+func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err error) {
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
 	}
+	if len(b.Ops()) >= bulkOps {
+		ballast()
+	}
+	rep := reps.Get().(*[]byte)
+	defer reps.Put(rep)
+	try := func() error {
+		pos, err = s.tryCommit(b, rep)
+		return err
+	}
+	if s.gate.on.Load() || try() == errStalled {
+		err = s.writeStalled(ctx, len(*rep), try)
+	}
+	return pos, err
+}
+
+// bulkOps is from how many changes in a batch on a program is taken for one that
+// writes much, and does little but make garbage.
+const bulkOps = 64
+
+// errStalled: the engine takes no writes now; nothing was written.
+var errStalled = errors.New("stalled")
+
+func (s *Store) tryCommit(b *cf.Batch, rep *[]byte) (cf.Position, error) {
 	s.mu.RLock() // no family may be dropped between the lookup and the write
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
-	if len(b.Ops()) > 0 {
-		rep := reps.Get().(*[]byte)
-		defer reps.Put(rep)
-		var err error
-		if *rep, err = appendRep((*rep)[:0], b, *s.families.Load()); err != nil {
-			return 0, err
-		}
-		if err := s.writeRep(*rep); err != nil {
-			return 0, err
-		}
+	if len(b.Ops()) == 0 {
+		return cf.Position(s.db.GetLatestSequenceNumber()), nil
+	}
+	var err error
+	if *rep, err = appendRep((*rep)[:0], b, *s.families.Load()); err != nil {
+		return 0, err
+	}
+	pos, err := s.put(*rep, s.c.write)
+	if err == nil {
 		s.history.addRows(b.Rows())
 	}
-	return cf.Position(s.db.GetLatestSequenceNumber()), nil
+	return pos, err
 }
 
-func (s *Store) writeRep(rep []byte) error {
-	msg := C.smolwc_write(dbHandle(s.db), writeOptionsHandle(s.write), (*C.char)(unsafe.Pointer(unsafe.SliceData(rep))), C.size_t(len(rep)))
+func (s *Store) writeRep(rep []byte, opts *grocksdb.WriteOptions) error {
+	_, err := s.put(rep, writeOptionsHandle(opts))
+	return err
+}
+
+func (s *Store) put(rep []byte, opts *C.rocksdb_writeoptions_t) (cf.Position, error) {
+	var seq C.uint64_t
+	msg := C.smolwc_write(s.c.db, opts, (*C.char)(unsafe.Pointer(unsafe.SliceData(rep))), C.size_t(len(rep)), &seq)
 	if msg == nil {
-		return nil
+		return cf.Position(seq), nil
 	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return wrap(errors.New(C.GoString(msg)))
+	text := C.GoString(msg)
+	if strings.Contains(text, "Write stall") {
+		return 0, errStalled
+	}
+	return 0, wrap(errors.New(text))
 }
 
 // RocksDB's representation of a batch: a sequence number of 8 bytes, which the
@@ -151,14 +191,17 @@ func appendString(dst, s []byte) []byte {
 }
 
 // DropRange implements cf.Store: one range tombstone a family, in one batch.
-func (s *Store) DropRange(_ context.Context, names []string, rows cf.RowRange) error {
+func (s *Store) DropRange(ctx context.Context, names []string, rows cf.RowRange) error {
 	var b cf.Batch
 	for _, name := range names {
 		b.DeleteRows(name, rows)
 	}
+	if err := s.awaitStall(ctx); err != nil {
+		return err
+	}
 	s.locks.rlock(allStripes) // not between an update's read and its write
 	defer s.locks.runlock(allStripes)
-	_, err := s.commit(&b)
+	_, err := s.commit(ctx, &b)
 	s.history.addRange(rows)
 	return err
 }

@@ -1,10 +1,11 @@
 #include "write.h"
 
 char* smolwc_write(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* rep,
-                   size_t len) {
+                   size_t len, uint64_t* sequence) {
   char* err = NULL;
   rocksdb_writebatch_t* batch = rocksdb_writebatch_create_from(rep, len);
   rocksdb_write(db, options, batch, &err);
   rocksdb_writebatch_destroy(batch);
+  *sequence = rocksdb_get_latest_sequence_number(db);
   return err;
 }

@@ -1,0 +1,199 @@
+package rocks_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+// stalling is a store with a family t of two files that holds writes up, delayed
+// or stopped, until release lets the engine compact them.
+func stalling(t *testing.T, slowdown, stop string, log *bytes.Buffer) (s *rocks.Store, release func()) {
+	t.Helper()
+	s, err := rocks.Open(t.TempDir(), rocks.Options{Async: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := grocksdb.NewDefaultEnv() // that of every database in this process
+	release = func() { env.SetBackgroundThreads(2) }
+	t.Cleanup(func() {
+		release()
+		env.Destroy()
+		s.Close()
+	})
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := s.Raw("t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.SetBackgroundThreads(0) // none compacts
+	err = raw.DB.SetOptionsCF(raw.Family,
+		[]string{"level0_file_num_compaction_trigger", "level0_slowdown_writes_trigger", "level0_stop_writes_trigger"},
+		[]string{"2", slowdown, stop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if err := put(s, fmt.Sprintf("r%d q@1=v", i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Flush(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, release
+}
+
+func write(ctx context.Context, s *rocks.Store, row string, size int) error {
+	_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
+		b.Row(cf.RowID{Space: "t", Row: row})
+		b.Put("t", "q", 1, make([]byte, size))
+		return nil
+	})
+	return err
+}
+
+// Whichever way one writes to a stopped store, the context ends the wait, and the
+// error says that nothing was written, and why.
+func TestContextEndsAStalledWrite(t *testing.T) {
+	var log bytes.Buffer
+	s, release := stalling(t, "2", "2", &log)
+	tx, err := s.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own cf.Batch
+	own.Row(cf.RowID{Space: "t", Row: "tx"})
+	own.Put("t", "q", 1, []byte("v"))
+	if err := tx.Add(&own); err != nil {
+		t.Fatal(err)
+	}
+	row := []cf.RowID{{Space: "t", Row: "up"}}
+	for _, way := range []struct {
+		name  string
+		write func(context.Context) error
+	}{
+		{"write", func(ctx context.Context) error { return write(ctx, s, "w", 1) }},
+		{"write again", func(ctx context.Context) error { return write(ctx, s, "w", 1) }},
+		{"update", func(ctx context.Context) error {
+			_, err := s.Update(ctx, row, func(_ cf.Snapshot, b *cf.Batch) error {
+				b.Row(row[0])
+				b.Put("t", "q", 1, nil)
+				return nil
+			})
+			return err
+		}},
+		{"drop range", func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) }},
+		{"transaction", func(ctx context.Context) error { _, err := tx.Commit(ctx); return err }},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		err := way.write(ctx)
+		cancel()
+		stall, ok := errors.AsType[*cf.StallError](err)
+		if !ok || !errors.Is(err, cf.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%s: got %v", way.name, err)
+		}
+		if stall.State != cf.Stopped || stall.Family != "t" || stall.Files != 2 {
+			t.Errorf("%s: got %+v", way.name, stall)
+		}
+		if !strings.Contains(err.Error(), "writes are stopped") || !strings.Contains(err.Error(), "nothing was written") {
+			t.Errorf("%s: %v", way.name, err)
+		}
+	}
+	if stats, err := s.Stats(t.Context()); err != nil || stats.Engine.Stalls.State != cf.Stopped || stats.Engine.Stalls.Count != 5 || stats.Engine.Stalls.Time < 5*30*time.Millisecond {
+		t.Errorf("stalls %+v, %v", stats.Engine.Stalls, err)
+	}
+
+	// A write that waits gets in when the stall is over, and what was refused is
+	// not there.
+	done := make(chan error)
+	go func() { done <- write(context.Background(), s, "late", 1) }()
+	for waiting := int64(0); waiting == 0; {
+		stats, err := s.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting = stats.Engine.Stalls.Waiting
+	}
+	release()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := scan(s, cf.RowRange{})
+	if text := got.String(); err != nil || !strings.Contains(text, "late") || !strings.Contains(text, "r1") || strings.Contains(text, "w ") || strings.Contains(text, "up") || strings.Contains(text, "tx") {
+		t.Errorf("the store has %s, %v", text, err)
+	}
+	if said := log.String(); !strings.Contains(said, "writes are stalled") || strings.Count(said, "writes are no longer stalled") != 1 {
+		t.Errorf("the log has %s", said)
+	}
+}
+
+// A delayed store lets writes in, at the engine's rate.
+func TestDelayedWritesGetIn(t *testing.T) {
+	var log bytes.Buffer
+	s, release := stalling(t, "2", "1000", &log)
+	stats, err := s.Stats(t.Context())
+	if err != nil || stats.Engine.Stalls.State != cf.Delayed || stats.Engine.Stalls.Rate == 0 {
+		t.Fatalf("stalls %+v, %v", stats.Engine.Stalls, err)
+	}
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() {
+			for j := range 5 {
+				if err := write(t.Context(), s, fmt.Sprintf("d%d-%d", i, j), 100<<10); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	release()
+	for state := cf.Delayed; state != cf.NotStalled; state = stats.Engine.Stalls.State {
+		if stats, err = s.Stats(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := write(t.Context(), s, "after", 1); err != nil {
+		t.Fatal(err)
+	}
+	if stats, err = s.Stats(t.Context()); err != nil || stats.Engine.Stalls.State != cf.NotStalled || stats.Engine.Stalls.Count == 0 || stats.Engine.Stalls.Waiting != 0 {
+		t.Errorf("stalls %+v, %v", stats.Engine.Stalls, err)
+	}
+	if got := stats.Families["t"].Entries; got != 2+20+1 {
+		t.Errorf("%d entries", got)
+	}
+}
+
+// A store that is stalled closes, and the writes that wait fail.
+func TestCloseEndsAStalledWrite(t *testing.T) {
+	var log bytes.Buffer
+	s, _ := stalling(t, "2", "2", &log)
+	done := make(chan error)
+	go func() { done <- write(context.Background(), s, "w", 1) }()
+	for waiting := int64(0); waiting == 0; {
+		stats, err := s.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting = stats.Engine.Stalls.Waiting
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, cf.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
