@@ -56,11 +56,17 @@ func (s *Session) command(ctx context.Context, src ql.Source) error {
 	if err == nil {
 		err = s.out.flush()
 	}
+	return at(src.Pos, err)
+}
+
+// at gives an error the place of what failed, unless it has one or is none of a
+// statement.
+func at(p ql.Pos, err error) error {
 	if placed := (*ql.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
 		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &ql.Error{Pos: src.Pos, Msg: escapeUnprintable(err.Error()), Err: err}
+	return &ql.Error{Pos: p, Msg: escapeUnprintable(err.Error()), Err: err}
 }
 
 // splitCommand is a command's name and what stands behind it, without the

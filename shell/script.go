@@ -114,7 +114,7 @@ func (s *Session) exec(ctx context.Context, src ql.Source) error {
 	if s.opt.Stats {
 		wantStats(st)
 	}
-	return s.run(ctx, st)
+	return at(src.Pos, s.run(ctx, st))
 }
 
 // wantStats has a read say what it cost, as if it asked for it.
