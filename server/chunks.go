@@ -1,0 +1,267 @@
+package server
+
+import (
+	"math/bits"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// A chunkWriter writes rows as the chunks of ReadRowsResponse messages. It
+// encodes them itself: a message of pointers for every cell costs more than the
+// read.
+//
+// Messages have whole rows and about 1 MiB, but for larger rows. Bigtable's Go
+// client does not accept a message that ends within a row, and on an emulator
+// none of more than 4 MiB; the others accept the first. So a row is in one
+// message as long as it fits into 4 MiB, and in several when it does not. Large
+// values are several chunks in any case.
+type chunkWriter struct {
+	send func(*encoded) error
+	buf  *[]byte
+	full int // from how many bytes on a message is sent
+
+	rowStart  int    // where the current row starts in buf
+	family    string // of the last chunk of the current row
+	qualifier string
+	chunks    int // of the current row
+	cellCount int64
+	room      [8]byte
+}
+
+// The first message of a read is sent early, and the later ones larger, so that
+// the client has something to do while the server reads on.
+const (
+	firstMessage   = 16 << 10
+	largestMessage = 1 << 20
+	largestRow     = 4<<20 - 64<<10 // in one message
+	valuePart      = 512 << 10      // larger values are split into parts of so many bytes
+)
+
+// The fields of ReadRowsResponse, and of its CellChunk.
+const (
+	fieldChunks      = 1
+	fieldLastScanned = 2
+
+	chunkRowKey    = 1
+	chunkFamily    = 2
+	chunkQualifier = 3
+	chunkTimestamp = 4
+	chunkLabels    = 5
+	chunkValue     = 6
+	chunkValueSize = 7
+	chunkCommitRow = 9
+
+	wrapped = 1 // the field of StringValue and BytesValue
+)
+
+func newChunkWriter(send func(*encoded) error) *chunkWriter {
+	return &chunkWriter{send: send, buf: buffers.Get(0), full: firstMessage}
+}
+
+// close gives back what was not sent.
+func (w *chunkWriter) close() {
+	if w.buf != nil {
+		buffers.Put(w.buf)
+		w.buf = nil
+	}
+}
+
+// row writes one row, all of its cells.
+func (w *chunkWriter) row(row *query.Row) error {
+	n := row.Len()
+	w.chunks, w.rowStart = 0, len(*w.buf)
+	i := 0
+	for c := range row.Cells() {
+		if err := w.cell(row.Key(), &c, row.Label(i), i == n-1); err != nil {
+			return err
+		}
+		i++
+	}
+	w.cellCount += int64(n)
+	if len(*w.buf) >= w.full {
+		return w.flush()
+	}
+	return nil
+}
+
+func (w *chunkWriter) cell(key string, c *cells.Cell, label string, last bool) error {
+	value := payload(c.Value, &w.room)
+	if len(value) <= valuePart {
+		return w.chunk(key, c, label, value, 0, last)
+	}
+	total := len(value)
+	if err := w.chunk(key, c, label, value[:valuePart], total, false); err != nil {
+		return err
+	}
+	for value = value[valuePart:]; len(value) > valuePart; value = value[valuePart:] {
+		if err := w.more(value[:valuePart], total, false); err != nil {
+			return err
+		}
+	}
+	return w.more(value, 0, last)
+}
+
+// chunk writes the first chunk of a cell. size is the value's when more of it
+// follows, otherwise 0.
+func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byte, size int, last bool) error {
+	newRow := w.chunks == 0
+	newFamily := newRow || c.Family != w.family
+	newColumn := newFamily || c.Qualifier != w.qualifier
+	w.family, w.qualifier = c.Family, c.Qualifier
+	w.chunks++
+
+	n := 0
+	if newRow {
+		n += lenField(len(key))
+	}
+	if newFamily {
+		n += lenField(wrapperLen(len(c.Family)))
+	}
+	if newColumn {
+		n += lenField(wrapperLen(len(c.Qualifier)))
+	}
+	n += intField(uint64(c.Timestamp)) + textField(len(label)) + textField(len(value)) + intField(uint64(size))
+	if last {
+		n += 2
+	}
+	if err := w.reserve(n); err != nil {
+		return err
+	}
+	b := w.begin(n)
+	if newRow {
+		b = appendText(b, chunkRowKey, key)
+	}
+	if newFamily {
+		b = appendWrapper(b, chunkFamily, c.Family)
+	}
+	if newColumn {
+		b = appendWrapper(b, chunkQualifier, c.Qualifier)
+	}
+	b = appendInt(b, chunkTimestamp, uint64(c.Timestamp))
+	if label != "" {
+		b = appendText(b, chunkLabels, label)
+	}
+	return w.end(b, value, size, last)
+}
+
+// more writes a chunk that continues a value.
+func (w *chunkWriter) more(value []byte, size int, last bool) error {
+	n := textField(len(value)) + intField(uint64(size))
+	if last {
+		n += 2
+	}
+	if err := w.reserve(n); err != nil {
+		return err
+	}
+	return w.end(w.begin(n), value, size, last)
+}
+
+// reserve makes sure that n more bytes do not make the message too large: it
+// sends the rows before the current one, or what there is of one that is very
+// large.
+func (w *chunkWriter) reserve(n int) error {
+	if len(*w.buf)+n <= largestMessage {
+		return nil
+	}
+	if w.rowStart > 0 {
+		return w.flushTo(w.rowStart)
+	}
+	if len(*w.buf) > 0 && len(*w.buf)+n > largestRow {
+		return w.flush()
+	}
+	return nil
+}
+
+func (w *chunkWriter) begin(n int) []byte {
+	b := protowire.AppendTag(*w.buf, fieldChunks, protowire.BytesType)
+	return protowire.AppendVarint(b, uint64(n))
+}
+
+func (w *chunkWriter) end(b, value []byte, size int, last bool) error {
+	if len(value) > 0 {
+		b = protowire.AppendTag(b, chunkValue, protowire.BytesType)
+		b = protowire.AppendBytes(b, value)
+	}
+	b = appendInt(b, chunkValueSize, uint64(size))
+	if last {
+		b = appendInt(b, chunkCommitRow, 1)
+	}
+	*w.buf = b
+	return nil
+}
+
+// scanned says that the read has come as far as a row that it does not return.
+func (w *chunkWriter) scanned(key string) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	*w.buf = appendText(*w.buf, fieldLastScanned, key)
+	return w.flush()
+}
+
+// flush sends what there is.
+func (w *chunkWriter) flush() error { return w.flushTo(len(*w.buf)) }
+
+// flushTo sends the first n bytes and keeps the others.
+func (w *chunkWriter) flushTo(n int) error {
+	if n == 0 {
+		return nil
+	}
+	m := &encoded{w.buf}
+	rest := (*w.buf)[n:]
+	w.buf = buffers.Get(0)
+	*w.buf = append(*w.buf, rest...)
+	*m.buf = (*m.buf)[:n]
+	w.rowStart = 0
+	w.full = min(w.full*4, largestMessage*3/4)
+	return w.send(m)
+}
+
+// The sizes of fields whose numbers are less than 16. Those that are empty or
+// 0 are left out.
+
+func varintLen(n uint64) int { return max(1, (bits.Len64(n)+6)/7) }
+func lenField(n int) int     { return 1 + varintLen(uint64(n)) + n }
+
+func textField(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return lenField(n)
+}
+
+func intField(n uint64) int {
+	if n == 0 {
+		return 0
+	}
+	return 1 + varintLen(n)
+}
+
+func wrapperLen(n int) int { return textField(n) }
+
+func appendText(b []byte, field protowire.Number, s string) []byte {
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	return protowire.AppendString(b, s)
+}
+
+func appendInt(b []byte, field protowire.Number, n uint64) []byte {
+	if n == 0 {
+		return b
+	}
+	b = protowire.AppendTag(b, field, protowire.VarintType)
+	return protowire.AppendVarint(b, n)
+}
+
+// appendWrapper appends a StringValue or BytesValue, which is there also when it
+// is empty.
+func appendWrapper(b []byte, field protowire.Number, s string) []byte {
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(wrapperLen(len(s))))
+	if s == "" {
+		return b
+	}
+	return appendText(b, wrapped, s)
+}

@@ -1,0 +1,234 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// child makes the name of a resource of an instance that exists; s.adminMu is
+// held.
+func (s *Server) child(parent, kind, id, what string) (instanceID, string, error) {
+	in, err := parseInstance(parent)
+	if err != nil {
+		return in, "", err
+	}
+	if _, err := s.instances.get(in.String()); err != nil {
+		return in, "", err
+	}
+	name := in.String() + "/" + kind + "/" + id
+	_, _, err = parseChild(name, kind, what)
+	return in, name, err
+}
+
+// CreateCluster remembers a cluster.
+func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.CreateClusterRequest) (*operation, error) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	in, name, err := s.child(req.GetParent(), "clusters", req.GetClusterId(), "a cluster")
+	if err != nil {
+		return nil, err
+	}
+	if req.GetCluster() == nil {
+		return nil, invalid("the request has no cluster")
+	}
+	m := readyCluster(name, clone(req.GetCluster()))
+	if err := s.clusters.create(ctx, name, m); err != nil {
+		return nil, err
+	}
+	return s.done(in, m, &adminpb.CreateClusterMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
+}
+
+// GetCluster returns a cluster.
+func (s *instanceService) GetCluster(_ context.Context, req *adminpb.GetClusterRequest) (*adminpb.Cluster, error) {
+	if _, _, err := parseChild(req.GetName(), "clusters", "a cluster"); err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	return s.clusters.get(req.GetName())
+}
+
+// parseParent reads projects/P/instances/I, of which I may be "-" for all.
+func (s *Server) parseParent(parent string) error {
+	in, rest, ok := cutInstance(parent)
+	if ok && rest == "" && in.instance == "-" && parent == in.String() {
+		return nil
+	}
+	if _, err := parseInstance(parent); err != nil {
+		return err
+	}
+	_, err := s.instances.get(parent)
+	return err
+}
+
+// ListClusters lists the clusters of an instance, or of all of a project.
+func (s *instanceService) ListClusters(_ context.Context, req *adminpb.ListClustersRequest) (*adminpb.ListClustersResponse, error) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	if err := s.parseParent(req.GetParent()); err != nil {
+		return nil, err
+	}
+	resp := &adminpb.ListClustersResponse{}
+	for _, name := range s.clusters.under(req.GetParent()) {
+		resp.Clusters = append(resp.Clusters, s.clusters.items[name])
+	}
+	return resp, nil
+}
+
+// UpdateCluster replaces what of a cluster can be changed.
+func (s *instanceService) UpdateCluster(ctx context.Context, req *adminpb.Cluster) (*operation, error) {
+	in, m, err := s.updateCluster(ctx, req, []string{"serve_nodes", "cluster_config"})
+	if err != nil {
+		return nil, err
+	}
+	return s.done(in, m, &adminpb.UpdateClusterMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
+}
+
+// PartialUpdateCluster replaces what the mask names.
+func (s *instanceService) PartialUpdateCluster(ctx context.Context, req *adminpb.PartialUpdateClusterRequest) (*operation, error) {
+	if len(req.GetUpdateMask().GetPaths()) == 0 {
+		return nil, invalid("update_mask is required")
+	}
+	in, m, err := s.updateCluster(ctx, req.GetCluster(), req.GetUpdateMask().GetPaths())
+	if err != nil {
+		return nil, err
+	}
+	return s.done(in, m, &adminpb.PartialUpdateClusterMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
+}
+
+func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (instanceID, *adminpb.Cluster, error) {
+	in, _, err := parseChild(from.GetName(), "clusters", "a cluster")
+	if err != nil {
+		return in, nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	m, err := s.clusters.get(from.GetName())
+	if err != nil {
+		return in, nil, err
+	}
+	m = clone(m)
+	for _, path := range paths {
+		switch path {
+		case "serve_nodes":
+			m.ServeNodes = from.GetServeNodes()
+		case "node_scaling_factor":
+			m.NodeScalingFactor = from.GetNodeScalingFactor()
+		case "cluster_config", "cluster_config.cluster_autoscaling_config":
+			m.Config = from.GetConfig()
+		default:
+			return in, nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
+		}
+	}
+	return in, m, s.clusters.put(ctx, from.GetName(), readyCluster(from.GetName(), m))
+}
+
+// DeleteCluster forgets a cluster, unless it is the last of its instance.
+func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.DeleteClusterRequest) (*emptypb.Empty, error) {
+	in, _, err := parseChild(req.GetName(), "clusters", "a cluster")
+	if err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	if _, err := s.clusters.get(req.GetName()); err != nil {
+		return nil, err
+	}
+	if len(s.clusters.under(in.String())) == 1 {
+		return nil, status.Errorf(codes.FailedPrecondition, "cluster %q is the last of its instance", req.GetName())
+	}
+	return &emptypb.Empty{}, s.clusters.delete(ctx, req.GetName())
+}
+
+// CreateAppProfile remembers an app profile.
+func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.CreateAppProfileRequest) (*adminpb.AppProfile, error) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	_, name, err := s.child(req.GetParent(), "appProfiles", req.GetAppProfileId(), "an app profile")
+	if err != nil {
+		return nil, err
+	}
+	if req.GetAppProfile() == nil {
+		return nil, invalid("the request has no app profile")
+	}
+	m := clone(req.GetAppProfile())
+	m.Name = name
+	return m, s.profiles.create(ctx, name, m)
+}
+
+// GetAppProfile returns an app profile.
+func (s *instanceService) GetAppProfile(_ context.Context, req *adminpb.GetAppProfileRequest) (*adminpb.AppProfile, error) {
+	if _, _, err := parseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	return s.profiles.get(req.GetName())
+}
+
+// ListAppProfiles lists the app profiles of an instance, or of all of a project.
+func (s *instanceService) ListAppProfiles(_ context.Context, req *adminpb.ListAppProfilesRequest) (*adminpb.ListAppProfilesResponse, error) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	if err := s.parseParent(req.GetParent()); err != nil {
+		return nil, err
+	}
+	page, next, err := pageOf(s.profiles.under(req.GetParent()), req.GetPageSize(), req.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	resp := &adminpb.ListAppProfilesResponse{NextPageToken: next}
+	for _, name := range page {
+		resp.AppProfiles = append(resp.AppProfiles, s.profiles.items[name])
+	}
+	return resp, nil
+}
+
+// UpdateAppProfile replaces what the mask names.
+func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.UpdateAppProfileRequest) (*operation, error) {
+	from := req.GetAppProfile()
+	in, _, err := parseChild(from.GetName(), "appProfiles", "an app profile")
+	if err != nil {
+		return nil, err
+	}
+	if len(req.GetUpdateMask().GetPaths()) == 0 {
+		return nil, invalid("update_mask is required")
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	m, err := s.profiles.get(from.GetName())
+	if err != nil {
+		return nil, err
+	}
+	m = clone(m)
+	for _, path := range req.GetUpdateMask().GetPaths() {
+		switch path {
+		case "description":
+			m.Description = from.GetDescription()
+		case "multi_cluster_routing_use_any", "single_cluster_routing":
+			m.RoutingPolicy = from.GetRoutingPolicy()
+		case "standard_isolation", "data_boost_isolation_read_only", "priority":
+			m.Isolation = from.GetIsolation()
+		default:
+			return nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
+		}
+	}
+	if err := s.profiles.put(ctx, from.GetName(), m); err != nil {
+		return nil, err
+	}
+	return s.done(in, m, &adminpb.UpdateAppProfileMetadata{})
+}
+
+// DeleteAppProfile forgets an app profile.
+func (s *instanceService) DeleteAppProfile(ctx context.Context, req *adminpb.DeleteAppProfileRequest) (*emptypb.Empty, error) {
+	if _, _, err := parseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	return &emptypb.Empty{}, s.profiles.delete(ctx, req.GetName())
+}

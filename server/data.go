@@ -1,0 +1,233 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A dataService is google.bigtable.v2.Bigtable.
+type dataService struct {
+	bigtablepb.UnimplementedBigtableServer
+	*Server
+}
+
+// An openTable is a table that a request is about.
+type openTable struct {
+	*query.Table
+	db       *query.DB
+	name     tableName
+	declared schema.Table
+}
+
+// dataRequest is what requests to a table have in common.
+type dataRequest interface {
+	GetTableName() string
+	GetAuthorizedViewName() string
+}
+
+// open looks up the table of a request.
+func (s *Server) open(req dataRequest) (*openTable, error) {
+	if req.GetAuthorizedViewName() != "" {
+		return nil, grpcstatus.Error(codes.Unimplemented, "there are no authorized views")
+	}
+	return s.openNamed(req.GetTableName())
+}
+
+func (s *Server) openNamed(name string) (*openTable, error) {
+	t, err := s.parseTable(name)
+	if err != nil {
+		return nil, err
+	}
+	declared, ok := s.db.LookupTable(t.stored)
+	if !ok {
+		return nil, t.notFound()
+	}
+	return &openTable{s.db.Table(t.stored), s.db, t, declared}, nil
+}
+
+// PingAndWarm does nothing: there is nothing to warm.
+func (s *dataService) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequest) (*bigtablepb.PingAndWarmResponse, error) {
+	if _, err := parseInstance(req.GetName()); err != nil {
+		return nil, err
+	}
+	return &bigtablepb.PingAndWarmResponse{}, nil
+}
+
+// MutateRow applies mutations to a row, all or none.
+func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
+	t, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRowKey(req.GetRowKey()); err != nil {
+		return nil, err
+	}
+	if err := checkCount(len(req.GetMutations())); err != nil {
+		return nil, err
+	}
+	m, err := s.newMutator(t).mutation(req.GetMutations())
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Apply(ctx, text(req.GetRowKey()), m); err != nil {
+		return nil, t.toStatus(ctx, err)
+	}
+	return &bigtablepb.MutateRowResponse{}, nil
+}
+
+func checkCount(mutations int) error {
+	if mutations > maxMutations {
+		return invalid("the request has %d mutations; it may have up to %d", mutations, maxMutations)
+	}
+	return nil
+}
+
+// toStatus is the status of an error of the table, which may have gone meanwhile.
+func (t *openTable) toStatus(ctx context.Context, err error) error {
+	if query.KindOf(err) == query.NotFound {
+		if _, ok := t.db.LookupTable(t.name.stored); !ok {
+			return t.name.notFound()
+		}
+		return grpcstatus.Errorf(codes.NotFound, "column family not found: %v", err)
+	}
+	return toStatus(ctx, err)
+}
+
+// MutateRows applies mutations to many rows: those of each row all or none, and
+// what is wrong with one row is said for it alone.
+func (s *dataService) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
+	t, err := s.open(req)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, e := range req.GetEntries() {
+		n += len(e.GetMutations())
+	}
+	if n == 0 {
+		return invalid("No mutations provided")
+	}
+	if err := checkCount(n); err != nil {
+		return err
+	}
+	b := bulk{t: t, mutator: s.newMutator(t), statuses: make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))}
+	for i, e := range req.GetEntries() {
+		b.add(stream.Context(), i, e)
+	}
+	b.apply(stream.Context())
+	return stream.Send(&bigtablepb.MutateRowsResponse{Entries: b.statuses})
+}
+
+// A bulk is a MutateRows under way. It writes many rows in one batch.
+type bulk struct {
+	t        *openTable
+	mutator  *mutator
+	statuses []*bigtablepb.MutateRowsResponse_Entry
+
+	at   []int // the entries of the batch
+	keys []string
+	ms   []*query.Mutation
+	size int
+}
+
+// batchBytes is from how many bytes of values on a batch is written: one of
+// 256 MiB would be in memory several times over.
+const batchBytes = 16 << 20
+
+var okStatus = &status.Status{}
+
+func (b *bulk) add(ctx context.Context, i int, e *bigtablepb.MutateRowsRequest_Entry) {
+	b.statuses[i] = &bigtablepb.MutateRowsResponse_Entry{Index: int64(i), Status: okStatus}
+	if err := checkRowKey(e.GetRowKey()); err != nil {
+		b.fail(i, err)
+		return
+	}
+	m, err := b.mutator.mutation(e.GetMutations())
+	if err != nil {
+		b.fail(i, err)
+		return
+	}
+	b.at, b.keys, b.ms = append(b.at, i), append(b.keys, text(e.GetRowKey())), append(b.ms, m)
+	for _, c := range e.GetMutations() {
+		b.size += len(c.GetSetCell().GetValue())
+	}
+	if b.size >= batchBytes {
+		b.apply(ctx)
+	}
+}
+
+func (b *bulk) fail(i int, err error) {
+	b.statuses[i].Status = grpcstatus.Convert(err).Proto()
+}
+
+func (b *bulk) apply(ctx context.Context) {
+	if len(b.at) == 0 {
+		return
+	}
+	errs, err := b.t.ApplyBulk(ctx, b.keys, b.ms)
+	for j, i := range b.at {
+		switch {
+		case err != nil:
+			b.fail(i, b.t.toStatus(ctx, err))
+		case errs != nil && errs[j] != nil:
+			b.fail(i, b.t.toStatus(ctx, errs[j]))
+		}
+	}
+	b.at, b.keys, b.ms, b.size = b.at[:0], b.keys[:0], b.ms[:0], 0
+}
+
+// CheckAndMutateRow applies one of two lists of mutations, depending on whether
+// a filter leaves anything of the row.
+func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
+	t, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRowKey(req.GetRowKey()); err != nil {
+		return nil, err
+	}
+	n := len(req.GetTrueMutations()) + len(req.GetFalseMutations())
+	if n == 0 {
+		return nil, invalid("No mutations provided")
+	}
+	if err := checkCount(n); err != nil {
+		return nil, err
+	}
+	var predicate query.ReadOption
+	if req.GetPredicateFilter() != nil {
+		f, err := filterOf(req.GetPredicateFilter())
+		if err != nil {
+			return nil, err
+		}
+		predicate = query.RowFilter(f)
+	}
+	mutator := s.newMutator(t)
+	ifTrue, err := mutator.optional(req.GetTrueMutations())
+	if err != nil {
+		return nil, err
+	}
+	ifFalse, err := mutator.optional(req.GetFalseMutations())
+	if err != nil {
+		return nil, err
+	}
+	matched, err := t.CheckAndMutate(ctx, text(req.GetRowKey()), predicate, ifTrue, ifFalse)
+	if err != nil {
+		return nil, t.toStatus(ctx, err)
+	}
+	return &bigtablepb.CheckAndMutateRowResponse{PredicateMatched: matched}, nil
+}
+
+// optional is a mutation of perhaps no changes, nil then.
+func (m *mutator) optional(changes []*bigtablepb.Mutation) (*query.Mutation, error) {
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	return m.mutation(changes)
+}

@@ -1,0 +1,187 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// show is a row on one line: key family:qualifier@ts=value[labels].
+func show(row bigtable.Row) string {
+	if row == nil {
+		return "(none)"
+	}
+	var b strings.Builder
+	b.WriteString(row.Key())
+	var families []string
+	for f := range row {
+		families = append(families, f)
+	}
+	for _, f := range sorted(families) {
+		for _, item := range row[f] {
+			fmt.Fprintf(&b, " %s@%d=%s", item.Column, item.Timestamp, item.Value)
+			if len(item.Labels) > 0 {
+				fmt.Fprintf(&b, "%v", item.Labels)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (r *rig) rows(t *bigtable.Table, set bigtable.RowSet, opts ...bigtable.ReadOption) string {
+	r.t.Helper()
+	var lines []string
+	err := t.ReadRows(r.ctx(), set, func(row bigtable.Row) bool {
+		lines = append(lines, show(row))
+		return true
+	}, opts...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (r *rig) set(t *bigtable.Table, key string, cells ...string) {
+	r.t.Helper()
+	m := bigtable.NewMutation()
+	for _, c := range cells {
+		column, value, _ := strings.Cut(c, "=")
+		family, qualifier, _ := strings.Cut(column, ":")
+		m.Set(family, qualifier, 1000, []byte(value))
+	}
+	r.must(t.Apply(r.ctx(), key, m))
+}
+
+func TestReadsAndWrites(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f", "g")
+	r.set(tab, "a", "f:x=1", "g:=2")
+	r.set(tab, "b", "f:x=3")
+	r.set(tab, "c", "g:y=")
+	for _, c := range []struct{ got, want string }{
+		{r.rows(tab, bigtable.InfiniteRange("")), "a f:x@1000=1 g:@1000=2\nb f:x@1000=3\nc g:y@1000="},
+		{r.rows(tab, bigtable.PrefixRange("b")), "b f:x@1000=3"},
+		{r.rows(tab, bigtable.NewRange("a", "c")), "a f:x@1000=1 g:@1000=2\nb f:x@1000=3"},
+		{r.rows(tab, bigtable.NewOpenRange("a", "c")), "b f:x@1000=3"},
+		{r.rows(tab, bigtable.NewOpenClosedRange("a", "c")), "b f:x@1000=3\nc g:y@1000="},
+		{r.rows(tab, bigtable.RowList{"c", "a", "x", "a"}), "a f:x@1000=1 g:@1000=2\nc g:y@1000="},
+		{r.rows(tab, bigtable.InfiniteRange(""), bigtable.LimitRows(1)), "a f:x@1000=1 g:@1000=2"},
+		{r.rows(tab, bigtable.InfiniteRange(""), bigtable.ReverseScan(), bigtable.LimitRows(2)), "c g:y@1000=\nb f:x@1000=3"},
+		{r.rows(tab, bigtable.InfiniteRange(""), bigtable.RowFilter(bigtable.FamilyFilter("g"))), "a g:@1000=2\nc g:y@1000="},
+	} {
+		if c.got != c.want {
+			t.Errorf("got\n%s\nwant\n%s", c.got, c.want)
+		}
+	}
+	row, err := tab.ReadRow(r.ctx(), "nobody")
+	if row != nil || err != nil {
+		t.Errorf("a row that is not there: %v, %v", row, err)
+	}
+}
+
+// Bigtable's client takes no message that ends within a row, and on an emulator
+// none of more than 4 MiB.
+func TestLargeRowsAreWhole(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f")
+	for i, size := range []int{0, 1, 512 << 10, 512<<10 + 1, 1 << 20, 2<<20 + 5, 3<<20 + 5} {
+		value := bytes.Repeat([]byte{byte('a' + i)}, size)
+		m := bigtable.NewMutation()
+		m.Set("f", "big", 1000, value)
+		m.Set("f", "next", 1000, []byte("small"))
+		key := fmt.Sprintf("row%d", i)
+		r.must(tab.Apply(r.ctx(), key, m))
+		row, err := tab.ReadRow(r.ctx(), key)
+		r.must(err)
+		if len(row["f"]) != 2 || !bytes.Equal(row["f"][0].Value, value) || string(row["f"][1].Value) != "small" {
+			t.Errorf("a value of %d bytes came back as one of %d", size, len(row["f"][0].Value))
+		}
+	}
+	if n := strings.Count(r.rows(tab, bigtable.InfiniteRange(""), bigtable.RowFilter(bigtable.StripValueFilter())), "\n"); n != 6 {
+		t.Errorf("%d rows", n+1)
+	}
+}
+
+// A row that does not fit into a message of 4 MiB comes in several.
+func TestLargerRowsAreSplit(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f")
+	value := make([]byte, 20<<20)
+	for i := range value {
+		value[i] = byte(i * 7 >> 8)
+	}
+	m := bigtable.NewMutation()
+	m.Set("f", "big", 1000, value)
+	m.Set("f", "next", 1000, []byte("small"))
+	r.must(tab.Apply(r.ctx(), "a", m))
+	r.set(tab, "b", "f:x=1")
+	messages := r.read(&bigtablepb.ReadRowsRequest{TableName: parent + "/tables/t"})
+	var got []byte
+	rows := 0
+	for _, m := range messages {
+		if n := proto.Size(m); n > 4<<20 {
+			t.Errorf("a message has %d bytes", n)
+		}
+		for _, c := range m.GetChunks() {
+			if size := c.GetValueSize(); size != 0 && int(size) != len(value) {
+				t.Errorf("value_size is %d", size)
+			}
+			if rows == 0 && len(got) < len(value) {
+				got = append(got, c.GetValue()...)
+			}
+			if c.GetCommitRow() {
+				rows++
+			}
+		}
+	}
+	if rows != 2 || !bytes.Equal(got, value) {
+		t.Errorf("%d rows, and the first value has %d bytes; want 2, and %d", rows, len(got), len(value))
+	}
+}
+
+// read is a ReadRows without the client's own handling.
+func (r *rig) read(req *bigtablepb.ReadRowsRequest) []*bigtablepb.ReadRowsResponse {
+	r.t.Helper()
+	messages, err := r.tryRead(req)
+	r.must(err)
+	return messages
+}
+
+func (r *rig) tryRead(req *bigtablepb.ReadRowsRequest) ([]*bigtablepb.ReadRowsResponse, error) {
+	stream, err := bigtablepb.NewBigtableClient(r.conn).ReadRows(r.ctx(), req)
+	r.must(err)
+	var messages []*bigtablepb.ReadRowsResponse
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			return messages, nil
+		}
+		if err != nil {
+			return messages, err
+		}
+		messages = append(messages, m)
+	}
+}
+
+func TestMutationsOfARequestAreAtomic(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f")
+	m := bigtable.NewMutation()
+	m.Set("f", "x", 1000, []byte("1"))
+	m.Set("nope", "x", 1000, []byte("1"))
+	err := tab.Apply(r.ctx(), "a", m)
+	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("an unknown family: %v", err)
+	}
+	if got := r.rows(tab, bigtable.InfiniteRange("")); got != "" {
+		t.Errorf("the half of it was written: %s", got)
+	}
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// ModifyColumnFamilies creates, updates and drops families of a table: all that
+// the request says, or nothing.
+func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
+	t, err := s.parseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if len(req.GetModifications()) == 0 {
+		return nil, invalid("No modifications provided")
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	declared, ok := s.db.LookupTable(t.stored)
+	if !ok {
+		return nil, t.notFound()
+	}
+	m := modification{s: s.Server, name: t, table: declared, note: s.notes.table(t.stored).clone(), seen: map[string]bool{}}
+	for _, mod := range req.GetModifications() {
+		if err := m.add(mod); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.db.ApplyPlan(ctx, m.plan); err != nil {
+		return nil, toStatus(ctx, err)
+	}
+	if err := s.setTableNote(ctx, t.stored, m.note); err != nil {
+		return nil, toStatus(ctx, err)
+	}
+	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
+}
+
+// A modification is what a request makes of a table's families.
+type modification struct {
+	s     *Server
+	name  tableName
+	table schema.Table
+	note  *tableNote
+	plan  schema.Plan
+	seen  map[string]bool
+}
+
+func (m *modification) add(mod *adminpb.ModifyColumnFamiliesRequest_Modification) error {
+	id := mod.GetId()
+	if m.seen[id] {
+		return invalid("column family %q is modified twice in one request", id)
+	}
+	m.seen[id] = true
+	old, exists := m.table.Family(id)
+	if _, create := mod.GetMod().(*adminpb.ModifyColumnFamiliesRequest_Modification_Create); create {
+		if exists {
+			return status.Errorf(codes.AlreadyExists, "column family %q already exists", id)
+		}
+		return m.create(id, mod.GetCreate())
+	}
+	if id == "" {
+		return invalid("a modification names no column family")
+	}
+	if !exists {
+		return status.Errorf(codes.NotFound, "column family %q not found", id)
+	}
+	switch change := mod.GetMod().(type) {
+	case *adminpb.ModifyColumnFamiliesRequest_Modification_Update:
+		return m.update(old, change.Update, mod.GetUpdateMask().GetPaths())
+	case *adminpb.ModifyColumnFamiliesRequest_Modification_Drop:
+		if !change.Drop {
+			return invalid("column family %q: drop must be true if set", id)
+		}
+		return m.drop(old)
+	}
+	return invalid("column family %q: the modification says nothing to do", id)
+}
+
+func (m *modification) change(c schema.Change) {
+	c.Table = m.name.stored
+	m.plan.Changes = append(m.plan.Changes, c)
+}
+
+func (m *modification) create(id string, f *adminpb.ColumnFamily) error {
+	family, err := familyOf(id, f)
+	if err != nil {
+		return err
+	}
+	m.note.setType(id, f.GetValueType())
+	m.change(schema.Change{Kind: schema.AddFamily, Family: id, New: family})
+	return nil
+}
+
+func (m *modification) drop(old *schema.Family) error {
+	if err := m.s.checkUnprotected(m.name); err != nil {
+		return err
+	}
+	m.note.setType(old.Name, nil)
+	m.change(schema.Change{Kind: schema.DropFamily, Family: old.Name, Old: *old})
+	return nil
+}
+
+// update changes what the mask names, the GC rule when it names nothing.
+func (m *modification) update(old *schema.Family, to *adminpb.ColumnFamily, paths []string) error {
+	family, err := familyOf(old.Name, to)
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		paths = []string{"gc_rule"}
+	}
+	for _, path := range paths {
+		switch path {
+		case "gc_rule":
+			m.change(schema.Change{Kind: schema.SetRetention, Family: old.Name, Old: *old, New: family})
+		case "value_type":
+			if old.Aggregate != family.Aggregate {
+				return invalid("column family %q: Immutable fields 'value_type.aggregate_type' cannot be updated", old.Name)
+			}
+			m.note.setType(old.Name, to.GetValueType())
+			m.change(schema.Change{Kind: schema.SetType, Family: old.Name, Old: *old, New: family})
+		default:
+			return invalid("column family %q: incorrect path in UpdateMask; %q cannot be updated", old.Name, path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"unsafe"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A mutator turns the mutations of one request to one table into those of
+// package query. All of them without a timestamp share the request's.
+type mutator struct {
+	table schema.Table
+	now   cells.Timestamp
+	unit  int64          // timestamps are multiples of it
+	last  *schema.Family // that was looked up last
+}
+
+// newMutator takes the time. The server's timestamps are whole milliseconds,
+// but in a table of microseconds. One that was not created through the API may
+// have cells at any microsecond, and takes such timestamps.
+func (s *Server) newMutator(t *openTable) *mutator {
+	m := &mutator{table: t.declared, now: s.db.Now(), unit: millisecond}
+	g := s.notes.granularity(t.name.stored)
+	if g != adminpb.Table_MICROS {
+		m.now -= m.now % millisecond
+	}
+	if g != adminpb.Table_MILLIS {
+		m.unit = 1
+	}
+	return m
+}
+
+// text is bytes of a request as a string. Nothing changes a request.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func checkRowKey(key []byte) error {
+	switch {
+	case len(key) == 0:
+		return invalid("Row keys must be non-empty")
+	case len(key) > maxRowKey:
+		return invalid("the row key has %d bytes; it may have up to %d", len(key), maxRowKey)
+	}
+	return nil
+}
+
+func (m *mutator) family(name string) (*schema.Family, error) {
+	if m.last != nil && m.last.Name == name {
+		return m.last, nil
+	}
+	f, ok := m.table.Family(name)
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "column family %q not found", name)
+	}
+	m.last = f
+	return f, nil
+}
+
+// mutation makes one mutation of all changes of a row.
+func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*query.Mutation, error) {
+	if len(changes) == 0 {
+		return nil, invalid("No mutations provided")
+	}
+	to := query.NewMutation()
+	for i, c := range changes {
+		if err := m.add(to, c); err != nil {
+			if len(changes) > 1 {
+				st := status.Convert(err)
+				err = status.Errorf(st.Code(), "mutation %d: %s", i, st.Message())
+			}
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+func (m *mutator) add(to *query.Mutation, c *bigtablepb.Mutation) error {
+	switch c := c.GetMutation().(type) {
+	case *bigtablepb.Mutation_SetCell_:
+		return m.setCell(to, c.SetCell)
+	case *bigtablepb.Mutation_AddToCell_:
+		a := c.AddToCell
+		return m.addToCell(to, "add_to_cell", a.GetFamilyName(), a.GetColumnQualifier(), a.GetTimestamp(), a.GetInput())
+	case *bigtablepb.Mutation_MergeToCell_:
+		a := c.MergeToCell
+		return m.addToCell(to, "merge_to_cell", a.GetFamilyName(), a.GetColumnQualifier(), a.GetTimestamp(), a.GetInput())
+	case *bigtablepb.Mutation_DeleteFromColumn_:
+		return m.deleteFromColumn(to, c.DeleteFromColumn)
+	case *bigtablepb.Mutation_DeleteFromFamily_:
+		f, err := m.family(c.DeleteFromFamily.GetFamilyName())
+		if err != nil {
+			return err
+		}
+		to.DeleteCellsInFamily(f.Name)
+		return nil
+	case *bigtablepb.Mutation_DeleteFromRow_:
+		to.DeleteRow()
+		return nil
+	}
+	return invalid("the mutation says nothing to do")
+}
+
+// column looks a family up and checks a qualifier.
+func (m *mutator) column(family string, qualifier []byte) (*schema.Family, error) {
+	f, err := m.family(family)
+	if err == nil && len(qualifier) > maxQualifier {
+		err = invalid("%s: the column qualifier has %d bytes; it may have up to %d", family, len(qualifier), maxQualifier)
+	}
+	return f, err
+}
+
+func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell) error {
+	f, err := m.column(c.GetFamilyName(), c.GetColumnQualifier())
+	if err != nil {
+		return err
+	}
+	if f.Aggregate != schema.NoAggregate {
+		return invalid("family %q aggregates: set_cell cannot write to it, add_to_cell can", f.Name)
+	}
+	ts, err := m.timestamp(c.GetTimestampMicros())
+	if err != nil {
+		return err
+	}
+	v, err := valueOf(f, c.GetColumnQualifier(), c.GetValue())
+	if err != nil {
+		return err
+	}
+	to.SetAt(f.Name, text(c.GetColumnQualifier()), ts, v)
+	return nil
+}
+
+// timestamp is that of a cell: -1 is the server's.
+func (m *mutator) timestamp(micros int64) (cells.Timestamp, error) {
+	switch {
+	case micros == -1:
+		return m.now, nil
+	case micros < 0 || cells.Timestamp(micros) > cells.MaxTimestamp:
+		return 0, invalid("timestamp %d is neither -1, for the server's, nor from 0 to %d", micros, cells.MaxTimestamp)
+	case micros%m.unit != 0:
+		return 0, invalid("Timestamp granularity mismatch: timestamp %d is not a multiple of %d microseconds, the table's granularity", micros, m.unit)
+	}
+	return cells.Timestamp(micros), nil
+}
+
+func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_DeleteFromColumn) error {
+	f, err := m.column(c.GetFamilyName(), c.GetColumnQualifier())
+	if err != nil {
+		return err
+	}
+	since, until := c.GetTimeRange().GetStartTimestampMicros(), c.GetTimeRange().GetEndTimestampMicros()
+	if since < 0 || until < 0 || until != 0 && since >= until {
+		return invalid("%s:%q: inverted or invalid timestamp range [%d, %d]", f.Name, c.GetColumnQualifier(), since, until)
+	}
+	to.DeleteTimestampRange(f.Name, text(c.GetColumnQualifier()), cells.Timestamp(since), cells.Timestamp(until))
+	return nil
+}
+
+// addToCell adds an input to an aggregate. The state of a sum, a min or a max
+// has the form of an input, so that merging one is adding it.
+func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, timestamp, input *bigtablepb.Value) error {
+	raw, ok := qualifier.GetKind().(*bigtablepb.Value_RawValue)
+	if !ok {
+		return invalid("%s: column_qualifier must be a raw_value", what)
+	}
+	f, err := m.column(family, raw.RawValue)
+	if err != nil {
+		return err
+	}
+	if f.Aggregate == schema.NoAggregate {
+		return invalid("%s: family %q does not aggregate", what, family)
+	}
+	at, ok := timestamp.GetKind().(*bigtablepb.Value_RawTimestampMicros)
+	if !ok {
+		return invalid("%s: timestamp must be a raw_timestamp_micros", what)
+	}
+	ts, err := m.timestamp(at.RawTimestampMicros)
+	if err != nil {
+		return err
+	}
+	if what == "merge_to_cell" && f.Aggregate == schema.AggregateHLL {
+		return status.Errorf(codes.Unimplemented, "merge_to_cell: the state of family %q, a sketch of distinct values, cannot be merged", family)
+	}
+	v, err := inputOf(f, input)
+	if err != nil {
+		return invalid("%s: %v", what, status.Convert(err).Message())
+	}
+	to.AddAt(f.Name, text(raw.RawValue), ts, v)
+	return nil
+}
+
+// inputOf is what is added to a cell of an aggregate.
+func inputOf(f *schema.Family, input *bigtablepb.Value) (cells.Value, error) {
+	switch v := input.GetKind().(type) {
+	case *bigtablepb.Value_IntValue:
+		return cells.I64(v.IntValue), nil
+	case *bigtablepb.Value_RawValue:
+		if f.Aggregate == schema.AggregateHLL {
+			return cells.Bytes(v.RawValue), nil
+		}
+		return valueOf(&schema.Family{Name: f.Name, Type: cells.TypeI64}, nil, v.RawValue)
+	case *bigtablepb.Value_BytesValue:
+		if f.Aggregate == schema.AggregateHLL {
+			return cells.Bytes(v.BytesValue), nil
+		}
+	case *bigtablepb.Value_StringValue:
+		if f.Aggregate == schema.AggregateHLL {
+			return cells.String(v.StringValue), nil
+		}
+	}
+	return cells.Value{}, invalid("family %q has the aggregate %s, which does not take such an input", f.Name, f.Aggregate)
+}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An instanceID is what projects/P/instances/I names.
+type instanceID struct{ project, instance string }
+
+func (i instanceID) String() string {
+	return "projects/" + i.project + "/instances/" + i.instance
+}
+
+func (i instanceID) prefix() string { return i.project + "/" + i.instance + "/" }
+
+func invalid(format string, args ...any) error {
+	return status.Errorf(codes.InvalidArgument, format, args...)
+}
+
+// cutSegment cuts "kind/id" off the front of a resource name; what follows the
+// slash behind the id is rest.
+func cutSegment(name, kind string) (id, rest string, ok bool) {
+	name, ok = strings.CutPrefix(name, kind)
+	if !ok || name == "" || name[0] != '/' {
+		return "", "", false
+	}
+	id, rest, _ = strings.Cut(name[1:], "/")
+	return id, rest, id != ""
+}
+
+// parseProject reads projects/P.
+func parseProject(name string) (string, error) {
+	project, rest, ok := cutSegment(name, "projects")
+	if !ok || rest != "" || strings.HasSuffix(name, "/") {
+		return "", invalid("%q is not the name of a project: projects/P", name)
+	}
+	return project, nil
+}
+
+// cutInstance reads projects/P/instances/I at the front of a name.
+func cutInstance(name string) (id instanceID, rest string, ok bool) {
+	var ok1, ok2 bool
+	id.project, rest, ok1 = cutSegment(name, "projects")
+	id.instance, rest, ok2 = cutSegment(rest, "instances")
+	return id, rest, ok1 && ok2
+}
+
+// parseInstance reads projects/P/instances/I.
+func parseInstance(name string) (instanceID, error) {
+	id, rest, ok := cutInstance(name)
+	if !ok || rest != "" || strings.HasSuffix(name, "/") {
+		return id, invalid("%q is not the name of an instance: projects/P/instances/I", name)
+	}
+	return id, id.check()
+}
+
+// check refuses ids that cannot be parts of a table's name.
+func (i instanceID) check() error {
+	if err := schema.CheckTableName(i.prefix() + "t"); err != nil {
+		return invalid("%s: %v", i, err)
+	}
+	return nil
+}
+
+// parseChild reads projects/P/instances/I/<kind>/C.
+func parseChild(name, kind, what string) (id instanceID, child string, err error) {
+	id, rest, ok := cutInstance(name)
+	child, tail, ok2 := cutSegment(rest, kind)
+	if !ok || !ok2 || tail != "" || strings.HasSuffix(name, "/") {
+		return id, "", invalid("%q is not the name of %s: projects/P/instances/I/%s/ID", name, what, kind)
+	}
+	return id, child, nil
+}
+
+// A tableName is a table as clients and as the database name it.
+type tableName struct {
+	in     instanceID
+	id     string
+	stored string
+}
+
+func (t tableName) String() string { return t.in.String() + "/tables/" + t.id }
+
+func (t tableName) notFound() error {
+	return status.Errorf(codes.NotFound, "table %q not found", t.String())
+}
+
+// parseTable reads projects/P/instances/I/tables/T.
+func (s *Server) parseTable(name string) (tableName, error) {
+	in, id, err := parseChild(name, "tables", "a table")
+	if err != nil {
+		return tableName{}, err
+	}
+	return s.tableIn(in, id), nil
+}
+
+// tableIn is where the database keeps the table of an instance: one of the
+// instance that is the database's own has its plain name.
+func (s *Server) tableIn(in instanceID, id string) tableName {
+	t := tableName{in: in, id: id, stored: id}
+	if in != s.own {
+		t.stored = in.prefix() + id
+	}
+	return t
+}
+
+// tableOf is the name that clients know a table of the database by.
+func (s *Server) tableOf(stored string) tableName {
+	parts := strings.Split(stored, "/")
+	if len(parts) != 3 {
+		return tableName{s.own, stored, stored}
+	}
+	return tableName{instanceID{parts[0], parts[1]}, parts[2], stored}
+}
+
+// checkTableID is Bigtable's rule for the id of a new table, stricter in its
+// length than the database's.
+func checkTableID(id string) error {
+	const longest = 50
+	if len(id) > longest {
+		return invalid("table id %q has %d characters; it may have up to %d", id, len(id), longest)
+	}
+	if strings.Contains(id, "/") {
+		return invalid("table id %q is not [_a-zA-Z0-9][-_.a-zA-Z0-9]*", id)
+	}
+	if err := schema.CheckTableName(id); err != nil {
+		return invalid("table id: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// ReadModifyWriteRow appends to values and increments integers of a row, and
+// returns what it wrote.
+func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
+	t, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRowKey(req.GetRowKey()); err != nil {
+		return nil, err
+	}
+	if len(req.GetRules()) == 0 {
+		return nil, invalid("No rules provided")
+	}
+	if err := checkCount(len(req.GetRules())); err != nil {
+		return nil, err
+	}
+	mutator := s.newMutator(t)
+	m := query.NewReadModifyWrite()
+	m.SetTimestamp(mutator.now)
+	for i, r := range req.GetRules() {
+		f, err := mutator.column(r.GetFamilyName(), r.GetColumnQualifier())
+		if err != nil {
+			return nil, err
+		}
+		qualifier := text(r.GetColumnQualifier())
+		switch rule := r.GetRule().(type) {
+		case *bigtablepb.ReadModifyWriteRule_AppendValue:
+			m.AppendValue(f.Name, qualifier, rule.AppendValue)
+		case *bigtablepb.ReadModifyWriteRule_IncrementAmount:
+			if f.Type == cells.TypeAny || f.Type == cells.TypeBytes {
+				m.IncrementBytes(f.Name, qualifier, rule.IncrementAmount)
+			} else {
+				m.Increment(f.Name, qualifier, rule.IncrementAmount)
+			}
+		default:
+			return nil, invalid("rule %d says nothing to do", i)
+		}
+	}
+	row, err := t.ApplyReadModifyWrite(ctx, text(req.GetRowKey()), m)
+	if err != nil {
+		return nil, t.toStatus(ctx, err)
+	}
+	return &bigtablepb.ReadModifyWriteRowResponse{Row: rowMessage(row)}, nil
+}
+
+// rowMessage is a row as a message.
+func rowMessage(row *query.Row) *bigtablepb.Row {
+	m := &bigtablepb.Row{Key: []byte(row.Key())}
+	var family *bigtablepb.Family
+	var column *bigtablepb.Column
+	for c := range row.Cells() {
+		if family == nil || family.Name != c.Family {
+			family, column = &bigtablepb.Family{Name: c.Family}, nil
+			m.Families = append(m.Families, family)
+		}
+		if column == nil || string(column.Qualifier) != c.Qualifier {
+			column = &bigtablepb.Column{Qualifier: []byte(c.Qualifier)}
+			family.Columns = append(family.Columns, column)
+		}
+		column.Cells = append(column.Cells, &bigtablepb.Cell{TimestampMicros: int64(c.Timestamp), Value: appendPayload(nil, c.Value)})
+	}
+	return m
+}

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// ReadRows streams rows.
+func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bigtable_ReadRowsServer) error {
+	began := time.Now()
+	if req.GetMaterializedViewName() != "" {
+		return status.Error(codes.Unimplemented, "there are no materialized views")
+	}
+	t, err := s.open(req)
+	if err != nil {
+		return err
+	}
+	opts, err := readOptions(req)
+	if err != nil {
+		return err
+	}
+	var cost query.Cost
+	stats := req.GetRequestStatsView() == bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL
+	if stats {
+		opts = append(opts, query.ReportCost(&cost))
+	}
+	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) })
+	defer w.close()
+	if req.GetFilter() != nil {
+		p := progress{w: w, every: scannedEvery}
+		opts = append(opts, query.Rejected(p.rejected))
+	}
+	for row, err := range t.ReadRows(stream.Context(), opts...) {
+		if err != nil {
+			return t.readStatus(stream, err)
+		}
+		if err := w.row(row); err != nil {
+			return err
+		}
+	}
+	if err := w.flush(); err != nil || !stats {
+		return err
+	}
+	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
+}
+
+// readStatus is the status of a read that failed. A row that is too large is one
+// in Bigtable's words.
+func (t *openTable) readStatus(stream bigtablepb.Bigtable_ReadRowsServer, err error) error {
+	if query.KindOf(err) == query.ResourceExhausted && stream.Context().Err() == nil {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return t.toStatus(stream.Context(), err)
+}
+
+// readOptions says in the words of package query what to read.
+func readOptions(req *bigtablepb.ReadRowsRequest) ([]query.ReadOption, error) {
+	opts := make([]query.ReadOption, 0, 8)
+	if n := req.GetRowsLimit(); n < 0 {
+		return nil, invalid("rows_limit is %d; it must not be negative", n)
+	} else if n > 0 {
+		opts = append(opts, query.Limit(int(n)))
+	}
+	if req.GetReversed() {
+		opts = append(opts, query.Reverse())
+	}
+	rows, err := rowSet(req.GetRows())
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, rows...)
+	if req.GetFilter() != nil {
+		f, err := filterOf(req.GetFilter())
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, query.RowFilter(f))
+	}
+	return opts, nil
+}
+
+// rowSet is the rows of a request: all of them, when it names none.
+func rowSet(set *bigtablepb.RowSet) ([]query.ReadOption, error) {
+	var opts []query.ReadOption
+	if len(set.GetRowKeys()) > 0 {
+		keys := make([]string, len(set.GetRowKeys()))
+		for i, k := range set.GetRowKeys() {
+			if err := checkRowKey(k); err != nil {
+				return nil, err
+			}
+			keys[i] = text(k)
+		}
+		opts = append(opts, query.Key(keys...))
+	}
+	for i, r := range set.GetRowRanges() {
+		o, err := rowRange(i, r)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, o)
+	}
+	return opts, nil
+}
+
+func rowRange(i int, r *bigtablepb.RowRange) (query.ReadOption, error) {
+	var start, end string
+	var from, to []byte
+	switch k := r.GetStartKey().(type) {
+	case *bigtablepb.RowRange_StartKeyClosed:
+		from, start = k.StartKeyClosed, text(k.StartKeyClosed)
+	case *bigtablepb.RowRange_StartKeyOpen:
+		from = k.StartKeyOpen
+		if len(from) > 0 {
+			start = string(from) + "\x00"
+		}
+	}
+	switch k := r.GetEndKey().(type) {
+	case *bigtablepb.RowRange_EndKeyClosed:
+		to = k.EndKeyClosed
+		if len(to) > 0 {
+			end = string(to) + "\x00"
+		}
+	case *bigtablepb.RowRange_EndKeyOpen:
+		to, end = k.EndKeyOpen, text(k.EndKeyOpen)
+	}
+	if len(to) > 0 && string(from) > string(to) {
+		return nil, invalid("Error in element #%d: start_key must be less than end_key", i)
+	}
+	if end != "" && start > end { // (k, k) and (k, k]
+		end = start
+	}
+	return query.Range(start, end), nil
+}
+
+// A progress tells the client how far a read has come whose filter lets nothing
+// through, so that it can go on from there.
+type progress struct {
+	w     *chunkWriter
+	every int
+	seen  int
+}
+
+// scannedEvery is after how many rows that are not returned the client is told.
+const scannedEvery = 10_000
+
+func (p *progress) rejected(key string) error {
+	if p.seen++; p.seen%p.every != 0 {
+		return nil
+	}
+	return p.w.scanned(key)
+}
+
+func requestStats(c *query.Cost, cells int64, took time.Duration) *bigtablepb.RequestStats {
+	return &bigtablepb.RequestStats{StatsView: &bigtablepb.RequestStats_FullReadStatsView{
+		FullReadStatsView: &bigtablepb.FullReadStatsView{
+			ReadIterationStats: &bigtablepb.ReadIterationStats{
+				RowsSeenCount:      max(c.RowsSeen, c.Rows),
+				RowsReturnedCount:  c.Rows,
+				CellsSeenCount:     c.CellsScanned,
+				CellsReturnedCount: cells,
+			},
+			RequestLatencyStats: &bigtablepb.RequestLatencyStats{FrontendServerLatency: durationpb.New(took)},
+		},
+	}}
+}

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+	"runtime/debug"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// A call that panics is a fault of smolwc. It fails, and the others go on.
+
+func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	defer s.recovered(info.FullMethod, &err)
+	resp, err = handler(ctx, req)
+	return resp, toStatus(ctx, err)
+}
+
+func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer s.recovered(info.FullMethod, &err)
+	return toStatus(stream.Context(), handler(srv, stream))
+}
+
+func (s *Server) recovered(method string, err *error) {
+	if p := recover(); p != nil {
+		s.logger.Error("a call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+		*err = status.Errorf(codes.Internal, "%s panicked: %v", method, p)
+	}
+}
+
+// statusText is an error's message without its code.
+func statusText(err error) string { return status.Convert(err).Message() }

@@ -1,0 +1,141 @@
+// Package server serves a database to Bigtable's clients: google.bigtable.v2
+// and google.bigtable.admin.v2 over gRPC. It is the only package that knows
+// protocol buffers and gRPC.
+//
+// [New] makes the services of a database, [Server.Serve] serves them. What a
+// client names projects/P/instances/I/tables/T is the table P/I/T of the
+// database, or T alone for the one instance that is the database's own.
+//
+// Calls that are not served answer Unimplemented; none ends the process.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// DefaultInstance is the instance whose tables have plain names in the database.
+const DefaultInstance = "projects/local/instances/local"
+
+// Options say how a database is served. The zero value serves it to whoever can
+// connect.
+type Options struct {
+	// Instance is the instance whose tables are those with plain names in
+	// the database: projects/P/instances/I. Empty is [DefaultInstance].
+	Instance string
+	// GRPC are options of the gRPC server: credentials, limits. Unary and
+	// stream interceptors are to be given as chained ones.
+	GRPC []grpc.ServerOption
+	// Grace is how long calls under way may go on when the server stops; 0
+	// is 10 s.
+	Grace time.Duration
+	// Logger gets what an operator should know; nil discards it.
+	Logger *slog.Logger
+}
+
+// A Server serves one database. It is safe for concurrent use.
+type Server struct {
+	db     *query.DB
+	own    instanceID // its tables have plain names
+	logger *slog.Logger
+	grace  time.Duration
+	grpc   []grpc.ServerOption
+	health *health.Server
+
+	adminMu sync.Mutex // held by changes of tables, and by all of resources
+	resources
+	notes      notes
+	operations operations
+}
+
+// New makes the services of a database, which must stay open for as long as
+// they are used.
+func New(db *query.DB, o Options) (*Server, error) {
+	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer()}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.grace == 0 {
+		s.grace = 10 * time.Second
+	}
+	if o.Instance == "" {
+		o.Instance = DefaultInstance
+	}
+	var err error
+	if s.own, err = parseInstance(o.Instance); err != nil {
+		return nil, errors.New(statusText(err))
+	}
+	for _, t := range db.Schema().Tables {
+		if strings.HasPrefix(t.Name, s.own.prefix()) {
+			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, s.own)
+		}
+	}
+	return s, s.loadNotes(context.Background())
+}
+
+// Register adds the services to a gRPC server, which must have been made with
+// [Server.ServerOptions].
+func (s *Server) Register(to *grpc.Server) {
+	bigtablepb.RegisterBigtableServer(to, &dataService{Server: s})
+	adminpb.RegisterBigtableTableAdminServer(to, &tableService{Server: s})
+	adminpb.RegisterBigtableInstanceAdminServer(to, &instanceService{Server: s})
+	longrunningpb.RegisterOperationsServer(to, &operationsService{Server: s})
+	grpc_health_v1.RegisterHealthServer(to, s.health)
+	reflection.Register(to)
+}
+
+// ServerOptions are those of a gRPC server that serves s.
+func (s *Server) ServerOptions() []grpc.ServerOption {
+	own := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(codec{}),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.ChainUnaryInterceptor(s.recoverUnary),
+		grpc.ChainStreamInterceptor(s.recoverStream),
+	}
+	return append(own, s.grpc...)
+}
+
+// Serve serves until the context ends. Then it accepts no more calls, lets those
+// under way end within the grace period, and cancels what is left.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	g := grpc.NewServer(s.ServerOptions()...)
+	s.Register(g)
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.health.Shutdown()
+		s.stop(g)
+	})
+	err := g.Serve(listener)
+	if stop() { // it ended by itself
+		g.Stop()
+		return err
+	}
+	<-stopped
+	return nil
+}
+
+func (s *Server) stop(g *grpc.Server) {
+	late := time.AfterFunc(s.grace, func() {
+		s.logger.Warn("canceling calls that have not ended", "after", s.grace)
+		g.Stop()
+	})
+	defer late.Stop()
+	g.GracefulStop()
+}

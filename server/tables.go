@@ -1,0 +1,380 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A tableService is google.bigtable.admin.v2.BigtableTableAdmin.
+type tableService struct {
+	adminpb.UnimplementedBigtableTableAdminServer
+	*Server
+}
+
+// CreateTable creates a table, and the instance if nobody has named it yet.
+// Its reads enforce retention as Bigtable's do: lazily.
+func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest) (*adminpb.Table, error) {
+	in, err := parseInstance(req.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTableID(req.GetTableId()); err != nil {
+		return nil, err
+	}
+	t := s.tableIn(in, req.GetTableId())
+	declared, err := declaration(t.stored, req.GetTable().GetColumnFamilies())
+	if err != nil {
+		return nil, err
+	}
+	note, err := newTableNote(req)
+	if err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	if _, ok := s.db.LookupTable(t.stored); ok {
+		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
+	}
+	if err := s.ensureInstance(ctx, in); err != nil {
+		return nil, err
+	}
+	if err := s.db.CreateTable(ctx, declared); err != nil {
+		return nil, toStatus(ctx, err)
+	}
+	if err := s.setTableNote(ctx, t.stored, note); err != nil {
+		return nil, toStatus(ctx, err)
+	}
+	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
+}
+
+// declaration is a table as the schema has it.
+func declaration(stored string, families map[string]*adminpb.ColumnFamily) (schema.Table, error) {
+	t := schema.Table{Name: stored, Retention: schema.Lazy}
+	for _, name := range sortedKeys(families) {
+		f, err := familyOf(name, families[name])
+		if err != nil {
+			return t, err
+		}
+		t.Families = append(t.Families, f)
+	}
+	return t, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func familyOf(name string, m *adminpb.ColumnFamily) (f schema.Family, err error) {
+	if err := schema.CheckFamilyName(name); err != nil {
+		return f, invalid("column family: %v", err)
+	}
+	f.Name = name
+	if f.Type, f.Aggregate, err = typeOf(m.GetValueType()); err != nil {
+		return f, invalid("column family %q: %s", name, statusText(err))
+	}
+	if f.GC, err = ruleOf(m.GetGcRule()); err != nil {
+		return f, invalid("column family %q: %s", name, statusText(err))
+	}
+	return f, nil
+}
+
+// newTableNote is what the schema does not say of a table.
+func newTableNote(req *adminpb.CreateTableRequest) (*tableNote, error) {
+	given := req.GetTable()
+	note := &tableNote{table: &adminpb.Table{
+		Granularity:           given.GetGranularity(),
+		DeletionProtection:    given.GetDeletionProtection(),
+		ChangeStreamConfig:    given.GetChangeStreamConfig(),
+		AutomatedBackupConfig: given.GetAutomatedBackupConfig(),
+		RowKeySchema:          given.GetRowKeySchema(),
+		TieredStorageConfig:   given.GetTieredStorageConfig(),
+		ColumnFamilies:        map[string]*adminpb.ColumnFamily{},
+	}}
+	switch note.table.Granularity {
+	case adminpb.Table_TIMESTAMP_GRANULARITY_UNSPECIFIED:
+		note.table.Granularity = adminpb.Table_MILLIS
+	case adminpb.Table_MILLIS, adminpb.Table_MICROS:
+	default:
+		return nil, invalid("unknown timestamp granularity %v", note.table.Granularity)
+	}
+	for name, f := range given.GetColumnFamilies() {
+		note.setType(name, f.GetValueType())
+	}
+	for _, split := range req.GetInitialSplits() {
+		if err := checkRowKey(split.GetKey()); err != nil {
+			return nil, invalid("initial split: %s", statusText(err))
+		}
+		note.splits = append(note.splits, string(split.GetKey()))
+	}
+	slices.Sort(note.splits)
+	note.splits = slices.Compact(note.splits)
+	return note, nil
+}
+
+// setType remembers the type of a family as it was given; nil forgets it.
+func (n *tableNote) setType(family string, t *adminpb.Type) {
+	if t == nil {
+		delete(n.table.ColumnFamilies, family)
+		return
+	}
+	if n.table.ColumnFamilies == nil {
+		n.table.ColumnFamilies = map[string]*adminpb.ColumnFamily{}
+	}
+	n.table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: completed(t)}
+}
+
+// tableMessage is a table as a view of it.
+func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Table, error) {
+	declared, ok := s.db.LookupTable(t.stored)
+	if !ok {
+		return nil, t.notFound()
+	}
+	m := &adminpb.Table{Name: t.String()}
+	switch view {
+	case adminpb.Table_NAME_ONLY:
+		return m, nil
+	case adminpb.Table_REPLICATION_VIEW, adminpb.Table_ENCRYPTION_VIEW:
+		m.ClusterStates = s.clusterStates(t.in)
+		return m, nil
+	case adminpb.Table_FULL:
+		m.ClusterStates = s.clusterStates(t.in)
+	}
+	note := s.notes.table(t.stored).table
+	m.Granularity = cmp.Or(note.GetGranularity(), adminpb.Table_MILLIS)
+	m.DeletionProtection = note.GetDeletionProtection()
+	m.ChangeStreamConfig = note.GetChangeStreamConfig()
+	m.AutomatedBackupConfig = note.GetAutomatedBackupConfig()
+	m.RowKeySchema = note.GetRowKeySchema()
+	m.TieredStorageConfig = note.GetTieredStorageConfig()
+	m.ColumnFamilies = make(map[string]*adminpb.ColumnFamily, len(declared.Families))
+	for i := range declared.Families {
+		f := &declared.Families[i]
+		m.ColumnFamilies[f.Name] = &adminpb.ColumnFamily{
+			GcRule:    ruleMessage(f.GC),
+			ValueType: typeMessage(f, note.GetColumnFamilies()[f.Name].GetValueType()),
+		}
+	}
+	return m, nil
+}
+
+// GetTable describes a table.
+func (s *tableService) GetTable(_ context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
+	t, err := s.parseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
+}
+
+// ListTables lists the tables of an instance by their ids, in pages if it is
+// asked to. A page token is the last id of the page before.
+func (s *tableService) ListTables(_ context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
+	in, err := parseInstance(req.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	ids := s.tableIDs(in)
+	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	resp := &adminpb.ListTablesResponse{NextPageToken: next}
+	for _, id := range page {
+		m, err := s.tableMessage(s.tableIn(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
+		if err != nil {
+			continue // dropped meanwhile
+		}
+		resp.Tables = append(resp.Tables, m)
+	}
+	return resp, nil
+}
+
+// tableIDs are the ids of an instance's tables, sorted.
+func (s *Server) tableIDs(in instanceID) []string {
+	var ids []string
+	for _, t := range s.db.Schema().Tables {
+		if name := s.tableOf(t.Name); name.in == in {
+			ids = append(ids, name.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// pageOf is a page of sorted ids, all of them with a size of 0.
+func pageOf(ids []string, size int32, token string) (page []string, next string, err error) {
+	if size < 0 {
+		return nil, "", invalid("page_size is %d; it must not be negative", size)
+	}
+	if token != "" {
+		after, err := base64.RawURLEncoding.DecodeString(token)
+		if err != nil {
+			return nil, "", invalid("page_token %q is none that was given out", token)
+		}
+		i, found := slices.BinarySearch(ids, string(after))
+		if found {
+			i++
+		}
+		ids = ids[i:]
+	}
+	if size == 0 || len(ids) <= int(size) {
+		return ids, "", nil
+	}
+	return ids[:size], base64.RawURLEncoding.EncodeToString([]byte(ids[size-1])), nil
+}
+
+// DeleteTable deletes a table and its rows.
+func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
+	t, err := s.parseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	if _, ok := s.db.LookupTable(t.stored); !ok {
+		return nil, t.notFound()
+	}
+	if err := s.checkUnprotected(t); err != nil {
+		return nil, err
+	}
+	return &emptypb.Empty{}, s.dropTable(ctx, t)
+}
+
+// dropTable drops a table; s.adminMu is held.
+func (s *Server) dropTable(ctx context.Context, t tableName) error {
+	if err := s.db.DropTable(ctx, t.stored); err != nil {
+		return toStatus(ctx, err)
+	}
+	s.notes.put(t.stored, nil)
+	return nil
+}
+
+func (s *Server) checkUnprotected(t tableName) error {
+	if s.notes.table(t.stored).table.GetDeletionProtection() {
+		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
+	}
+	return nil
+}
+
+// UpdateTable changes what update_mask names.
+func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
+	t, err := s.parseTable(req.GetTable().GetName())
+	if err != nil {
+		return nil, err
+	}
+	if len(req.GetUpdateMask().GetPaths()) == 0 {
+		return nil, invalid("UpdateTableRequest.UpdateMask required for table update")
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	if _, ok := s.db.LookupTable(t.stored); !ok {
+		return nil, t.notFound()
+	}
+	note := s.notes.table(t.stored).clone()
+	for _, path := range req.GetUpdateMask().GetPaths() {
+		if err := note.update(path, req.GetTable()); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.setTableNote(ctx, t.stored, note); err != nil {
+		return nil, toStatus(ctx, err)
+	}
+	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
+	if err != nil {
+		return nil, err
+	}
+	return s.done(t.in, m, &adminpb.UpdateTableMetadata{Name: t.String(), StartTime: now(), EndTime: now()})
+}
+
+func (n *tableNote) clone() *tableNote { return &tableNote{clone(n.table), n.splits} }
+
+// update copies what a path of a mask names.
+func (n *tableNote) update(path string, from *adminpb.Table) error {
+	field, _, _ := strings.Cut(path, ".")
+	switch field {
+	case "deletion_protection":
+		n.table.DeletionProtection = from.GetDeletionProtection()
+	case "change_stream_config":
+		c := from.GetChangeStreamConfig()
+		if c != nil && (c.GetRetentionPeriod().CheckValid() != nil || c.GetRetentionPeriod().AsDuration() <= 0) {
+			return invalid("change_stream_config.retention_period must be longer than 0")
+		}
+		n.table.ChangeStreamConfig = c
+	case "automated_backup_policy":
+		n.table.AutomatedBackupConfig = from.GetAutomatedBackupConfig()
+	case "row_key_schema":
+		n.table.RowKeySchema = from.GetRowKeySchema()
+	case "tiered_storage_config":
+		n.table.TieredStorageConfig = from.GetTieredStorageConfig()
+	default:
+		return invalid("incorrect path in UpdateMask; %q cannot be updated", path)
+	}
+	return nil
+}
+
+// DropRowRange deletes the rows with a prefix, or all.
+func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequest) (*emptypb.Empty, error) {
+	t, err := s.openNamed(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	var prefix []byte
+	switch target := req.GetTarget().(type) {
+	case *adminpb.DropRowRangeRequest_RowKeyPrefix:
+		if prefix = target.RowKeyPrefix; len(prefix) == 0 {
+			return nil, invalid("row_key_prefix is empty; delete_all_data_from_table deletes all rows")
+		}
+	case *adminpb.DropRowRangeRequest_DeleteAllDataFromTable:
+		if !target.DeleteAllDataFromTable {
+			return nil, invalid("delete_all_data_from_table must be true if set")
+		}
+	default:
+		return nil, invalid("neither row_key_prefix nor delete_all_data_from_table is given")
+	}
+	if err := t.DeleteRange(ctx, query.Prefix(string(prefix))); err != nil {
+		return nil, t.toStatus(ctx, err)
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// GenerateConsistencyToken gives a token for CheckConsistency. There is one
+// replica, which is consistent at once.
+func (s *tableService) GenerateConsistencyToken(_ context.Context, req *adminpb.GenerateConsistencyTokenRequest) (*adminpb.GenerateConsistencyTokenResponse, error) {
+	t, err := s.openNamed(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &adminpb.GenerateConsistencyTokenResponse{ConsistencyToken: s.consistencyToken(t)}, nil
+}
+
+// CheckConsistency says that a token's writes are visible.
+func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckConsistencyRequest) (*adminpb.CheckConsistencyResponse, error) {
+	t, err := s.openNamed(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetConsistencyToken() != s.consistencyToken(t) {
+		return nil, invalid("token %q not valid", req.GetConsistencyToken())
+	}
+	return &adminpb.CheckConsistencyResponse{Consistent: true}, nil
+}
+
+func (s *Server) consistencyToken(t *openTable) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(s.db.UUID().String() + "/" + t.name.stored))
+}
