@@ -54,6 +54,7 @@ func (c *command) root() *cobra.Command {
 	flags.StringVar(&c.db, "db", "", "the database is in `DIR` (default $SMOLWC_DB, else data_dir of the configuration)")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.versionCommand())
+	root.AddCommand(c.benchCommand())
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is --help
 	return root
 }

@@ -94,7 +94,7 @@ var rooms = map[string]room{
 	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "internal/bench/yardstick"}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "server", "internal/config", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "server", "internal/config", "internal/bench", cobra, term},
 		tests:   []string{pty},
 		main:    true,
 	},

@@ -33,15 +33,16 @@ const tableName = "bench"
 
 // A dataset is a table on disk that is read, not written.
 type dataset struct {
-	env  *Env
-	dir  string
-	open []func() error // what is to be closed
+	env   *Env
+	dir   string
+	table string
+	open  []func() error // what is to be closed
 }
 
 // dataset is the one of this name, of so many rows, which is loaded unless it is
 // there. load writes it; it is compacted after.
 func (e *Env) dataset(ctx context.Context, name string, rows int, families []schema.Family, load func(*query.Table) error) (*dataset, error) {
-	d := &dataset{env: e, dir: filepath.Join(e.Dir, fmt.Sprintf("%s-%d", name, rows))}
+	d := &dataset{env: e, dir: filepath.Join(e.Dir, fmt.Sprintf("%s-%d", name, rows)), table: tableName}
 	if _, err := os.Stat(d.dir); err == nil {
 		return d, nil
 	}
@@ -109,7 +110,7 @@ func (d *dataset) smolwc() (*query.Table, error) {
 		return nil, err
 	}
 	d.open = append(d.open, db.Close)
-	return db.Table(tableName), nil
+	return db.Table(d.table), nil
 }
 
 // store opens the same files once more, with a cache of their own, below the

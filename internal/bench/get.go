@@ -97,17 +97,7 @@ func openGetRow(ctx context.Context, e *Env, workers int) (*Contest, error) {
 		ops: int64(e.Ops),
 		c:   byC(workers, p.prefixes, yardstick.GetRows),
 		smolwc: func(ctx context.Context, t *query.Table) (int64, error) {
-			return share(workers, len(p.keys), func(_, from, to int) (n int64, err error) {
-				for _, key := range p.keys[from:to] {
-					row, err := t.ReadRow(ctx, key)
-					if err != nil {
-						return 0, err
-					}
-					k, _ := readCells(row)
-					n += k
-				}
-				return n, nil
-			})
+			return getRows(ctx, t, workers, p.keys)
 		},
 		kv:   kvRows(workers, p.prefixes),
 		more: extra(e.Ops, []string{nameOneIterator}, byC(workers, p.prefixes, oneIterator)),

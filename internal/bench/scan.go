@@ -86,6 +86,9 @@ type reading struct {
 	kv     func(fs []KV) (int64, error)
 	more   func(fs []yardstick.Family, t *query.Table) []Contender
 	ops    int64 // if that is not the number of cells
+	// hidden says that smolwc may hide cells that are there: how many are
+	// read is not compared.
+	hidden bool
 }
 
 // contest makes a contest of a reading of some families of a dataset.
@@ -116,7 +119,7 @@ func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*C
 	}
 	var fs []yardstick.Family
 	for _, f := range families {
-		raw, err := store.Raw(storeName(f))
+		raw, err := store.Raw(d.table + "/" + f)
 		if err != nil {
 			return nil, err
 		}
@@ -130,6 +133,9 @@ func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*C
 		ops := cells
 		if r.ops != 0 {
 			ops = r.ops
+		}
+		if r.hidden {
+			cells = 0
 		}
 		return Done{Ops: ops, Check: cells}, err
 	}
