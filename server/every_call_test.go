@@ -1,0 +1,125 @@
+package server_test
+
+import (
+	"io"
+	"testing"
+
+	_ "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	_ "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	_ "cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// services are those that a Bigtable has.
+var services = []protoreflect.FullName{
+	"google.bigtable.v2.Bigtable",
+	"google.bigtable.admin.v2.BigtableTableAdmin",
+	"google.bigtable.admin.v2.BigtableInstanceAdmin",
+	"google.longrunning.Operations",
+}
+
+// call makes a call with any message and returns the status of its end.
+func (r *rig) call(m protoreflect.MethodDescriptor, req proto.Message) error {
+	name := "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
+	if !m.IsStreamingServer() && !m.IsStreamingClient() {
+		return r.conn.Invoke(r.ctx(), name, req, dynamicpb.NewMessage(m.Output()))
+	}
+	stream, err := r.conn.NewStream(r.ctx(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
+	r.must(err)
+	if err := stream.SendMsg(req); err != nil {
+		return err
+	}
+	r.must(stream.CloseSend())
+	for {
+		if err := stream.RecvMsg(dynamicpb.NewMessage(m.Output())); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func eachMethod(t *testing.T, f func(protoreflect.MethodDescriptor)) {
+	n := 0
+	for _, name := range services {
+		d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		methods := d.(protoreflect.ServiceDescriptor).Methods()
+		for i := range methods.Len() {
+			f(methods.Get(i))
+			n++
+		}
+	}
+	if n < 89 {
+		t.Errorf("only %d calls", n)
+	}
+}
+
+// No call ends the process, and an empty request is the client's fault.
+func TestEveryCallWithAnEmptyRequest(t *testing.T) {
+	r := newRig(t)
+	allowed := map[codes.Code]bool{codes.InvalidArgument: true, codes.NotFound: true, codes.Unimplemented: true}
+	eachMethod(t, func(m protoreflect.MethodDescriptor) {
+		err := r.call(m, dynamicpb.NewMessage(m.Input()))
+		if code := status.Code(err); !allowed[code] && m.Name() != "ListOperations" {
+			t.Errorf("%s: %v", m.FullName(), err)
+		}
+	})
+}
+
+// Nor does one whose every message is there and empty.
+func TestEveryCallWithEmptyMessages(t *testing.T) {
+	r := newRig(t)
+	r.table("t", "f")
+	eachMethod(t, func(m protoreflect.MethodDescriptor) {
+		req := dynamicpb.NewMessage(m.Input())
+		fill(req, 6)
+		switch code := status.Code(r.call(m, req)); code {
+		case codes.Internal, codes.Unknown, codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
+			t.Errorf("%s: %v", m.FullName(), code)
+		}
+	})
+}
+
+// fill makes every message inside a message, some levels deep, one element in
+// every list, and names the table t wherever there is a name.
+func fill(m protoreflect.Message, levels int) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		switch {
+		case f.Kind() == protoreflect.StringKind && !f.IsList() && !f.IsMap():
+			switch f.Name() {
+			case "name", "table_name":
+				m.Set(f, protoreflect.ValueOfString(parent+"/tables/t"))
+			case "parent":
+				m.Set(f, protoreflect.ValueOfString(parent))
+			}
+		case levels == 0 || f.IsMap():
+		case f.IsList() && f.Kind() == protoreflect.MessageKind:
+			list := m.Mutable(f).List()
+			e := list.AppendMutable()
+			fill(e.Message(), levels-1)
+		case f.Kind() == protoreflect.MessageKind && f.ContainingOneof() == nil:
+			fill(m.Mutable(f).Message(), levels-1)
+		}
+	}
+}
+
+func TestHealthAndReflection(t *testing.T) {
+	r := newRig(t)
+	resp, err := grpc_health_v1.NewHealthClient(r.conn).Check(r.ctx(), &grpc_health_v1.HealthCheckRequest{})
+	r.must(err)
+	if resp.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Errorf("health is %v", resp.GetStatus())
+	}
+}
