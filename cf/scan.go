@@ -15,6 +15,9 @@ type Scan struct {
 	Sample uint64
 	// Limit ends the scan after this many rows; 0 is no limit.
 	Limit int
+	// CountTombstones has [Cost] count tombstones too, which may make the
+	// scan a little slower.
+	CountTombstones bool
 	// Hint is the number of cells expected, 0 when unknown: a small read
 	// gets a small first block.
 	Hint int

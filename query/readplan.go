@@ -121,6 +121,8 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells
 		},
 		Sample: r.sample,
 		Hint:   r.hint(),
+
+		CountTombstones: r.cost != nil,
 	}
 	if r.returnsAll() && r.limit > 0 {
 		s.Limit = r.limit + r.offset // of the first so many rows of all families, each has at most so many
@@ -141,6 +143,8 @@ func (r *readSpec) guardScan(f *familyInfo, qualifiers []cf.QualifierRange, now 
 		Sample:  r.sample,
 		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: qualifiers, Versions: 1},
 		Hint:    r.hint(),
+
+		CountTombstones: r.cost != nil,
 	}
 }
 

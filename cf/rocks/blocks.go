@@ -57,7 +57,15 @@ func (s *blockSizer) block() *cf.Block {
 
 // learn shapes the next blocks after one that was filled.
 func (s *blockSizer) learn(b *cf.Block) {
-	s.cells = min(s.cells*growth, maxCells)
+	used := len(b.Cells)
+	if s.keysOnly {
+		used = len(b.Rows)
+	}
+	if used < s.cells/4 { // values are large, or few cells are wanted
+		s.cells = max(2*used, minCells)
+	} else {
+		s.cells = min(s.cells*growth, maxCells)
+	}
 	if s.keysOnly && len(b.Rows) > 0 {
 		s.perCell = len(b.Data)/len(b.Rows) + 1
 	}

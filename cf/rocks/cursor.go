@@ -19,31 +19,44 @@ import (
 // A cursor implements cf.Cursor on the C cursor.
 type cursor struct {
 	snapshot *snapshot
+	spec     cf.Scan
 
 	mu     sync.Mutex // held by Next, Cost and release
-	filler filler
+	filler *filler    // nil once ahead has it
 	ahead  *readAhead // nil until the scan has proved long
-	blocks int        // returned so far
+	fills  int        // before that
+	ready  []*cf.Block
 	closed bool
 	end    bool
 	err    error // what ended it before its end
 	cost   cf.Cost
 }
 
-// A filler makes blocks with the C cursor. It belongs to one goroutine at a
-// time: the cursor's caller or the one that reads ahead.
+// A filler makes blocks with the C cursor. It belongs to one goroutine at a time.
 type filler struct {
-	family string
+	family *family
 	size   blockSizer
+	at     string // the last row that it has read, "" before the first
 	c      *C.smolwc_cursor
+
+	block    C.smolwc_block // the one being filled
+	returned cf.Cost        // what C does not count: what is in the blocks
 }
 
-// A filled is what one call of C made.
+const (
+	// maxFill is how many blocks are filled at a time.
+	maxFill = 6
+	// maxCalls is after how many calls of C that look at a hundred cells each
+	// a block is delivered that is not full.
+	maxCalls = 640
+)
+
+// A filled is what a filler has filled at a time.
 type filled struct {
-	block *cf.Block // may be empty
-	end   bool
-	err   error
-	cost  cf.Cost // of the whole scan so far
+	blocks []*cf.Block // may be empty, each and all
+	end    bool
+	err    error   // what came after the blocks
+	cost   cf.Cost // of the whole scan so far
 }
 
 // Scan implements cf.Snapshot.
@@ -51,7 +64,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := s.families.get(spec.Family)
+	fam, err := s.families.get(spec.Family)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +73,42 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if s.closed {
 		return nil, cf.ErrClosed
 	}
-	c := &cursor{snapshot: s, filler: filler{family: spec.Family, size: newBlockSizer(spec)}}
-	if c.filler.c = s.newCursor(f, spec); c.filler.c == nil {
-		return nil, errors.New("out of memory for a cursor")
+	f, err := newFiller(s, fam, spec)
+	if err != nil {
+		return nil, err
 	}
+	c := &cursor{snapshot: s, spec: spec, filler: f}
 	s.uses.Add(1)
 	s.store.open.addCursor(c)
 	return c, nil
+}
+
+// newFiller makes a filler that reads at a snapshot, which must stay in use until
+// the filler is freed.
+func newFiller(s *snapshot, fam *family, spec cf.Scan) (*filler, error) {
+	f := &filler{family: fam, size: newBlockSizer(spec), c: s.newCursor(fam, spec)}
+	if f.c == nil {
+		return nil, errNoMemory
+	}
+	return f, nil
+}
+
+var errNoMemory = errors.New("out of memory for a cursor")
+
+func (f *filler) free() { C.smolwc_cursor_free(f.c) }
+
+// cut ends the filler's scan where a range ends, in the order of the scan. It
+// reports whether it could.
+func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
+	bound := cf.AppendRowBound(nil, rows[0].Start)
+	if !reverse {
+		end := rows[len(rows)-1].End
+		if end == "" {
+			return false
+		}
+		bound = cf.AppendRowBound(nil, end)
+	}
+	return C.smolwc_cursor_cut(f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(bound))), C.size_t(len(bound))) != 0
 }
 
 func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
@@ -90,7 +132,9 @@ func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
 		keys_only:      flag(filter.KeysOnly),
 		strip_values:   flag(filter.StripValues),
 		count_only:     flag(filter.CountOnly),
-		single_rows:    flag(single),
+
+		count_tombstones: flag(spec.CountTombstones),
+		single_rows:      flag(single),
 
 		columns_per_row: C.int64_t(filter.ColumnsPerRow),
 	}
@@ -141,66 +185,108 @@ func flag(b bool) C.uint8_t {
 func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.end && c.err == nil {
+	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if c.closed {
 			return nil, cf.ErrClosed
 		}
+		for len(c.ready) > 0 {
+			b := c.ready[0]
+			c.ready = c.ready[1:]
+			if len(b.Rows) > 0 {
+				return b, nil
+			}
+		}
+		if c.end || c.err != nil {
+			return nil, c.err
+		}
 		f, err := c.fill(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c.end, c.err, c.cost = f.end, f.err, f.cost
-		if f.err == nil && len(f.block.Rows) > 0 {
-			c.blocks++
-			return f.block, nil
-		}
+		c.ready, c.end, c.err, c.cost = f.blocks, f.end, f.err, f.cost
 	}
-	return nil, c.err
 }
 
-// fill gets the next block: made now, or by the goroutine that reads ahead.
+// fill gets the next blocks: made now, or by the goroutines that read ahead.
 func (c *cursor) fill(ctx context.Context) (filled, error) {
-	if c.ahead == nil && c.blocks >= blocksBeforeAhead && c.snapshot.overlay == nil && runtime.GOMAXPROCS(0) > 1 {
-		c.ahead = startReadAhead(&c.filler)
+	if c.fills++; c.fills == fillsBeforeAhead && c.snapshot.overlay == nil {
+		ballast()
+		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}
 	if c.ahead != nil {
 		return c.ahead.next(ctx)
 	}
-	return c.filler.fill(), nil
+	return c.filler.fill(1), nil
 }
 
-// fill has C fill one block.
-func (f *filler) fill() filled {
-	b := f.size.block()
-	for {
-		var pin runtime.Pinner // cb is Go memory that points at Go memory
-		cb := C.smolwc_block{
-			data:  (*C.char)(pinned(&pin, b.Data)),
-			rows:  (*C.smolwc_row)(pinned(&pin, b.Rows)),
-			cells: (*C.smolwc_cell)(pinned(&pin, b.Cells)),
-
-			data_cap:  C.size_t(cap(b.Data)),
-			rows_cap:  C.size_t(cap(b.Rows)),
-			cells_cap: C.size_t(cap(b.Cells)),
-		}
-		status := C.smolwc_cursor_fill(f.c, &cb)
-		pin.Unpin()
+// fill fills up to n blocks. It stops after some ten thousand cells that were not
+// wanted, so that the caller can see whether the scan still is.
+func (f *filler) fill(n int) (out filled) {
+	for len(out.blocks) < n && !out.end && out.err == nil {
+		b, status := f.fillBlock()
 		switch status {
-		case C.SMOLWC_GROW:
-			b.Data = make([]byte, 0, int(cb.need))
-			continue
 		case C.SMOLWC_CORRUPT:
-			return filled{err: f.corrupt(), cost: f.cost()}
+			out.err = f.corrupt()
 		case C.SMOLWC_ERROR:
-			return filled{err: f.failure(), cost: f.cost()}
+			out.err = f.failure()
+		default:
+			out.blocks = append(out.blocks, b)
+			out.end = status == C.SMOLWC_END
 		}
-		b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
-		b.Continued = cb.continued != 0
-		f.size.learn(b)
-		return filled{block: b, end: status == C.SMOLWC_END, cost: f.cost()}
+		if status == C.SMOLWC_MORE {
+			break
+		}
+	}
+	out.cost = f.cost()
+	return out
+}
+
+// fillBlock has C fill a block.
+func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
+	b := f.size.block()
+	var pin runtime.Pinner // f.block is Go memory that points at Go memory
+	defer pin.Unpin()
+	f.block = C.smolwc_block{
+		data:  (*C.char)(pinned(&pin, b.Data)),
+		rows:  (*C.smolwc_row)(pinned(&pin, b.Rows)),
+		cells: (*C.smolwc_cell)(pinned(&pin, b.Cells)),
+
+		data_cap:  C.size_t(cap(b.Data)),
+		rows_cap:  C.size_t(cap(b.Rows)),
+		cells_cap: C.size_t(cap(b.Cells)),
+	}
+	status := C.smolwc_status(C.SMOLWC_MORE)
+	for calls := 0; status == C.SMOLWC_MORE && calls < maxCalls; calls++ {
+		status = C.smolwc_cursor_fill(f.c, &f.block)
+		if status == C.SMOLWC_GROW {
+			b.Data = make([]byte, 0, int(f.block.need))
+			f.block.data, f.block.data_cap = (*C.char)(pinned(&pin, b.Data)), f.block.need
+			status = C.SMOLWC_MORE
+		}
+	}
+	b.Data, b.Rows, b.Cells = b.Data[:f.block.data_len], b.Rows[:f.block.rows_len], b.Cells[:f.block.cells_len]
+	b.Continued = f.block.continued != 0
+	f.block = C.smolwc_block{}
+	f.learn(b)
+	return b, status
+}
+
+// learn notes what there is to know from a block: what the next one had better
+// be like, what it cost, and what the last row was.
+func (f *filler) learn(b *cf.Block) {
+	f.size.learn(b)
+	f.returned.Cells += int64(len(b.Cells))
+	f.returned.Rows += int64(len(b.Rows))
+	f.returned.Bytes += int64(len(b.Data))
+	if b.Continued {
+		f.returned.Rows--
+		f.returned.Bytes -= int64(b.Rows[0].KeyLen)
+	}
+	if last := len(b.Rows) - 1; last >= 0 {
+		f.at = b.RowKey(&b.Rows[last])
 	}
 }
 
@@ -219,16 +305,16 @@ func (f *filler) corrupt() error {
 	key := C.smolwc_cursor_key(f.c, &n)
 	raw := C.GoBytes(unsafe.Pointer(key), C.int(n))
 	_, _, _, err := cf.SplitCellKey(raw)
-	return &cf.CorruptCell{Family: f.family, Key: raw, Err: err}
+	return &cf.CorruptCell{Family: f.family.name, Key: raw, Err: err}
 }
 
 func (f *filler) failure() error {
 	msg := C.smolwc_cursor_error(f.c)
 	if msg == nil {
-		return errors.New("out of memory for a cursor")
+		return errNoMemory
 	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return fmt.Errorf("family %s: %w", f.family, wrap(errors.New(C.GoString(msg))))
+	return fmt.Errorf("family %s: %w", f.family.name, wrap(errors.New(C.GoString(msg))))
 }
 
 func (f *filler) cost() cf.Cost {
@@ -237,7 +323,7 @@ func (f *filler) cost() cf.Cost {
 	return cf.Cost{
 		Seeks: int64(cost.seeks), RowsScanned: int64(cost.rows_scanned),
 		CellsScanned: int64(cost.cells_scanned), BytesScanned: int64(cost.bytes_scanned), Tombstones: int64(cost.tombstones),
-		Cells: int64(cost.cells), Rows: int64(cost.rows), Bytes: int64(cost.bytes),
+		Cells: f.returned.Cells + int64(cost.counted), Rows: f.returned.Rows, Bytes: f.returned.Bytes,
 	}
 }
 
@@ -263,7 +349,8 @@ func (c *cursor) release() {
 	c.closed = true
 	if c.ahead != nil {
 		c.ahead.stop()
+	} else {
+		c.filler.free()
 	}
-	C.smolwc_cursor_free(c.filler.c)
 	c.snapshot.unuse()
 }

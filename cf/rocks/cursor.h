@@ -31,6 +31,7 @@ typedef struct {
   uint8_t keys_only;
   uint8_t strip_values;
   uint8_t count_only;  // no cells: a row's len says how many there are
+  uint8_t count_tombstones;
   uint8_t single_rows;  // every interval of rows starts with a row prefix and
                         // holds that row alone: use the prefix bloom filter
 } smolwc_scan;
@@ -58,15 +59,17 @@ typedef struct {
 } smolwc_block;
 
 typedef struct {
-  uint64_t seeks, rows_scanned, cells_scanned, bytes_scanned, tombstones, cells, rows, bytes;
+  uint64_t seeks, rows_scanned, cells_scanned, bytes_scanned, tombstones;
+  uint64_t counted;  // cells, of a scan that only counts them
 } smolwc_cost;
 
 typedef enum {
   SMOLWC_END = 0,      // nothing is left; the block holds the last cells
-  SMOLWC_MORE = 1,     // the block is full, or much was passed over: call again
+  SMOLWC_MORE = 1,     // some cells have been looked at: call again with the same block
   SMOLWC_GROW = 2,     // the next cell does not fit into an empty block
   SMOLWC_CORRUPT = 3,  // a key is not a cell's; smolwc_cursor_key tells which
-  SMOLWC_ERROR = 4     // the engine's error; smolwc_cursor_error tells it
+  SMOLWC_ERROR = 4,    // the engine's error; smolwc_cursor_error tells it
+  SMOLWC_FULL = 5      // the block is full: call again with another one
 } smolwc_status;
 
 typedef struct smolwc_cursor smolwc_cursor;
@@ -83,6 +86,10 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
                                  const char* bounds, const uint32_t* ends,
                                  const smolwc_retention* retention);
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* block);
+// Ends the scan at a row's bound: what is left of a forward one is the rows
+// before it, of a reverse one those from it on. The bound is copied. Returns 0
+// when memory is out.
+int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len);
 // The key that the cursor stands on, valid until the next call.
 const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
 // The engine's error, to be freed with rocksdb_free; NULL when there is none.

@@ -2,59 +2,227 @@ package rocks
 
 import (
 	"context"
+	"runtime"
 	"sync"
+
+	"github.com/smolwc/smolwc/cf"
 )
 
 const (
-	// blocksBeforeAhead is how many blocks a scan returns before it counts
-	// as long: the first ones are small.
-	blocksBeforeAhead = 3
-	// blocksAhead is how many blocks wait for the caller at most. It is what
-	// a slow caller costs in memory, and a scan that is left early in work.
-	blocksAhead = 2
+	// fillsBeforeAhead is the fill with which a scan counts as long; the
+	// blocks before it are small.
+	fillsBeforeAhead = 4
+	// maxHelpers is how many goroutines help one scan at most.
+	maxHelpers = 3
+	// chunksPerHelper is how many chunks may be under way or wait for the
+	// caller, for each helper there could be, beside the one that the caller
+	// is in. They are what a slow caller costs in memory, and a scan that is
+	// left early in work.
+	chunksPerHelper = 3
 )
 
-// A readAhead fills blocks on a goroutine of its own while the cursor's caller
-// consumes those before.
+// A readAhead is a long scan that several goroutines work on. What is left of it
+// is cut into chunks. Helpers fill the blocks of chunks ahead; the caller
+// consumes the blocks of one chunk after another, and fills blocks itself where
+// he would have to wait. So there are never more goroutines at work than there
+// are cores, and with one core, or with many scans at a time, there is only the
+// caller.
 type readAhead struct {
-	blocks chan filled
-	quit   chan struct{}
-	done   sync.WaitGroup
+	snap *snapshot
+	spec cf.Scan
+	size blockSizer // of the chunks to come
+
+	mu     sync.Mutex
+	cuts   *chunker // nil when there are no more chunks to cut
+	queue  []*chunk // those cut and not consumed, in the order of the scan
+	before cf.Cost  // of those consumed
+	closed bool
+	wake   chan struct{} // tells the caller that a helper has filled something
+
+	helpers int // at work
+	done    sync.WaitGroup
 }
 
-func startReadAhead(f *filler) *readAhead {
-	ballast()
-	r := &readAhead{blocks: make(chan filled, blocksAhead), quit: make(chan struct{})}
-	r.done.Go(func() {
-		for {
-			b := f.fill()
-			select {
-			case r.blocks <- b:
-			case <-r.quit:
-				return
-			}
-			if b.end || b.err != nil {
-				return
-			}
-		}
-	})
+// A chunk is a part of a scan.
+type chunk struct {
+	filler *filler
+	blocks []*cf.Block // filled, not consumed
+	filled int         // blocks so far
+	busy   bool        // somebody is filling, or about to
+	end    bool
+	err    error
+	cost   cf.Cost
+}
+
+// startReadAhead takes over a cursor's filler.
+func startReadAhead(s *snapshot, spec cf.Scan, first *filler) *readAhead {
+	r := &readAhead{snap: s, spec: spec, size: first.size, wake: make(chan struct{}, 1)}
+	r.queue = []*chunk{{filler: first}}
+	r.cutFirst(first)
 	return r
 }
 
-// next is the next block. After one that is the end or an error it must not be
-// called.
-func (r *readAhead) next(ctx context.Context) (filled, error) {
-	select {
-	case b := <-r.blocks:
-		return b, nil
-	case <-ctx.Done():
-		return filled{}, ctx.Err()
+// cutFirst divides the scan that the first filler is at the beginning of, and
+// leaves it the first chunk. A scan with a limit on its rows stays whole.
+func (r *readAhead) cutFirst(first *filler) {
+	if r.spec.Limit != 0 || first.at == "" || helpersFor() == 0 {
+		return
+	}
+	cuts := newChunker(r.snap, first.family, r.spec, first.at)
+	if rows := cuts.next(); len(cuts.pending) > 0 && first.cut(rows, r.spec.Reverse) {
+		r.cuts = cuts
 	}
 }
 
-// stop ends the goroutine and waits for it: a call of C cannot be interrupted,
-// but is short.
+func helpersFor() int { return min(runtime.GOMAXPROCS(0)-1, maxHelpers) }
+
+// next is the next blocks. After those that are the end or come with an error it
+// must not be called.
+func (r *readAhead) next(ctx context.Context) (filled, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if len(r.queue) == 0 {
+			if c, err := r.cut(); c == nil {
+				return filled{end: err == nil, err: err, cost: r.before}, nil
+			}
+		}
+		switch head := r.queue[0]; {
+		case len(head.blocks) > 0 || head.err != nil:
+			out := filled{blocks: head.blocks, err: head.err, cost: head.cost}
+			head.blocks = nil
+			out.cost.Add(r.before)
+			r.help()
+			return out, nil
+		case head.end:
+			r.before.Add(head.cost)
+			head.filler.free()
+			r.queue = r.queue[1:]
+		case !head.busy:
+			head.busy = true
+			r.help()
+			r.fill(head, 1)
+		default:
+			if c := r.ahead(); c != nil {
+				r.fill(c, maxFill)
+			} else if err := r.wait(ctx); err != nil {
+				return filled{}, err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return filled{}, err
+		}
+	}
+}
+
+// wait waits for a helper to fill something.
+func (r *readAhead) wait(ctx context.Context) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	select {
+	case <-r.wake:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ahead claims a chunk to be filled beside the one that the caller is in, or the
+// rest of that one when there are no others. It is nil when enough is under way.
+func (r *readAhead) ahead() *chunk {
+	if len(r.queue) > helpersFor()*chunksPerHelper {
+		return nil
+	}
+	if c, _ := r.cut(); c != nil {
+		c.busy = true
+		return c
+	}
+	if len(r.queue) == 0 {
+		return nil
+	}
+	head := r.queue[0]
+	if head.busy || head.end || head.err != nil || len(head.blocks) >= maxFill {
+		return nil
+	}
+	head.busy = true
+	return head
+}
+
+// cut cuts the next chunk off, nil when there is none.
+func (r *readAhead) cut() (*chunk, error) {
+	if r.cuts == nil {
+		return nil, nil
+	}
+	spec := r.spec
+	if spec.Rows = r.cuts.next(); spec.Rows == nil {
+		r.cuts = nil
+		return nil, nil
+	}
+	f, err := newFiller(r.snap, r.cuts.family, spec)
+	if err != nil {
+		r.cuts = nil
+		return nil, err
+	}
+	f.size = r.size
+	c := &chunk{filler: f}
+	r.queue = append(r.queue, c)
+	return c, nil
+}
+
+// fill fills up to n blocks of a chunk that was claimed, unlocked meanwhile.
+func (r *readAhead) fill(c *chunk, n int) {
+	r.mu.Unlock()
+	out := c.filler.fill(n)
+	r.mu.Lock()
+	c.busy = false
+	c.blocks, c.end, c.err, c.cost = append(c.blocks, out.blocks...), out.end, out.err, out.cost
+	c.filled += len(out.blocks)
+	r.size = c.filler.size
+	if r.cuts != nil && c.end {
+		r.cuts.learn(c.filled)
+	}
+}
+
+// help starts a helper if there is a core for it and something to do.
+func (r *readAhead) help() {
+	if r.helpers >= helpersFor() || r.closed {
+		return
+	}
+	all := &r.snap.store.helpers
+	if int(all.Add(1)) >= runtime.GOMAXPROCS(0) {
+		all.Add(-1)
+		return
+	}
+	c := r.ahead()
+	if c == nil {
+		all.Add(-1)
+		return
+	}
+	r.helpers++
+	r.done.Go(func() {
+		defer all.Add(-1)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for c != nil && !r.closed {
+			r.fill(c, maxFill)
+			select {
+			case r.wake <- struct{}{}:
+			default:
+			}
+			c = r.ahead()
+		}
+		r.helpers--
+	})
+}
+
+// stop ends the helpers, waits for them, a call of C cannot be interrupted but is
+// short, and frees the fillers.
 func (r *readAhead) stop() {
-	close(r.quit)
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
 	r.done.Wait()
+	for _, c := range r.queue {
+		c.filler.free()
+	}
 }

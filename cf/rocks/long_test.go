@@ -1,0 +1,213 @@
+package rocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+const longRows = 30_000
+
+// longTable is a family of more than ten chunks: rows of three cells that do not
+// compress, one row in the middle that is larger than a chunk, and some rows at
+// the end that are in memory only.
+func longTable(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() }) // again, where a test has done so
+	ctx := context.Background()
+	if err := s.CreateFamily(ctx, "t"); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.NewChaCha8([32]byte{1})
+	put := func(from, to int) {
+		_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
+			value := make([]byte, 120)
+			for r := from; r < to; r++ {
+				b.Row(cf.RowID{Space: "t", Row: longRow(r)})
+				cells := 3
+				if r == longRows/2 {
+					cells = 30_000
+				}
+				for q := range cells {
+					rng.Read(value)
+					b.Put("t", fmt.Sprintf("q%05d", q), int64(r), value)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for r := 0; r < longRows; r += 1000 {
+		put(r, r+1000)
+	}
+	if err := s.Flush(ctx, "t"); err != nil {
+		t.Fatal(err)
+	}
+	put(longRows, longRows+2000)
+	return s
+}
+
+func longRow(r int) string { return fmt.Sprintf("row#%06d", r) }
+
+// A summary is what a scan yielded, in order.
+type summary struct {
+	rows, cells int
+	hash        uint64
+	cost        cf.Cost
+	parallel    bool
+}
+
+func summarise(t *testing.T, s *Store, spec cf.Scan, cores int) (sum summary) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+	ctx := context.Background()
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	spec.Family = "t"
+	c, err := snap.Scan(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	h := fnv.New64a()
+	for {
+		b, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b == nil {
+			break
+		}
+		for i := range b.Rows {
+			if i > 0 || !b.Continued {
+				sum.rows++
+				h.Write([]byte(b.RowKey(&b.Rows[i])))
+			}
+			if spec.Filter.CountOnly {
+				sum.cells += int(b.Rows[i].Len)
+				continue
+			}
+			for j := range b.RowCells(&b.Rows[i]) {
+				cell := &b.Cells[int(b.Rows[i].First)+j]
+				sum.cells++
+				h.Write([]byte(b.Qualifier(cell)))
+				h.Write(b.Value(cell))
+			}
+		}
+		if a := c.(*cursor).ahead; a != nil {
+			a.mu.Lock()
+			sum.parallel = sum.parallel || a.cuts != nil
+			a.mu.Unlock()
+		}
+	}
+	sum.hash, sum.cost = h.Sum64(), c.Cost()
+	sum.cost.Seeks, sum.cost.BytesScanned, sum.cost.CellsScanned, sum.cost.RowsScanned = 0, 0, 0, 0
+	return sum
+}
+
+// TestLongScansAreTheSameInParallel: what several goroutines read of a scan's
+// chunks is what one reads.
+func TestLongScansAreTheSameInParallel(t *testing.T) {
+	s := longTable(t)
+	var many []cf.RowRange
+	for r := 0; r < longRows; r += 20 {
+		many = append(many, cf.SingleRow(longRow(r)))
+	}
+	half := cf.RowRange{Start: longRow(longRows / 3), End: longRow(longRows + 1000)}
+	two := []cf.RowRange{{End: longRow(9_500)}, {Start: longRow(12_000)}}
+	for _, test := range []struct {
+		name     string
+		spec     cf.Scan
+		parallel bool
+	}{
+		{"all", cf.Scan{Rows: []cf.RowRange{{}}}, true},
+		{"reverse", cf.Scan{Rows: []cf.RowRange{{}}, Reverse: true}, true},
+		{"a range", cf.Scan{Rows: []cf.RowRange{half}}, true},
+		{"a range in reverse", cf.Scan{Rows: []cf.RowRange{half}, Reverse: true}, true},
+		{"two ranges", cf.Scan{Rows: two}, true},
+		{"two ranges in reverse", cf.Scan{Rows: two, Reverse: true}, true},
+		{"many rows", cf.Scan{Rows: many}, true},
+		{"many rows in reverse", cf.Scan{Rows: many, Reverse: true}, true},
+		{"keys", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{KeysOnly: true}}, true},
+		{"counts", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{CountOnly: true}}, true},
+		{"a column", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q00001")}}}, true},
+		{"a sample", cf.Scan{Rows: []cf.RowRange{{}}, Sample: 1 << 63}, true},
+		{"a limit", cf.Scan{Rows: []cf.RowRange{{}}, Limit: 20_000}, false},
+		{"memory", cf.Scan{Rows: []cf.RowRange{{Start: longRow(longRows)}}}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			want := summarise(t, s, test.spec, 1)
+			got := summarise(t, s, test.spec, 4)
+			if got.parallel != test.parallel || want.parallel {
+				t.Errorf("in parallel: %t with four cores, %t with one; want %t and false", got.parallel, want.parallel, test.parallel)
+			}
+			if got.parallel = want.parallel; got != want {
+				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestLongScansEndWhenTheyAreLeft: helpers do not go on.
+func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
+	s := longTable(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leave := range []string{"close", "cancel", "close the store"} {
+		c, err := snap.Scan(ctx, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range fillsBeforeAhead + 3 {
+			if b, err := c.Next(ctx); b == nil || err != nil {
+				t.Fatal(b, err)
+			}
+		}
+		switch leave {
+		case "cancel":
+			cancel()
+			for err == nil {
+				_, err = c.Next(ctx)
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("after a cancel: %v", err)
+			}
+			ctx = context.Background()
+		case "close the store":
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Next(ctx); !errors.Is(err, cf.ErrClosed) {
+				t.Errorf("after the store was closed: %v", err)
+			}
+		}
+		c.Close()
+		for deadline := time.Now().Add(10 * time.Second); s.helpers.Load() != 0; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %d helpers are left", leave, s.helpers.Load())
+			}
+			runtime.Gosched()
+		}
+	}
+}
