@@ -10,8 +10,6 @@ import (
 // row of any size can be merged group by group.
 const maxGroup = 256 << 10
 
-func compareBytes(a, b []byte) int { return bytes.Compare(a, b) }
-
 // rowAt is the row prefix of the group at a place in data.
 func rowAt(data []byte, at uint32) []byte {
 	n := binary.NativeEndian.Uint32(data[at:])
@@ -40,15 +38,6 @@ func cellAt(data []byte, at int) (c groupCell, end int) {
 func cellsAt(data []byte, at uint32) (n uint32, first int) {
 	row := binary.NativeEndian.Uint32(data[at:])
 	return binary.NativeEndian.Uint32(data[at+4:]), int(at + groupHeader + row)
-}
-
-// groupEnd is the place behind the group at a place.
-func groupEnd(data []byte, at uint32) int {
-	n, end := cellsAt(data, at)
-	for range n {
-		_, end = cellAt(data, end)
-	}
-	return end
 }
 
 // A combiner makes groups of the cells of one row.

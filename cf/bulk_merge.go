@@ -57,21 +57,22 @@ func (s *Sorted) size(family int) int64 {
 func (s *Sorted) bounds(family, n int) [][]byte {
 	var rows []string
 	for _, f := range s.spills {
-		for _, m := range f.runs[family].index {
-			rows = append(rows, m.row)
+		marks := f.runs[family].index
+		for i := 1; i < len(marks); i++ { // the first stands for nothing before it
+			rows = append(rows, marks[i].row)
 		}
 	}
 	if es := s.arena.entries[family]; len(es) > 0 {
 		step := max(1, len(es)*spillStep/max(1, s.arena.bytes[family]))
-		for i := 0; i < len(es); i += step {
+		for i := step; i < len(es); i += step {
 			rows = append(rows, string(rowAt(s.arena.data, es[i].at)))
 		}
 	}
 	slices.Sort(rows)
 	bounds := [][]byte{nil}
-	for i := 1; i < n; i++ {
+	for i := 1; i < n && len(rows) > 0; i++ {
 		row := rows[len(rows)*i/n]
-		if last := bounds[len(bounds)-1]; row > rows[0] && (last == nil || row > string(last)) {
+		if last := bounds[len(bounds)-1]; last == nil || row > string(last) {
 			bounds = append(bounds, []byte(row))
 		}
 	}

@@ -9,10 +9,17 @@ import (
 
 // An entry stands for a group while groups are sorted.
 type entry struct {
-	key   uint64 // eight bytes of the row prefix, those that are compared now
-	at    uint32 // the group's place in the arena: what came later lies behind
-	again bool   // the row is that of the entry before
+	key uint64 // eight bytes of the row prefix, those that are compared now
+	at  uint32 // the group's place in the arena: what came later lies behind
+	len uint32 // of the group; the upper bit says that the row is that of the entry before
 }
+
+const againBit = 1 << 31
+
+func (e *entry) again() bool { return e.len&againBit != 0 }
+
+// group is the group's bytes.
+func (e *entry) group(data []byte) []byte { return data[e.at : e.at+e.len&^againBit] }
 
 // sortEntries sorts groups by their rows, those of one row by when they came, and
 // marks the latter. It is a quicksort of words of eight bytes: keys of the rows in
@@ -65,11 +72,9 @@ func sortFrom(data []byte, es []entry, depth int) {
 			to++
 		}
 		if to > from+1 {
-			// Row prefixes end where no other goes on: what is equal up to
-			// the end of one is equal.
-			if depth+8 >= len(rowAt(data, es[from].at)) {
+			if ended(data, es[from:to], depth+8) {
 				for i := from + 1; i < to; i++ {
-					es[i].again = true
+					es[i].len |= againBit
 				}
 			} else {
 				sortFrom(data, es[from:to], depth+8)
@@ -77,6 +82,13 @@ func sortFrom(data []byte, es []entry, depth int) {
 		}
 		from = to
 	}
+}
+
+// ended reports whether all rows have ended at a depth up to which they are equal,
+// so that they are equal. One may go on where another ends: 01 61 00, and
+// 01 61 00 ff 00. None goes on with 00, which stands for the end in their words.
+func ended(data []byte, es []entry, depth int) bool {
+	return !slices.ContainsFunc(es, func(e entry) bool { return len(rowAt(data, e.at)) > depth })
 }
 
 // wordAt is eight bytes of a row from a depth on, zeros behind its end, as a

@@ -14,10 +14,11 @@ type LoadedRow struct {
 	cells uint32
 }
 
-// A LoadedCell is the key of a cell of a load, without the row.
+// A LoadedCell is a cell of a load, without the row.
 type LoadedCell struct {
 	Column    []byte // as [AppendQualifier] writes it
 	Timestamp int64
+	Value     []byte // or what is merged into the cell
 }
 
 // LoadedRows are the rows of groups of cells. They are good for as long as those.
@@ -42,6 +43,6 @@ func (r *LoadedRow) Cells() func() (LoadedCell, bool) {
 		var c groupCell
 		c, at = cellAt(r.data, at)
 		n := len(c.rest) - versionLen
-		return LoadedCell{c.rest[:n], int64(maxInt64 - binary.BigEndian.Uint64(c.rest[n+1:]))}, true
+		return LoadedCell{c.rest[:n], int64(maxInt64 - binary.BigEndian.Uint64(c.rest[n+1:])), c.value}, true
 	}
 }

@@ -1,11 +1,15 @@
 package cf
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"os"
 	"slices"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/tuple"
 )
 
 // A Sorter brings the cells of a load, given in any order, into that of their
@@ -74,7 +78,19 @@ func (s *Sorter) Row(key string) {
 	if len(s.arena.data) >= s.limit && s.dir != "" {
 		s.rotate()
 	}
-	s.row = AppendRowPrefix(s.row[:0], key)
+	s.arena.grow(s.limit)
+	s.row = tuple.AppendBytes(s.row[:0], bytesOf(key))
+}
+
+// bytesOf is the string's bytes, for reading.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// grow makes room in good time, in few steps: append alone would copy the arena many
+// times over.
+func (a *arena) grow(limit int) {
+	if n := cap(a.data); n-len(a.data) < arenaStart/4 {
+		a.data = slices.Grow(a.data, max(arenaStart, min(4*n, limit+arenaStart)-len(a.data)))
+	}
 }
 
 // Group begins the row's cells of a family.
@@ -92,7 +108,7 @@ func (s *Sorter) Cell(qualifier string, ts int64) []byte {
 	d := s.arena.data
 	s.last, s.cell = s.cell, len(d)
 	d = append(d, "\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	d = AppendVersion(AppendQualifier(d, qualifier), ts)
+	d = AppendVersion(tuple.AppendBytes(d, bytesOf(qualifier)), ts)
 	binary.NativeEndian.PutUint32(d[s.cell:], uint32(len(d)-s.cell-cellHeader))
 	s.arena.data = d
 	return d
@@ -110,7 +126,7 @@ func (s *Sorter) Value(d []byte, operand bool) {
 	if s.last != 0 && !s.loose {
 		before, _ := cellAt(d, s.last)
 		this, _ := cellAt(d, s.cell)
-		s.loose = compareBytes(before.rest, this.rest) >= 0
+		s.loose = bytes.Compare(before.rest, this.rest) >= 0
 	}
 }
 
@@ -121,7 +137,7 @@ func (s *Sorter) EndGroup() {
 	if s.loose {
 		s.tidy()
 	}
-	a.entries[s.family] = append(a.entries[s.family], entry{at: uint32(s.group)})
+	a.entries[s.family] = append(a.entries[s.family], entry{at: uint32(s.group), len: uint32(len(a.data) - s.group)})
 	a.bytes[s.family] += len(a.data) - s.group
 }
 
@@ -217,7 +233,7 @@ func (a *arena) reset() {
 func (a *arena) sort(merge func([][]byte) ([]byte, bool)) {
 	for i := range a.entries {
 		sortEntries(a.data, a.entries[i])
-		if slices.ContainsFunc(a.entries[i], func(e entry) bool { return e.again }) {
+		if slices.ContainsFunc(a.entries[i], func(e entry) bool { return e.again() }) {
 			a.entries[i] = a.combine(a.entries[i], merge)
 		}
 	}
@@ -229,7 +245,7 @@ func (a *arena) combine(es []entry, merge func([][]byte) ([]byte, bool)) []entry
 	out := make([]entry, 0, len(es))
 	for from := 0; from < len(es); {
 		to := from + 1
-		for to < len(es) && es[to].again {
+		for to < len(es) && es[to].again() {
 			to++
 		}
 		if to == from+1 {
@@ -244,8 +260,12 @@ func (a *arena) combine(es []entry, merge func([][]byte) ([]byte, bool)) []entry
 		groups, at := c.groups(nil)
 		shift := uint32(len(a.data))
 		a.data = append(a.data, groups...)
-		for _, n := range at {
-			out = append(out, entry{at: shift + n})
+		for i, n := range at {
+			end := uint32(len(groups))
+			if i+1 < len(at) {
+				end = at[i+1]
+			}
+			out = append(out, entry{at: shift + n, len: end - n})
 		}
 		from = to
 	}

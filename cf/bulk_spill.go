@@ -30,7 +30,10 @@ type spillMark struct {
 	at  int64
 }
 
-const spillStep = 256 << 10
+const (
+	spillStep   = 64 << 10
+	spillHeader = 4 // the length of the group behind it
+)
 
 // spill writes the sorted arena to a new file.
 func (a *arena) spill(dir string) (*spill, error) {
@@ -41,20 +44,26 @@ func (a *arena) spill(dir string) (*spill, error) {
 	s := &spill{file: f, runs: make([]spillRun, len(a.entries))}
 	w := bufio.NewWriterSize(f, 1<<20)
 	at := int64(0)
+	var size [spillHeader]byte
 	for i, es := range a.entries {
 		run := &s.runs[i]
 		run.from = at
 		marked := at - spillStep
 		for _, e := range es {
-			group := a.data[e.at:groupEnd(a.data, e.at)]
+			group := e.group(a.data)
 			if at-marked >= spillStep {
 				run.index = append(run.index, spillMark{string(rowAt(a.data, e.at)), at})
 				marked = at
 			}
-			if _, err := w.Write(group); err != nil {
+			binary.NativeEndian.PutUint32(size[:], uint32(len(group)))
+			_, err := w.Write(size[:])
+			if err == nil {
+				_, err = w.Write(group)
+			}
+			if err != nil {
 				return s, fmt.Errorf("%w: %w", ErrUnavailable, err)
 			}
-			at += int64(len(group))
+			at += int64(len(size) + len(group))
 		}
 		run.to = at
 	}
@@ -103,23 +112,23 @@ func newSpillSource(s *spill, family int, lo, hi []byte, buffer int) (*spillSour
 
 // skipTo passes over groups of rows before lo; the next is the first that is not.
 func (s *spillSource) skipTo(lo []byte) error {
+	const header = spillHeader + groupHeader
 	for {
-		head, err := s.in.Peek(groupHeader)
-		if errors.Is(err, io.EOF) {
+		head, err := s.in.Peek(header)
+		if errors.Is(err, io.EOF) && len(head) == 0 {
 			return nil
+		}
+		if err == nil {
+			head, err = s.in.Peek(header + int(binary.NativeEndian.Uint32(head[spillHeader:])))
+		}
+		if err == nil && bytes.Compare(head[header:], lo) >= 0 {
+			return nil
+		}
+		if err == nil {
+			_, err = s.in.Discard(spillHeader + int(binary.NativeEndian.Uint32(head)))
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		n := groupHeader + int(binary.NativeEndian.Uint32(head))
-		if head, err = s.in.Peek(n); err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		if bytes.Compare(head[groupHeader:], lo) >= 0 {
-			return nil
-		}
-		if _, err := s.next(); err != nil {
-			return err
+			return cutShort(err)
 		}
 	}
 }
@@ -128,41 +137,22 @@ func (s *spillSource) skipTo(lo []byte) error {
 const minSpillBuffer = 64 << 10
 
 func (s *spillSource) next() (bool, error) {
-	var head [groupHeader]byte
-	if _, err := io.ReadFull(s.in, head[:]); errors.Is(err, io.EOF) {
+	var size [spillHeader]byte
+	if _, err := io.ReadFull(s.in, size[:]); errors.Is(err, io.EOF) {
 		return false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return false, cutShort(err)
 	}
-	s.current = append(s.current[:0], head[:]...)
-	if err := s.read(int(binary.NativeEndian.Uint32(head[:]))); err != nil {
-		return false, err
+	n := int(binary.NativeEndian.Uint32(size[:]))
+	s.current = slices.Grow(s.current[:0], n)[:n]
+	if _, err := io.ReadFull(s.in, s.current); err != nil {
+		return false, cutShort(err)
 	}
-	if s.until != nil && bytes.Compare(s.row(), s.until) >= 0 {
-		return false, nil
-	}
-	for range binary.NativeEndian.Uint32(head[4:]) {
-		at := len(s.current)
-		if err := s.read(cellHeader); err != nil {
-			return false, err
-		}
-		n := binary.NativeEndian.Uint32(s.current[at:])
-		v := binary.NativeEndian.Uint32(s.current[at+4:])
-		if err := s.read(int(n + v&^operandBit)); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	return s.until == nil || bytes.Compare(s.row(), s.until) < 0, nil
 }
 
-// read appends n bytes of the file to the current group.
-func (s *spillSource) read(n int) error {
-	at := len(s.current)
-	s.current = slices.Grow(s.current, n)[:at+n]
-	if _, err := io.ReadFull(s.in, s.current[at:]); err != nil {
-		return fmt.Errorf("%w: a spilled file is cut short: %w", ErrUnavailable, err)
-	}
-	return nil
+func cutShort(err error) error {
+	return fmt.Errorf("%w: a file of the load cannot be read back: %w", ErrUnavailable, err)
 }
 
 func (s *spillSource) row() []byte   { return rowAt(s.current, 0) }
@@ -186,6 +176,5 @@ func (s *memorySource) next() (bool, error) {
 func (s *memorySource) row() []byte { return rowAt(s.data, s.entries[s.at-1].at) }
 
 func (s *memorySource) group() []byte {
-	at := s.entries[s.at-1].at
-	return s.data[at:groupEnd(s.data, at)]
+	return s.entries[s.at-1].group(s.data)
 }

@@ -116,10 +116,11 @@ func (s *Store) notIngested(m *marker) (left []string, err error) {
 	return left, nil
 }
 
-// sequenceName is the property under which a table file that was made outside
-// keeps the sequence number that it was given: 8 bytes right behind the name, in
-// the properties, which stand behind all data and index.
-var sequenceName = []byte("rocksdb.external_sst_file.global_seqno")
+// sequenceName ends the name of the property under which a table file that was made
+// outside keeps the sequence number that it was given, in 8 bytes right behind the
+// name; of the name, what it has in common with the one before is not there. The
+// properties stand behind all data and index.
+var sequenceName = []byte("sst_file.global_seqno")
 
 const propertiesTail = 256 << 10 // more than properties and footer take
 
