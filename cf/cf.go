@@ -160,7 +160,7 @@ type Cost struct {
 	RowsScanned  int64 // rows looked at, wanted or not
 	CellsScanned int64 // cells looked at, wanted or not
 	BytesScanned int64 // bytes of their keys and values
-	Tombstones   int64 // deleted entries, and marks of deletion, passed over
+	Tombstones   int64 // deleted entries, and marks of deletion, passed over; see [Scan]
 	Cells        int64 // cells returned, or counted
 	Rows         int64 // rows returned
 	Bytes        int64 // bytes of row keys, qualifiers and values returned
