@@ -289,6 +289,7 @@ type (
 		Node
 		Table  Name
 		Family Family
+		Add    bool // the family where it is not there
 	}
 	DropFamily struct {
 		Node
@@ -309,7 +310,10 @@ type (
 		Yes   bool
 	}
 	// Tables lists the tables.
-	Tables struct{ Node }
+	Tables struct {
+		Node
+		Regex *Pattern // that a name has to match; nil: any
+	}
 	// Describe shows a table's families.
 	Describe struct {
 		Node
@@ -345,6 +349,9 @@ type Family struct {
 	Type     *cells.Type    // nil: not said
 	Versions *int           // nil: not said; 0: all
 	TTL      *time.Duration // nil: not said; 0: for ever
+	// Both says that a cell goes when both Versions and TTL say so, and not
+	// when either does; nil: not said.
+	Both *bool
 	// Aggregate is what the family makes of what is added to it; nil: not said.
 	Aggregate *schema.Aggregate
 }

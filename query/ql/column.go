@@ -111,6 +111,9 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 		return p.columnRange()
 	}
 	p.next()
+	if text := t.bareText(); strings.HasSuffix(text, ":.*") && (p.spelt == "lookup" || p.spelt == "read") { // cbt: a pattern
+		return Column{Pos: t.pos, Family: strings.TrimSuffix(text, ":.*"), Kind: ColumnFamily}, nil
+	}
 	family, qualifier, ok := cutColumn(t)
 	switch {
 	case ok && beginsRegexp(qualifier):

@@ -206,7 +206,7 @@ func (l *lexer) token() (token, error) {
 }
 
 // marks lists longer ones before those they begin with.
-var marks = []string{"==", "=>", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", "{", "}", ","}
+var marks = []string{"&&", "||", "==", "=>", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", "{", "}", ","}
 
 func (l *lexer) bracket(mark string, at Pos) {
 	switch mark {

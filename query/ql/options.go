@@ -35,9 +35,6 @@ const (
 	inSparkline
 )
 
-// optionVerbs names the statements of a set.
-var optionVerbs = map[string]optionSet{"get": inGet, "scan": inScan, "count": inCount, "delete": inDelete, "histogram": inHistogram, "sparkline": inSparkline}
-
 // A target is where options put what they read. Options that a statement does
 // not take never reach fields that it does not have.
 type target struct {
@@ -60,7 +57,7 @@ var options []*option
 
 func init() {
 	options = []*option{
-		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: (*parser).prefixOption},
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: (*parser).prefixOption},
 		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.Start })},
 		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.End })},
 		{name: "after", value: "K", in: inScan | inCount | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.After })},
@@ -86,6 +83,10 @@ func init() {
 		{name: "separator", value: "TEXT", in: inHistogram, parse: (*parser).separatorOption},
 		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(d *drawing) *int { return &d.points })},
 		{name: "stats", in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
+		{name: "column.prefix", value: "FAM:PRE", in: inGet | inScan | inCount, parse: (*parser).columnPrefixOption, foreign: true},
+		{name: "include-stats", value: "full", in: inGet | inScan, parse: (*parser).includeStatsOption, foreign: true},
+		{name: "all_metrics", value: "true", in: inScan, parse: (*parser).metricsOption, foreign: true},
+		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
 		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: (*parser).formatOption},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
 	}
@@ -105,6 +106,11 @@ var reserved = map[string]bool{
 
 // findOption is the option of any statement with this spelling, nil if there is none.
 func findOption(word string) *option { return findOptionIn(word, ^optionSet(0)) }
+
+// isOption reports whether the word is an option of any statement, here or elsewhere.
+func isOption(word string) bool {
+	return findOption(word) != nil || slices.Contains(ignored, word) || foreignOptions[word] != ""
+}
 
 func findOptionIn(word string, in optionSet) *option {
 	for _, o := range options {
@@ -177,6 +183,9 @@ func (o *option) word() string {
 func (p *parser) option(in optionSet, to *target) error {
 	t := p.peek()
 	o := findOptionIn(t.keyword(), in)
+	if o == nil && p.skipIgnored() {
+		return nil
+	}
 	if o == nil {
 		return p.unknownOption(in)
 	}
@@ -195,6 +204,9 @@ func (p *parser) option(in optionSet, to *target) error {
 func (p *parser) unknownOption(in optionSet) error {
 	t := p.peek()
 	if word := t.keyword(); word != "" {
+		if hint := foreignOptions[word]; hint != "" && p.atOption(0) {
+			return errorAt(t.pos, "there is no option %s; %s", t.describe(), hint)
+		}
 		if findOption(word) != nil {
 			return errorAt(t.pos, "%s takes no option %s; its options are %s", p.verb, word, strings.Join(optionNames(in), ", "))
 		}
@@ -413,7 +425,9 @@ func (p *parser) whereOption(to *target) error {
 			return err
 		}
 		to.read.Where = append(to.read.Where, c)
-		if !p.acceptWord("and") {
+		if p.accept("&&") {
+			p.foreign = true
+		} else if !p.acceptWord("and") {
 			return nil
 		}
 	}

@@ -53,6 +53,7 @@ type parser struct {
 	i       int
 	start   Pos
 	verb    string // as listed in verbs
+	spelt   string // as it was written, in lower case
 	table   string // that the statement is about, once it is known
 	foreign bool   // a spelling of cbt or HBase was used
 	tuples  bool   // a key was written as a tuple
@@ -64,6 +65,12 @@ func (p *parser) statement() (Statement, error) {
 	t := p.peek()
 	p.wantOneOf(ExpectVerb, Verbs()...)
 	word := t.keyword()
+	if _, known := findVerb(p.peekAt(1).keyword()); word == "cbt" && known { // a line for bash
+		p.next()
+		p.foreign = true
+		t = p.peek()
+		word = t.keyword()
+	}
 	if word == "" {
 		return nil, p.unexpected("a statement; help lists them")
 	}
@@ -73,7 +80,8 @@ func (p *parser) statement() (Statement, error) {
 	}
 	p.next()
 	p.verb = v.name
-	p.foreign = v.foreign
+	p.foreign = p.foreign || v.foreign
+	p.spelt = word
 	return v.parse(p)
 }
 
@@ -166,7 +174,7 @@ func (p *parser) atOption(n int) bool {
 // listGoesOn takes a comma between the items of a list. A comma before an
 // option, or before the } or ] of HBase, ends the list.
 func (p *parser) listGoesOn() bool {
-	if !p.atMark(",") || p.isMark(1, "}") || p.isMark(1, "]") || p.atOption(1) && findOption(p.peekAt(1).keyword()) != nil {
+	if !p.atMark(",") || p.isMark(1, "}") || p.isMark(1, "]") || p.atOption(1) && isOption(p.peekAt(1).keyword()) {
 		return false
 	}
 	p.next()
@@ -273,7 +281,11 @@ func (p *parser) text(what string) (string, error) {
 func (p *parser) number(what string, least int) (int, error) {
 	p.wantText(ExpectNumber, what)
 	t := p.peek()
-	n, err := strconv.Atoi(strings.ReplaceAll(t.bareText(), "_", ""))
+	text := t.bareText()
+	if p.foreign && t.kind == tokenWord { // HBase: '3'
+		text = join(t.parts)
+	}
+	n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
 	if err != nil || n < least {
 		return 0, p.unexpected("%s, a whole number from %d", what, least)
 	}

@@ -102,6 +102,7 @@ func parseAdd(p *parser) (Statement, error) {
 	if st.Key, err = p.key(); err != nil {
 		return nil, err
 	}
+	p.skipIgnored()
 	for len(st.Cells) == 0 || p.moreColumns() {
 		var a Assignment
 		if a.Column, err = p.exactColumn(); err != nil {

@@ -18,11 +18,11 @@ func parseGet(p *parser) (Statement, error) {
 	}
 	for hbase && p.atHBaseColumn() {
 		p.skipComma()
-		c, err := p.listedColumn(nil, true)
+		list, err := p.hbaseColumns()
 		if err != nil {
 			return nil, err
 		}
-		st.Columns = append(st.Columns, c)
+		st.Columns = append(st.Columns, list...)
 	}
 	return st, p.options(inGet, &target{read: &st.Read})
 }
@@ -39,9 +39,18 @@ func (p *parser) atWord() bool {
 	return t.kind == tokenWord && !p.atOption(0) && !reserved[t.keyword()]
 }
 
-// atHBaseColumn reports whether a comma and a column follow.
+// atHBaseColumn reports whether a comma and a column, or a list of them, follow.
 func (p *parser) atHBaseColumn() bool {
-	return p.atMark(",") && p.peekAt(1).kind == tokenWord && !p.atOption(1)
+	return p.atMark(",") && (p.peekAt(1).kind == tokenWord && !p.atOption(1) || p.isMark(1, "["))
+}
+
+// hbaseColumns takes 'cf:a', or ['cf:a', 'cf:b'].
+func (p *parser) hbaseColumns() ([]Column, error) {
+	if p.atMark("[") {
+		return p.columnList()
+	}
+	c, err := p.listedColumn(nil, true)
+	return []Column{c}, err
 }
 
 func parseScan(p *parser) (Statement, error) {

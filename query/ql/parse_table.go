@@ -30,7 +30,7 @@ func (p *parser) createTable() (Statement, error) {
 	if err := p.tableOptions(&st.TableOptions); err != nil {
 		return nil, err
 	}
-	for len(st.Families) == 0 || p.accept(",") {
+	for len(st.Families) == 0 && !p.atEnd() || p.accept(",") || p.wanted != nil {
 		if !p.acceptWord("family") {
 			return nil, p.unexpected("family, as in create table %s family meta", QuoteName(st.Table.Text))
 		}
@@ -91,7 +91,12 @@ func (p *parser) family() (f Family, err error) {
 }
 
 // familyWords are the options of a family.
-var familyWords = []string{"type", "versions", "ttl", "aggregate"}
+var familyWords = []string{"type", "versions", "ttl", "drop", "aggregate"}
+
+// saysNothing reports whether the family is only named.
+func (f *Family) saysNothing() bool {
+	return f.Type == nil && f.Versions == nil && f.TTL == nil && f.Aggregate == nil && f.Both == nil
+}
 
 // familyOptions parses [type=T] [versions=N] [ttl=D] [aggregate=A].
 func (p *parser) familyOptions(f *Family) error {
@@ -114,7 +119,7 @@ func (p *parser) familyOption(f *Family) error {
 	t := p.next()
 	p.equals()
 	word := t.keyword()
-	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) || (word == "aggregate" && f.Aggregate != nil) {
+	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) || (word == "aggregate" && f.Aggregate != nil) || (word == "drop" && f.Both != nil) {
 		return errorAt(t.pos, "%s is given twice", word)
 	}
 	switch word {
@@ -126,6 +131,8 @@ func (p *parser) familyOption(f *Family) error {
 		return p.familyTTL(f)
 	case "aggregate":
 		return p.familyAggregate(f)
+	case "drop":
+		return p.familyDrop(f)
 	}
 	if near := schema.DidYouMean(word, append(familyWords, tableWords...)); near != "" {
 		return errorAt(t.pos, "a family has no option %s%s", t.describe(), near)
@@ -167,6 +174,19 @@ func (p *parser) familyVersions(f *Family) error {
 	return err
 }
 
+// familyDrop takes whether a cell goes when either of two rules says so, or both.
+func (p *parser) familyDrop(f *Family) error {
+	p.wantOneOf(ExpectChoice, "either", "both")
+	word := p.peek().keyword()
+	if word != "either" && word != "both" {
+		return p.unexpected("either or both")
+	}
+	p.next()
+	both := word == "both"
+	f.Both = &both
+	return nil
+}
+
 // familyTTL takes an age, none for ever, or, as HBase writes it, seconds.
 func (p *parser) familyTTL(f *Family) error {
 	t := p.peek()
@@ -176,6 +196,10 @@ func (p *parser) familyTTL(f *Family) error {
 		text, err := p.text("an age, as in 30d, or none")
 		if err != nil {
 			return err
+		}
+		if p.foreign && strings.EqualFold(text, "forever") {
+			f.TTL = &age
+			return nil
 		}
 		if p.foreign && isInteger(text) {
 			text += "s"
@@ -188,85 +212,11 @@ func (p *parser) familyTTL(f *Family) error {
 	return nil
 }
 
-// hbaseCreate parses 't', 'cf', {NAME => 'cf2', VERSIONS => 3, TTL => 3600}, ...
-func (p *parser) hbaseCreate() (Statement, error) {
-	p.foreign = true
-	st := &CreateTable{}
-	var err error
-	if st.Table, err = p.newName("the table's name"); err != nil {
-		return nil, err
-	}
-	for p.accept(",") {
-		if !p.accept("{") {
-			name, err := p.name("a family")
-			if err != nil {
-				return nil, err
-			}
-			st.Families = append(st.Families, Family{Name: name})
-			continue
-		}
-		f, err := p.hbaseFamily()
-		if err != nil {
-			return nil, err
-		}
-		st.Families = append(st.Families, f)
-	}
-	return st, nil
-}
-
-// hbaseFamily parses the rest of {NAME => 'cf', VERSIONS => 3}.
-func (p *parser) hbaseFamily() (f Family, err error) {
-	brace := p.peek().pos
-	for {
-		if p.peek().keyword() == "name" && p.atOption(0) {
-			p.next()
-			p.equals()
-			f.Name, err = p.name("the family's name")
-		} else if p.atOption(0) {
-			err = p.familyOption(&f)
-		} else {
-			err = p.unexpected("NAME => 'family'")
-		}
-		if err != nil {
-			return f, err
-		}
-		if !p.accept(",") {
-			break
-		}
-	}
-	if f.Name.Text == "" {
-		return f, errorAt(brace, "the family's NAME is missing")
-	}
-	return f, p.expect("}")
-}
-
-// parseCreateTable parses createtable T [families=F,F] of cbt.
-func parseCreateTable(p *parser) (Statement, error) {
-	st := &CreateTable{}
-	var err error
-	if st.Table, err = p.newName("the table's name"); err != nil {
-		return nil, err
-	}
-	if !p.acceptWord("families") || !p.equals() {
-		return nil, p.unexpected("families=, as in createtable %s families=meta", QuoteName(st.Table.Text))
-	}
-	for {
-		t := p.peek()
-		list, err := p.text("a family")
-		if err != nil {
-			return nil, err
-		}
-		for name := range strings.SplitSeq(list, ",") {
-			st.Families = append(st.Families, Family{Name: Name{name, t.pos}})
-		}
-		if !p.accept(",") {
-			return st, nil
-		}
-	}
-}
-
 // parseAlter parses alter table T add family F .. | drop family F | set F ..
 func parseAlter(p *parser) (Statement, error) {
+	if p.peek().kind == tokenWord && p.isMark(1, ",") {
+		return p.hbaseAlter()
+	}
 	if !p.acceptWord("table") {
 		return nil, p.unexpected("table, as in alter table fleet add family meta")
 	}
@@ -274,13 +224,13 @@ func parseAlter(p *parser) (Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.wantOneOf(ExpectKeyword, "add", "drop", "set")
+	p.wantOneOf(ExpectKeyword, "add", "drop", "set", "put")
 	word := p.peek().keyword()
 	switch word {
-	case "add", "drop", "set":
+	case "add", "drop", "set", "put":
 		p.next()
 	default:
-		return nil, p.unexpected("add family, drop family or set")
+		return nil, p.unexpected("add family, set, put family or drop family")
 	}
 	if word == "set" && p.atTableOption() {
 		st := &SetTable{Table: table}
@@ -310,20 +260,10 @@ func (p *parser) alterFamily(table Name, word string) (Statement, error) {
 	if word == "add" {
 		return &AddFamily{Table: table, Family: f}, nil
 	}
-	if f.Type == nil && f.Versions == nil && f.TTL == nil && f.Aggregate == nil {
+	if word == "set" && f.saysNothing() {
 		return nil, p.unexpected("what to set: type=, versions= or ttl=")
 	}
-	return &SetFamily{Table: table, Family: f}, nil
-}
-
-// parseCreateFamily parses createfamily T F of cbt.
-func parseCreateFamily(p *parser) (Statement, error) {
-	table, err := p.tableNamed()
-	if err != nil {
-		return nil, err
-	}
-	f, err := p.family()
-	return &AddFamily{Table: table, Family: f}, err
+	return &SetFamily{Table: table, Family: f, Add: word == "put"}, nil
 }
 
 // parseDeleteFamily parses deletefamily T F of cbt.
@@ -363,10 +303,25 @@ func parseTruncate(p *parser) (Statement, error) {
 
 // parseTables parses tables, and ls T, which describes.
 func parseTables(p *parser) (Statement, error) {
-	if p.verb == "tables" && p.peek().kind == tokenWord && p.foreign {
+	if p.verb == "tables" && p.peek().kind == tokenWord && p.foreign && p.spelt != "list" {
 		return parseDescribe(p)
 	}
-	return &Tables{}, nil
+	if t := p.peek(); p.spelt == "list" && t.kind == tokenWord { // HBase: a pattern
+		p.next()
+		return &Tables{Regex: &Pattern{t.pos, join(t.parts)}}, nil
+	}
+	p.wantOneOf(ExpectOption, "regex=")
+	if !p.atOption(0) {
+		return &Tables{}, nil
+	}
+	if p.peek().keyword() != "regex" {
+		return nil, p.unexpected("regex=, as in tables regex=/fl.*/")
+	}
+	p.next()
+	p.equals()
+	var read Read
+	err := p.regexOption(&target{read: &read})
+	return &Tables{Regex: read.Regex}, err
 }
 
 func parseDescribe(p *parser) (Statement, error) {

@@ -1,5 +1,7 @@
 package ql
 
+import "github.com/smolwc/smolwc/cells"
+
 // parsePut parses put T KEY COL=LIT[@TS] ..., and HBase's
 // put 't', 'key', 'cf:a', 'value' [, ts].
 func parsePut(p *parser) (Statement, error) {
@@ -15,6 +17,7 @@ func parsePut(p *parser) (Statement, error) {
 	if hbase {
 		return st, p.hbasePut(st)
 	}
+	p.skipIgnored()
 	for len(st.Cells) == 0 || p.moreColumns() {
 		a, err := p.assignment()
 		if err != nil {
@@ -97,12 +100,30 @@ func parseDelete(p *parser) (Statement, error) {
 		st.Columns = append(st.Columns, c)
 		if p.foreign && p.atMark(",") && !p.peekAt(1).isColumn() { // HBase: a timestamp behind the column
 			p.next()
-			if st.Columns[0].At, err = p.timeValue(); err != nil {
+			if err := p.hbaseDeleteTime(st); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return st, p.deleteBounds(st)
+}
+
+// hbaseDeleteTime takes the timestamp of HBase's delete, which is of one
+// version, or of its deleteall, which is of that version and all before.
+func (p *parser) hbaseDeleteTime(st *Delete) error {
+	t := p.peek()
+	at, err := p.timeValue()
+	switch {
+	case err != nil:
+		return err
+	case p.spelt != "deleteall":
+		st.Columns[0].At = at
+	case at.Now || at.At == cells.MaxTimestamp:
+		return errorAt(t.pos, "expected one timestamp in microseconds, not %s", t.describe())
+	default:
+		st.Until = &Time{Pos: at.Pos, At: at.At + 1}
+	}
+	return nil
 }
 
 // atDeleteColumn reports whether another column follows, and not an option.
@@ -124,7 +145,9 @@ func (p *parser) deleteBounds(st *Delete) error {
 	if err := p.options(inDelete, to); err != nil {
 		return err
 	}
-	st.Since, st.Until = read.Since, read.Until
+	if read.Since != nil || read.Until != nil {
+		st.Since, st.Until = read.Since, read.Until
+	}
 	for name, at := range to.seen {
 		if name != "since" && name != "until" {
 			return errorAt(at, "%s does not go with a key; delete a key, or a range of keys", name)
@@ -157,6 +180,10 @@ func (p *parser) deleteColumn() (d DeleteColumn, err error) {
 	}
 	if len(t.parts) == 0 {
 		return d, errorAt(at, "expected a column before @")
+	}
+	if _, _, ok := cutColumn(t); !ok && p.foreign && p.verb == "delete" { // HBase: the family as a whole
+		d.Column = Column{Pos: at, Family: join(t.parts), Kind: ColumnFamily}
+		return d, nil
 	}
 	if d.Column, err = columnOf(t); err != nil {
 		return d, err

@@ -279,14 +279,14 @@ func (w *printer) schema(st Statement) {
 	case *CreateTable:
 		w.words("create table", QuoteName(st.Table.Text))
 		w.tableOptions(st.TableOptions)
-		w.words(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }))
+		w.flag(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }), len(st.Families) > 0)
 	case *SetTable:
 		w.words("alter table", QuoteName(st.Table.Text), "set")
 		w.tableOptions(st.TableOptions)
 	case *AddFamily:
 		w.words("alter table", QuoteName(st.Table.Text), "add family", st.Family.String())
 	case *SetFamily:
-		w.words("alter table", QuoteName(st.Table.Text), "set family", st.Family.String())
+		w.words("alter table", QuoteName(st.Table.Text), orWord("set", st.Add, "put"), "family", st.Family.String())
 	case *DropFamily:
 		w.words("alter table", QuoteName(st.Table.Text), "drop family", QuoteName(st.Family.Text))
 		w.flag("yes", st.Yes)
@@ -298,6 +298,9 @@ func (w *printer) schema(st Statement) {
 		w.flag("yes", st.Yes)
 	case *Tables:
 		w.words("tables")
+		if st.Regex != nil {
+			w.option("regex", QuoteText(st.Regex.Expr))
+		}
 	case *Describe:
 		w.words("describe", QuoteName(st.Table.Text))
 	case *Compact:
@@ -334,6 +337,9 @@ func (f Family) String() string {
 	}
 	if f.TTL != nil {
 		w.option("ttl", orWord(schema.FormatAge(*f.TTL), *f.TTL == 0, "none"))
+	}
+	if f.Both != nil {
+		w.option("drop", orWord("either", *f.Both, "both"))
 	}
 	return strings.Join(w.out, " ")
 }
@@ -376,7 +382,7 @@ func CreateStatement(t schema.Table) string {
 		if f.Aggregate != schema.NoAggregate {
 			declared.Aggregate = &f.Aggregate
 		}
-		versions, age, simple := simpleRule(f.GC)
+		versions, age, both, simple := simpleRule(f.GC)
 		if !simple {
 			comments += "-- family " + f.Name + " also has the rule " + f.GC.String() + "\n"
 		}
@@ -385,6 +391,9 @@ func CreateStatement(t schema.Table) string {
 		}
 		if age > 0 {
 			declared.TTL = &age
+		}
+		if both {
+			declared.Both = &both
 		}
 		st.Families = append(st.Families, declared)
 	}

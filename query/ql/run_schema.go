@@ -3,6 +3,8 @@ package ql
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +30,7 @@ func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
 	case *Truncate:
 		return r.truncate(ctx, st)
 	case *Tables:
-		return &TableList{r.DB.Schema().Tables}, nil
+		return r.tables(st)
 	case *Describe:
 		t, err := r.table(st.Table)
 		return &Description{t}, err
@@ -40,6 +42,20 @@ func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
 		return r.maintain(ctx, st.Table, "flushed", func(name string) error { return r.DB.Table(name).Flush(ctx) })
 	}
 	return nil, fmt.Errorf("no way to run %T", st)
+}
+
+// tables are those whose names match the pattern as a whole.
+func (r *Runner) tables(st *Tables) (Result, error) {
+	list := r.DB.Schema().Tables
+	if st.Regex == nil {
+		return &TableList{list}, nil
+	}
+	re, err := regexp.Compile("^(?:" + st.Regex.Expr + ")$")
+	if err != nil {
+		return nil, errorAt(st.Regex.Pos, "%s", clean(err.Error()))
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(t schema.Table) bool { return !re.MatchString(t.Name) })
+	return &TableList{list}, nil
 }
 
 func (r *Runner) maintain(ctx context.Context, n Name, did string, do func(table string) error) (Result, error) {
@@ -123,9 +139,15 @@ func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, there := t.Family(st.Family.Name.Text); st.Add && !there {
+		return r.addFamily(ctx, &AddFamily{Node: st.Node, Table: st.Table, Family: st.Family})
+	}
 	old, err := family(t, st.Family.Name)
 	if err != nil {
 		return nil, err
+	}
+	if st.Family.saysNothing() {
+		return &Done{fmt.Sprintf("family %s of table %s is there already", old, t.Name)}, nil
 	}
 	f, err := changed(old, st.Family)
 	if err != nil {
@@ -198,10 +220,10 @@ func changed(old schema.Family, f Family) (schema.Family, error) {
 	if f.Aggregate != nil {
 		old.Aggregate = *f.Aggregate
 	}
-	if f.Versions == nil && f.TTL == nil {
+	if f.Versions == nil && f.TTL == nil && f.Both == nil {
 		return old, nil
 	}
-	versions, age, simple := simpleRule(old.GC)
+	versions, age, both, simple := simpleRule(old.GC)
 	if !simple && (f.Versions == nil || f.TTL == nil) {
 		return old, errorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
 	}
@@ -211,33 +233,44 @@ func changed(old schema.Family, f Family) (schema.Family, error) {
 	if f.TTL != nil {
 		age = *f.TTL
 	}
-	old.GC = ruleOf(versions, age)
+	if f.Both != nil {
+		both = *f.Both
+	}
+	old.GC = ruleOf(versions, age, both)
 	return old, nil
 }
 
-// simpleRule is the rule as versions= and ttl= express it, 0 being no bound;
-// simple is false when they cannot.
-func simpleRule(r *schema.Rule) (versions int, age time.Duration, simple bool) {
+// simpleRule is the rule as versions=, ttl= and drop=both express it, 0 being no
+// bound; simple is false when they cannot.
+func simpleRule(r *schema.Rule) (versions int, age time.Duration, both, simple bool) {
 	if r == nil {
-		return 0, 0, true
+		return 0, 0, false, true
 	}
-	for _, leaf := range append([]*schema.Rule{r}, r.Any...) {
+	leaves := []*schema.Rule{r}
+	switch {
+	case len(r.Any) == 2:
+		leaves = r.Any
+	case len(r.All) == 2:
+		leaves, both = r.All, true
+	}
+	for _, leaf := range leaves {
 		switch {
-		case leaf == r && len(r.Any) == 2:
 		case leaf.MaxVersions > 0 && versions == 0:
 			versions = leaf.MaxVersions
 		case leaf.MaxAge > 0 && age == 0:
 			age = leaf.MaxAge
 		default:
-			return 0, 0, false
+			return 0, 0, false, false
 		}
 	}
-	return versions, age, true
+	return versions, age, both, true
 }
 
-// ruleOf drops a cell beyond the versions or the age.
-func ruleOf(versions int, age time.Duration) *schema.Rule {
+// ruleOf drops a cell beyond the versions or the age, or beyond both.
+func ruleOf(versions int, age time.Duration, both bool) *schema.Rule {
 	switch {
+	case versions > 0 && age > 0 && both:
+		return schema.All(schema.MaxVersions(versions), schema.MaxAge(age))
 	case versions > 0 && age > 0:
 		return schema.Any(schema.MaxVersions(versions), schema.MaxAge(age))
 	case versions > 0:

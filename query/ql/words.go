@@ -62,20 +62,14 @@ func init() {
 		"deletetable":   {"drop", true, parseDropTable},
 		"createfamily":  {"alter", true, parseCreateFamily},
 		"deletefamily":  {"alter", true, parseDeleteFamily},
-	}
-}
+		"setgcpolicy":   {"alter", true, parseSetGCPolicy},
 
-// foreignVerbs says what to write instead of verbs known from elsewhere that
-// have no statement of the same meaning.
-var foreignVerbs = map[string]string{
-	"select":      "scan T columns=.. where COL == VALUE reads rows",
-	"insert":      "put T KEY FAM:QUAL=VALUE writes a row",
-	"update":      "put T KEY FAM:QUAL=VALUE writes a row",
-	"show":        "tables lists the tables",
-	"use":         ".use T chooses the table",
-	"disable":     "tables need not be disabled; drop table T drops one",
-	"enable":      "tables need not be enabled",
-	"setgcpolicy": "alter table T set F versions=N ttl=D changes retention",
+		"exists":            {"describe", true, parseDescribe},
+		"get_counter":       {"get", true, parseGet},
+		"major_compact":     {"compact", true, parseCompact},
+		"truncate_preserve": {"truncate", true, parseTruncate},
+		"status":            {"stats", true, parseStatus},
+	}
 }
 
 func findVerb(word string) (verb, bool) {
@@ -92,31 +86,6 @@ func Verbs() []string {
 		}
 	}
 	slices.Sort(names)
-	return names
-}
-
-// Options are the words that may follow in a statement with this verb, or a
-// spelling of it known from elsewhere: "prefix=", "reverse".
-func Options(word string) []string {
-	v, ok := findVerb(word)
-	if !ok {
-		return nil
-	}
-	switch v.name {
-	case "import":
-		return []string{"from", "key=", "columns=", "ts=", "na=", "bad-lines=", "batch="}
-	case "gc":
-		return []string{"dry-run"}
-	case "cas":
-		return []string{"if", "absent", "exists", "put", "else"}
-	}
-	var names []string
-	for _, o := range options {
-		if o.in&optionVerbs[v.name] == 0 || o.foreign {
-			continue
-		}
-		names = append(names, o.word())
-	}
 	return names
 }
 
