@@ -78,9 +78,6 @@ func (m *Mutation) DeleteCellsInFamily(family string) {
 // DeleteRow removes all cells of the row.
 func (m *Mutation) DeleteRow() { m.add(change{kind: changeDeleteRow}) }
 
-// Reset takes all changes away and keeps the memory, for another row.
-func (m *Mutation) Reset() { m.changes = m.changes[:0] }
-
 // Len is the number of changes.
 func (m *Mutation) Len() int { return len(m.changes) }
 
