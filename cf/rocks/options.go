@@ -42,9 +42,9 @@ const (
 	writeShare    = 4 // 1/writeShare of the memory is for write buffers
 	minMemtable   = 1 << 20
 	maxMemtable   = 64 << 20
-	arenaBlock    = 64 << 10 // what an empty family's write buffer takes
+	minArena      = 4 << 10  // what an empty family's write buffer takes, at least
+	maxArena      = 64 << 10 // and at most, and as much again for its row filter
 	bytesPerSync  = 1 << 20
-	memtableBloom = 0.05 // of the write buffer
 )
 
 func (o Options) memory() int64 {
@@ -66,6 +66,7 @@ type engine struct {
 // rest for one block cache that also holds indexes and filters, so that neither
 // the number of families nor the size of the data multiplies it.
 func newEngine(o Options) *engine {
+	oneArena()
 	buffers := uint64(o.memory() / writeShare)
 	e := &engine{cache: grocksdb.NewLRUCache(uint64(o.memory()) - buffers)}
 	e.db = grocksdb.NewDefaultOptions()
@@ -109,9 +110,12 @@ func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions,
 	o.SetBlockBasedTableFactory(table)
 	setRowPrefix(o)
 	setMergeOperator(o)
-	o.SetMemTablePrefixBloomSizeRatio(memtableBloom)
-	o.SetWriteBufferSize(min(max(buffers/2, minMemtable), maxMemtable))
-	o.SetArenaBlockSize(arenaBlock)
+	memtable := min(max(buffers/2, minMemtable), maxMemtable)
+	o.SetWriteBufferSize(memtable)
+	// Each family takes these at once, so a thousand take the budget.
+	arena := min(max(buffers/1000, minArena), maxArena)
+	o.SetArenaBlockSize(arena)
+	o.SetMemTablePrefixBloomSizeRatio(float64(arena) / float64(memtable))
 	o.SetMaxWriteBufferNumber(maxMemtables)
 	o.SetLevelCompactionDynamicLevelBytes(true)
 	o.SetCompression(grocksdb.LZ4Compression)
