@@ -38,7 +38,6 @@ const (
 	filterBits    = 10 // per key: about 1 % false positives
 	ribbonFrom    = 1  // ribbon filters from this level on, Bloom above it
 	maxInfoLog    = 4 << 20
-	keepInfoLogs  = 4
 	writeShare    = 4 // 1/writeShare of the memory is for write buffers
 	minMemtable   = 1 << 20
 	maxMemtable   = 64 << 20
@@ -73,8 +72,6 @@ func newEngine(o Options) *engine {
 	e.db.SetCreateIfMissing(!o.MustExist)
 	e.db.SetDbWriteBufferSize(buffers)
 	e.db.SetMaxBackgroundJobs(max(2, runtime.GOMAXPROCS(0)))
-	e.db.SetMaxLogFileSize(maxInfoLog)
-	e.db.SetKeepLogFileNum(keepInfoLogs)
 	e.db.SetStatsDumpPeriodSec(0)
 	e.db.EnableStatistics()
 	e.db.SetBytesPerSync(bytesPerSync)

@@ -64,6 +64,9 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	e := newEngine(o)
+	if !o.InMemory {
+		e.setInfoLog(dir, o.ReadOnly)
+	}
 	names, err := familyNames(e, dir, o)
 	if err != nil {
 		e.destroy()

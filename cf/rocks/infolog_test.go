@@ -1,0 +1,64 @@
+package rocks
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "LOG")
+	open := func(o Options) {
+		t.Helper()
+		s, err := Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(Options{})
+	first, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(first), "Shutdown complete") {
+		t.Fatalf("%v, a log of %d bytes", err, len(first))
+	}
+	open(Options{ReadOnly: true})
+	if again, _ := os.ReadFile(log); string(again) != string(first) {
+		t.Error("a reader wrote to the log")
+	}
+	if err := os.Truncate(log, maxInfoLog+1); err != nil {
+		t.Fatal(err)
+	}
+	open(Options{})
+	old, err := os.Stat(log + ".old")
+	if err != nil || old.Size() != maxInfoLog+1 {
+		t.Errorf("the log that had grown long: %v", err)
+	}
+	if now, err := os.Stat(log); err != nil || now.Size() > maxInfoLog {
+		t.Errorf("the log went on growing: %v", err)
+	}
+}
+
+// The engine's own logger ends the process at the second line that finds no
+// room.
+func TestALogThatCannotBeWrittenIsNoFailure(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/full", filepath.Join(dir, "LOG")); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0); err != nil {
+		t.Skip("there is no /dev/full here")
+	} else {
+		f.Close()
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

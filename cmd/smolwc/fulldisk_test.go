@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A database on a full disk says so, keeps what it acknowledged, and can be
+// opened again.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=12m"); err != nil {
+		t.Skipf("no disk to fill: %v", err)
+	}
+	defer syscall.Unmount(disk, 0)
+	var rows bytes.Buffer
+	rows.WriteString("n,v\n")
+	for i := range 60_000 {
+		fmt.Fprintf(&rows, "%d,%s\n", i, strings.Repeat("v", 200))
+	}
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(file, rows.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	smolwc := func(args ...string) (code int, out string) {
+		cmd := exec.Command(os.Args[0], append([]string{"--db", filepath.Join(disk, "db"), "--format", "csv"}, args...)...)
+		cmd.Env = append(os.Environ(), beSmolwc+"=1") // a process of its own: the engine could end it
+		text, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(text)
+	}
+	code, out := smolwc("--keep-going", "-c", "create table t family f", "-c", "import t from '"+file+"' key='{n}' columns=f:v=v", "-c", "put t x f:v=1", "-c", "count t")
+	if code != 1 || strings.Count(out, "IO error: No space left on device") != 2 {
+		t.Fatalf("exit %d, %.2000s", code, out)
+	}
+	count := out[strings.LastIndexByte(strings.TrimSpace(out), '\n')+1:]
+	if code, out := smolwc("-c", "count t"); code != 0 || out != count || count == "0\n" {
+		t.Errorf("exit %d, %q rows, were %q", code, out, count)
+	}
+}
