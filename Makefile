@@ -3,7 +3,7 @@
 GO       := scripts/go
 FUZZTIME := 30s
 
-.PHONY: run build deps test lint bench fuzz clean help
+.PHONY: run build deps test lint bench fuzz man clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -27,6 +27,9 @@ bench: deps ## measure against RocksDB used by hand
 
 fuzz: deps ## run each fuzz test for FUZZTIME (30s)
 	@scripts/fuzz $(FUZZTIME)
+
+man: build ## write the manual pages to out/man
+	@bin/smolwc man out/man && ls out/man
 
 clean: ## remove what was built, and ./data
 	rm -rf bin out data

@@ -55,6 +55,10 @@ func (c *command) root() *cobra.Command {
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.versionCommand())
 	root.AddCommand(c.benchCommand())
+	root.AddCommand(c.manCommand())
+	if err := completions(root); err != nil {
+		panic(err) // a flag that is not there
+	}
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is --help
 	return root
 }
