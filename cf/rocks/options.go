@@ -65,7 +65,6 @@ type engine struct {
 // rest for one block cache that also holds indexes and filters, so that neither
 // the number of families nor the size of the data multiplies it.
 func newEngine(o Options) *engine {
-	oneArena()
 	buffers := uint64(o.memory() / writeShare)
 	e := &engine{cache: grocksdb.NewLRUCache(uint64(o.memory()) - buffers)}
 	e.db = grocksdb.NewDefaultOptions()
