@@ -1,5 +1,12 @@
 package shell
 
+import (
+	"strings"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+)
+
 // TextWidth is how many columns of a terminal the text takes.
 var TextWidth = textWidth
 
@@ -40,3 +47,20 @@ func Pasted(typed ...string) string {
 
 // HistoryEntries is how many entries a history keeps.
 const HistoryEntries = historyEntries
+
+// TableWhileIdle feeds rows to the table format, and returns what it has printed
+// when the next one is awaited: at once, and after it was held long enough.
+func TableWhileIdle(rows []*query.Row) (before, after string) {
+	var b strings.Builder
+	t := newTabular(&view{out: newOutput(&b, true), stream: &ql.RowStream{Statement: &ql.Scan{}, Read: ql.Read{Versions: 1}}}, tableStyle{})
+	for _, r := range rows {
+		t.row(r)
+	}
+	t.idle()
+	t.out.flush()
+	before = b.String()
+	t.since = t.since.Add(-2 * holdTime)
+	t.idle()
+	t.out.flush()
+	return before, b.String()
+}

@@ -23,6 +23,7 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error)
 	}
 	res, err := transfer.Import(ctx, s.db, st.Table.Text, spec)
 	if err != nil {
+		s.imported = int(res.Rows)
 		return "", err
 	}
 	s.note("imported %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), elapsed(res.Elapsed), rate(res.Rows, res.Elapsed))

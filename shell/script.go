@@ -137,7 +137,7 @@ func (s *Session) env() ql.Env {
 
 // hint shows the native spelling the first time another one is used.
 func (s *Session) hint(st ql.Statement) {
-	if st.Borrowed() && s.opt.Interactive && !s.hinted {
+	if _, quits := st.(*ql.Quit); st.Borrowed() && s.opt.Interactive && !s.hinted && !quits {
 		s.hinted = true
 		s.note("-- in smolwc's own words: %s", ql.Print(st))
 	}
@@ -146,8 +146,12 @@ func (s *Session) hint(st ql.Statement) {
 // run runs a statement and prints its result.
 func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	start := time.Now()
+	s.imported = 0
 	res, err := s.runner.Run(ctx, st)
-	rows := 0
+	rows := s.imported
+	if counted, ok := res.(*ql.Counted); ok {
+		rows = int(counted.Rows)
+	}
 	if err == nil {
 		rows, err = s.print(res)
 	}

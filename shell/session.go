@@ -114,13 +114,15 @@ type Session struct {
 	color  string // one of colorAuto, colorOn, colorOff
 	echo   bool
 	opened *query.DB // by .open; nil: db is the caller's
-	table  string    // in use; "": none
-	next   *ql.Scan  // what .next runs; nil: nothing
-	left   bool
-	hinted bool // a native spelling was shown once
-	depth  int  // of .read
-	prompt func(question string) (string, error)
-	lines  func() []string // history; nil: none
+	// imported is how many rows an import wrote that did not come to its end.
+	imported int
+	table    string   // in use; "": none
+	next     *ql.Scan // what .next runs; nil: nothing
+	left     bool
+	hinted   bool // a native spelling was shown once
+	depth    int  // of .read
+	prompt   func(question string) (string, error)
+	lines    func() []string // history; nil: none
 }
 
 // New returns a session. Close it when done.

@@ -10,8 +10,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -272,7 +274,7 @@ func TestNoFormatLetsControlCharactersReachATerminal(t *testing.T) {
 					rt.Fatalf("%s: a tab in %q", format, out)
 				}
 				for line := range strings.Lines(out) {
-					if format == "table" && width > 10 && shell.TextWidth(strings.TrimSuffix(line, "\n")) > width {
+					if format == "table" && shell.TextWidth(strings.TrimSuffix(line, "\n")) > width {
 						rt.Fatalf("%q is wider than %d", line, width)
 					}
 				}
@@ -375,4 +377,60 @@ func TestMemoryStaysFlatHoweverLongTheScan(t *testing.T) {
 			t.Errorf("%s: the heap grew by %d bytes in %d writes", format, grown, w.writes)
 		}
 	}
+}
+
+// A scan that finds its next row after a long time shows those before it.
+func TestATableShowsItsRowsWhileTheNextIsAwaited(t *testing.T) {
+	db := fleet(t, 3)
+	var rows []*query.Row
+	for row, err := range db.Table("fleet").ReadRows(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	before, after := shell.TableWhileIdle(rows)
+	if before != "" || strings.Count(after, "\n") != 5 || !strings.Contains(after, "row#000002") {
+		t.Errorf("at first %q, later %q", before, after)
+	}
+}
+
+// An impatient context is cancelled when it has been asked for its error a
+// number of times.
+type impatient struct {
+	context.Context
+	cancel func()
+	left   atomic.Int32
+}
+
+func (c *impatient) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// What a statement did before it was cancelled is said.
+func TestACancelledCountSaysHowFarItGot(t *testing.T) {
+	db := fleet(t, 100_000)
+	var errs bytes.Buffer
+	s := shell.New(shell.Options{DB: db, Err: &errs})
+	for looks := range int32(100) {
+		errs.Reset()
+		ctx := &impatient{}
+		ctx.Context, ctx.cancel = context.WithCancel(context.Background())
+		ctx.left.Store(looks + 1)
+		err := s.RunStatement(ctx, "count fleet where f:n != 5")
+		ctx.cancel()
+		if err == nil {
+			break
+		}
+		if shell.ExitCode(err) != 130 {
+			t.Fatalf("exit code %d, stderr %q", shell.ExitCode(err), errs.String())
+		}
+		if regexp.MustCompile(`^cancelled after [1-9][\d,]* rows, `).MatchString(errs.String()) {
+			return
+		}
+	}
+	t.Errorf("no count was cancelled half-way; the last said %q", errs.String())
 }

@@ -228,7 +228,14 @@ func (t *tabular) measureCells(heads ...string) (fits bool) {
 	if t.stamps {
 		least[2] = t.table.widths[2] // half a timestamp is of no use
 	}
-	return t.table.fit(least)
+	fits = t.table.fit(least)
+	if !fits && !t.stamps { // a very narrow terminal: whatever there is room for
+		for i := range least {
+			least[i] = 1
+		}
+		fits = t.table.fit(least)
+	}
+	return fits
 }
 
 func (t *tabular) cellLines(r *query.Row) [][]string {

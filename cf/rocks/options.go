@@ -34,16 +34,16 @@ type Options struct {
 const DefaultMemory = 256 << 20
 
 const (
-	blockSize     = 16 << 10
-	filterBits    = 10 // per key: about 1 % false positives
-	ribbonFrom    = 1  // ribbon filters from this level on, Bloom above it
-	maxInfoLog    = 4 << 20
-	writeShare    = 4 // 1/writeShare of the memory is for write buffers
-	minMemtable   = 1 << 20
-	maxMemtable   = 64 << 20
-	minArena      = 4 << 10  // what an empty family's write buffer takes, at least
-	maxArena      = 64 << 10 // and at most, and as much again for its row filter
-	bytesPerSync  = 1 << 20
+	blockSize    = 16 << 10
+	filterBits   = 10 // per key: about 1 % false positives
+	ribbonFrom   = 1  // ribbon filters from this level on, Bloom above it
+	maxInfoLog   = 4 << 20
+	writeShare   = 4 // 1/writeShare of the memory is for write buffers
+	minMemtable  = 1 << 20
+	maxMemtable  = 64 << 20
+	minArena     = 4 << 10  // what an empty family's write buffer takes, at least
+	maxArena     = 64 << 10 // and at most, and as much again for its row filter
+	bytesPerSync = 1 << 20
 )
 
 func (o Options) memory() int64 {

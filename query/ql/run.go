@@ -32,9 +32,13 @@ type Runner struct {
 
 // Run runs one statement. Names of tables and families are looked up first, so
 // that errors point at them. Errors are *[Error] and wrap that of the database.
-// Rows are not read before the [RowStream] is ranged over.
+// Rows are not read before the [RowStream] is ranged over. With the error of a
+// count comes what it had counted.
 func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
 	res, err := r.run(ctx, st)
+	if counted, ok := res.(*Counted); ok && err != nil {
+		return counted, failure(st.Position(), err)
+	}
 	if err != nil {
 		return nil, failure(st.Position(), err)
 	}
