@@ -28,6 +28,22 @@ func newBar(w io.Writer, title string, size int64) *bar {
 	)}
 }
 
+// newCounter is a bar for what has no end that is known: it counts cells.
+func newCounter(w io.Writer, title string) *bar {
+	if w == nil {
+		return nil
+	}
+	return &bar{progressbar.NewOptions64(-1,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(title),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("cells"),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
 // The errors of the bar are of no account: it is decoration.
 
 func (b *bar) add(n int) {

@@ -81,6 +81,9 @@ func floating(text string, typ cells.Type) (v cells.Value, problem string) {
 	case errors.Is(err, strconv.ErrRange):
 		return v, fmt.Sprintf("%s does not fit %s", quote(text), typ)
 	case err != nil:
+		if v, ok := parsedNaN(text, typ); ok {
+			return v, ""
+		}
 		return v, fmt.Sprintf("%s is not a number; the column takes %s", quote(text), typ)
 	case bits == 32:
 		return cells.F32(float32(f)), ""

@@ -29,6 +29,7 @@ type importer struct {
 	result Result
 	size   int64 // of the file in bytes, 0 when it is not known
 	tooBad *LineError
+	last   string // the key of the row that was written last
 }
 
 func run(ctx context.Context, spec Spec, table schema.Table, to sink) (Result, error) {
@@ -127,12 +128,17 @@ func (im *importer) read(ctx context.Context, warn io.Writer, batches chan<- []r
 		arena: func() []cells.Cell {
 			if batch == nil {
 				n := min(size, 1<<16)
-				batch, arena = make([]row, 0, n), make([]cells.Cell, 0, n*len(im.plan.columns))
+				batch, arena = make([]row, 0, n), make([]cells.Cell, 0, n*max(1, len(im.plan.columns)))
 			}
 			return arena
 		},
 		use: func(r row, a []cells.Cell) error {
-			batch, arena = append(batch, r), a
+			arena = a
+			if n := len(batch); n > 0 && im.plan.cells != nil && batch[n-1].key == r.key {
+				batch[n-1].cells = append(batch[n-1].cells, r.cells...)
+			} else {
+				batch = append(batch, r)
+			}
 			if bytes += r.size(); len(batch) < size && bytes < maxBatchBytes {
 				return nil
 			}
@@ -155,7 +161,10 @@ func (im *importer) write(ctx context.Context, batch []row) error {
 			err = cmp.Or(err, fmt.Errorf("%s:%d: %w", im.spec.Path, r.line, failed[i]))
 			continue
 		}
-		im.result.Rows++
+		if im.plan.cells == nil || r.key != im.last { // a row may be cut between batches
+			im.result.Rows++
+		}
+		im.last = r.key
 		im.result.Cells += int64(len(r.cells))
 	}
 	return err

@@ -147,7 +147,7 @@ func checkObject(text string, rec *record) *LineError {
 // otherwise make no cells and no error.
 func (j *jsonReader) close() error {
 	for i, name := range j.names.names {
-		if !j.seen[i] && j.any {
+		if !j.seen[i] && j.any && j.names.parts[i] != "" {
 			known := slices.Sorted(maps.Keys(j.known))
 			for k, n := range j.names.names {
 				if j.seen[k] {

@@ -16,7 +16,8 @@ type plan struct {
 	columns []column
 	ts      int // the field of the timestamp, or noField
 	na      string
-	keyText []byte // scratch
+	cells   *cellForm // of the long form of an export; nil: key and columns say
+	keyText []byte    // scratch
 }
 
 // A column is a mapping with its type settled.
@@ -32,6 +33,9 @@ func newPlan(spec Spec, table schema.Table) (*plan, error) {
 	var err error
 	if p.format, err = formatOf(spec.Path); err != nil {
 		return nil, err
+	}
+	if spec.Key == "" && len(spec.Columns) == 0 {
+		return newCellPlan(spec, table, p.format)
 	}
 	if p.key, err = parseTemplate(spec.Key, &p.names); err != nil {
 		return nil, err
@@ -110,6 +114,9 @@ const serverTime cells.Timestamp = -1
 // row makes a row of a record. Its cells are appended to arena, which is
 // returned.
 func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineError) {
+	if p.cells != nil {
+		return p.cells.row(rec, arena)
+	}
 	var bad *LineError
 	if p.keyText, bad = p.key.append(p.keyText[:0], rec); bad != nil {
 		return row{}, arena, bad
@@ -143,7 +150,7 @@ func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineErr
 
 // empty reports whether a field makes no cell.
 func (p *plan) empty(f field) bool {
-	return f.state == absent || f.text == "" || p.na != "" && f.text == p.na
+	return f.state == absent || f.text == "" && f.state != typed || p.na != "" && f.text == p.na
 }
 
 func (p *plan) timestamp(rec *record) (cells.Timestamp, *LineError) {

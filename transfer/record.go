@@ -1,9 +1,6 @@
 package transfer
 
-import (
-	"fmt"
-	"io"
-)
+import "fmt"
 
 // A record is one line of a file, or several where a quoted field has line
 // breaks: the fields that the spec uses. It is good until the next one is read;
@@ -28,6 +25,7 @@ const (
 	absent  fieldState = iota // JSON null, or not there
 	present                   // as text
 	nested                    // a JSON object or list
+	typed                     // as text, of a file in which null is not empty text
 )
 
 // fault is an error about a field of the record.
@@ -57,9 +55,12 @@ type recordReader interface {
 const maxRecord = 256 << 20
 
 // openRecords makes the reader of a format.
-func openRecords(f format, file string, r io.Reader, names *fieldNames) (recordReader, error) {
-	if f.json {
-		return newJSONReader(file, r, names)
+func openRecords(f format, file string, src *source, names *fieldNames) (recordReader, error) {
+	switch {
+	case f.parquet:
+		return newParquetReader(file, src.file, src.counter.onRead, names)
+	case f.json:
+		return newJSONReader(file, src.text, names)
 	}
-	return newCSVReader(file, r, names)
+	return newCSVReader(file, src.text, names)
 }

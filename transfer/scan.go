@@ -32,8 +32,11 @@ func (im *importer) scan(ctx context.Context, s scanning) error {
 		return err
 	}
 	defer src.close()
-	records, err := openRecords(im.plan.format, im.spec.Path, src.text, &im.plan.names)
+	records, err := openRecords(im.plan.format, im.spec.Path, src, &im.plan.names)
 	if err != nil {
+		if im.plan.cells != nil {
+			err = im.plan.cells.explain(err)
+		}
 		return err
 	}
 	names := im.plan.names.names
@@ -75,6 +78,9 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 	if len(r.cells) == 0 {
 		im.result.NoCells++
 		return nil
+	}
+	if im.plan.cells != nil {
+		return s.use(r, arena) // each line is a cell of its own
 	}
 	if line, again := keys.add(r); again {
 		return rec.wrong("makes the row key %s, which line %d made; the key needs one more field, or ts= a field that tells the lines apart", quote(r.key), line)

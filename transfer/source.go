@@ -18,6 +18,7 @@ import (
 // A format is what the name of a file says about it.
 type format struct {
 	json        bool
+	parquet     bool
 	compression string // ".gz", ".zst" or ""
 }
 
@@ -36,8 +37,12 @@ func formatOf(path string) (format, error) {
 	case ".jsonl", ".ndjson":
 		f.json = true
 		return f, nil
+	case ".parquet":
+		if f.parquet = true; f.compression == "" { // it is compressed inside
+			return f, nil
+		}
 	}
-	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .csv, .jsonl and .ndjson, and each of them with .gz or .zst", path)
+	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .jsonl and .ndjson, and the last three also with .gz or .zst", path)
 }
 
 // A source is an open file on its way through decompression.
@@ -56,6 +61,9 @@ func openSource(path string, f format, onRead func(n int)) (*source, error) {
 	}
 	s := &source{file: file, counter: &counter{r: file, onRead: onRead}}
 	s.closers = append(s.closers, func() { _ = file.Close() }) // read only
+	if f.parquet {
+		return s, nil
+	}
 	if err := s.decompress(path, f); err != nil {
 		s.close()
 		return nil, err

@@ -1,6 +1,7 @@
 // Package transfer moves rows between files and tables. [Import] reads CSV and
-// JSON lines, plain or compressed, into a table: a template makes the row key
-// of each line, and a mapping says which field becomes which typed column.
+// JSON lines, plain or compressed, and Parquet into a table: a template makes the
+// row key of each line, and a mapping says which field becomes which typed column.
+// [Export] writes such files, and what it wrote Import reads back without either.
 //
 // An import looks before it writes: a regular file is read twice, and unless
 // the first reading finds no more bad lines than are tolerated, nothing is
@@ -23,14 +24,16 @@ import (
 // A Spec says what to import and how.
 type Spec struct {
 	// Path is the file. Its name says what it holds: .csv, .jsonl or .ndjson,
-	// then .gz or .zst where it is compressed. The first line of a CSV file
-	// names the fields; each line of a JSON lines file is one flat object.
+	// then .gz or .zst where it is compressed, or .parquet. The first line of
+	// a CSV file names the fields; each line of a JSON lines file is one flat
+	// object.
 	Path string
 	// Key is the template of the row key: text with {field} for a field as it
 	// is written, {field:04} for a whole number padded with zeros to four
-	// digits (a longer one stays as it is), {{ and }} for braces.
+	// digits (a longer one stays as it is), {{ and }} for braces. Without a
+	// Key and Columns the file is one that [Export] wrote in the long form.
 	Key string
-	// Columns says what becomes of the fields; there must be at least one.
+	// Columns says what becomes of the fields; with a Key there must be one.
 	Columns []Mapping
 	// Timestamp names the field that holds the cells' timestamp: microseconds
 	// since 1970, RFC 3339, or a date with or without a time, taken as UTC. If

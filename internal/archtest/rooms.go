@@ -33,6 +33,7 @@ const (
 	grocksdb    = "github.com/linxGnu/grocksdb"
 	liner       = "github.com/peterh/liner"
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
+	parquet     = "github.com/parquet-go/parquet-go"
 	pretty      = "github.com/jedib0t/go-pretty/v6"
 	progressbar = "github.com/schollz/progressbar/v3"
 	pty         = "github.com/creack/pty"
@@ -70,7 +71,7 @@ var rooms = map[string]room{
 
 	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", binregexp, uuid, xsync, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
-	"transfer": {imports: []string{"query", "schema", "cells", compress, progressbar}},
+	"transfer": {imports: []string{"query", "schema", "cells", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", aws, awsConfig, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},

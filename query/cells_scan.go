@@ -1,0 +1,131 @@
+package query
+
+import (
+	"context"
+	"errors"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// ScanCells calls fn for the cells that [Table.ReadRows] with the same options
+// gives, in their order and all of one snapshot, without ever holding a row that
+// takes more than some memory: unlike ReadRows it reads rows of any size. A
+// filter that has to see rows as a whole still needs them to fit. An error of fn
+// ends the scan and is returned as it is.
+//
+// A cell stays valid for as long as it is kept; it shares its memory with those
+// read around it.
+func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell) error, opts ...ReadOption) error {
+	err := t.scanCells(ctx, fn, opts)
+	if own, ok := errors.AsType[*callerError](err); ok {
+		return own.err
+	}
+	return fail("scan cells", t.name, "", err)
+}
+
+func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error, opts []ReadOption) error {
+	spec, err := newReadSpec(opts)
+	if err != nil {
+		return err
+	}
+	if spec.reverse || spec.keysOnly {
+		return faultf(InvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
+	}
+	if spec.maxBytes == 0 {
+		spec.maxBytes = scanRowBytes
+	}
+	snap, err := t.db.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	s := &cellScan{t: t, snap: snap, now: t.db.clock.now(), fn: fn}
+	for {
+		large, err := s.rows(ctx, spec)
+		if large == "" || err != nil {
+			return err
+		}
+		next := *spec // what is left behind the row
+		next.rows = clip(append([]cf.RowRange(nil), spec.rows...), large+"\x00", "")
+		if spec.limit > 0 {
+			if next.limit -= int(s.read); next.limit <= 0 {
+				return nil
+			}
+		}
+		next.offset = 0
+		spec, s.read = &next, 0
+	}
+}
+
+// scanRowBytes is from what size on a row is not held as a whole by ScanCells.
+const scanRowBytes = 16 << 20
+
+// A cellScan is what the parts of a ScanCells share.
+type cellScan struct {
+	t    *Table
+	snap cf.Snapshot
+	now  cells.Timestamp
+	fn   func(string, cells.Cell) error
+	read int64 // rows of the current part
+}
+
+// rows reads row by row up to one that is too large, which it reads cell by
+// cell and whose key it returns; "" at the end.
+func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err error) {
+	r, err := s.t.openReaderAt(ctx, s.snap, spec, s.now)
+	if err != nil {
+		return "", err
+	}
+	defer r.close()
+	for {
+		row, err := r.next(ctx)
+		if err != nil && kindOf(err) == ResourceExhausted && r.filter == nil && r.skip == 0 {
+			key := r.rows.next().key // the row that was being put together
+			s.read = r.returned + 1
+			return key, s.row(ctx, spec, key)
+		}
+		if row == nil || err != nil {
+			return "", err
+		}
+		for c := range row.Cells() {
+			if err := s.fn(row.Key(), c); err != nil {
+				return "", &callerError{err}
+			}
+		}
+	}
+}
+
+// row reads one row cell by cell, unless conditions leave it out.
+func (s *cellScan) row(ctx context.Context, spec *readSpec, key string) error {
+	one := *spec
+	one.rows, one.limit, one.offset = []cf.RowRange{cf.SingleRow(key)}, 0, 0
+	if conditions := spec.where; len(conditions) > 0 {
+		holds, err := s.t.satisfies(ctx, s.snap, key, optionFunc(func(r *readSpec) { r.where, r.versions = conditions, 1 }))
+		if err != nil || !holds {
+			return err
+		}
+	}
+	pushed, p, err := s.t.plan(&one, s.now)
+	if err != nil {
+		return err
+	}
+	w := &rowWalk{key: key, spec: pushed, snap: s.snap}
+	left, failed := pushed.cellsPerRow, error(nil)
+	for i := range p.scans {
+		if p.scans[i].guard {
+			continue
+		}
+		more, err := w.yieldCells(ctx, &p.scans[i], &left, func(c cells.Cell) bool {
+			failed = s.fn(key, c)
+			return failed == nil
+		})
+		if failed != nil {
+			return &callerError{failed}
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package transfer
+
+import (
+	"encoding/base64"
+	"errors"
+	"math"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A cellForm reads the long form that [Export] writes, in which each record is
+// a cell.
+type cellForm struct {
+	table   schema.Table
+	escaped bool // CSV: text has backslashes in it
+	fields  map[string]int
+}
+
+// newCellPlan is the plan of an import that names no key and no columns: the file
+// has to be of the long form.
+func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
+	if spec.Timestamp != "" || spec.NA != "" {
+		return nil, specErrorf("key", "ts= and na= are for files that need key= and columns= too; without these, the file is one that export wrote, and says all of it")
+	}
+	p := &plan{format: f, ts: noField, cells: &cellForm{table: table, escaped: !f.json && !f.parquet, fields: map[string]int{}}}
+	need := func(part string, names ...string) {
+		for _, name := range names {
+			p.cells.fields[name] = p.names.add(name, part)
+		}
+	}
+	const required, optional = "key", ""
+	switch {
+	case f.parquet:
+		need(required, rowField, familyField, qualifierField, timestampField, typeField)
+		for _, t := range valueTypes {
+			need(optional, valueColumn(t))
+		}
+	case f.json:
+		need(optional, rowField, rowField+base64Suffix, familyField, qualifierField, qualifierField+base64Suffix,
+			timestampField, typeField, valueField, valueField+base64Suffix)
+	default:
+		need(required, rowField, familyField, qualifierField, timestampField, typeField, valueField)
+	}
+	return p, nil
+}
+
+// explain says of a field that is missing what it is about.
+func (c *cellForm) explain(err error) error {
+	if e, ok := errors.AsType[*SpecError](err); ok && e.Part == "key" {
+		return specErrorf("", "%s; without key= and columns= the file has to be one that export wrote, in which each line is a cell", e.Problem)
+	}
+	return err
+}
+
+// row makes a row of one cell.
+func (c *cellForm) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineError) {
+	key, bad := c.text(rec, rowField)
+	if bad != nil {
+		return row{}, arena, bad
+	}
+	if n := len(key); n == 0 || n > query.MaxRowKey {
+		return row{}, arena, rec.wrong("has a row key of %d bytes; a row key has 1 to %d", n, query.MaxRowKey)
+	}
+	cell, bad := c.cell(rec)
+	if bad != nil {
+		return row{}, arena, bad
+	}
+	start := len(arena)
+	arena = append(arena, cell)
+	return row{line: rec.line, key: key, cells: arena[start:len(arena):len(arena)]}, arena, nil
+}
+
+func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
+	if cell.Family, bad = c.plain(rec, familyField); bad != nil {
+		return cell, bad
+	}
+	if cell.Qualifier, bad = c.text(rec, qualifierField); bad != nil {
+		return cell, bad
+	}
+	if n := len(cell.Qualifier); n > query.MaxQualifier {
+		return cell, rec.wrong("has a qualifier of %d bytes, at most %d are possible", n, query.MaxQualifier)
+	}
+	stamp, bad := c.plain(rec, timestampField)
+	if bad != nil {
+		return cell, bad
+	}
+	var problem string
+	if cell.Timestamp, problem = parseTimestamp(stamp); problem != "" {
+		return cell, rec.wrong("%s", problem)
+	}
+	name, bad := c.plain(rec, typeField)
+	if bad != nil {
+		return cell, bad
+	}
+	typ, err := cells.ParseType(name)
+	if err != nil || typ == cells.TypeAny {
+		return cell, rec.wrong("has type %s, which is none", quote(name))
+	}
+	if bad := c.check(rec, &cell, typ); bad != nil {
+		return cell, bad
+	}
+	cell.Value, bad = c.value(rec, typ)
+	return cell, bad
+}
+
+// check compares a cell with the family that it is for.
+func (c *cellForm) check(rec *record, cell *cells.Cell, typ cells.Type) *LineError {
+	f, ok := c.table.Family(cell.Family)
+	switch {
+	case !ok:
+		return rec.wrong("is for family %s, which table %s does not have", quote(cell.Family), c.table.Name)
+	case f.Aggregate != schema.NoAggregate:
+		return rec.wrong("is for family %s, which aggregates and cannot be set; import it into a family of type i64", cell.Family)
+	case f.Type != cells.TypeAny && f.Type != typ:
+		return rec.wrong("has type %s, and family %s is declared %s", typ, cell.Family, f.Type)
+	}
+	return nil
+}
+
+// plain is the text of a field that has to be there.
+func (c *cellForm) plain(rec *record, name string) (string, *LineError) {
+	i := c.fields[name]
+	f := rec.fields[i]
+	switch f.state {
+	case absent:
+		return "", rec.fault(i, "is missing; a line of this form has all of row, family, qualifier, timestamp, type and value")
+	case nested:
+		return "", rec.fault(i, "is an object or a list")
+	}
+	return f.text, nil
+}
+
+// text is a field of any bytes: escaped in CSV, perhaps in base64 in JSON.
+func (c *cellForm) text(rec *record, name string) (string, *LineError) {
+	if i, ok := c.fields[name+base64Suffix]; ok && rec.fields[i].state != absent {
+		return c.base64(rec, name)
+	}
+	text, bad := c.plain(rec, name)
+	if bad != nil || !c.escaped {
+		return text, bad
+	}
+	text, problem := unescape(text)
+	if problem != "" {
+		return "", rec.fault(c.fields[name], "%s", problem)
+	}
+	return text, nil
+}
+
+func (c *cellForm) base64(rec *record, name string) (string, *LineError) {
+	i := c.fields[name+base64Suffix]
+	if rec.fields[c.fields[name]].state != absent {
+		return "", rec.fault(i, "stands beside %s; one of them is enough", name)
+	}
+	raw, err := base64.StdEncoding.DecodeString(rec.fields[i].text)
+	if err != nil || rec.fields[i].state == nested {
+		return "", rec.fault(i, "is not base64")
+	}
+	return string(raw), nil
+}
+
+func (c *cellForm) value(rec *record, typ cells.Type) (cells.Value, *LineError) {
+	name := valueField
+	if _, inColumns := c.fields[valueColumn(typ)]; inColumns {
+		name = valueColumn(typ)
+	}
+	var text string
+	var bad *LineError
+	if typ == cells.TypeString || typ == cells.TypeBytes {
+		text, bad = c.text(rec, name)
+	} else {
+		text, bad = c.plain(rec, name)
+	}
+	if bad != nil {
+		return cells.Value{}, bad
+	}
+	v, problem := convert(text, typ)
+	if problem != "" {
+		return v, rec.fault(c.fields[name], "%s", problem)
+	}
+	return v, nil
+}
+
+// parsedNaN reads the NaNs that plainText writes.
+func parsedNaN(text string, typ cells.Type) (v cells.Value, ok bool) {
+	text = strings.TrimSpace(text)
+	if typ == cells.TypeF32 {
+		bits, ok := parseNaN(text, 32)
+		return cells.F32(math.Float32frombits(uint32(bits))), ok
+	}
+	bits, ok := parseNaN(text, 64)
+	return cells.F64(math.Float64frombits(bits)), ok
+}

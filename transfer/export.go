@@ -1,0 +1,239 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// An ExportSpec says what to export and how.
+type ExportSpec struct {
+	// Path is the file, which appears when it is complete. Its name says what
+	// it holds: .csv, .jsonl, .ndjson or .parquet, the first three also with
+	// .gz or .zst. "-" is Out.
+	Path string
+	// Format is what the name of the file says otherwise: "csv", "jsonl" or
+	// "parquet".
+	Format string
+	// Wide, where there is any, makes a line of each row, with a field for each
+	// of these columns, their newest cells. Otherwise there is a line for each
+	// cell, from which [Import] makes the same cells again. A Mapping without
+	// a Field has the one called family:qualifier.
+	Wide []Mapping
+	// Options say which rows and cells are exported; all of them without any,
+	// all versions included.
+	Options []query.ReadOption
+	// Overwrite replaces a file that exists.
+	Overwrite bool
+	// Out is where "-" goes.
+	Out io.Writer
+	// Progress gets a line that counts, which needs a terminal. nil: none.
+	Progress io.Writer
+}
+
+// An ExportResult is what an export did.
+type ExportResult struct {
+	Rows, Cells int64
+	Bytes       int64 // of the file
+	Elapsed     time.Duration
+}
+
+// Export writes what a table shows at one moment: each cell once, none that was
+// deleted or has expired. Memory stays flat, however large table and rows are. A
+// file that exists is left alone unless the spec says otherwise. An error leaves
+// no file; what had gone to Out stays there.
+func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (res ExportResult, err error) {
+	began := time.Now()
+	declared := db.Schema()
+	t, ok := declared.Table(table)
+	if !ok {
+		return res, specErrorf("", "unknown table %s%s", quote(table), didYouMeanTable(table, declared))
+	}
+	f, err := exportFormat(spec)
+	if err != nil {
+		return res, err
+	}
+	e := &exporter{table: db.Table(table), schema: *t, spec: spec, format: f}
+	if err := e.prepare(ctx); err != nil {
+		return res, err
+	}
+	out, err := openSink(spec, f)
+	if err != nil {
+		return res, err
+	}
+	if err = e.run(ctx, out); err == nil {
+		err = out.finish()
+	}
+	if err != nil {
+		return ExportResult{}, errors.Join(err, out.abandon())
+	}
+	return ExportResult{Rows: e.rows, Cells: e.cells, Bytes: out.bytes, Elapsed: time.Since(began)}, nil
+}
+
+// exportFormat is what the file is to hold.
+func exportFormat(spec ExportSpec) (f format, err error) {
+	name := spec.Path
+	if spec.Format != "" && (name == "-" || !hasFormat(name)) {
+		name += "." + spec.Format
+	}
+	if spec.Path == "-" && spec.Format == "" {
+		name = "-.jsonl"
+	}
+	if f, err = formatOf(name); err != nil {
+		return f, specErrorf("", "%s: what it is to hold cannot be told from its name; export writes .csv, .jsonl and .parquet, the first two also with .gz or .zst, and for others as= says which", spec.Path)
+	}
+	if said, _ := formatOf("x." + spec.Format); spec.Format != "" && (said.json != f.json || said.parquet != f.parquet) {
+		return f, specErrorf("as", "%s is asked for, and the name %s says otherwise", spec.Format, spec.Path)
+	}
+	return f, nil
+}
+
+func hasFormat(path string) bool {
+	_, err := formatOf(path)
+	return err == nil
+}
+
+// A fileSink is the file of an export on its way: it has another name until it is
+// complete.
+type fileSink struct {
+	path    string
+	tmp     *os.File // nil: it goes to a pipe, or where the caller said
+	w       io.Writer
+	closers []io.Closer // from the outside to the inside
+	bytes   int64
+}
+
+// openSink makes the file, and what compresses it.
+func openSink(spec ExportSpec, f format) (*fileSink, error) {
+	s := &fileSink{path: spec.Path}
+	w, err := s.open(spec)
+	if err != nil {
+		return nil, err
+	}
+	s.w = &countingWriter{w, &s.bytes}
+	switch f.compression {
+	case ".gz":
+		z := gzip.NewWriter(s.w)
+		s.w, s.closers = z, append(s.closers, z)
+	case ".zst":
+		z, err := zstd.NewWriter(s.w)
+		if err != nil {
+			return nil, err
+		}
+		s.w, s.closers = z, append(s.closers, z)
+	}
+	return s, nil
+}
+
+func (s *fileSink) open(spec ExportSpec) (io.Writer, error) {
+	if spec.Path == "-" {
+		if spec.Out == nil {
+			return nil, specErrorf("", "there is no output to export to")
+		}
+		return spec.Out, nil
+	}
+	info, err := os.Stat(spec.Path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, specErrorf("", "%s is a directory; name a file in it", spec.Path)
+	case err == nil && !info.Mode().IsRegular(): // a pipe or a device
+		f, err := os.OpenFile(spec.Path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fileError(spec.Path, err)
+		}
+		s.closers = append(s.closers, f)
+		return f, nil
+	case err == nil && !spec.Overwrite:
+		return nil, specErrorf("", "%s exists; it is only replaced when overwrite is asked for", spec.Path)
+	}
+	s.tmp, err = os.CreateTemp(filepath.Dir(spec.Path), "."+filepath.Base(spec.Path)+".tmp-*")
+	if err != nil {
+		return nil, fileError(filepath.Dir(spec.Path), err)
+	}
+	return s.tmp, nil
+}
+
+// finish closes the file and gives it its name.
+func (s *fileSink) finish() error {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		if err := s.closers[i].Close(); err != nil {
+			return fileError(s.path, err)
+		}
+	}
+	s.closers = nil
+	if s.tmp == nil {
+		return nil
+	}
+	err := s.tmp.Chmod(0o644) // like any file that a program writes
+	if err == nil {
+		err = s.tmp.Sync()
+	}
+	if e := s.tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(s.tmp.Name(), s.path)
+	}
+	if err != nil {
+		return fileError(s.path, err)
+	}
+	s.tmp = nil
+	return nil
+}
+
+// abandon removes what was written; after finish it does nothing.
+func (s *fileSink) abandon() error {
+	for _, c := range s.closers {
+		_ = c.Close() // there is an error already
+	}
+	if s.tmp == nil {
+		return nil
+	}
+	_ = s.tmp.Close()
+	if err := os.Remove(s.tmp.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the unfinished file: %w", err)
+	}
+	return nil
+}
+
+type countingWriter struct {
+	w io.Writer
+	n *int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	*c.n += int64(n)
+	return n, err
+}
+
+// buffered collects small writes.
+func buffered(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<16) }
+
+// columnName is the name of a mapping's field in an export.
+func (m Mapping) columnName() string {
+	if m.Field != "" {
+		return m.Field
+	}
+	return m.Family + ":" + m.Qualifier
+}
+
+// quoteColumns lists columns for messages.
+func quoteColumns(ms []Mapping) string {
+	names := make([]string, len(ms))
+	for i, m := range ms {
+		names[i] = quote(m.columnName())
+	}
+	return strings.Join(names, ", ")
+}

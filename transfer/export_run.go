@@ -1,0 +1,250 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An exporter is one export under way: one goroutine reads, several put what it
+// read into the form of the file, and one writes that in the order of reading.
+type exporter struct {
+	table  *query.Table
+	schema schema.Table
+	spec   ExportSpec
+	format format
+	wide   []wideColumn
+	rows   int64
+	cells  int64
+}
+
+// A wideColumn is a column of the wide form with its type settled.
+type wideColumn struct {
+	Mapping
+	typ cells.Type
+}
+
+// A chunk is some cells in their order, on their way through an export.
+type chunk struct {
+	keys  []string
+	cells []cells.Cell
+	size  int
+	done  chan struct{} // closed when out, or err, is there
+	out   encoded
+	err   error
+}
+
+// An encoded chunk is in the form of the file: text, or what a Parquet writer takes.
+type encoded any
+
+// An encoder puts chunks into the form of a file.
+type encoder interface {
+	// begin writes what stands before the first chunk.
+	begin(w io.Writer) error
+	// encode is called by several goroutines at once.
+	encode(c *chunk) (encoded, error)
+	// write is called in the order of the chunks, and end after the last.
+	write(e encoded) error
+	end() error
+}
+
+// A chunk has so many cells or bytes at most, or one cell.
+const (
+	chunkCells = 4096
+	chunkBytes = 1 << 20
+)
+
+// prepare checks the columns of the wide form.
+func (e *exporter) prepare(ctx context.Context) error {
+	seen := map[string]bool{rowField: true}
+	for _, m := range e.spec.Wide {
+		family, ok := e.schema.Family(m.Family)
+		if !ok {
+			return specErrorf("wide", "table %s has no family %s", e.schema.Name, quote(m.Family))
+		}
+		name := m.columnName()
+		if seen[name] {
+			return specErrorf("wide", "two fields would be called %s; name one otherwise, as in %s:%s=other", quote(name), m.Family, m.Qualifier)
+		}
+		seen[name] = true
+		declared := family.Type
+		if family.Aggregate != schema.NoAggregate {
+			declared = cells.TypeI64
+		}
+		if m.Type != cells.TypeAny && declared != cells.TypeAny && m.Type != declared {
+			return specErrorf("wide", "%s:%s is to be %s, but family %s is %s", m.Family, m.Qualifier, m.Type, m.Family, declared)
+		}
+		typ := m.Type
+		if typ == cells.TypeAny {
+			typ = declared
+		}
+		if typ == cells.TypeAny {
+			var err error
+			if typ, err = e.findType(ctx, m); err != nil {
+				return err
+			}
+		}
+		e.wide = append(e.wide, wideColumn{m, typ})
+	}
+	return nil
+}
+
+// findType is the type of the first cell of a column, string if there is none.
+func (e *exporter) findType(ctx context.Context, m Mapping) (cells.Type, error) {
+	opts := append(append([]query.ReadOption(nil), e.spec.Options...), query.Select(query.Column(m.Family, m.Qualifier)), query.Versions(1), query.Limit(1))
+	for row, err := range e.table.ReadRows(ctx, opts...) {
+		if err != nil {
+			return cells.TypeAny, err
+		}
+		for c := range row.Cells() {
+			return c.Value.Type(), nil
+		}
+	}
+	return cells.TypeString, nil
+}
+
+func (e *exporter) encoder() encoder {
+	switch {
+	case e.format.parquet && e.wide != nil:
+		return newParquetWide(e.wide)
+	case e.format.parquet:
+		return newParquetCells()
+	case e.wide != nil:
+		return newTextWide(e.wide, e.format.json)
+	}
+	return newTextCells(e.format.json)
+}
+
+func (e *exporter) run(ctx context.Context, out *fileSink) error {
+	w := buffered(out.w)
+	enc := e.encoder()
+	if err := enc.begin(w); err != nil {
+		return fileError(e.spec.Path, err)
+	}
+	bar := newCounter(e.spec.Progress, "exporting")
+	defer bar.finish()
+	workers := runtime.GOMAXPROCS(0)
+	g, ctx := errgroup.WithContext(ctx)
+	todo, ordered := make(chan *chunk), make(chan *chunk, 2*workers)
+	g.Go(func() error {
+		defer close(todo)
+		defer close(ordered)
+		return e.read(ctx, func(c *chunk) error {
+			for _, to := range []chan *chunk{ordered, todo} {
+				select {
+				case to <- c:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+	})
+	for range workers {
+		g.Go(func() error {
+			for c := range todo {
+				c.out, c.err = enc.encode(c)
+				close(c.done)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		for c := range ordered {
+			select {
+			case <-c.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if c.err != nil {
+				return c.err
+			}
+			if err := enc.write(c.out); err != nil {
+				return fileError(e.spec.Path, err)
+			}
+			bar.add(len(c.cells))
+		}
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if err := enc.end(); err != nil {
+		return fileError(e.spec.Path, err)
+	}
+	if err := w.Flush(); err != nil {
+		return fileError(e.spec.Path, err)
+	}
+	return nil
+}
+
+// read scans the table and hands on chunks. In the wide form no row is cut.
+func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
+	opts := e.spec.Options
+	if e.wide != nil {
+		opts = append([]query.ReadOption(nil), opts...)
+		for _, c := range e.wide {
+			opts = append(opts, query.Select(query.Column(c.Family, c.Qualifier)))
+		}
+		opts = append(opts, query.Versions(1))
+	}
+	c, last := newChunk(), ""
+	err := e.table.ScanCells(ctx, func(key string, cell cells.Cell) error {
+		newRow := key != last
+		if newRow {
+			e.rows++
+			last = key
+		}
+		if (newRow || e.wide == nil) && len(c.cells) > 0 && (len(c.cells) >= chunkCells || c.size >= chunkBytes) {
+			if err := send(c); err != nil {
+				return err
+			}
+			c = newChunk()
+		}
+		c.keys, c.cells = append(c.keys, key), append(c.cells, cell)
+		c.size += len(cell.Qualifier) + cell.Value.EncodedLen()
+		e.cells++
+		return nil
+	}, opts...)
+	if err != nil || len(c.cells) == 0 {
+		return err
+	}
+	return send(c)
+}
+
+func newChunk() *chunk { return &chunk{done: make(chan struct{})} }
+
+// eachRow calls fn for the cells of each row of a chunk of the wide form, by the
+// columns; a cell is nil where a row has none.
+func (c *chunk) eachRow(columns []wideColumn, fn func(key string, row []*cells.Cell) error) error {
+	row := make([]*cells.Cell, len(columns))
+	for i := 0; i < len(c.cells); {
+		clear(row)
+		key := c.keys[i]
+		for ; i < len(c.cells) && c.keys[i] == key; i++ {
+			cell := &c.cells[i]
+			for n := range columns {
+				col := &columns[n]
+				if col.Family != cell.Family || col.Qualifier != cell.Qualifier {
+					continue
+				}
+				if cell.Value.Type() != col.typ {
+					return fmt.Errorf("row %s has %s in %s, and the field is of type %s; write %s:%s=%s:TYPE for another, or leave wide= out, which keeps all types",
+						quote(key), cell.Value.Type(), quote(cell.Column()), col.typ, col.Family, col.Qualifier, col.columnName())
+				}
+				row[n] = cell
+			}
+		}
+		if err := fn(key, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,337 @@
+package transfer
+
+import (
+	"encoding/base64"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// The fields of the long form, in which each line is a cell.
+const (
+	rowField       = "row"
+	familyField    = "family"
+	qualifierField = "qualifier"
+	timestampField = "timestamp"
+	typeField      = "type"
+	valueField     = "value"
+	base64Suffix   = "_b64" // of a JSON member that holds base64
+)
+
+// textCells writes the long form as CSV or JSON lines.
+type textCells struct {
+	json bool
+	w    io.Writer
+}
+
+func newTextCells(json bool) *textCells { return &textCells{json: json} }
+
+func (t *textCells) begin(w io.Writer) error {
+	t.w = w
+	if t.json {
+		return nil
+	}
+	_, err := io.WriteString(w, strings.Join([]string{rowField, familyField, qualifierField, timestampField, typeField, valueField}, ",")+"\n")
+	return err
+}
+
+func (t *textCells) encode(c *chunk) (encoded, error) {
+	b := make([]byte, 0, c.size+64*len(c.cells))
+	for i := range c.cells {
+		if t.json {
+			b = appendJSONCell(b, c.keys[i], &c.cells[i])
+		} else {
+			b = appendCSVCell(b, c.keys[i], &c.cells[i])
+		}
+	}
+	return b, nil
+}
+
+func (t *textCells) write(e encoded) error {
+	_, err := t.w.Write(e.([]byte))
+	return err
+}
+
+func (t *textCells) end() error { return nil }
+
+// appendCSVCell appends a line of CSV. Row key, qualifier, and values of type
+// string and bytes are escaped, so that every line is one cell, and text.
+func appendCSVCell(b []byte, key string, c *cells.Cell) []byte {
+	b = appendCSVField(b, key)
+	b = append(appendCSVField(append(b, ','), c.Family), ',')
+	b = append(appendCSVField(b, c.Qualifier), ',')
+	b = append(strconv.AppendInt(b, int64(c.Timestamp), 10), ',')
+	b = append(append(b, c.Value.Type().String()...), ',')
+	if raw, ok := rawText(c.Value); ok {
+		b = appendCSVField(b, raw)
+	} else {
+		b = append(b, plainText(c.Value)...)
+	}
+	return append(b, '\n')
+}
+
+// appendCSVField appends text, escaped, in quotes where CSV needs them.
+func appendCSVField(b []byte, s string) []byte {
+	if !strings.ContainsAny(s, `,"`) && !strings.HasPrefix(s, " ") {
+		return appendEscaped(b, s)
+	}
+	b = append(b, '"')
+	for i, part := range strings.Split(s, `"`) {
+		if i > 0 {
+			b = append(b, `""`...)
+		}
+		b = appendEscaped(b, part)
+	}
+	return append(b, '"')
+}
+
+// appendEscaped appends text in which a backslash is \\, and control characters
+// and what is not UTF-8 are \n, \r, \t and \xNN, byte by byte.
+func appendEscaped(b []byte, s string) []byte {
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == '\\':
+			b = append(b, `\\`...)
+		case r == '\n':
+			b = append(b, `\n`...)
+		case r == '\r':
+			b = append(b, `\r`...)
+		case r == '\t':
+			b = append(b, `\t`...)
+		case r == utf8.RuneError && n == 1, r < ' ', r >= 0x7f && r < 0xa0, r == '\ufeff':
+			for i := range n {
+				const hex = "0123456789abcdef"
+				b = append(b, '\\', 'x', hex[s[i]>>4], hex[s[i]&15])
+			}
+		default:
+			b = append(b, s[:n]...)
+		}
+		s = s[n:]
+	}
+	return b
+}
+
+// unescape reads what appendEscaped wrote.
+func unescape(s string) (text string, problem string) {
+	if !strings.Contains(s, `\`) {
+		return s, ""
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b = append(b, s[i])
+			continue
+		}
+		if i++; i == len(s) {
+			return "", "ends in a backslash; one that is meant is doubled"
+		}
+		switch s[i] {
+		case '\\':
+			b = append(b, '\\')
+		case 'n':
+			b = append(b, '\n')
+		case 'r':
+			b = append(b, '\r')
+		case 't':
+			b = append(b, '\t')
+		case 'x':
+			n, err := strconv.ParseUint(s[min(i+1, len(s)):min(i+3, len(s))], 16, 8)
+			if err != nil || i+3 > len(s) {
+				return "", `has \x without two hexadecimal digits`
+			}
+			b = append(b, byte(n))
+			i += 2
+		default:
+			return "", `has \` + string(s[i]) + `, which stands for nothing; a backslash that is meant is doubled`
+		}
+	}
+	return string(b), ""
+}
+
+// appendJSONCell appends a line of JSON. What is not UTF-8 is base64 in a
+// member whose name says so; numbers that JSON tools would round are strings.
+func appendJSONCell(b []byte, key string, c *cells.Cell) []byte {
+	b = appendJSONText(append(b, '{'), rowField, key)
+	b = append(b, `,"family":`...)
+	b = appendJSONString(b, c.Family)
+	b = appendJSONText(append(b, ','), qualifierField, c.Qualifier)
+	b = append(b, `,"timestamp":`...)
+	b = strconv.AppendInt(b, int64(c.Timestamp), 10)
+	b = append(b, `,"type":"`...)
+	b = append(append(b, c.Value.Type().String()...), `",`...)
+	if raw, ok := c.Value.AsBytes(); ok {
+		b = append(b, `"value_b64":"`...)
+		b = append(base64.StdEncoding.AppendEncode(b, raw), '"')
+	} else {
+		b = append(b, `"value":`...)
+		b = appendJSONValue(b, c.Value)
+	}
+	return append(b, "}\n"...)
+}
+
+func appendJSONText(b []byte, name, text string) []byte {
+	b = append(append(b, '"'), name...)
+	if utf8.ValidString(text) {
+		return appendJSONString(append(b, `":`...), text)
+	}
+	b = append(append(b, base64Suffix...), `":"`...)
+	return append(base64.StdEncoding.AppendEncode(b, []byte(text)), '"')
+}
+
+func appendJSONString(b []byte, s string) []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string has no error
+	}
+	return append(b, text...)
+}
+
+// appendJSONValue appends a value that is not of type bytes.
+func appendJSONValue(b []byte, v cells.Value) []byte {
+	text, isText := v.AsString()
+	f, isFloat := v.Float()
+	switch {
+	case isText:
+		return appendJSONString(b, text)
+	case v.Type() == cells.TypeI64, isFloat && (math.IsNaN(f) || math.IsInf(f, 0)):
+		return append(append(append(b, '"'), plainText(v)...), '"')
+	}
+	return append(b, plainText(v)...)
+}
+
+// rawText is the text of a value of type string or bytes.
+func rawText(v cells.Value) (string, bool) {
+	if raw, ok := v.AsBytes(); ok {
+		return string(raw), true
+	}
+	return v.AsString()
+}
+
+// plainText is any other value as text that no bit of it is lost in: a NaN with
+// another payload than the usual one has it in hexadecimal.
+func plainText(v cells.Value) string {
+	if f, ok := v.AsF64(); ok && f != f && math.Float64bits(f) != math.Float64bits(math.NaN()) {
+		return nanText(math.Float64bits(f))
+	}
+	if f, ok := v.AsF32(); ok && f != f && math.Float32bits(f) != usualNaN32 {
+		return nanText(uint64(math.Float32bits(f)))
+	}
+	return v.String()
+}
+
+const usualNaN32 = 0x7fc00000
+
+func nanText(bits uint64) string { return "NaN(0x" + strconv.FormatUint(bits, 16) + ")" }
+
+// parseNaN reads what nanText wrote.
+func parseNaN(text string, bits int) (payload uint64, ok bool) {
+	text, ok = strings.CutPrefix(text, "NaN(0x")
+	if !ok {
+		return 0, false
+	}
+	if text, ok = strings.CutSuffix(text, ")"); !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 16, bits)
+	if err != nil {
+		return 0, false
+	}
+	if bits == 32 {
+		return n, math.Float32frombits(uint32(n)) != math.Float32frombits(uint32(n))
+	}
+	return n, math.Float64frombits(n) != math.Float64frombits(n)
+}
+
+// textWide writes the wide form as CSV or JSON lines: text as it is, for other
+// programs.
+type textWide struct {
+	columns []wideColumn
+	json    bool
+	w       io.Writer
+}
+
+func newTextWide(columns []wideColumn, json bool) *textWide {
+	return &textWide{columns: columns, json: json}
+}
+
+func (t *textWide) begin(w io.Writer) error {
+	t.w = w
+	if t.json {
+		return nil
+	}
+	header := []string{rowField}
+	for _, c := range t.columns {
+		header = append(header, c.columnName())
+	}
+	return writeCSV(w, header)
+}
+
+func writeCSV(w io.Writer, record []string) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(record); err != nil {
+		return err
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (t *textWide) encode(c *chunk) (encoded, error) {
+	var b strings.Builder
+	out := csv.NewWriter(&b)
+	record := make([]string, 1+len(t.columns))
+	err := c.eachRow(t.columns, func(key string, row []*cells.Cell) error {
+		if t.json {
+			b.Write(t.appendObject(nil, key, row))
+			return nil
+		}
+		record[0] = key
+		for i, cell := range row {
+			record[1+i] = ""
+			if cell == nil {
+				continue
+			}
+			var isRaw bool
+			if record[1+i], isRaw = rawText(cell.Value); !isRaw {
+				record[1+i] = plainText(cell.Value)
+			}
+		}
+		return out.Write(record)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Flush()
+	return b.String(), out.Error()
+}
+
+func (t *textWide) appendObject(b []byte, key string, row []*cells.Cell) []byte {
+	b = appendJSONText(append(b, '{'), rowField, key)
+	for i, cell := range row {
+		if cell == nil {
+			continue
+		}
+		name := t.columns[i].columnName()
+		if raw, ok := cell.Value.AsBytes(); ok {
+			b = append(appendJSONString(append(b, ','), name+base64Suffix), ':', '"')
+			b = append(base64.StdEncoding.AppendEncode(b, raw), '"')
+			continue
+		}
+		b = append(appendJSONString(append(b, ','), name), ':')
+		b = appendJSONValue(b, cell.Value)
+	}
+	return append(b, "}\n"...)
+}
+
+func (t *textWide) write(e encoded) error {
+	_, err := io.WriteString(t.w, e.(string))
+	return err
+}
+
+func (t *textWide) end() error { return nil }
