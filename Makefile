@@ -22,8 +22,9 @@ lint: deps ## check the format, and what go vet knows
 	$(GO) vet ./...
 	cd bench && ../$(GO) vet ./...
 
-bench: deps ## measure against RocksDB used by hand
-	cd bench && ../$(GO) run .
+bench: deps ## measure against RocksDB used by hand, Pebble and Badger; ARGS='-run scan -cells 10M'
+	@cd bench && ../$(GO) build -o ../bin/bench -ldflags "-X github.com/smolwc/smolwc/internal/bench.stamp=$$(git describe --always --dirty=+changes --abbrev=12 --exclude '*' 2>/dev/null)" .
+	@bin/bench $(ARGS)
 
 fuzz: deps ## run each fuzz test for FUZZTIME (30s)
 	@scripts/fuzz $(FUZZTIME)

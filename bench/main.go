@@ -25,7 +25,8 @@ type config struct {
 	rounds               int
 	run, profile, peers  string
 	json, benchstat      bool
-	list, compare, quiet bool
+	list                 bool
+	compare, asBenchstat bool
 }
 
 func main() {
@@ -54,6 +55,7 @@ func mainErr(args []string, stdout, stderr io.Writer) error {
 	flags.BoolVar(&c.benchstat, "benchstat", false, "print lines for benchstat")
 	flags.BoolVar(&c.list, "list", false, "list the workloads and end")
 	flags.BoolVar(&c.compare, "compare", false, "compare two files of JSON lines, given as arguments, and end")
+	flags.BoolVar(&c.asBenchstat, "as-benchstat", false, "print a file of JSON lines, given as argument, for benchstat, and end")
 	flags.StringVar(&c.profile, "cpuprofile", "", "write a CPU profile to this `file`")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -63,6 +65,8 @@ func mainErr(args []string, stdout, stderr io.Writer) error {
 		return list(stdout)
 	case c.compare:
 		return compare(stdout, flags.Args())
+	case c.asBenchstat:
+		return asBenchstat(stdout, flags.Args())
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case c.rounds < 1:
@@ -144,6 +148,19 @@ func compare(w io.Writer, files []string) error {
 		in[i] = f
 	}
 	return bench.Compare(w, filepath.Base(files[0]), in[0], filepath.Base(files[1]), in[1])
+}
+
+// asBenchstat prints results again.
+func asBenchstat(w io.Writer, files []string) error {
+	if len(files) != 1 {
+		return fmt.Errorf("-as-benchstat takes one file, and got %d", len(files))
+	}
+	f, err := os.Open(files[0])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return bench.Replay(f, bench.NewBenchstat(w))
 }
 
 // choose are the peers with these names.

@@ -47,28 +47,53 @@ func (s Spread) String() string { return fmt.Sprintf("%.2f (%.2f..%.2f)", s.Medi
 // readResults are the ratios of the runs of each contender of each workload,
 // and the names of these in order. Of the yardsticks it is the speed.
 func readResults(r io.Reader) (map[string][]float64, []string, error) {
-	ratios, order := map[string][]float64{}, []string(nil)
+	found := ratios{of: map[string][]float64{}}
+	if err := Replay(r, &found); err != nil {
+		return nil, nil, err
+	}
+	if len(found.order) == 0 {
+		return nil, nil, errors.New("has no result")
+	}
+	return found.of, found.order, nil
+}
+
+type ratios struct {
+	of    map[string][]float64
+	order []string
+}
+
+func (r *ratios) Machine(Machine) error { return nil }
+
+func (r *ratios) Result(result Result) error {
+	name, figure := benchmarkName(result)[len("Benchmark"):], result.Ratio.Median
+	if result.Yardstick {
+		name, figure = name+" (M/s)", result.OpsPerSecond()/1e6
+	}
+	if r.of[name] == nil {
+		r.order = append(r.order, name)
+	}
+	r.of[name] = append(r.of[name], figure)
+	return nil
+}
+
+// Replay reports what a file of JSON lines, from any number of runs, holds.
+func Replay(r io.Reader, to Report) error {
 	lines := json.NewDecoder(r)
 	for {
 		var l Line
-		switch err := lines.Decode(&l); {
+		err := lines.Decode(&l)
+		switch {
 		case errors.Is(err, io.EOF):
-			if len(order) == 0 {
-				return nil, nil, errors.New("has no result")
-			}
-			return ratios, order, nil
+			return nil
 		case err != nil:
-			return nil, nil, err
-		case l.Result == nil:
-			continue
+			return err
+		case l.Machine != nil:
+			err = to.Machine(*l.Machine)
+		case l.Result != nil:
+			err = to.Result(*l.Result)
 		}
-		name, figure := benchmarkName(*l.Result)[len("Benchmark"):], l.Result.Ratio.Median
-		if l.Result.Yardstick {
-			name, figure = name+" (M/s)", l.Result.OpsPerSecond()/1e6
+		if err != nil {
+			return err
 		}
-		if ratios[name] == nil {
-			order = append(order, name)
-		}
-		ratios[name] = append(ratios[name], figure)
 	}
 }

@@ -79,8 +79,15 @@ func lineOf(file, name, separator string) string {
 	return unknown
 }
 
+// stamp is the commit, where the linker was told it: the go command does not
+// stamp a module that is not at the root of its repository.
+var stamp string
+
 // commit is what the build knows of its source.
 func commit() string {
+	if stamp != "" {
+		return stamp
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return unknown
