@@ -45,9 +45,8 @@ func formatOf(st ql.Statement) string {
 
 func planLines(e *ql.Explained) [][]string {
 	var lines [][]string
-	for line := range strings.Lines(e.Plan.String()) {
-		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		lines = append(lines, []string{name, text})
+	for _, step := range e.Steps() {
+		lines = append(lines, []string{step.Name, step.Text})
 	}
 	c := e.Cost
 	if c == nil {
@@ -95,7 +94,16 @@ type planJSON struct {
 	Scans    []scanJSON `json:"scans"`
 	Pushed   []string   `json:"pushed,omitempty"`
 	Residual string     `json:"filter,omitempty"`
+	Where    string     `json:"where,omitempty"`
+	Limit    int        `json:"limit,omitempty"`
+	Estimate *estJSON   `json:"estimate,omitempty"`
 	Cost     *costJSON  `json:"cost,omitempty"`
+}
+
+type estJSON struct {
+	Cells int64   `json:"cells"`
+	Bytes int64   `json:"bytes"`
+	Share float64 `json:"share"`
 }
 
 type scanJSON struct {
@@ -126,6 +134,17 @@ func explainedJSON(e *ql.Explained) planJSON {
 	p := planJSON{Rows: e.Plan.Rows, Scans: []scanJSON{}, Pushed: e.Plan.Pushed, Residual: e.Plan.Residual}
 	if p.Rows == nil {
 		p.Rows = []string{}
+	}
+	for _, step := range e.Steps() {
+		if step.Name == "where" {
+			p.Where, _, _ = strings.Cut(step.Text, " (judged")
+		}
+	}
+	if scan, ok := e.Statement.(*ql.Scan); ok {
+		p.Limit = max(scan.Limit, 0)
+	}
+	if est := e.Estimate; est != nil {
+		p.Estimate = &estJSON{est.Cells, est.Bytes, est.Share}
 	}
 	for _, sc := range e.Plan.Scans {
 		p.Scans = append(p.Scans, scanJSON{sc.Family, sc.Columns, int64(sc.Since), int64(sc.Until), sc.Versions, sc.CellsPerRow, sc.KeysOnly, sc.Condition})

@@ -49,9 +49,10 @@ type Matched struct{ Matched bool }
 
 // Explained is how a read is carried out.
 type Explained struct {
-	Statement Statement // the Get, Scan or Count
+	Statement Statement // the Get, Scan, Count or Histogram
 	Plan      query.Plan
-	Cost      *Cost // of having run it; nil when it was not
+	Estimate  *Estimate // nil where there is none
+	Cost      *Cost     // of having run it; nil when it was not
 }
 
 // A Cost is what a read cost and what came of it.

@@ -45,7 +45,7 @@ func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &reading{table: r.DB.Table(t.Name), opts: opts}
+	res := &reading{table: r.DB.Table(t.Name), schema: t, opts: opts}
 	res.draw = func(ctx context.Context, opts []query.ReadOption) (*Listing, error) {
 		if st.Column.Family == "" {
 			return keyHistogram(ctx, res.table, t, st, opts)

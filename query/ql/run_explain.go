@@ -7,39 +7,51 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-func (r *Runner) explain(_ context.Context, st Statement) (Result, error) {
+func (r *Runner) explain(ctx context.Context, st Statement) (Result, error) {
+	_, res, err := r.planned(ctx, st)
+	return res, err
+}
+
+// planned makes a read ready and says how it would be carried out.
+func (r *Runner) planned(ctx context.Context, st Statement) (*reading, *Explained, error) {
+	res := &Explained{Statement: st}
 	read, err := r.reading(st)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	plan, err := read.table.Explain(read.opts...)
-	return &Explained{Statement: st, Plan: plan}, err
+	if res.Plan, err = read.table.Explain(read.opts...); err != nil {
+		return nil, nil, err
+	}
+	res.Estimate, err = r.estimate(ctx, read.schema.Name, rowsOf(st), res.Plan)
+	tupleRows(read.schema, rowsOf(st), &res.Plan)
+	return read, res, err
 }
 
 // analyze runs the statement and lets go of its rows.
 func (r *Runner) analyze(ctx context.Context, st Statement) (Result, error) {
-	res := &Explained{Statement: st, Cost: new(Cost)}
-	read, err := r.reading(st)
+	read, res, err := r.planned(ctx, st)
 	if err != nil {
 		return nil, err
 	}
-	if res.Plan, err = read.table.Explain(read.opts...); err != nil {
-		return nil, err
-	}
+	res.Cost = new(Cost)
 	start := time.Now()
 	opts := append(read.opts, query.ReportCost(&res.Cost.Cost))
-	if read.draw != nil {
+	switch {
+	case read.draw != nil:
 		var l *Listing
 		if l, err = read.draw(ctx, opts); err == nil {
 			res.Cost.Returned = Amount{Rows: int64(len(l.Lines))}
 		}
-	} else if read.count != nil {
+	case read.count != nil:
 		var n query.Count
 		n, err = read.table.Count(ctx, opts...)
 		res.Cost.Returned = Amount{Rows: n.Rows, Cells: n.Cells}
-	} else {
+	default:
 		read.rows.Stats = true
 		read.rows.rows = read.table.ReadRows(ctx, opts...)
+		if read.rows.Page != nil {
+			read.rows.rows = read.rows.readPage(ctx, read.table, opts)
+		}
 		for _, err = range read.rows.All() {
 			if err != nil {
 				break

@@ -11,10 +11,11 @@ import (
 
 // A reading is a get, scan or count, made ready to run.
 type reading struct {
-	table *query.Table
-	opts  []query.ReadOption
-	rows  *RowStream // of a get or scan
-	count *Count
+	table  *query.Table
+	schema schema.Table
+	opts   []query.ReadOption
+	rows   *RowStream // of a get or scan
+	count  *Count
 	// draw reads for a histogram.
 	draw func(ctx context.Context, opts []query.ReadOption) (*Listing, error)
 }
@@ -34,7 +35,7 @@ func (r *Runner) reading(st Statement) (*reading, error) {
 		read := st.Read
 		read.KeysOnly = !st.Cells
 		opts, err := r.readOptions(t, st.Rows, read)
-		return &reading{table: r.DB.Table(t.Name), opts: opts, count: st}, err
+		return &reading{table: r.DB.Table(t.Name), schema: t, opts: opts, count: st}, err
 	}
 	if st, ok := st.(*Histogram); ok {
 		return r.histogramReading(st)
@@ -62,7 +63,7 @@ func (r *Runner) stream(st Statement, name Name, rows Rows, read Read) (*reading
 		read.Limit = r.Limit + 1 // one more, to know whether there are more
 	}
 	opts, err := r.readOptions(t, rows, read)
-	return &reading{table: r.DB.Table(t.Name), opts: opts, rows: s}, err
+	return &reading{table: r.DB.Table(t.Name), schema: t, opts: opts, rows: s}, err
 }
 
 // read runs a get or scan.
