@@ -97,7 +97,7 @@ func benchmarkName(r Result) string {
 	if r.Workers > 1 {
 		name += fmt.Sprintf("/workers=%d", r.Workers)
 	}
-	return name + "/" + strings.ReplaceAll(r.Contender, " ", "-")
+	return name + "/" + strings.NewReplacer(", ", "-", " ", "-", ",", "").Replace(r.Contender)
 }
 
 func capital(s string) string {

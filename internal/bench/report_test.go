@@ -54,7 +54,7 @@ func TestBenchstatFormat(t *testing.T) {
 	if benchmarks != 4 {
 		t.Errorf("%d benchmarks, want one for each round of each contender:\n%s", benchmarks, text)
 	}
-	if want := "BenchmarkGet/row/workers=16/C,-one-iterator-for-all-2 1000 50 ns/op 2e+07 rows/s 0.25 allocs/op\n"; !strings.Contains(text, want) {
+	if want := "BenchmarkGet/row/workers=16/C-one-iterator-for-all-2 1000 50 ns/op 2e+07 rows/s 0.25 allocs/op\n"; !strings.Contains(text, want) {
 		t.Errorf("%q is not in\n%s", want, text)
 	}
 }
