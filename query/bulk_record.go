@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -19,6 +21,22 @@ type loadRecord struct {
 	At cells.Timestamp `json:"at"` // microseconds
 	BulkResult
 }
+
+// A LoadedError is the cause of the error for a bulk load whose name has been loaded
+// before. It matches [ErrLoaded].
+type LoadedError struct {
+	Name   string
+	At     cells.Timestamp // when, by the database's wall clock
+	Result BulkResult
+}
+
+// Error is the name, the time and the size.
+func (e *LoadedError) Error() string {
+	return fmt.Sprintf("%q is %v: %d cells, at %s", shorten(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
+}
+
+// Is makes it match ErrLoaded.
+func (e *LoadedError) Is(target error) bool { return target == ErrLoaded }
 
 // checkName refuses a load that was made before.
 func (l *BulkLoad) checkName(ctx context.Context) error {
@@ -43,7 +61,7 @@ func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return faultf(Corruption, "catalog entry %s: %w", shorten(key), err)
 	}
-	return faultf(AlreadyExists, "%w: %q, at %s, with %d cells", ErrLoaded, shorten(l.opts.Name), r.At.Time().UTC().Format("2006-01-02 15:04:05Z"), r.Cells)
+	return &fault{AlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult}}
 }
 
 // record notes the load's name when it becomes visible. No other load does then.

@@ -13,7 +13,7 @@ import (
 func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error) {
 	spec := transfer.Spec{
 		Path: st.Path, Key: st.Key, Timestamp: st.Timestamp, NA: st.NA,
-		BadLines: st.BadLines, Batch: st.Batch, Warn: s.opt.Err,
+		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, Warn: s.opt.Err,
 	}
 	if s.opt.ErrTerminal && !s.opt.Quiet {
 		spec.Progress = s.opt.Err
@@ -25,6 +25,10 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error)
 	if err != nil {
 		s.imported = int(res.Rows)
 		return "", err
+	}
+	if res.Before != 0 {
+		s.note("%s was imported in this way at %s; nothing is to be done (again imports it once more)", st.Path, res.Before.Time().Format(time.RFC3339))
+		return "", nil
 	}
 	s.note("imported %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), elapsed(res.Elapsed), rate(res.Rows, res.Elapsed))
 	if res.BadLines > 0 {

@@ -1,9 +1,12 @@
 package transfer
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/smolwc/smolwc/query"
 )
 
 // A SpecError is the error of an import that cannot be done as it was asked
@@ -55,7 +58,7 @@ type Error struct {
 	// tolerated, then the first one too many; otherwise an error of reading the
 	// file, of the database, or of the context.
 	Err error
-	// Rows is how many rows had been written; they stay.
+	// Rows is how many rows had been written, in batches; they stay.
 	Rows int64
 	// BadLines is how many bad lines there are, of those that were read.
 	BadLines int64
@@ -68,9 +71,13 @@ func (e *Error) Error() string {
 	if _, ok := e.Err.(*LineError); ok && e.BadLines > 1 {
 		fmt.Fprintf(&b, " (one of %d bad lines; bad-lines=%d would leave them out)", e.BadLines, e.BadLines)
 	}
-	if e.Rows == 0 {
+	failure, _ := errors.AsType[*query.Error](e.Err)
+	switch {
+	case failure != nil && failure.Kind == query.UnknownOutcome:
+		b.WriteString("; it is imported as a whole or not at all")
+	case e.Rows == 0:
 		b.WriteString("; nothing was imported")
-	} else {
+	default:
 		fmt.Fprintf(&b, "; the %d rows imported before it stay", e.Rows)
 	}
 	return b.String()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -44,6 +45,9 @@ func run(ctx context.Context, spec Spec, table schema.Table, to sink) (Result, e
 	if _, ok := errors.AsType[*SpecError](err); ok && im.result.Rows == 0 || err == nil {
 		return im.result, err
 	}
+	if before, ok := errors.AsType[*query.LoadedError](err); ok {
+		return Result{Before: before.At, Elapsed: im.result.Elapsed}, nil
+	}
 	return im.result, &Error{Err: err, Rows: im.result.Rows, BadLines: im.result.BadLines}
 }
 
@@ -53,6 +57,9 @@ func (im *importer) run(ctx context.Context) error {
 		return err
 	}
 	im.size = size
+	if to, ok := im.sink.(bulkSink); ok && im.spec.Batch == 0 {
+		return im.whole(ctx, to, twice)
+	}
 	warn := im.spec.Warn
 	if twice {
 		if err := im.check(ctx, warn); err != nil {
@@ -84,7 +91,8 @@ func (im *importer) load(ctx context.Context, warn io.Writer) error {
 	var readErr error // written before batches is closed
 	go func() {
 		defer close(batches)
-		readErr = im.read(ctx, warn, batches)
+		r := batchReader{im: im, size: cmp.Or(im.spec.Batch, DefaultBatch), sorted: true, out: batches}
+		readErr = r.read(ctx, warn, false)
 	}()
 	var writeErr error
 	for batch := range batches {
@@ -102,53 +110,78 @@ func (im *importer) load(ctx context.Context, warn io.Writer) error {
 // memory nor pass what the engine takes in one write.
 const maxBatchBytes = 8 << 20
 
-// read cuts the file into batches, each sorted by row key: the engine takes
-// neighbours faster, and a file is seldom in the order of its keys.
-func (im *importer) read(ctx context.Context, warn io.Writer, batches chan<- []row) error {
-	size := cmp.Or(im.spec.Batch, DefaultBatch)
-	var batch []row
-	var arena []cells.Cell
-	bytes := 0
-	send := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		slices.SortStableFunc(batch, func(a, b row) int { return strings.Compare(a.key, b.key) })
-		select {
-		case batches <- batch:
-			batch, arena, bytes = nil, nil, 0
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	err := im.scan(ctx, scanning{
+// A batchReader cuts a file into batches.
+type batchReader struct {
+	im     *importer
+	size   int // rows of a batch, at most
+	sorted bool
+	out    chan<- []row
+
+	batch []row
+	arena []cells.Cell
+	bytes int
+}
+
+// read reads the file to its end, or to the first bad line too many; with all, it
+// goes on from there to count the others, and hands on nothing.
+func (b *batchReader) read(ctx context.Context, warn io.Writer, all bool) error {
+	err := b.im.scan(ctx, scanning{
 		title: "importing",
 		warn:  warn,
-		arena: func() []cells.Cell {
-			if batch == nil {
-				n := min(size, 1<<16)
-				batch, arena = make([]row, 0, n), make([]cells.Cell, 0, n*max(1, len(im.plan.columns)))
-			}
-			return arena
-		},
-		use: func(r row, a []cells.Cell) error {
-			arena = a
-			if n := len(batch); n > 0 && im.plan.cells != nil && batch[n-1].key == r.key {
-				batch[n-1].cells = append(batch[n-1].cells, r.cells...)
-			} else {
-				batch = append(batch, r)
-			}
-			if bytes += r.size(); len(batch) < size && bytes < maxBatchBytes {
-				return nil
-			}
-			return send()
-		},
+		all:   all,
+		arena: b.newArena,
+		use:   func(r row, arena []cells.Cell) error { return b.add(ctx, r, arena) },
 	})
 	if err != nil {
 		return err
 	}
-	return send()
+	return b.send(ctx)
+}
+
+func (b *batchReader) newArena() []cells.Cell {
+	if b.batch == nil {
+		n := min(b.size, 1<<16)
+		b.batch, b.arena = make([]row, 0, n), make([]cells.Cell, 0, n*max(1, len(b.im.plan.columns)))
+	}
+	return b.arena
+}
+
+func (b *batchReader) add(ctx context.Context, r row, arena []cells.Cell) error {
+	if b.im.tooBad != nil {
+		return nil // only counting
+	}
+	b.arena = arena
+	if n := len(b.batch); n > 0 && b.im.plan.cells != nil && b.batch[n-1].key == r.key {
+		b.batch[n-1].cells = append(b.batch[n-1].cells, r.cells...)
+	} else {
+		b.batch = append(b.batch, r)
+	}
+	if b.bytes += r.size(); len(b.batch) < b.size && b.bytes < maxBatchBytes {
+		return nil
+	}
+	return b.send(ctx)
+}
+
+// send hands on the batch. In batches, rows are sorted by key: the engine takes
+// neighbours faster, and a file is seldom in the order of its keys.
+func (b *batchReader) send(ctx context.Context) error {
+	if len(b.batch) == 0 {
+		return nil
+	}
+	if b.sorted {
+		sortRows(b.batch)
+	}
+	select {
+	case b.out <- b.batch:
+		b.batch, b.arena, b.bytes = nil, nil, 0
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func sortRows(rows []row) {
+	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
 }
 
 func (im *importer) write(ctx context.Context, batch []row) error {

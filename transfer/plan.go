@@ -16,6 +16,8 @@ type plan struct {
 	columns []column
 	ts      int // the field of the timestamp, or noField
 	na      string
+	adds    bool      // to an aggregate
+	sets    bool      // a cell
 	cells   *cellForm // of the long form of an export; nil: key and columns say
 	keyText []byte    // scratch
 }
@@ -80,13 +82,22 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		return specErrorf("columns", "%s is filled from two fields", name)
 	}
 	typ := m.Type
+	declared := family.Type
+	switch family.Aggregate {
+	case schema.NoAggregate:
+		p.sets = true
+	case schema.AggregateHLL:
+		p.adds = true
+	default:
+		p.adds, declared = true, cells.TypeI64
+	}
 	switch {
-	case typ == cells.TypeAny && family.Type == cells.TypeAny:
+	case typ == cells.TypeAny && declared == cells.TypeAny:
 		typ = cells.TypeString
 	case typ == cells.TypeAny:
-		typ = family.Type
-	case family.Type != cells.TypeAny && typ != family.Type:
-		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, family.Type)
+		typ = declared
+	case declared != cells.TypeAny && typ != declared:
+		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, declared)
 	}
 	p.columns = append(p.columns, column{m.Family, m.Qualifier, typ, p.names.add(m.Field, "columns")})
 	return nil

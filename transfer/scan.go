@@ -79,8 +79,8 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 		im.result.NoCells++
 		return nil
 	}
-	if im.plan.cells != nil {
-		return s.use(r, arena) // each line is a cell of its own
+	if im.plan.cells != nil || !im.plan.sets {
+		return s.use(r, arena) // each line is a cell of its own, or adds to one
 	}
 	if line, again := keys.add(r); again {
 		return rec.wrong("makes the row key %s, which line %d made; the key needs one more field, or ts= a field that tells the lines apart", quote(r.key), line)

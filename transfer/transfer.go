@@ -3,12 +3,16 @@
 // row key of each line, and a mapping says which field becomes which typed column.
 // [Export] writes such files, and what it wrote Import reads back without either.
 //
-// An import looks before it writes: a regular file is read twice, and unless
-// the first reading finds no more bad lines than are tolerated, nothing is
-// written at all. A pipe can be read once only; there, and when the engine
-// fails or the context ends half-way, the batches that were written stay, and
-// the error says how many rows that is. Importing the same file again repairs
-// it, for it writes the same rows.
+// An import is all or nothing. A file of up to 10,000 rows is written as one batch.
+// A larger one is a bulk load, see [query.BulkLoad]: nothing of it is visible before
+// its end, the file is imported once, and not over cells that are there, unless the
+// [Spec] says otherwise.
+//
+// With [Spec.Batch] rows are written in batches, as they are read. A regular file is
+// then read twice, and unless the first reading finds no more bad lines than are
+// tolerated, nothing is written at all. A pipe can be read once only; there, and when
+// the engine fails or the context ends half-way, the batches that were written stay,
+// and the error says how many rows that is.
 package transfer
 
 import (
@@ -44,16 +48,23 @@ type Spec struct {
 	// BadLines is how many lines may be left out because something is wrong
 	// with them. A bad record of several lines counts as that many.
 	BadLines int
-	// Batch is how many rows are written at once, at most; 0 is
-	// [DefaultBatch]. Rows of many bytes make smaller batches.
+	// Batch writes the rows in batches of so many, at most, each visible when
+	// it is written; 0 makes the file visible as a whole. Rows of many bytes
+	// make smaller batches.
 	Batch int
+	// Again imports a large file though the same was imported before, in the
+	// same way: otherwise that does nothing, and [Result.Before] says so.
+	Again bool
+	// Overlap lets a large file replace cells that are there, and put its own in
+	// front of older ones; see [query.BulkOptions].
+	Overlap bool
 	// Progress gets a progress bar, which needs a terminal. nil: none.
 	Progress io.Writer
 	// Warn gets one line for each bad line that is tolerated. nil: nowhere.
 	Warn io.Writer
 }
 
-// DefaultBatch is the number of rows written at once when a [Spec] does not say.
+// DefaultBatch is up to how many rows are written at once when a [Spec] does not say.
 const DefaultBatch = 10_000
 
 // A Mapping makes a column of a field. A field that is empty, equals
@@ -73,6 +84,9 @@ type Result struct {
 	BadLines int64 // lines left out because something is wrong with them
 	NoCells  int64 // lines left out because no mapped field has a value
 	Elapsed  time.Duration
+	// Before is when the same file was imported in the same way, if this import
+	// did nothing for that reason; 0 otherwise.
+	Before cells.Timestamp
 }
 
 // Import reads a file into a table. What is wrong with the spec is a
@@ -82,13 +96,14 @@ type Result struct {
 // Two lines that make the same row key and the same timestamp are a bad line,
 // the second one, since it would replace the first. They are looked for among
 // the first 8,388,608 rows of a file, which takes some 50 bytes of memory each.
+// Where all columns are of aggregates, they are none: each line adds to the row.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
 	declared := db.Schema()
 	t, ok := declared.Table(table)
 	if !ok {
 		return Result{}, specErrorf("", "unknown table %s%s", quote(table), didYouMeanTable(table, declared))
 	}
-	return run(ctx, spec, *t, &tableSink{table: db.Table(table)})
+	return run(ctx, spec, *t, &tableSink{table: db.Table(table), adds: aggregates(t)})
 }
 
 func didYouMeanTable(name string, s *schema.Schema) string {
@@ -102,6 +117,7 @@ func didYouMeanTable(name string, s *schema.Schema) string {
 // tableSink writes to a table.
 type tableSink struct {
 	table *query.Table
+	adds  map[string]bool // the families that aggregate; nil when there are none
 	keys  []string
 	ms    []*query.Mutation
 }
@@ -110,14 +126,38 @@ func (s *tableSink) write(ctx context.Context, rows []row) ([]error, error) {
 	s.keys, s.ms = s.keys[:0], s.ms[:0]
 	for _, r := range rows {
 		m := query.NewMutation()
-		for _, c := range r.cells {
-			if c.Timestamp == serverTime {
-				m.Set(c.Family, c.Qualifier, c.Value)
-			} else {
-				m.SetAt(c.Family, c.Qualifier, c.Timestamp, c.Value)
-			}
-		}
+		s.fill(m, r)
 		s.keys, s.ms = append(s.keys, r.key), append(s.ms, m)
 	}
 	return s.table.ApplyBulk(ctx, s.keys, s.ms)
+}
+
+// fill adds a row's cells to a mutation. What goes to an aggregate is added to it, at
+// timestamp 0 unless the file has one.
+func (s *tableSink) fill(m *query.Mutation, r row) {
+	for _, c := range r.cells {
+		switch {
+		case s.adds != nil && s.adds[c.Family]:
+			m.AddAt(c.Family, c.Qualifier, max(c.Timestamp, 0), c.Value)
+		case c.Timestamp == serverTime:
+			m.Set(c.Family, c.Qualifier, c.Value)
+		default:
+			m.SetAt(c.Family, c.Qualifier, c.Timestamp, c.Value)
+		}
+	}
+}
+
+// aggregates are the families of a table that aggregate.
+func aggregates(t *schema.Table) map[string]bool {
+	var adds map[string]bool
+	for _, f := range t.Families {
+		if f.Aggregate == schema.NoAggregate {
+			continue
+		}
+		if adds == nil {
+			adds = map[string]bool{}
+		}
+		adds[f.Name] = true
+	}
+	return adds
 }

@@ -17,6 +17,7 @@ type importRun struct {
 	*command
 	key, columns, ts, na string
 	badLines, batch      int
+	again, overlap       bool
 }
 
 func (c *command) importCommand() *cobra.Command {
@@ -24,7 +25,9 @@ func (c *command) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import TABLE FILE --key TEMPLATE --columns LIST",
 		Short: "Load a CSV or JSON lines file into a table",
-		Long: `import loads FILE (.csv, .jsonl or .ndjson, also with .gz or .zst) into TABLE.
+		Long: `import loads FILE (.csv, .jsonl or .ndjson, also with .gz or .zst) into TABLE, as
+a whole or not at all. A file of more than 10,000 rows is imported once, and is
+refused where it would replace cells, unless --again or --overlap is given.
 It is the import statement of the shell; "help import" there says more.`,
 		Example: `  smolwc import fleet planes.csv.gz --key 'plane#{tailnum}' --columns meta:model=model,meta:seats=seats:i32 --na NA`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -41,7 +44,9 @@ It is the import statement of the shell; "help import" there says more.`,
 	flags.StringVar(&r.ts, "ts", "", "take the cells' timestamps from `FIELD`")
 	flags.StringVar(&r.na, "na", "", "take `TEXT` for no value, as an empty field is")
 	flags.IntVar(&r.badLines, "bad-lines", 0, "leave out up to `N` bad lines")
-	flags.IntVar(&r.batch, "batch", 0, "write `N` rows at once")
+	flags.IntVar(&r.batch, "batch", 0, "write the rows `N` at a time, and not all at once")
+	flags.BoolVar(&r.again, "again", false, "import a large file that was imported before, too")
+	flags.BoolVar(&r.overlap, "overlap", false, "let a large file replace cells, and put its own before older ones")
 	for _, name := range []string{"key", "columns"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
@@ -88,6 +93,14 @@ func (r *importRun) statement(table, file string) string {
 	}{{"bad-lines", r.badLines}, {"batch", r.batch}} {
 		if o.value != 0 {
 			fmt.Fprintf(&b, " %s=%d", o.name, o.value)
+		}
+	}
+	for _, o := range []struct {
+		name string
+		said bool
+	}{{"again", r.again}, {"overlap", r.overlap}} {
+		if o.said {
+			b.WriteString(" " + o.name)
 		}
 	}
 	return b.String()

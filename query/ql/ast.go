@@ -367,6 +367,8 @@ type Import struct {
 	NA        string // a field equal to it makes no cell
 	BadLines  int    // how many are tolerated
 	Batch     int    // rows a write; 0: not said
+	Again     bool   // a large file that was imported before, too
+	Overlap   bool   // a large file over cells that are there, too
 }
 
 // A Mapping is FAM:QUAL=FIELD[:TYPE].

@@ -231,10 +231,11 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "import", summary: "load a CSV or JSON lines file",
-		syntax: "import T from 'FILE.csv|.jsonl[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N]",
+		syntax: "import T from 'FILE.csv|.jsonl[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
 		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
 			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like it.\n" +
-			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n\n" +
+			"The file is imported as a whole or not at all; more than bad-lines= bad lines (0 if not said) stop it. With batch= rows are written N at a time.\n" +
+			"A file of more than 10,000 rows is imported once: the same one, imported in the same way, is left alone unless again is said. It is refused where it would replace cells, or put its own before older ones, unless overlap is said.\n\n" +
 			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
 	},
 	{

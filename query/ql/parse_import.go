@@ -7,10 +7,21 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-var importOptions = []string{"key", "columns", "ts", "na", "bad-lines", "batch"}
+var importOptions = []string{"key", "columns", "ts", "na", "bad-lines", "batch", "again", "overlap"}
+
+// importFlag is where an option that is said or not goes; nil for others.
+func importFlag(st *Import, word string) *bool {
+	switch word {
+	case "again":
+		return &st.Again
+	case "overlap":
+		return &st.Overlap
+	}
+	return nil
+}
 
 // parseImport parses import T from 'file' key='..' columns=.. [ts=] [na=]
-// [bad-lines=] [batch=].
+// [bad-lines=] [batch=] [again] [overlap].
 func parseImport(p *parser) (Statement, error) {
 	st := &Import{}
 	var err error
@@ -41,7 +52,10 @@ func parseImport(p *parser) (Statement, error) {
 func (p *parser) moreImportOptions(seen map[string]bool) bool {
 	for _, word := range importOptions {
 		if !seen[word] {
-			p.wantOneOf(ExpectOption, word+"=")
+			if importFlag(new(Import), word) == nil {
+				word += "="
+			}
+			p.wantOneOf(ExpectOption, word)
 		}
 	}
 	return !p.atEnd()
@@ -50,7 +64,8 @@ func (p *parser) moreImportOptions(seen map[string]bool) bool {
 func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
 	t := p.peek()
 	word := strings.ReplaceAll(t.keyword(), "_", "-")
-	if !p.atOption(0) {
+	flag := importFlag(st, word)
+	if flag == nil && !p.atOption(0) {
 		return p.unexpected("an option of import (%s)", strings.Join(importOptions, ", "))
 	}
 	if seen[word] {
@@ -58,6 +73,10 @@ func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
 	}
 	seen[word] = true
 	p.next()
+	if flag != nil {
+		*flag, err = p.flag()
+		return err
+	}
 	p.next()
 	switch word {
 	case "key":

@@ -263,6 +263,8 @@ func (w *printer) importFile(st *Import) {
 	w.word("na", st.NA)
 	w.number("bad-lines", st.BadLines)
 	w.number("batch", st.Batch)
+	w.flag("again", st.Again)
+	w.flag("overlap", st.Overlap)
 }
 
 // quoteField keeps a colon in a field's name from beginning its type.

@@ -1,0 +1,201 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// A bulkSink is a sink that can take any number of rows and show them all at once.
+type bulkSink interface {
+	sink
+	// begin begins such a load. A name that is not empty is loaded once; the
+	// error matches query.ErrLoaded when it was.
+	begin(ctx context.Context, name string, spec *Spec) (bulkLoad, error)
+}
+
+// A bulkLoad is a load under way. Rows may come in any order.
+type bulkLoad interface {
+	apply(r row) error
+	commit(ctx context.Context) error
+	close() error
+}
+
+// The rows of a small file are written as puts are, all in one write. What makes a
+// file large: so many rows, or bytes of rows.
+const (
+	smallRows  = DefaultBatch
+	smallBytes = 4 * maxBatchBytes
+	// pipelineRows are handed from the goroutine that parses to the one that loads.
+	pipelineRows = 1000
+)
+
+// whole imports the file all or nothing, and reads it once: the rows of a small file
+// in one write, those of a large one as a bulk load.
+func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batches := make(chan []row, 8)
+	var readErr error // written before batches is closed
+	go func() {
+		defer close(batches)
+		r := batchReader{im: im, size: pipelineRows, out: batches}
+		readErr = r.read(ctx, im.spec.Warn, regular)
+	}()
+	w := wholeWriter{im: im, to: to, regular: regular}
+	var writeErr error
+	for batch := range batches {
+		if writeErr != nil {
+			continue // until the reader has noticed
+		}
+		if writeErr = w.add(ctx, batch); writeErr != nil {
+			cancel()
+		}
+	}
+	err := cmp.Or(writeErr, readErr)
+	if err == nil {
+		err = w.end(ctx)
+	}
+	if w.load != nil {
+		if closeErr := w.load.close(); closeErr != nil {
+			err = errors.Join(err, closeErr)
+		}
+	}
+	return err
+}
+
+// A wholeWriter keeps rows until there are too many for one write.
+type wholeWriter struct {
+	im      *importer
+	to      bulkSink
+	regular bool
+	kept    []row
+	bytes   int
+	load    bulkLoad // nil until there are too many
+	rows    int64
+	cells   int64
+}
+
+func (w *wholeWriter) add(ctx context.Context, batch []row) error {
+	if w.load != nil {
+		return w.apply(batch)
+	}
+	w.kept = append(w.kept, batch...)
+	for _, r := range batch {
+		w.bytes += r.size()
+	}
+	// What is added to aggregates must not be added again, so it goes under a name.
+	if len(w.kept) <= smallRows && w.bytes <= smallBytes && !w.im.plan.adds {
+		return nil
+	}
+	return w.begin(ctx)
+}
+
+func (w *wholeWriter) begin(ctx context.Context) (err error) {
+	name := ""
+	if w.regular {
+		if name, err = w.im.fingerprint(ctx); err != nil {
+			return err
+		}
+	}
+	if w.load, err = w.to.begin(ctx, name, &w.im.spec); err != nil {
+		return err
+	}
+	kept := w.kept
+	w.kept = nil
+	return w.apply(kept)
+}
+
+func (w *wholeWriter) apply(batch []row) error {
+	for _, r := range batch {
+		if err := w.load.apply(r); err != nil {
+			return fmt.Errorf("%s:%d: %w", w.im.spec.Path, r.line, err)
+		}
+		w.rows++
+		w.cells += int64(len(r.cells))
+	}
+	return nil
+}
+
+func (w *wholeWriter) end(ctx context.Context) error {
+	if w.load == nil {
+		if len(w.kept) == 0 {
+			return nil
+		}
+		sortRows(w.kept)
+		return w.im.write(ctx, w.kept)
+	}
+	if err := w.load.commit(ctx); err != nil {
+		return err
+	}
+	w.im.result.Rows, w.im.result.Cells = w.rows, w.cells
+	return nil
+}
+
+// fingerprint names what a file would load: its bytes, and what becomes of them. The
+// file is read for it, which takes a small part of the time that parsing takes.
+func (im *importer) fingerprint(ctx context.Context) (string, error) {
+	f, err := os.Open(im.spec.Path)
+	if err != nil {
+		return "", fileError(im.spec.Path, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return f.Read(p)
+	}))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", im.spec.Path, err)
+	}
+	if n != im.size {
+		return "", fmt.Errorf("%s: it changed while it was read, from %d bytes to %d", im.spec.Path, im.size, n)
+	}
+	s := &im.spec
+	fmt.Fprintf(h, "\x00%q %q %q", s.Key, s.Timestamp, s.NA)
+	for _, c := range im.plan.columns {
+		fmt.Fprintf(h, " %q %q %s %q", c.family, c.qualifier, c.typ, im.plan.names.names[c.field])
+	}
+	return fmt.Sprintf("import %x", h.Sum(nil)), nil
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// begin implements bulkSink.
+func (s *tableSink) begin(ctx context.Context, name string, spec *Spec) (bulkLoad, error) {
+	l, err := s.table.BulkLoad(ctx, query.BulkOptions{Name: name, Again: spec.Again, Overlap: spec.Overlap})
+	if err != nil {
+		return nil, err
+	}
+	return &tableLoad{sink: s, load: l, m: query.NewMutation()}, nil
+}
+
+// A tableLoad is a bulk load of a table.
+type tableLoad struct {
+	sink *tableSink
+	load *query.BulkLoad
+	m    *query.Mutation
+}
+
+func (l *tableLoad) apply(r row) error {
+	l.m.Reset()
+	l.sink.fill(l.m, r)
+	return l.load.Apply(r.key, l.m)
+}
+
+func (l *tableLoad) commit(ctx context.Context) error {
+	_, err := l.load.Commit(ctx)
+	return err
+}
+
+func (l *tableLoad) close() error { return l.load.Close() }
