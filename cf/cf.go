@@ -79,6 +79,11 @@ type Store interface {
 	// opened begins with the zero Expiry.
 	SetExpiry(family string, e Expiry) error
 
+	// SetTuning says how the files of a family are written from now on. A
+	// store may pass over what it has no use for. What was said before is
+	// replaced, and a store that is opened begins with the zero Tuning.
+	SetTuning(family string, t Tuning) error
+
 	// Stats are what the store knows of its families and of itself.
 	Stats(ctx context.Context) (Stats, error)
 
@@ -96,6 +101,14 @@ type Expiry struct {
 	// Period is the time after which the store rewrites data that nothing
 	// else touches, so that cells in it are dropped at last; 0 is never.
 	Period time.Duration
+}
+
+// A Tuning is how a family's files are written. The zero Tuning leaves it to the
+// store.
+type Tuning struct {
+	Compression string // "none", "lz4" or "zstd"; "" is the store's choice
+	BlockSize   int64  // bytes that are read and cached at once; 0 likewise
+	BlobMinSize int64  // values of so many bytes or more are kept apart; 0 is never
 }
 
 // A Snapshot is a consistent view of a store. It is safe for concurrent use.

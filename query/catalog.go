@@ -52,8 +52,12 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 	if err := checkFamilies(s, db.store.Families()); err != nil {
 		return err
 	}
-	db.catalog.Store(newCatalog(s))
+	c := newCatalog(s)
+	db.catalog.Store(c)
 	if !db.readOnly {
+		if err := db.tune(nil, c); err != nil {
+			return err
+		}
 		return db.finishDrops(ctx, entries)
 	}
 	return nil

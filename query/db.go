@@ -58,6 +58,11 @@ type Options struct {
 	// Memory is the budget in bytes for block cache and write buffers
 	// together; 0 is 256 MiB.
 	Memory int64
+	// BackgroundRate is how many bytes a second the engine may write in the
+	// background, in flushes and compactions together; 0 is as many as it
+	// can. Less leaves more of a slow disk to reads, and stalls writes when
+	// they come faster for long.
+	BackgroundRate int64
 	// ReadOnly opens for reads alone. Schema must then be nil.
 	ReadOnly bool
 	// MustExist refuses to create a database.
@@ -116,6 +121,7 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 		return nil, fail(op, "", "", err)
 	}
 	engine.Memory, engine.Async = o.Memory, o.Durability == Async
+	engine.BackgroundRate, engine.Logger = o.BackgroundRate, o.Logger
 	engine.ReadOnly, engine.MustExist = o.ReadOnly, o.MustExist
 	unmarked := false
 	if !engine.InMemory {
@@ -143,13 +149,18 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	return db, nil
 }
 
-// minMemory is the least that Options.Memory may be.
-const minMemory = 16 << 20
+// The least that Options.Memory and BackgroundRate may be, unless they are 0.
+const (
+	minMemory         = 16 << 20
+	minBackgroundRate = 1 << 20
+)
 
 func (o *Options) validate() error {
 	switch {
 	case o.Memory != 0 && o.Memory < minMemory:
 		return faultf(InvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
+	case o.BackgroundRate != 0 && o.BackgroundRate < minBackgroundRate:
+		return faultf(InvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
 	case o.Durability != Sync && o.Durability != Async:
 		return faultf(InvalidArgument, "unknown durability %d", o.Durability)
 	case o.ReadOnly && o.Schema != nil:

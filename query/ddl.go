@@ -107,6 +107,9 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 		return err
 	}
 	db.catalog.Store(c)
+	if err := db.tune(old, c); err != nil {
+		return err
+	}
 	return db.dropFamilies(ctx, dropped)
 }
 

@@ -41,7 +41,7 @@ func declaredAlready(before *schema.Schema, c schema.Change) bool {
 		return t.KeyFormat == c.NewKeyFormat
 	}
 	f, ok := t.Family(c.Family)
-	return ok && c.Kind == schema.SetRetention && f.GC.Equal(c.New.GC)
+	return ok && (c.Kind == schema.SetRetention && f.GC.Equal(c.New.GC) || c.Kind == schema.SetTuning && f.Tuning == c.New.Tuning)
 }
 
 func (db *DB) lastDeclared(ctx context.Context) (*schema.Schema, map[string][]byte, error) {

@@ -52,7 +52,8 @@ type familyInfo struct {
 	aggregate schema.Aggregate
 	limits    []schema.Limit // that reads apply
 	rule      []schema.Limit // that drop cells in the end: all there are
-	counts    bool           // reads apply a limit that depends on the number of versions
+	tuning    cf.Tuning
+	counts    bool // reads apply a limit that depends on the number of versions
 }
 
 // storeName is the name of a table's family in the store.
@@ -73,7 +74,7 @@ func newTableInfo(t *schema.Table) *tableInfo {
 		limits := t.Retention.Limits(f.GC)
 		info.families = append(info.families, &familyInfo{
 			name: f.Name, store: storeName(t.Name, f.Name), typ: f.Type, limits: limits, rule: f.GC.Limits(),
-			counts: counts(limits), aggregate: f.Aggregate,
+			counts: counts(limits), aggregate: f.Aggregate, tuning: cf.Tuning(f.Tuning),
 		})
 		if f.Aggregate != schema.NoAggregate {
 			info.families[len(info.families)-1].typ = cells.TypeI64

@@ -28,10 +28,11 @@ type catalogTable struct {
 }
 
 type catalogFamily struct {
-	Name      string       `json:"name"`
-	Type      string       `json:"type,omitempty"` // no type: any
-	Aggregate string       `json:"aggregate,omitempty"`
-	GC        *catalogRule `json:"gc,omitempty"` // no rule: keep everything
+	Name      string         `json:"name"`
+	Type      string         `json:"type,omitempty"` // no type: any
+	Aggregate string         `json:"aggregate,omitempty"`
+	GC        *catalogRule   `json:"gc,omitempty"` // no rule: keep everything
+	Tuning    *catalogTuning `json:"tuning,omitempty"`
 }
 
 type catalogRule struct {
@@ -61,6 +62,10 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 		}
 		if f.Aggregate != NoAggregate {
 			cf.Aggregate = f.Aggregate.String()
+		}
+		if f.Tuning != (Tuning{}) {
+			tuning := catalogTuning(f.Tuning)
+			cf.Tuning = &tuning
 		}
 		c.Families = append(c.Families, cf)
 	}
@@ -125,6 +130,9 @@ func (c catalogFamily) family() (f Family, err error) {
 		if f.Aggregate, err = ParseAggregate(c.Aggregate); err != nil {
 			return f, err
 		}
+	}
+	if c.Tuning != nil {
+		f.Tuning = Tuning(*c.Tuning)
 	}
 	f.GC, err = c.GC.rule()
 	return f, err

@@ -74,6 +74,10 @@ func (p *Plan) diffFamily(table string, was, now *Family) {
 		c.Kind = SetRetention
 		p.add(c)
 	}
+	if was.Tuning != now.Tuning {
+		c.Kind = SetTuning
+		p.add(c)
+	}
 }
 
 func (p *Plan) add(c Change) { p.Changes = append(p.Changes, c) }

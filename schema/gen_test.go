@@ -73,5 +73,6 @@ func drawFamily(t *rapid.T, name string) schema.Family {
 	if rapid.Bool().Draw(t, "gc") {
 		f.GC = anyRule().Draw(t, "rule")
 	}
+	f.Tuning = rapid.SampledFrom([]schema.Tuning{{}, {}, {Compression: "none"}, {BlockSize: 4096, BlobMinSize: 1 << 20}}).Draw(t, "tuning")
 	return f
 }

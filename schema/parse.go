@@ -8,7 +8,7 @@ import (
 
 // settings are the keys that config.yaml may have at its top level beside
 // tables. They are not read here; a schema may stand in the same file.
-var settings = []string{"data_dir", "durability", "memory", "log_level"}
+var settings = []string{"data_dir", "durability", "memory", "background_rate", "log_level"}
 
 // Load reads the file at path as [Parse] does. The faults of an [*Errors] name
 // the file; an error of the file system is returned as it is.
@@ -107,12 +107,13 @@ func (d *decoder) table(n *yaml.Node, path string) Table {
 }
 
 func (d *decoder) family(n *yaml.Node, path string) Family {
-	keys := d.mapping(n, path, []string{"name", "type", "aggregate", "max_versions", "max_age", "gc"})
+	keys := d.mapping(n, path, []string{"name", "type", "aggregate", "max_versions", "max_age", "gc", "tuning"})
 	return Family{
 		Name:      d.text(keys["name"], path+".name"),
 		Type:      d.cellType(keys["type"], path+".type"),
 		Aggregate: d.aggregate(keys["aggregate"], path+".aggregate"),
 		GC:        d.familyRule(n, keys, path),
+		Tuning:    d.tuning(keys["tuning"], path+".tuning"),
 	}
 }
 

@@ -98,7 +98,7 @@ func TestHostileText(t *testing.T) {
 		"":                       "line 1: there is no list of tables; want tables: [...]",
 		"---\n":                  "line 2: there is no list of tables; want tables: [...]",
 		"tabels: []":             "line 1: unknown key \"tabels\"; did you mean \"tables\"?\nline 1: there is no list of tables; want tables: [...]",
-		"- a":                    "line 1: want a mapping with the keys tables, data_dir, durability, memory, log_level, not a list",
+		"- a":                    "line 1: want a mapping with the keys tables, data_dir, durability, memory, background_rate, log_level, not a list",
 		"tables: []\n#\xff":      "line 2: this is not UTF-8 text",
 		"tables: *x":             "malformed YAML: unknown anchor 'x' referenced",
 		"\ttables: []":           "line 1: malformed YAML: found character that cannot start any token",

@@ -20,11 +20,12 @@ const (
 	SetAggregate
 	SetEnforcement
 	SetKeyFormat
+	SetTuning
 )
 
 // String is the kind in words, "create table".
 func (k ChangeKind) String() string {
-	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement", "set key format"}
+	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement", "set key format", "set tuning"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -41,12 +42,12 @@ type Change struct {
 	Family string
 	// Families are those of the table that CreateTable creates or DropTable drops.
 	Families []Family
-	// Old is the family as it was, for SetType, SetAggregate, SetRetention and
-	// DropFamily.
+	// Old is the family as it was, for SetType, SetAggregate, SetRetention,
+	// SetTuning and DropFamily.
 	Old Family
-	// New is the family as it is declared, for AddFamily, SetType, SetAggregate
-	// and SetRetention. SetType means New.Type alone, SetAggregate
-	// New.Aggregate alone, SetRetention New.GC alone.
+	// New is the family as it is declared, for AddFamily, SetType, SetAggregate,
+	// SetRetention and SetTuning. SetType means New.Type alone, SetAggregate
+	// New.Aggregate alone, SetRetention New.GC alone, SetTuning New.Tuning alone.
 	New Family
 	// OldRetention and NewRetention are the table's, for SetEnforcement;
 	// CreateTable has the second.
@@ -84,6 +85,8 @@ func (c Change) String() string {
 		return fmt.Sprintf("~ family %s/%s aggregate %v -> %v", c.Table, c.Family, c.Old.Aggregate, c.New.Aggregate)
 	case SetRetention:
 		return fmt.Sprintf("~ family %s/%s retention %v -> %v", c.Table, c.Family, c.Old.GC, c.New.GC)
+	case SetTuning:
+		return fmt.Sprintf("~ family %s/%s tuning %s -> %s", c.Table, c.Family, c.Old.Tuning.orDefault(), c.New.Tuning.orDefault())
 	case DropFamily:
 		return fmt.Sprintf("- family %s/%s (drops its data)", c.Table, c.Family)
 	case DropTable:
@@ -200,6 +203,8 @@ func (t *Table) apply(c Change) error {
 		t.Families[i].Aggregate = c.New.Aggregate
 	case SetRetention:
 		t.Families[i].GC = c.New.GC.Clone()
+	case SetTuning:
+		t.Families[i].Tuning = c.New.Tuning
 	case DropFamily:
 		t.Families = slices.Delete(t.Families, i, i+1)
 	default:

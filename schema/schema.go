@@ -48,6 +48,8 @@ type Family struct {
 	Aggregate Aggregate
 	// GC says which cells are dropped; nil keeps everything.
 	GC *Rule
+	// Tuning is how the engine keeps the family.
+	Tuning Tuning
 }
 
 // Table returns the table of this name, which is s's own and not a copy.
@@ -83,7 +85,7 @@ func (s *Schema) Clone() *Schema {
 }
 
 // Equal reports whether s and o declare the same tables, families, types,
-// aggregates and rules. The order of tables and families does not count. Rules are compared
+// aggregates, rules and tuning. The order of tables and families does not count. Rules are compared
 // as they are written, not by what they drop. A nil Schema is an empty one.
 func (s *Schema) Equal(o *Schema) bool { return Diff(s, o).Empty() }
 
@@ -110,8 +112,8 @@ func (f Family) clone() Family {
 	return f
 }
 
-// String is the family as a plan shows it: name, type, aggregate and rule, all
-// but the name only where they are declared.
+// String is the family as a plan shows it: name, type, aggregate, rule and
+// tuning, all but the name only where they are declared.
 func (f Family) String() string {
 	s := f.Name
 	if f.Type != cells.TypeAny {
@@ -122,6 +124,9 @@ func (f Family) String() string {
 	}
 	if f.GC != nil {
 		s += " " + f.GC.String()
+	}
+	if f.Tuning != (Tuning{}) {
+		s += " " + f.Tuning.String()
 	}
 	return s
 }

@@ -71,6 +71,7 @@ func (f *Family) validate(fs *faults, path string) {
 	if f.GC != nil {
 		f.GC.validateRoot(fs, path)
 	}
+	f.Tuning.validate(fs, path+".tuning")
 }
 
 // validateRoot checks the tree and, when its nodes are right, its size.

@@ -92,7 +92,8 @@ func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
 	if err := s.writable(); err != nil {
 		return nil, err
 	}
-	if _, err := s.families.Load().get(family); err != nil {
+	f, err := s.families.Load().get(family)
+	if err != nil {
 		return nil, err
 	}
 	in.mu.Lock()
@@ -102,6 +103,9 @@ func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
 	}
 	in.open++
 	r := &run{in: in, family: family, opts: s.engine.tableOptions(s.options), env: grocksdb.NewDefaultEnvOptions()}
+	if err := s.tune(r.opts, f); err != nil {
+		return nil, err
+	}
 	r.writer = grocksdb.NewSSTFileWriter(r.env, r.opts)
 	return r, nil
 }

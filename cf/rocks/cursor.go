@@ -86,7 +86,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 // newFiller makes a filler that reads at a snapshot, which must stay in use until
 // the filler is freed.
 func newFiller(s *snapshot, fam *family, spec cf.Scan) (*filler, error) {
-	f := &filler{family: fam, size: newBlockSizer(spec), c: s.newCursor(fam, spec)}
+	f := &filler{family: fam, size: newBlockSizer(spec, &s.uses), c: s.newCursor(fam, spec)}
 	if f.c == nil {
 		return nil, errNoMemory
 	}
@@ -212,7 +212,7 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 
 // fill gets the next blocks: made now, or by the goroutines that read ahead.
 func (c *cursor) fill(ctx context.Context) (filled, error) {
-	if c.fills++; c.fills == fillsBeforeAhead && c.snapshot.overlay == nil {
+	if c.fills++; c.fills == fillsBeforeAhead && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
 		ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}

@@ -294,6 +294,7 @@ func (f *Follower) CreateFamily(context.Context, string) error { return cf.ErrRe
 func (f *Follower) DropFamily(context.Context, string) error   { return cf.ErrReadOnly }
 func (f *Follower) Flush(context.Context, string) error        { return cf.ErrReadOnly }
 func (f *Follower) SetExpiry(string, cf.Expiry) error          { return cf.ErrReadOnly }
+func (f *Follower) SetTuning(string, cf.Tuning) error          { return cf.ErrReadOnly }
 
 func (f *Follower) Update(context.Context, []cf.RowID, func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
 	return 0, cf.ErrReadOnly

@@ -22,6 +22,9 @@ type Options struct {
 	MustExist bool
 	// InMemory keeps all files in memory; they are gone at Close.
 	InMemory bool
+	// BackgroundRate is how many bytes a second flushes and compactions may
+	// write together; 0 is as many as they can.
+	BackgroundRate int64
 	// Logger gets what an operator should know; nil discards it.
 	Logger *slog.Logger
 	// FileSize is how large a file grows in bytes before the next one is
@@ -44,6 +47,8 @@ const (
 	minArena     = 4 << 10  // what an empty family's write buffer takes, at least
 	maxArena     = 64 << 10 // and at most, and as much again for its row filter
 	bytesPerSync = 1 << 20
+	refillMicros = 100_000 // how often the rate limiter grants bytes
+	rateFairness = 10      // one grant in so many goes to compactions before flushes
 )
 
 func (o Options) memory() int64 {
@@ -73,6 +78,9 @@ func newEngine(o Options) *engine {
 	e.db.SetMaxBackgroundJobs(max(2, runtime.GOMAXPROCS(0)))
 	e.db.SetStatsDumpPeriodSec(0)
 	e.db.EnableStatistics()
+	if o.BackgroundRate > 0 {
+		e.db.SetRateLimiter(grocksdb.NewRateLimiter(o.BackgroundRate, refillMicros, rateFairness))
+	}
 	e.db.SetBytesPerSync(bytesPerSync)
 	e.db.SetWALBytesPerSync(bytesPerSync)
 	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))

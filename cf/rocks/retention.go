@@ -1,6 +1,5 @@
 package rocks
 
-// #include <stdlib.h>
 // #include "retention.h"
 import "C"
 
@@ -8,7 +7,6 @@ import (
 	"errors"
 	"strconv"
 	"time"
-	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -104,13 +102,5 @@ const unknownPeriod = -1
 // setNoPeriod keeps the engine from rewriting old files: to a family with a
 // compaction filter it would give a period of 30 days of its own accord.
 func setNoPeriod(o *grocksdb.Options) error {
-	text := C.CString("periodic_compaction_seconds=0")
-	defer C.free(unsafe.Pointer(text))
-	c := (*C.rocksdb_options_t)(handleOf(o))
-	var msg *C.char
-	if C.rocksdb_get_options_from_string(c, text, c, &msg); msg == nil {
-		return nil
-	}
-	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return errors.New(C.GoString(msg))
+	return setOptions(o, "periodic_compaction_seconds=0")
 }

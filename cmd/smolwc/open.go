@@ -30,7 +30,7 @@ func (c *command) open(cfg *config.Config, o query.Options) (*query.DB, error) {
 
 // openDir opens the database in a directory, with the configuration's settings.
 func (c *command) openDir(dir string, cfg *config.Config, o query.Options) (*query.DB, error) {
-	o.Memory = cfg.Memory
+	o.Memory, o.BackgroundRate = cfg.Memory, cfg.BackgroundRate
 	if cfg.Durability == "async" {
 		o.Durability = query.Async
 	}

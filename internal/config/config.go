@@ -35,6 +35,9 @@ type Config struct {
 	// Memory is the budget in bytes for block cache and write buffers together,
 	// over all families; at least [MinMemory]. Default 256 MiB.
 	Memory int64
+	// BackgroundRate bounds what flushes and compactions write together, in bytes a
+	// second; at least [MinBackgroundRate], or 0, the default, for no bound.
+	BackgroundRate int64
 	// LogLevel is the least level that is logged. Default warn.
 	LogLevel slog.Level
 	// Schema is what the file declares under tables; nil when it has no tables.

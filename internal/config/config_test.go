@@ -82,8 +82,8 @@ func shown(c *config.Config) string {
 	if c.Schema != nil {
 		tables = fmt.Sprint(len(c.Schema.Tables))
 	}
-	return fmt.Sprintf("data_dir=%s durability=%s memory=%d log_level=%v tables=%s",
-		c.DataDir, c.Durability, c.Memory, c.LogLevel, tables)
+	return fmt.Sprintf("data_dir=%s durability=%s memory=%d background_rate=%d log_level=%v tables=%s",
+		c.DataDir, c.Durability, c.Memory, c.BackgroundRate, c.LogLevel, tables)
 }
 
 // Names keep their case on the way through.

@@ -11,7 +11,7 @@ import (
 )
 
 // keys are those of the file, in the order in which messages list them.
-var keys = []string{"data_dir", "durability", "memory", "log_level", "tables"}
+var keys = []string{"data_dir", "durability", "memory", "background_rate", "log_level", "tables"}
 
 // parse reads the text of a file; dataDir overrides its data_dir unless empty.
 func parse(text []byte, dataDir string) (*Config, error) {
@@ -35,11 +35,12 @@ func parse(text []byte, dataDir string) (*Config, error) {
 		return nil, &schema.Errors{Faults: faults}
 	}
 	return &Config{
-		DataDir:    string(s.DataDir),
-		Durability: string(s.Durability),
-		Memory:     int64(s.Memory),
-		LogLevel:   slog.Level(s.LogLevel),
-		Schema:     tables,
+		DataDir:        string(s.DataDir),
+		Durability:     string(s.Durability),
+		Memory:         int64(s.Memory),
+		BackgroundRate: int64(s.BackgroundRate),
+		LogLevel:       slog.Level(s.LogLevel),
+		Schema:         tables,
 	}, nil
 }
 

@@ -16,27 +16,34 @@ import (
 // MinMemory is the least that the memory setting may be, 16 MiB.
 const MinMemory = 16 << 20
 
+// MinBackgroundRate is the least that the background_rate setting may be unless
+// it is 0, 1 MiB a second.
+const MinBackgroundRate = 1 << 20
+
 // defaults are the settings of an empty file, as it would spell them.
 var defaults = map[string]string{
-	"data_dir":   "./data",
-	"durability": "sync",
-	"memory":     "256MiB",
-	"log_level":  "warn",
+	"data_dir":        "./data",
+	"durability":      "sync",
+	"memory":          "256MiB",
+	"background_rate": "0",
+	"log_level":       "warn",
 }
 
 // settings is the file without its tables. Each type reads and checks its own
 // text.
 type settings struct {
-	DataDir    directory  `mapstructure:"data_dir"`
-	Durability durability `mapstructure:"durability"`
-	Memory     memory     `mapstructure:"memory"`
-	LogLevel   logLevel   `mapstructure:"log_level"`
+	DataDir        directory  `mapstructure:"data_dir"`
+	Durability     durability `mapstructure:"durability"`
+	Memory         memory     `mapstructure:"memory"`
+	BackgroundRate rate       `mapstructure:"background_rate"`
+	LogLevel       logLevel   `mapstructure:"log_level"`
 }
 
 type (
 	directory  string
 	durability string
 	memory     int64
+	rate       int64
 	logLevel   slog.Level
 )
 
@@ -101,11 +108,20 @@ func (d *durability) UnmarshalText(text []byte) error {
 }
 
 func (m *memory) UnmarshalText(text []byte) error {
-	n, err := parseSize(string(text))
+	n, err := schema.ParseSize(string(text))
 	if err == nil && n < MinMemory {
 		err = fmt.Errorf("%s is too little; want 16MiB or more", text)
 	}
 	*m = memory(n)
+	return err
+}
+
+func (r *rate) UnmarshalText(text []byte) error {
+	n, err := schema.ParseSize(string(text))
+	if err == nil && n != 0 && n < MinBackgroundRate {
+		err = fmt.Errorf("%s a second is too little; want 1MiB or more, or 0 for no bound", text)
+	}
+	*r = rate(n)
 	return err
 }
 

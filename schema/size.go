@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/smolwc/smolwc/schema"
 )
 
 // sizeUnits are the units of a size in bytes; none is bytes.
@@ -20,8 +18,8 @@ var sizeUnits = []struct {
 	{"B", 1}, {"", 1},
 }
 
-// parseSize reads a size as 64MiB, 512MB, or in plain bytes.
-func parseSize(s string) (int64, error) {
+// ParseSize reads a size in bytes: 64MiB, 512MB, or a plain number.
+func ParseSize(s string) (int64, error) {
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	if digits == 0 {
 		return 0, fmt.Errorf("%q is not a size; want a whole number and a unit, as in 256MiB", s)
@@ -47,8 +45,19 @@ func sizeUnit(name string) (int64, error) {
 			names = append(names, u.name)
 		}
 	}
-	if near := schema.DidYouMean(name, names); near != "" {
+	if near := DidYouMean(name, names); near != "" {
 		return 0, fmt.Errorf("unknown unit %q%s", name, near)
 	}
 	return 0, fmt.Errorf("unknown unit %q; the units are %s", name, strings.Join(names, ", "))
+}
+
+// FormatSize is the size as [ParseSize] reads it, with the largest binary unit
+// that leaves a whole number.
+func FormatSize(n int64) string {
+	for _, u := range []int{3, 2, 1, 0} {
+		if unit := sizeUnits[u]; n != 0 && n%unit.size == 0 {
+			return strconv.FormatInt(n/unit.size, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
 }

@@ -1,0 +1,126 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Tuning is how the engine keeps a family on disk. It changes no result of any
+// read, and what has been written is readable under any other. The zero Tuning
+// leaves everything to the store. What is changed holds for files written
+// afterwards.
+type Tuning struct {
+	// Compression is "none", "lz4" or "zstd", of all files; empty is lz4, and
+	// zstd for those at the bottom, which hold nine tenths of the data.
+	Compression string
+	// BlockSize is how much is read and cached at once, in bytes before
+	// compression, 1 KiB to 1 MiB; 0 is 16 KiB. Small ones suit single rows
+	// read at random, large ones compress better.
+	BlockSize int64
+	// BlobMinSize is from how many bytes on a value is kept in a file of its
+	// own kind, so that compactions do not copy it again and again, 1 KiB to
+	// 100 MiB; 0 is never.
+	BlobMinSize int64
+}
+
+// compressions are the values of Tuning.Compression beside the empty one.
+var compressions = []string{"none", "lz4", "zstd"}
+
+// The bounds of sizes in a Tuning.
+const (
+	minTuned     = 1 << 10
+	maxBlockSize = 1 << 20
+	maxBlobMin   = 100 << 20
+)
+
+// String is what is set, "compression=zstd block_size=32KiB"; empty for the zero
+// Tuning.
+func (t Tuning) String() string {
+	var set []string
+	if t.Compression != "" {
+		set = append(set, "compression="+t.Compression)
+	}
+	if t.BlockSize != 0 {
+		set = append(set, "block_size="+FormatSize(t.BlockSize))
+	}
+	if t.BlobMinSize != 0 {
+		set = append(set, "blob_min_size="+FormatSize(t.BlobMinSize))
+	}
+	return strings.Join(set, " ")
+}
+
+// orDefault is String, and "default" for the zero Tuning.
+func (t Tuning) orDefault() string {
+	if t == (Tuning{}) {
+		return "default"
+	}
+	return t.String()
+}
+
+func (t Tuning) validate(fs *faults, path string) {
+	if t.Compression != "" {
+		addError(fs, path+".compression", checkCompression(t.Compression))
+	}
+	addError(fs, path+".block_size", checkTuned(t.BlockSize, maxBlockSize))
+	addError(fs, path+".blob_min_size", checkTuned(t.BlobMinSize, maxBlobMin))
+}
+
+func checkCompression(name string) error {
+	if slices.Contains(compressions, name) {
+		return nil
+	}
+	if near := DidYouMean(name, compressions); near != "" {
+		return fmt.Errorf("unknown compression %q%s", clip(name), near)
+	}
+	return fmt.Errorf("unknown compression %q; want one of %s", clip(name), strings.Join(compressions, ", "))
+}
+
+func checkTuned(n, most int64) error {
+	if n != 0 && (n < minTuned || n > most) {
+		return fmt.Errorf("%s is out of range; want %s to %s", FormatSize(n), FormatSize(minTuned), FormatSize(most))
+	}
+	return nil
+}
+
+// tuning decodes the mapping of a family's tuning.
+func (d *decoder) tuning(n *yaml.Node, path string) (t Tuning) {
+	if n == nil {
+		return t
+	}
+	keys := d.mapping(n, path, []string{"compression", "block_size", "blob_min_size"})
+	if c, ok := keys["compression"]; ok {
+		if t.Compression = d.text(c, path+".compression"); t.Compression == "" && scalar(c) {
+			d.fault(c, path+".compression", "want one of %s", strings.Join(compressions, ", "))
+		}
+	}
+	t.BlockSize = d.size(keys["block_size"], path+".block_size")
+	t.BlobMinSize = d.size(keys["blob_min_size"], path+".blob_min_size")
+	return t
+}
+
+// size decodes a size; one that is given is not 0.
+func (d *decoder) size(n *yaml.Node, path string) int64 {
+	text := d.text(n, path)
+	if n == nil || !scalar(n) {
+		return 0
+	}
+	size, err := ParseSize(text)
+	if err == nil && size == 0 {
+		err = fmt.Errorf("0 is out of range; leave the key out for the default")
+	}
+	if err != nil {
+		d.fault(n, path, "%v", err)
+		return 0
+	}
+	return size
+}
+
+// The JSON of a tuning in the catalog; sizes are in bytes.
+type catalogTuning struct {
+	Compression string `json:"compression,omitempty"`
+	BlockSize   int64  `json:"block_size,omitempty"`
+	BlobMinSize int64  `json:"blob_min_size,omitempty"`
+}
