@@ -196,6 +196,9 @@ func cbtFamilies(list Name) (families []Family, err error) {
 	for text := range strings.SplitSeq(list.Text, ",") {
 		parts := strings.Split(text, ":")
 		f := Family{Name: Name{parts[0], list.Pos}}
+		if parts[0] == "" {
+			return nil, errorAt(list.Pos, "the name of a family is empty")
+		}
 		for _, part := range parts[1:] {
 			if aggregate, ok := cbtTypes[strings.ToLower(part)]; ok {
 				f.Aggregate = &aggregate

@@ -118,6 +118,12 @@ func bare(v reflect.Value) {
 
 // statementForms holds every form of statement that there is.
 var statementForms = []string{
+	`histogram t a:b bins=5 prefix=x where a:c exists versions=all as csv`, `histogram t keys depth=2 separator=: bins=1 after=k limit=5`, `sparkline t k a:b points=9 since=2024-01-01`, `stats`, `stats t as json`,
+	`scan t page="" limit=3`, `scan t page=AXK where a:b == 1 && a:c != 2`, `tables regex=/a.*/`, `alter table t put family f versions=2 ttl=1h drop=both`,
+	`create table t retention=lazy`, `explain histogram t keys`, `describe t`, `compact t`, `flush t`, `truncate t yes`, `drop table t yes`, `alter table t add family f`, `alter table t drop family f yes`, `abort`, `commit`, `help get`, `quit`, `tables`,
+	`createtable t families=f:maxversions=1,g:intsum splits=a,b`, `createtable "t" "families=f:maxage=1d||maxversions=2"`, `setgcpolicy t f (maxage=1d && maxversions=2) force`, `setgcpolicy t f never`, `createfamily t f:maxage=1h`, `cbt lookup t k columns=a:.* app-profile=x`, `deletecolumn t k f q`,
+	`create 't', {NAME => 'f', VERSIONS => '3', TTL => 'FOREVER', CONFIGURATION => {'a' => 'b'}}, SPLITS => ['a']`, `alter 't', NAME => 'f', METHOD => 'delete'`, `alter 't', 'delete' => 'f'`, `get 't', 'k', ['a:b', 'c'], {FILTER => "PageFilter(1)", CACHE => 5}`, `scan 't', {FILTER => "PrefixFilter('a')", CACHE_BLOCKS => false}`, `deleteall 't', 'k', 'a:b', 5`, `status 'simple'`, `list 'a.*'`, `get_counter 't','k','a:b'`,
+
 	`put fleet plane#TF-FIR meta:model="Boeing 757-256"@2024-01-25 meta:raw=x'0001ff' meta:n=7byte`,
 	`scan fleet prefix=plane# columns=meta:model,operator,loc:*,t:a*,t:[a..b) where meta:miles >= 5_0 and meta:x exists limit=20 as csv`,
 	`scan 't', {COLUMNS => ['cf:a','cf'], LIMIT => 10, TIMERANGE => [1,2], REVERSED => true}`,
@@ -135,6 +141,9 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if e := (ql.Env{}).Expect(text, len(text)); e.Begin < 0 || e.Begin > len(text) {
+			t.Fatalf("%q: the word at the cursor begins at %d", text, e.Begin)
+		}
 		st, err := ql.Parse(text)
 		if err != nil {
 			var bad *ql.Error
