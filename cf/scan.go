@@ -94,6 +94,9 @@ type Filter struct {
 	StripValues bool
 	// KeysOnly yields rows without cells: each row that has one that passes.
 	KeysOnly bool
+	// Where passes only rows that satisfy every condition; they are sorted by
+	// qualifier. It cannot be given with ColumnsPerRow or CellsPerRow.
+	Where []RowCondition
 	// CountOnly yields rows without cells too, and the Len of each row of a
 	// block is the number of its cells that pass; a row that goes on in a
 	// further block has the rest there. It has no effect with KeysOnly.
@@ -106,6 +109,35 @@ type Filter struct {
 type Retention struct {
 	Versions int
 	Before   int64
+}
+
+// A RowCondition is what a row must have in one column. It is judged by the
+// newest cell of the column that passes the rest of the filter.
+type RowCondition struct {
+	Qualifier string
+	// Values are the ranges of which the cell's value must be in one, sorted
+	// and disjoint. None means that the row may have no such cell.
+	Values []ValueRange
+}
+
+// Holds judges the newest cell of the column; ok says that there is one.
+func (c *RowCondition) Holds(value []byte, ok bool) bool {
+	if len(c.Values) == 0 || !ok {
+		return len(c.Values) == 0 && !ok
+	}
+	for i := range c.Values {
+		if r := &c.Values[i]; string(value) >= r.Start && (r.NoEnd || string(value) < r.End) {
+			return true
+		}
+	}
+	return false
+}
+
+// A ValueRange is the values whose bytes are from Start, inclusive, to End,
+// exclusive. Without a bound, NoEnd, it goes on to the last.
+type ValueRange struct {
+	Start, End string
+	NoEnd      bool
 }
 
 // A QualifierRange is the qualifiers from Start, inclusive, to End, exclusive.

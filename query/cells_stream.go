@@ -100,7 +100,7 @@ func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 		}
 	}
 	for _, s := range p.scans {
-		if !s.guard {
+		if s.scan.Filter.Where = nil; !s.guard { // judged above
 			w.scans = append(w.scans, s)
 		}
 	}

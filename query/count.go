@@ -46,7 +46,7 @@ func (r *reader) count(ctx context.Context) (n Count, err error) {
 
 // storeCounts reports whether what the store yields is what is to be counted.
 func (r *reader) storeCounts() bool {
-	return len(r.streams) == 1 && r.spec.returnsAll() && r.spec.offset == 0 && (r.counting || r.spec.keysOnly)
+	return len(r.streams) == 1 && r.exact && r.spec.offset == 0 && (r.counting || r.spec.keysOnly)
 }
 
 // sum adds up what the only stream yields.

@@ -156,7 +156,7 @@ func (t *Table) rowPage(ctx context.Context, spec *readSpec, at position, size i
 // more reports whether there is another row. It may be called once, after which
 // the read is over.
 func (r *reader) more(ctx context.Context) (bool, error) {
-	if r.spec.returnsAll() && r.skip == 0 {
+	if r.exact && r.skip == 0 {
 		return !r.done && r.lead() != nil, nil
 	}
 	returned := r.returned

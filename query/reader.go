@@ -15,6 +15,7 @@ type reader struct {
 	own      cf.Snapshot // nil when it is the caller's
 	streams  []*stream   // of what is selected by family name, then the guards
 	guards   []guard
+	exact    bool       // see readPlan
 	filter   *evaluator // nil without a filter
 	rows     rowSlab
 	witness  Row // the guards' cells of the row being judged
@@ -22,6 +23,7 @@ type reader struct {
 	returned int64
 	done     bool
 
+	wanted   bool      // the current row is in every stream that is required
 	counting bool      // the streams count cells
 	counted  int       // cells of the current row
 	room     int       // bytes that the current row may still take
@@ -60,7 +62,7 @@ func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSp
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{spec: spec, guards: p.guards, skip: spec.offset, counting: spec.counts()}
+	r := &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.offset, counting: spec.counts()}
 	if spec.cost != nil {
 		r.began = time.Now()
 	}
@@ -91,7 +93,7 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error 
 		if err != nil {
 			return err
 		}
-		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, cursor: s.of.readable(c)})
+		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, required: s.required, cursor: s.of.readable(c)})
 	}
 	for _, s := range r.streams {
 		s.counting, s.room = r.counting && !s.guard, &r.room
@@ -167,8 +169,22 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 	row.parts, row.labels = row.one[:0], nil
 	r.witness.parts = r.witness.parts[:0]
 	r.counted, r.room = 0, r.spec.rowBytes()
+	r.wanted = true
+	for _, s := range r.streams {
+		if s.required && s.block == nil {
+			r.done = true
+			return nil
+		}
+		r.wanted = r.wanted && (!s.required || s.key == row.key)
+	}
 	for _, s := range r.streams {
 		if s.block == nil || s.key != row.key {
+			continue
+		}
+		if !r.wanted {
+			if err := s.pass(ctx); err != nil {
+				return err
+			}
 			continue
 		}
 		to := row
@@ -204,7 +220,7 @@ func (r *reader) lead() *stream {
 // passes judges a row: it must have something that was selected, and satisfy
 // every condition.
 func (r *reader) passes(row *Row) bool {
-	if len(row.parts) == 0 {
+	if !r.wanted || len(row.parts) == 0 {
 		return false
 	}
 	for i := range r.guards {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A readPlan is a read in terms of the store: one scan for each family that is
@@ -12,7 +13,10 @@ import (
 // at differently.
 type readPlan struct {
 	scans  []familyScan
-	guards []guard
+	guards []guard // the conditions that are left to judge on what the scans yield
+	// exact says that every row that the scans yield is returned, but for
+	// offset and limit.
+	exact bool
 }
 
 // A familyScan is one scan of the plan.
@@ -21,6 +25,9 @@ type familyScan struct {
 	of     *familyInfo
 	scan   cf.Scan
 	guard  bool // its cells are for conditions, not for the caller
+	// required says that conditions were left to the scan: what it does not
+	// yield is not wanted.
+	required bool
 }
 
 // A guard is a condition, and whether the selected cells are enough to judge it.
@@ -43,34 +50,94 @@ func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, err
 			p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
 		}
 	}
-	guarded := map[*familyInfo][]cf.QualifierRange{}
-	for _, c := range r.where {
-		f, err := t.family(c.family)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.check(f.typ); err != nil {
-			return nil, err
-		}
-		qualifiers, ok := selected[f]
-		onRow := ok && r.showsNewest() && (qualifiers == nil || containsQualifier(qualifiers, c.qualifier))
-		p.guards = append(p.guards, guard{c, onRow})
-		if !onRow {
-			guarded[f] = append(guarded[f], cf.SingleQualifier(c.qualifier))
-		}
+	if err := p.guard(t, r, now); err != nil {
+		return nil, err
 	}
-	for _, f := range t.families {
-		if qualifiers, ok := guarded[f]; ok {
-			p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.guardScan(f, mergeQualifiers(qualifiers), now), guard: true})
+	if len(selected) == 0 {
+		p.scans = nil // there is nothing to return
+	}
+	p.exact = r.filter == nil && len(p.guards) == 0 && (len(r.where) == 0 || len(p.scans) == 1)
+	for i := range p.scans {
+		s := &p.scans[i].scan
+		if p.exact && r.limit > 0 {
+			s.Limit = r.limit + r.offset // of the first so many rows of all families, each has at most so many
 		}
+		s.Hint = r.hint(p.exact)
 	}
 	return p, nil
 }
 
-// showsNewest reports whether the cells that a read selects include the newest
-// visible one of each selected column.
-func (r *readSpec) showsNewest() bool {
-	return !r.keysOnly && !r.counting && r.cellsPerRow == 0 && r.since == 0 && r.until == 0
+// guard plans who judges the conditions: the store, where it reads the column
+// anyway, or a scan of its own for those of a family that are not selected.
+func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
+	alone := len(p.scans) == 1
+	here, aside := map[*familyInfo][]condition{}, map[*familyInfo][]condition{}
+	for _, c := range r.where {
+		f, err := t.family(c.family)
+		if err != nil {
+			return err
+		}
+		if err := c.check(f.typ); err != nil {
+			return err
+		}
+		if s := p.scanOf(f); s != nil && r.readsNewest() && s.reads(c.qualifier) {
+			here[f] = append(here[f], c)
+		} else {
+			aside[f] = append(aside[f], c)
+		}
+	}
+	for _, f := range t.families {
+		switch conditions := here[f]; {
+		case len(conditions) == 0:
+		case f.aggregate == schema.NoAggregate && (alone || needsCell(conditions)):
+			p.scanOf(f).require(conditions)
+		case !r.keysOnly && !r.counting:
+			p.judge(conditions, true)
+		default:
+			aside[f] = append(aside[f], conditions...)
+		}
+	}
+	for _, f := range t.families {
+		conditions := aside[f]
+		if len(conditions) == 0 {
+			continue
+		}
+		s := familyScan{family: f.name, of: f, scan: r.guardScan(f, conditions, now), guard: true}
+		if f.aggregate == schema.NoAggregate && needsCell(conditions) {
+			s.require(conditions)
+		} else {
+			p.judge(conditions, false)
+		}
+		p.scans = append(p.scans, s)
+	}
+	return nil
+}
+
+func (p *readPlan) judge(conditions []condition, onRow bool) {
+	for _, c := range conditions {
+		p.guards = append(p.guards, guard{c, onRow})
+	}
+}
+
+// scanOf is the scan of a family that is selected, nil when it is not.
+func (p *readPlan) scanOf(f *familyInfo) *familyScan {
+	for i := range p.scans {
+		if p.scans[i].of == f {
+			return &p.scans[i]
+		}
+	}
+	return nil
+}
+
+func (s *familyScan) reads(qualifier string) bool {
+	q := s.scan.Filter.Qualifiers
+	return q == nil || containsQualifier(q, qualifier)
+}
+
+// readsNewest reports whether the cells that a read goes through include the
+// newest visible one of each selected column.
+func (r *readSpec) readsNewest() bool {
+	return r.cellsPerRow == 0 && r.since == 0 && r.until == 0
 }
 
 // selection is the qualifiers wanted of each family that is selected; nil
@@ -105,7 +172,7 @@ func (t *tableInfo) selection(columns []ColumnSpec) (map[*familyInfo][]cf.Qualif
 
 // scan reads what is selected of a family.
 func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells.Timestamp) cf.Scan {
-	s := cf.Scan{
+	return cf.Scan{
 		Family:  f.store,
 		Rows:    r.rows,
 		Reverse: r.reverse,
@@ -120,29 +187,23 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells
 			CountOnly:   r.counts(),
 		},
 		Sample: r.sample,
-		Hint:   r.hint(),
 
 		CountTombstones: r.cost != nil,
 	}
-	if r.returnsAll() && r.limit > 0 {
-		s.Limit = r.limit + r.offset // of the first so many rows of all families, each has at most so many
-	}
-	return s
 }
 
-// returnsAll reports whether every row that has a selected cell is returned, but
-// for offset and limit.
-func (r *readSpec) returnsAll() bool { return len(r.where) == 0 && r.filter == nil }
-
 // guardScan reads the columns that conditions look at.
-func (r *readSpec) guardScan(f *familyInfo, qualifiers []cf.QualifierRange, now cells.Timestamp) cf.Scan {
+func (r *readSpec) guardScan(f *familyInfo, conditions []condition, now cells.Timestamp) cf.Scan {
+	qualifiers := make([]cf.QualifierRange, len(conditions))
+	for i, c := range conditions {
+		qualifiers[i] = cf.SingleQualifier(c.qualifier)
+	}
 	return cf.Scan{
 		Family:  f.store,
 		Rows:    r.rows,
 		Reverse: r.reverse,
 		Sample:  r.sample,
-		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: qualifiers, Versions: 1},
-		Hint:    r.hint(),
+		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: mergeQualifiers(qualifiers), Versions: 1},
 
 		CountTombstones: r.cost != nil,
 	}
@@ -150,9 +211,9 @@ func (r *readSpec) guardScan(f *familyInfo, qualifiers []cf.QualifierRange, now 
 
 // hint guesses the number of cells in a family from the number of rows, when
 // that is small: rows have some dozen.
-func (r *readSpec) hint() int {
+func (r *readSpec) hint(exact bool) int {
 	const cellsPerRow = 16
-	if r.returnsAll() && r.limit > 0 {
+	if exact && r.limit > 0 {
 		return r.limit * cellsPerRow
 	}
 	single := !slices.ContainsFunc(r.rows, func(rr cf.RowRange) bool { _, ok := rr.Single(); return !ok })

@@ -9,10 +9,11 @@ import (
 
 // A stream is the rows of one family, as a cursor's blocks hold them.
 type stream struct {
-	family string
-	store  string // the family's name in the store
-	guard  bool   // its cells are for conditions
-	cursor cf.Cursor
+	family   string
+	store    string // the family's name in the store
+	guard    bool   // its cells are for conditions
+	required bool   // a row that it does not have is not wanted
+	cursor   cf.Cursor
 
 	block *cf.Block // nil at the end
 	row   int       // the current row in the block
@@ -49,17 +50,31 @@ func (s *stream) take(ctx context.Context, r *Row) error {
 		if err := s.addPart(r); err != nil {
 			return err
 		}
-		if s.row+1 < len(s.block.Rows) {
-			s.stand(s.row + 1)
-			return nil
-		}
-		if err := s.load(ctx); err != nil {
+		if more, err := s.step(ctx); !more || err != nil {
 			return err
 		}
-		if s.block == nil || !s.block.Continued {
-			return nil
+	}
+}
+
+// pass moves to the next row.
+func (s *stream) pass(ctx context.Context) error {
+	for {
+		if more, err := s.step(ctx); !more || err != nil {
+			return err
 		}
 	}
+}
+
+// step moves on, and reports whether the row does so too, in a further block.
+func (s *stream) step(ctx context.Context) (bool, error) {
+	if s.row+1 < len(s.block.Rows) {
+		s.stand(s.row + 1)
+		return false, nil
+	}
+	if err := s.load(ctx); err != nil {
+		return false, err
+	}
+	return s.block != nil && s.block.Continued, nil
 }
 
 func (s *stream) addPart(r *Row) error {

@@ -178,6 +178,7 @@ func (m *Model) Scan(s cf.Scan) Rows {
 // filterRow is the cells of a row that pass a filter.
 func filterRow(cells []modelCell, f cf.Filter) []Cell {
 	var passed []Cell
+	newest := map[string]string{} // values
 	rank := map[string]int{}     // of the columns' cells, hidden or not
 	versions := map[string]int{} // of the columns' cells that pass
 	for _, c := range cells {
@@ -194,11 +195,18 @@ func filterRow(cells []modelCell, f cf.Filter) []Cell {
 		if f.CellsPerRow > 0 && len(passed) == f.CellsPerRow {
 			break
 		}
-		versions[c.Qualifier]++
+		if versions[c.Qualifier]++; versions[c.Qualifier] == 1 {
+			newest[c.Qualifier] = c.Value
+		}
 		if f.StripValues {
 			c.Value = ""
 		}
 		passed = append(passed, c.Cell)
+	}
+	for _, w := range f.Where {
+		if value, ok := newest[w.Qualifier]; !w.Holds([]byte(value), ok) {
+			return nil
+		}
 	}
 	return passed
 }

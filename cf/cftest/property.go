@@ -124,8 +124,23 @@ var (
 	retention = rapid.Custom(func(t *rapid.T) cf.Retention {
 		return cf.Retention{Versions: count.Draw(t, "versions"), Before: timeBound.Draw(t, "before")}
 	})
+	conditions = rapid.Map(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cf.RowCondition {
+		return cf.RowCondition{Qualifier: hostileKey.Draw(t, "qualifier"), Values: valueRanges.Draw(t, "values")}
+	}), 1, 3), func(all []cf.RowCondition) []cf.RowCondition {
+		slices.SortFunc(all, func(a, b cf.RowCondition) int { return strings.Compare(a.Qualifier, b.Qualifier) })
+		return all
+	})
+	// Ranges of values that have many of those drawn above, or none.
+	valueRanges = rapid.SampledFrom([][]cf.ValueRange{
+		nil,
+		{{NoEnd: true}},
+		{{Start: "v", End: "v\x00"}},
+		{{Start: "w", NoEnd: true}},
+		{{End: "v"}, {Start: "x", End: "z"}},
+		{{Start: "\xff\xff", End: "\xff\xff\x00"}},
+	})
 	filter = rapid.Custom(func(t *rapid.T) cf.Filter {
-		return cf.Filter{
+		f := cf.Filter{
 			Retention:   rapid.SliceOfN(retention, 0, 2).Draw(t, "retention"),
 			Qualifiers:  qualifierRanges.Draw(t, "qualifiers"),
 			Since:       timeBound.Draw(t, "since"),
@@ -139,6 +154,10 @@ var (
 			KeysOnly:    rapid.SampledFrom([]bool{false, false, true}).Draw(t, "keys only"),
 			CountOnly:   rapid.SampledFrom([]bool{false, false, true}).Draw(t, "count only"),
 		}
+		if rapid.Bool().Draw(t, "where") {
+			f.Where, f.ColumnsPerRow, f.CellsPerRow = conditions.Draw(t, "conditions"), 0, 0
+		}
+		return f
 	})
 	scan = rapid.Custom(func(t *rapid.T) cf.Scan {
 		s := cf.Scan{

@@ -24,6 +24,13 @@ typedef struct {
   slice start, end;
 } interval;
 
+// What a row must have in a column.
+typedef struct {
+  interval qualifier;
+  const interval* values;
+  size_t values_len;
+} condition;
+
 // Growing memory for the prefix of the current row and column.
 typedef struct {
   char* data;
@@ -34,10 +41,11 @@ struct smolwc_cursor {
   rocksdb_iterator_t* it;
   rocksdb_readoptions_t* options;
   smolwc_scan scan;
-  void* copy;  // the memory of the next three
+  void* copy;  // the memory of the next four
   interval* ranges;
   const interval* qualifiers;
   const smolwc_retention* retention;
+  const condition* conditions;
   smolwc_cost cost;
 
   size_t range;     // index into ranges of the range being read
@@ -57,6 +65,7 @@ struct smolwc_cursor {
   buffer prefix;
   size_t row_len, column_len;
   size_t qualifier;      // index into qualifiers
+  size_t judged;         // conditions that the current row satisfies, as far as it has been read
   int64_t rank, passed;  // of the current column: cells seen, cells passed
   int64_t ranks;         // a rank of more than this is as good as any for retention
   buffer target;         // scratch for seeks
@@ -87,15 +96,25 @@ static int compare(const char* a, size_t a_len, const char* b, size_t b_len) {
 
 // --- construction
 
-// One allocation holds the retention, the intervals and their bytes.
+static size_t count_intervals(const smolwc_scan* s, const smolwc_condition* conditions) {
+  size_t n = s->rows_len + s->qualifiers_len;
+  for (size_t i = 0; i < s->conditions_len; i++) n += 1 + conditions[i].values_len;
+  return n;
+}
+
+// One allocation holds the conditions, the retention, the intervals and their
+// bytes.
 static int copy_scan(smolwc_cursor* c, const smolwc_scan* s, const char* bounds,
-                     const uint32_t* ends, const smolwc_retention* retention) {
-  size_t intervals = s->rows_len + s->qualifiers_len;
+                     const uint32_t* ends, const smolwc_retention* retention,
+                     const smolwc_condition* conditions) {
+  size_t intervals = count_intervals(s, conditions);
   size_t bytes_len = intervals == 0 ? 0 : ends[2 * intervals - 1];
   size_t retention_size = s->retention_len * sizeof *retention;
-  c->copy = malloc(retention_size + intervals * sizeof(interval) + bytes_len + 1);
+  size_t conditions_size = s->conditions_len * sizeof *c->conditions;
+  c->copy = malloc(conditions_size + retention_size + intervals * sizeof(interval) + bytes_len + 1);
   if (c->copy == NULL) return 0;
-  smolwc_retention* r = c->copy;
+  condition* w = c->copy;
+  smolwc_retention* r = (smolwc_retention*)(w + s->conditions_len);
   interval* at = (interval*)(r + s->retention_len);
   char* bytes = (char*)(at + intervals);
   if (retention_size != 0) memcpy(r, retention, retention_size);
@@ -110,6 +129,12 @@ static int copy_scan(smolwc_cursor* c, const smolwc_scan* s, const char* bounds,
   c->retention = r;
   c->ranges = at;
   c->qualifiers = at + s->rows_len;
+  c->conditions = w;
+  at += s->rows_len + s->qualifiers_len;
+  for (size_t i = 0; i < s->conditions_len; i++) {
+    w[i] = (condition){*at, at + 1, conditions[i].values_len};
+    at += 1 + conditions[i].values_len;
+  }
   return 1;
 }
 
@@ -131,10 +156,11 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
                                  const rocksdb_snapshot_t* snapshot,
                                  rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
                                  const char* bounds, const uint32_t* ends,
-                                 const smolwc_retention* retention) {
+                                 const smolwc_retention* retention,
+                                 const smolwc_condition* conditions) {
   smolwc_cursor* c = calloc(1, sizeof *c);
   if (c == NULL) return NULL;
-  if (!copy_scan(c, scan, bounds, ends, retention)) {
+  if (!copy_scan(c, scan, bounds, ends, retention, conditions)) {
     free(c);
     return NULL;
   }
@@ -151,7 +177,7 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
   c->backward = scan->reverse && !scan->single_rows;
   c->every_cell = scan->qualifiers_len == 0 && scan->retention_len == 0 && scan->since == 0 &&
                   scan->until == 0 && scan->versions == 0 && scan->cells_per_row == 0 &&
-                  scan->columns_per_row == 0 && !scan->keys_only;
+                  scan->columns_per_row == 0 && !scan->keys_only && scan->conditions_len == 0;
   for (size_t i = 0; i < scan->retention_len; i++)
     if (retention[i].versions > c->ranks) c->ranks = retention[i].versions;
   c->options = rocksdb_readoptions_create();
@@ -332,15 +358,6 @@ static int is_last_column(const smolwc_cursor* c) {
   return end.len <= len || (end.len == len + 1 && (unsigned char)end.data[len] == SMOLWC_ESCAPE);
 }
 
-static int skip_column(smolwc_cursor* c) {
-  const char behind = SMOLWC_TAG_VERSION + 1;
-  if (is_last_column(c)) return leave_row(c);
-  if (!aim(c, c->column_len, &behind, 1)) return 0;
-  c->column_len = 0;
-  advance_to_target(c);
-  return 1;
-}
-
 // Moves to the newest version of the current column that is older than until.
 static int skip_newer(smolwc_cursor* c) {
   char version[SMOLWC_VERSION_LEN];
@@ -354,16 +371,22 @@ static int skip_newer(smolwc_cursor* c) {
 
 typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_CORRUPT, STEP_ERROR } step;
 
+// Forgets what has been read of the current row.
+static void start_row(smolwc_cursor* c) {
+  c->column_len = 0;
+  c->row_open = 0;
+  c->row_cells = c->row_columns = 0;
+  c->qualifier = 0;
+  c->judged = 0;
+}
+
 // Takes the row of a key as the current one.
 static step enter_row(smolwc_cursor* c, const char* key, size_t len) {
   size_t row_len = smolwc_element_len(key, len);
   if (row_len == 0 || row_len == len || key[row_len] != SMOLWC_TAG_BYTES) return STEP_CORRUPT;
   if (!set(&c->prefix, key, row_len)) return STEP_ERROR;
   c->row_len = row_len;
-  c->column_len = 0;
-  c->row_open = 0;
-  c->row_cells = c->row_columns = 0;
-  c->qualifier = 0;
+  start_row(c);
   c->cost.rows_scanned++;
   return STEP_ON;
 }
@@ -600,8 +623,130 @@ static step take_all_cells(smolwc_cursor* c, smolwc_block* b, const char* key, s
   return c->scan.count_only ? count_cells(c, b) : copy_cells(c, b);
 }
 
+// --- conditions on rows
+
+static int is_undecided(const smolwc_cursor* c) { return c->judged < c->scan.conditions_len; }
+
+static int value_in(const condition* w, const char* value, size_t len) {
+  for (size_t i = 0; i < w->values_len; i++) {
+    const interval* v = &w->values[i];
+    if (compare(value, len, v->start.data, v->start.len) >= 0 &&
+        (v->end.len == 0 || compare(value, len, v->end.data, v->end.len) < 0))
+      return 1;
+  }
+  return 0;
+}
+
+// Judges the conditions on columns before a key of the current row, which are
+// not there, and on the key's own, of which it is the newest cell. Returns
+// whether the row may still be wanted.
+static int judge_cell(smolwc_cursor* c, const char* key, size_t len) {
+  const char* suffix = key + c->row_len;
+  size_t suffix_len = len - c->row_len;
+  for (; is_undecided(c); c->judged++) {
+    const condition* w = &c->conditions[c->judged];
+    if (compare(suffix, suffix_len, w->qualifier.start.data, w->qualifier.start.len) < 0) return 1;
+    if (compare(suffix, suffix_len, w->qualifier.end.data, w->qualifier.end.len) >= 0) {
+      if (w->values_len != 0) return 0;
+      continue;
+    }
+    size_t value_len;
+    const char* value = rocksdb_iter_value(c->it, &value_len);
+    if (!value_in(w, value, value_len)) return 0;
+  }
+  return 1;
+}
+
+// Whether a row of which there are no more cells satisfies the conditions.
+static int judge_rest(smolwc_cursor* c) {
+  for (; is_undecided(c); c->judged++)
+    if (c->conditions[c->judged].values_len != 0) return 0;
+  return 1;
+}
+
+// Takes what there is of the current row out of the block again. It is all
+// there: a row does not go on in a further block before it is decided.
+static void take_back_row(smolwc_cursor* c, smolwc_block* b) {
+  if (!c->row_open) return;
+  const smolwc_row* r = &b->rows[b->rows_len - 1];
+  if (c->scan.count_only) c->cost.counted -= r->len;
+  b->data_len = r->key;
+  b->cells_len = r->first;
+  b->rows_len--;
+  c->rows--;
+  c->row_open = 0;
+}
+
+// Takes the current row, of which there are no more cells, out of the block if
+// it does not satisfy the conditions.
+static void settle_row(smolwc_cursor* c, smolwc_block* b) {
+  if (c->row_len == 0 || judge_rest(c)) return;
+  take_back_row(c, b);
+  c->judged = c->scan.conditions_len;
+}
+
+// Ends the current row, of which no more is wanted.
+static step end_row(smolwc_cursor* c, smolwc_block* b) {
+  settle_row(c, b);
+  return leave_row(c) ? STEP_ON : STEP_ERROR;
+}
+
+static step reject_row(smolwc_cursor* c, smolwc_block* b) {
+  take_back_row(c, b);
+  return leave_row(c) ? STEP_ON : STEP_ERROR;
+}
+
+// Looks up the columns that decide about the current row, of which the block
+// could not hold enough, and moves to the row's first cell, or, if the row is
+// not wanted, behind it.
+static step decide_row(smolwc_cursor* c, smolwc_block* b) {
+  take_back_row(c, b);
+  start_row(c);
+  while (is_undecided(c)) {
+    const slice start = c->conditions[c->judged].qualifier.start;
+    if (!aim(c, c->row_len, start.data, start.len)) return STEP_ERROR;
+    seek(c, c->target.data, c->target.len);
+    // The newest cell that passes the rest of the filter.
+    const char* key;
+    size_t len;
+    int found = 0;
+    int64_t ts = 0, rank = 0;
+    while (look(c, &key, &len) && in_row(c, key, len)) {
+      const slice end = c->conditions[c->judged].qualifier.end;
+      if (compare(key + c->row_len, len - c->row_len, end.data, end.len) >= 0) break;
+      if (!read_version(key, len, &ts)) return STEP_CORRUPT;
+      if (!retained(c, ++rank, ts) || ts < c->scan.since) break;
+      found = c->scan.until == 0 || ts < c->scan.until;
+      if (found) break;
+      rocksdb_iter_next(c->it);
+    }
+    char* err = smolwc_cursor_error(c);
+    if (err != NULL) {
+      rocksdb_free(err);
+      return STEP_ERROR;
+    }
+    const condition* w = &c->conditions[c->judged];
+    size_t value_len = 0;
+    const char* value = found ? rocksdb_iter_value(c->it, &value_len) : NULL;
+    if (found ? !value_in(w, value, value_len) : w->values_len != 0) return reject_row(c, b);
+    c->judged++;
+  }
+  seek(c, c->prefix.data, c->row_len);
+  return STEP_ON;
+}
+
+// Moves behind the current column.
+static step skip_column(smolwc_cursor* c, smolwc_block* b) {
+  const char behind = SMOLWC_TAG_VERSION + 1;
+  if (is_last_column(c)) return end_row(c, b);
+  if (!aim(c, c->column_len, &behind, 1)) return STEP_ERROR;
+  c->column_len = 0;
+  advance_to_target(c);
+  return STEP_ON;
+}
+
 static int row_is_complete(const smolwc_cursor* c) {
-  return c->scan.keys_only ||
+  return (c->scan.keys_only && !is_undecided(c)) ||
          (c->scan.cells_per_row != 0 && c->row_cells >= c->scan.cells_per_row);
 }
 
@@ -611,7 +756,7 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
   int64_t ts;
   if (!read_version(key, len, &ts)) return STEP_CORRUPT;
   if (!retained(c, c->rank + 1, ts) || ts < s->since)
-    return skip_column(c) ? STEP_ON : STEP_ERROR;
+    return skip_column(c, b);
 
   size_t scanned = len;
   if (s->until != 0 && ts >= s->until) {
@@ -619,7 +764,9 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
   } else {
     element e;
     if (!read_qualifier(c, key, len, &e)) return STEP_CORRUPT;
+    if (c->passed == 0 && is_undecided(c) && !judge_cell(c, key, len)) return reject_row(c, b);
     step taken = s->keys_only ? ensure_row(c, b) : emit(c, b, &e, ts, &scanned);
+    if (taken == STEP_FULL && c->row_open && is_undecided(c)) return decide_row(c, b);
     if (taken != STEP_ON) return taken;
     if (c->passed++ == 0) c->row_columns++;
     c->row_cells++;
@@ -627,7 +774,7 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
   c->rank++;
   c->cost.cells_scanned++;
   c->cost.bytes_scanned += scanned;
-  if (row_is_complete(c) && c->row_cells != 0) return leave_row(c) ? STEP_ON : STEP_ERROR;
+  if (row_is_complete(c) && c->row_cells != 0) return end_row(c, b);
   c->column_full = s->versions != 0 && c->passed >= s->versions;
   rocksdb_iter_next(c->it);
   return STEP_ON;
@@ -637,11 +784,11 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
 static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
   if (c->every_cell) return take_all_cells(c, b, key, len);
   if (c->scan.columns_per_row != 0 && c->row_columns >= c->scan.columns_per_row)
-    return leave_row(c) ? STEP_ON : STEP_ERROR;
+    return end_row(c, b);
   if (c->scan.qualifiers_len != 0) {
     switch (judge_qualifier(c, key, len)) {
       case UNWANTED_ROW:
-        return leave_row(c) ? STEP_ON : STEP_ERROR;
+        return end_row(c, b);
       case UNWANTED_COLUMN: {
         const slice start = c->qualifiers[c->qualifier].start;
         if (!aim(c, c->row_len, start.data, start.len)) return STEP_ERROR;
@@ -657,12 +804,13 @@ static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size
 }
 
 // The iterator stands on nothing: at the end of its range, or at an error.
-static step take_nothing(smolwc_cursor* c) {
+static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
   char* err = smolwc_cursor_error(c);
   if (err != NULL) {
     rocksdb_free(err);
     return STEP_ERROR;
   }
+  settle_row(c, b);
   if (c->row_len != 0 && c->backward) return leave_row(c) ? STEP_ON : STEP_ERROR;
   next_range(c);
   return STEP_ON;
@@ -673,14 +821,15 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
   const char* key;
   size_t len;
   if (!c->started) start_range(c);
-  if (!look(c, &key, &len)) return take_nothing(c);
+  if (!look(c, &key, &len)) return take_nothing(c, b);
   if (c->row_len != 0) {
     if (in_row(c, key, len)) {
       if (c->column_len == 0 || !in_column(c, key, len)) return take_column(c, b, key, len);
-      if (c->column_full) return skip_column(c) ? STEP_ON : STEP_ERROR;
+      if (c->column_full) return skip_column(c, b);
       return take_cell(c, b, key, len);
     }
     if (beside_row(c, key, len)) return STEP_CORRUPT;
+    settle_row(c, b);
     if (c->backward) return leave_row(c) ? STEP_ON : STEP_ERROR;
     forget_row(c);
   }
@@ -717,7 +866,10 @@ static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
       case STEP_ERROR:
         return SMOLWC_ERROR;
     }
-    if (c->cost.cells_scanned >= cells_pause || c->cost.seeks >= seeks_pause) return SMOLWC_MORE;
+    if (c->cost.cells_scanned >= cells_pause || c->cost.seeks >= seeks_pause) {
+      b->undecided = c->row_open && is_undecided(c);
+      return SMOLWC_MORE;
+    }
   }
   return SMOLWC_END;
 }

@@ -118,10 +118,15 @@ func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
 	for i, r := range filter.Retention {
 		retention[i] = C.smolwc_retention{versions: C.int64_t(r.Versions), before: C.int64_t(r.Before)}
 	}
+	conditions := make([]C.smolwc_condition, len(filter.Where))
+	for i := range filter.Where {
+		conditions[i] = C.smolwc_condition{values_len: C.size_t(len(filter.Where[i].Values))}
+	}
 	scan := C.smolwc_scan{
 		rows_len:       C.size_t(len(spec.Rows)),
 		qualifiers_len: C.size_t(len(filter.Qualifiers)),
 		retention_len:  C.size_t(len(retention)),
+		conditions_len: C.size_t(len(conditions)),
 		since:          C.int64_t(filter.Since),
 		until:          C.int64_t(filter.Until),
 		versions:       C.int64_t(filter.Versions),
@@ -141,11 +146,12 @@ func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
 	return C.smolwc_cursor_new(dbHandle(s.store.db), familyHandle(f.handle), snapshotHandle(s.engine), overlayHandle(s.overlay), &scan,
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(bounds))),
 		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(ends))),
-		unsafe.SliceData(retention))
+		unsafe.SliceData(retention), unsafe.SliceData(conditions))
 }
 
-// packBounds lays the bounds of a scan's rows and qualifiers end to end, as
-// smolwc_cursor_new takes them, and says whether every range is a single row.
+// packBounds lays the bounds of a scan's rows, qualifiers and conditions end to
+// end, as smolwc_cursor_new takes them, and says whether every range is a single
+// row.
 func packBounds(spec cf.Scan) (bounds []byte, ends []uint32, single bool) {
 	single = true
 	for _, r := range spec.Rows {
@@ -170,6 +176,16 @@ func packBounds(spec cf.Scan) (bounds []byte, ends []uint32, single bool) {
 	}
 	for _, q := range spec.Filter.Qualifiers {
 		put(q.Bounds())
+	}
+	for _, w := range spec.Filter.Where {
+		put(cf.SingleQualifier(w.Qualifier).Bounds())
+		for _, v := range w.Values {
+			end := v.End
+			if v.NoEnd {
+				end = ""
+			}
+			put([]byte(v.Start), []byte(end))
+		}
 	}
 	return bounds, ends, single
 }
@@ -259,7 +275,8 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 		cells_cap: C.size_t(cap(b.Cells)),
 	}
 	status := C.smolwc_status(C.SMOLWC_MORE)
-	for calls := 0; status == C.SMOLWC_MORE && calls < maxCalls; calls++ {
+	for calls := 0; status == C.SMOLWC_MORE && (calls < maxCalls || f.block.undecided != 0); calls++ {
+		f.block.undecided = 0
 		status = C.smolwc_cursor_fill(f.c, &f.block)
 		if status == C.SMOLWC_GROW {
 			b.Data = make([]byte, 0, int(f.block.need))

@@ -15,12 +15,19 @@ typedef struct {
   int64_t before;
 } smolwc_retention;
 
+// What a row must have in one column: a newest cell with a value in one of so many
+// ranges, or, with none, no cell.
+typedef struct {
+  size_t values_len;
+} smolwc_condition;
+
 // What a cursor reads. The intervals' bounds come beside it: see
 // smolwc_cursor_new.
 typedef struct {
   size_t rows_len;       // intervals of rows, ascending and disjoint
   size_t qualifiers_len; // intervals of qualifiers, likewise; none means all
   size_t retention_len;
+  size_t conditions_len; // ascending by qualifier, of which there may be equal ones
   int64_t since, until;   // [since, until); until 0 is no bound
   int64_t versions;       // per column; 0 is no limit
   int64_t cells_per_row;  // 0 is no limit
@@ -56,6 +63,7 @@ typedef struct {
   size_t cells_cap, cells_len;
   size_t need;        // with SMOLWC_GROW: the bytes of data that the next cell takes
   uint8_t continued;  // the first row is the last one of the block before
+  uint8_t undecided;  // the last row may turn out not to be wanted: fill on
 } smolwc_block;
 
 typedef struct {
@@ -75,8 +83,9 @@ typedef enum {
 typedef struct smolwc_cursor smolwc_cursor;
 
 // Copies what it is given. bounds holds the start and the end of each interval
-// of rows, then of qualifiers, one after another; ends says where in bounds
-// each of them ends. The snapshot may be NULL, and so may the
+// of rows, then of qualifiers, one after another, and then, for each condition,
+// of its qualifier and of its values, where an end without bytes is no end; ends
+// says where in bounds each of them ends. The snapshot may be NULL, and so may the
 // overlay, changes that are read as if they had been written; it must not change
 // while the cursor is used. NULL is returned when memory is
 // out.
@@ -84,7 +93,8 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
                                  const rocksdb_snapshot_t* snapshot,
                                  rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
                                  const char* bounds, const uint32_t* ends,
-                                 const smolwc_retention* retention);
+                                 const smolwc_retention* retention,
+                                 const smolwc_condition* conditions);
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* block);
 // Ends the scan at a row's bound: what is left of a forward one is the rows
 // before it, of a reverse one those from it on. The bound is copied. Returns 0

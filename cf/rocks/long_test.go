@@ -148,6 +148,9 @@ func TestLongScansAreTheSameInParallel(t *testing.T) {
 		{"counts", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{CountOnly: true}}, true},
 		{"a column", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q00001")}}}, true},
 		{"a sample", cf.Scan{Rows: []cf.RowRange{{}}, Sample: 1 << 63}, true},
+		{"a condition", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "q00002", Values: []cf.ValueRange{{Start: "\xf0", NoEnd: true}}}}}}, true},
+		{"a condition at the end of a large row", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "q29999", Values: []cf.ValueRange{{NoEnd: true}}}}}}, true},
+		{"the absence of that", cf.Scan{Rows: []cf.RowRange{{}}, Reverse: true, Filter: cf.Filter{CountOnly: true, Where: []cf.RowCondition{{Qualifier: "q29999"}}}}, true},
 		{"a limit", cf.Scan{Rows: []cf.RowRange{{}}, Limit: 20_000}, false},
 		{"memory", cf.Scan{Rows: []cf.RowRange{{Start: longRow(longRows)}}}, false},
 	} {
@@ -156,6 +159,9 @@ func TestLongScansAreTheSameInParallel(t *testing.T) {
 			got := summarise(t, s, test.spec, 4)
 			if got.parallel != test.parallel || want.parallel {
 				t.Errorf("in parallel: %t with four cores, %t with one; want %t and false", got.parallel, want.parallel, test.parallel)
+			}
+			if want.rows == 0 {
+				t.Error("no rows")
 			}
 			if got.parallel = want.parallel; got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
