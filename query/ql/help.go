@@ -230,13 +230,51 @@ var helpTopics = []helpTopic{
 		syntax: "describe T", examples: []string{"describe fleet"},
 	},
 	{
-		name: "import", summary: "load a CSV or JSON lines file",
-		syntax: "import T from 'FILE.csv|.jsonl[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
+		name: "import", summary: "load a CSV, JSON lines or Parquet file",
+		syntax: "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
 		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
 			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like it.\n" +
-			"The file is imported as a whole or not at all; more than bad-lines= bad lines (0 if not said) stop it. With batch= rows are written N at a time.\n" +
-			"A file of more than 10,000 rows is imported once: the same one, imported in the same way, is left alone unless again is said. It is refused where it would replace cells, or put its own before older ones, unless overlap is said.\n\n" +
+			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n" +
+			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n\n" +
 			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
+	},
+	{
+		name: "export", summary: "write a table to a file",
+		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
+			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [overwrite]",
+		text: "Writes what the table shows at one moment, all versions if versions= does not say. The options are those of scan.\n" +
+			"Each line is a cell, of which import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
+			"with a field for each column that is named. '-' is the output. A file that exists is left alone without overwrite.\n\n" +
+			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",
+	},
+	{
+		name: "backup", summary: "back the database up",
+		syntax: "backup [to 'DIR' | to 's3://BUCKET/PREFIX?endpoint=URL'] [keep=N] [parallel=N] [rate=SIZE]",
+		text: "Reads and writes go on; the backup is one moment of all tables. Only files that no earlier backup has are sent.\n" +
+			"Without to it goes where the last one went. keep= prunes all but the newest N. rate= bounds the bytes a second: 50MB.\n\n" +
+			"Example:\n  backup to '/backups/fleet' keep=7",
+	},
+	{
+		name: "backups", summary: "list the backups",
+		syntax: "backups [in 'DIR' | in 's3://..']", text: "NEW BYTES are those that no earlier backup had. Without in it looks where the last backup went.",
+	},
+	{
+		name: "restore", summary: "make a database of a backup",
+		syntax: "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]",
+		text: "DIR becomes a database of its own, when every byte has been compared with its checksum. A database that is there\n" +
+			"is replaced only with overwrite, and never the one that is open.",
+	},
+	{
+		name: "verify", summary: "read all backups and compare them",
+		syntax: "verify [in 'DIR' | in 's3://..'] [parallel=N] [rate=SIZE]", text: "Reads every byte, compares it with its checksum, and names what is damaged.",
+	},
+	{
+		name: "checkpoint", summary: "copy the database to a directory",
+		syntax: "checkpoint 'DIR'", text: "DIR becomes a database of its own, of one moment. On the same disk the files are linked, which takes hardly any time or space.",
+	},
+	{
+		name: "refresh", summary: "see what was written meanwhile",
+		syntax: "refresh", text: "Of a database that is opened read-only, reads show the moment of opening until this. Otherwise it does nothing.", examples: []string{"refresh"},
 	},
 	{
 		name: "compact", summary: "rewrite a table's files",

@@ -33,17 +33,23 @@ const (
 	inDelete
 	inHistogram
 	inSparkline
+	inExport
+	inBackup
+	inBackups
+	inVerify
+	inRestore
 )
 
 // A target is where options put what they read. Options that a statement does
 // not take never reach fields that it does not have.
 type target struct {
-	rows  *Rows
-	read  *Read
-	cells *bool // count's flag
-	yes   *bool
-	draw  *drawing
-	seen  map[string]Pos
+	rows   *Rows
+	read   *Read
+	cells  *bool // count's flag
+	yes    *bool
+	draw   *drawing
+	moving *moving
+	seen   map[string]Pos
 }
 
 // A drawing is what the statements that draw are told besides what to read.
@@ -57,26 +63,26 @@ var options []*option
 
 func init() {
 	options = []*option{
-		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: (*parser).prefixOption},
-		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.Start })},
-		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.End })},
-		{name: "after", value: "K", in: inScan | inCount | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.After })},
-		{name: "keys", value: "K,K,..", in: inScan | inCount | inHistogram, parse: (*parser).keysOption},
-		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inScan | inCount | inHistogram, parse: (*parser).regexOption},
-		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inGet | inScan | inCount, parse: (*parser).columnsOption},
-		{name: "where", in: inScan | inCount | inHistogram, parse: (*parser).whereOption},
-		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
-		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inGet | inScan, parse: numberOption(1, func(r *Read) *int { return &r.CellsPerRow })},
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram, parse: (*parser).prefixOption},
+		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.Start })},
+		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.End })},
+		{name: "after", value: "K", in: inExport | inScan | inCount | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.After })},
+		{name: "keys", value: "K,K,..", in: inExport | inScan | inCount | inHistogram, parse: (*parser).keysOption},
+		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inExport | inScan | inCount | inHistogram, parse: (*parser).regexOption},
+		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inExport | inGet | inScan | inCount, parse: (*parser).columnsOption},
+		{name: "where", in: inExport | inScan | inCount | inHistogram, parse: (*parser).whereOption},
+		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inExport | inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
+		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: numberOption(1, func(r *Read) *int { return &r.CellsPerRow })},
 		{name: "cells", in: inCount, parse: flagOption(func(to *target) *bool { return to.cells })},
-		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inScan | inHistogram, parse: (*parser).limitOption},
-		{name: "offset", also: []string{"row.offset"}, value: "N", in: inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
-		{name: "since", value: "TS", in: inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Since })},
-		{name: "until", value: "TS", in: inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Until })},
+		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inExport | inScan | inHistogram, parse: (*parser).limitOption},
+		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
+		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Since })},
+		{name: "until", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Until })},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan, parse: (*parser).timeRangeOption, foreign: true},
 		{name: "timestamp", value: "TS", in: inGet | inScan, parse: (*parser).timestampOption, foreign: true},
 		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Reverse })},
 		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
-		{name: "sample", also: []string{"row.sample"}, value: "F", in: inScan | inCount | inHistogram, parse: (*parser).sampleOption},
+		{name: "sample", also: []string{"row.sample"}, value: "F", in: inExport | inScan | inCount | inHistogram, parse: (*parser).sampleOption},
 		{name: "page", value: "TOKEN", in: inScan, parse: (*parser).pageOption},
 		{name: "bins", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.bins })},
 		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.depth })},
@@ -90,6 +96,7 @@ func init() {
 		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: (*parser).formatOption},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
 	}
+	options = append(options, movingOptions()...)
 }
 
 // Formats are the names that `as` takes.
@@ -409,8 +416,11 @@ func (p *parser) versionsOption(to *target) (err error) {
 func (p *parser) formatOption(to *target) error {
 	p.wantOneOf(ExpectChoice, Formats...)
 	t := p.peek()
+	if near := schema.DidYouMean(t.keyword(), Formats); near != "" && !slices.Contains(Formats, t.keyword()) {
+		return errorAt(t.pos, "expected a format, not %s%s", t.describe(), near)
+	}
 	if !slices.Contains(Formats, t.keyword()) {
-		return errorAt(t.pos, "expected a format, not %s%s; the formats are %s", t.describe(), schema.DidYouMean(t.keyword(), Formats), strings.Join(Formats, ", "))
+		return errorAt(t.pos, "expected a format, not %s; the formats are %s", t.describe(), strings.Join(Formats, ", "))
 	}
 	to.read.Format = t.keyword()
 	p.next()

@@ -41,6 +41,9 @@ func parseImport(p *parser) (Statement, error) {
 			return nil, err
 		}
 	}
+	if !seen["key"] && !seen["columns"] {
+		return st, nil // a file that export wrote says it all
+	}
 	for _, name := range []string{"key", "columns"} {
 		if !seen[name] {
 			return nil, errorAt(p.peek().pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", name)

@@ -76,7 +76,9 @@ func Print(st Statement) string {
 	case *Quit:
 		w.words("quit")
 	default:
-		w.schema(st)
+		if !w.moved(st) {
+			w.schema(st)
+		}
 	}
 	return strings.Join(w.out, " ")
 }
@@ -251,7 +253,9 @@ func at(t *Time) string {
 
 func (w *printer) importFile(st *Import) {
 	w.words("import", QuoteName(st.Table.Text), "from", QuoteText(st.Path))
-	w.option("key", QuoteText(st.Key))
+	if st.Key != "" {
+		w.option("key", QuoteText(st.Key))
+	}
 	w.option("columns", list(st.Columns, func(m Mapping) string {
 		s := m.Column.String() + "=" + quoteField(m.Field)
 		if m.Type != cells.TypeAny {

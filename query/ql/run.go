@@ -25,6 +25,9 @@ type Runner struct {
 	// Import carries out an import and says in a few words what it did. Where
 	// it is nil, import is refused.
 	Import func(ctx context.Context, st *Import) (string, error)
+	// Outside carries out an Export, of which opts say what is read, and the
+	// statements about backups. Where it is nil, they are refused.
+	Outside func(ctx context.Context, st Statement, opts []query.ReadOption) (Result, error)
 
 	pending *pending // nil: no batch is open
 	batches int
@@ -86,6 +89,8 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 		return r.abort(st)
 	case *Import:
 		return r.importFile(ctx, st)
+	case *Export, *Backup, *Backups, *Restore, *Verify, *Checkpoint, *Refresh:
+		return r.outside(ctx, st)
 	case *Help:
 		text, err := HelpPage(st.Topic)
 		return &HelpText{text}, err

@@ -1,0 +1,357 @@
+package ql
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// Statements about files and backups. How they are carried out is for the
+// session: see [Runner.Outside].
+type (
+	// Export writes what a table shows to a file.
+	Export struct {
+		Node
+		Table Name
+		Rows
+		Read              // without a format; no Versions are all
+		To        string  // a file, or - for the output
+		As        string  // one of ExportFormats; "": as the file's name says
+		Wide      []Field // empty: a line for each cell
+		Overwrite bool
+	}
+	// Backup backs the database up.
+	Backup struct {
+		Node
+		To   string // "": where it was backed up to last
+		Keep int    // how many generations stay; 0: all
+		Travel
+	}
+	// Backups lists the generations.
+	Backups struct {
+		Node
+		In string // "": where it was backed up to last
+	}
+	// Restore makes a database of a generation in a directory.
+	Restore struct {
+		Node
+		Generation int // 0: the newest
+		To, From   string
+		Overwrite  bool
+		Travel
+	}
+	// Verify reads all backups and compares them with their checksums.
+	Verify struct {
+		Node
+		In string
+		Travel
+	}
+	// Checkpoint makes a copy of the database in a directory.
+	Checkpoint struct {
+		Node
+		Dir string
+	}
+	// Refresh shows a database that is opened read-only as it is now.
+	Refresh struct{ Node }
+)
+
+// A Field is a column of the wide form of an export.
+type Field struct {
+	Column Column
+	Name   string     // "": family:qualifier
+	Type   cells.Type // TypeAny: the family's, else that of the first cell
+}
+
+// Travel says how files travel.
+type Travel struct {
+	Parallel int   // how many at once; 0: not said
+	Rate     int64 // bytes a second; 0: no bound
+}
+
+// ExportFormats are the names that `as` takes in an export.
+var ExportFormats = []string{"csv", "jsonl", "parquet"}
+
+// moving is where the options of these statements put what they read.
+type moving struct {
+	to, from, as string
+	wide         []Field
+	overwrite    bool
+	keep         int
+	travel       Travel
+}
+
+// movingOptions are part of the table of all options.
+func movingOptions() []*option {
+	number := func(least int, of func(*moving) *int) func(*parser, *target) error {
+		return func(p *parser, to *target) (err error) {
+			*of(to.moving), err = p.number("a number", least)
+			return err
+		}
+	}
+	text := func(what string, of func(*moving) *string) func(*parser, *target) error {
+		return func(p *parser, to *target) (err error) {
+			p.wantKind(ExpectFile)
+			*of(to.moving), err = p.text(what)
+			return err
+		}
+	}
+	const place = "a directory or s3://BUCKET/PREFIX, in quotes"
+	return []*option{
+		{name: "to", in: inExport, parse: text("a file, as in 'fleet.parquet'", func(m *moving) *string { return &m.to })},
+		{name: "to", in: inBackup, parse: text(place, func(m *moving) *string { return &m.to })},
+		{name: "to", in: inRestore, parse: text("a directory, as in 'restored'", func(m *moving) *string { return &m.to })},
+		{name: "from", in: inRestore, parse: text(place, func(m *moving) *string { return &m.from })},
+		{name: "in", in: inBackups | inVerify, parse: text(place, func(m *moving) *string { return &m.from })},
+		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: (*parser).exportFormatOption},
+		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
+		{name: "overwrite", in: inExport | inRestore, parse: flagOption(func(to *target) *bool { return &to.moving.overwrite })},
+		{name: "keep", value: "N", in: inBackup, parse: number(1, func(m *moving) *int { return &m.keep })},
+		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: number(1, func(m *moving) *int { return &m.travel.Parallel })},
+		{name: "rate", value: "SIZE", in: inBackup | inRestore | inVerify, parse: (*parser).rateOption},
+	}
+}
+
+func (p *parser) exportFormatOption(to *target) error {
+	p.wantOneOf(ExpectChoice, ExportFormats...)
+	t := p.peek()
+	for _, name := range ExportFormats {
+		if t.keyword() == name {
+			p.next()
+			to.moving.as = name
+			return nil
+		}
+	}
+	return p.unexpected("a format, one of %s", strings.Join(ExportFormats, ", "))
+}
+
+// wideOption parses columns like those of import, but for the name of a field
+// that is left out.
+func (p *parser) wideOption(to *target) error {
+	var list []Mapping
+	for {
+		start := p.i
+		m, err := p.mapping(list)
+		if err != nil {
+			return err
+		}
+		list = append(list, m)
+		f := Field{Column: m.Column, Type: m.Type}
+		for _, t := range p.toks[start:p.i] {
+			if t.kind == tokenMark && t.text == "=" {
+				f.Name = m.Field
+			}
+		}
+		to.moving.wide = append(to.moving.wide, f)
+		if !p.listGoesOn() {
+			return nil
+		}
+	}
+}
+
+var sizeText = regexp.MustCompile(`^(\d+)([kmg]?)(i?)b?$`)
+
+// rateOption parses 50MB, 64KiB, 1000000.
+func (p *parser) rateOption(to *target) error {
+	p.wantText(ExpectNumber, "bytes a second")
+	t := p.peek()
+	m := sizeText.FindStringSubmatch(strings.ToLower(t.bareText()))
+	if m == nil {
+		return p.unexpected("bytes a second, as in 50MB or 64KiB")
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	unit := int64(1000)
+	if m[3] != "" {
+		unit = 1024
+	}
+	for range strings.Index(" kmg", m[2]) {
+		if n > math.MaxInt64/unit {
+			err = strconv.ErrRange
+			break
+		}
+		n *= unit
+	}
+	if err != nil || n < 1 {
+		return p.unexpected("bytes a second, as in 50MB or 64KiB")
+	}
+	p.next()
+	to.moving.travel.Rate = n
+	return nil
+}
+
+// moves parses what is left of one of these statements; need are options that
+// it cannot do without.
+func (p *parser) moves(in optionSet, to *target, need ...string) error {
+	to.moving = &moving{}
+	if err := p.options(in, to); err != nil {
+		return err
+	}
+	for _, name := range need {
+		if _, ok := to.seen[name]; !ok {
+			return p.unexpected("%s", name)
+		}
+	}
+	return nil
+}
+
+// parseExport parses export T [scan options] to 'file' [as FORMAT] [wide=..] [overwrite].
+func parseExport(p *parser) (Statement, error) {
+	st := &Export{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	to := &target{rows: &st.Rows, read: &st.Read}
+	if err := p.moves(inExport, to, "to"); err != nil {
+		return nil, err
+	}
+	st.To, st.As, st.Wide, st.Overwrite = to.moving.to, to.moving.as, to.moving.wide, to.moving.overwrite
+	return st, nil
+}
+
+func parseBackup(p *parser) (Statement, error) {
+	to := &target{}
+	err := p.moves(inBackup, to)
+	return &Backup{To: to.moving.to, Keep: to.moving.keep, Travel: to.moving.travel}, err
+}
+
+func parseBackups(p *parser) (Statement, error) {
+	to := &target{}
+	err := p.moves(inBackups, to)
+	return &Backups{In: to.moving.from}, err
+}
+
+func parseVerify(p *parser) (Statement, error) {
+	to := &target{}
+	err := p.moves(inVerify, to)
+	return &Verify{In: to.moving.from, Travel: to.moving.travel}, err
+}
+
+// parseRestore parses restore N|latest to 'dir' [from 'target'] [overwrite].
+func parseRestore(p *parser) (Statement, error) {
+	st := &Restore{}
+	p.wantText(ExpectNumber, "the number of a backup")
+	if !p.acceptWord("latest") {
+		var err error
+		if st.Generation, err = p.number("the number of a backup, or latest: backups lists them", 1); err != nil {
+			return nil, err
+		}
+	}
+	to := &target{}
+	if err := p.moves(inRestore, to, "to"); err != nil {
+		return nil, err
+	}
+	st.To, st.From, st.Overwrite, st.Travel = to.moving.to, to.moving.from, to.moving.overwrite, to.moving.travel
+	return st, nil
+}
+
+func parseCheckpoint(p *parser) (Statement, error) {
+	p.wantKind(ExpectFile)
+	dir, err := p.text("a directory, as in 'copy'")
+	return &Checkpoint{Dir: dir}, err
+}
+
+func parseRefresh(*parser) (Statement, error) { return &Refresh{}, nil }
+
+// moved prints these statements; others it leaves alone.
+func (w *printer) moved(st Statement) bool {
+	switch st := st.(type) {
+	case *Export:
+		w.words("export", QuoteName(st.Table.Text))
+		w.rows(st.Rows)
+		w.read(st.Read)
+		w.words("to", QuoteText(st.To))
+		if st.As != "" {
+			w.words("as", st.As)
+		}
+		w.option("wide", list(st.Wide, Field.String))
+		w.flag("overwrite", st.Overwrite)
+	case *Backup:
+		w.words("backup")
+		w.place("to", st.To)
+		w.number("keep", st.Keep)
+		w.travel(st.Travel)
+	case *Backups:
+		w.words("backups")
+		w.place("in", st.In)
+	case *Verify:
+		w.words("verify")
+		w.place("in", st.In)
+		w.travel(st.Travel)
+	case *Restore:
+		w.words("restore", "latest")
+		if st.Generation > 0 {
+			w.out[len(w.out)-1] = strconv.Itoa(st.Generation)
+		}
+		w.place("to", st.To)
+		w.place("from", st.From)
+		w.flag("overwrite", st.Overwrite)
+		w.travel(st.Travel)
+	case *Checkpoint:
+		w.words("checkpoint", QuoteText(st.Dir))
+	case *Refresh:
+		w.words("refresh")
+	default:
+		return false
+	}
+	return true
+}
+
+func (w *printer) place(word, text string) {
+	if text != "" {
+		w.words(word, QuoteText(text))
+	}
+}
+
+func (w *printer) travel(t Travel) {
+	w.number("parallel", t.Parallel)
+	if t.Rate > 0 {
+		w.option("rate", strconv.FormatInt(t.Rate, 10))
+	}
+}
+
+// String is the field as it is written.
+func (f Field) String() string {
+	s := f.Column.String()
+	if f.Name != "" || f.Type != cells.TypeAny {
+		s += "=" + quoteField(f.Name)
+	}
+	if f.Type != cells.TypeAny {
+		s += ":" + f.Type.String()
+	}
+	return s
+}
+
+// outside has the session carry out a statement about files and backups.
+func (r *Runner) outside(ctx context.Context, st Statement) (Result, error) {
+	var opts []query.ReadOption
+	if st, ok := st.(*Export); ok {
+		t, err := r.table(st.Table)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range st.Wide {
+			if _, err := column(t, f.Column); err != nil {
+				return nil, err
+			}
+		}
+		read := st.Read
+		if read.Versions == 0 {
+			read.Versions = Unlimited
+		}
+		if opts, err = r.readOptions(t, st.Rows, read); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := st.(*Refresh); ok {
+		return &Done{"refreshed"}, r.DB.Refresh(ctx)
+	}
+	if r.Outside == nil {
+		return nil, errorAt(st.Position(), "%s is not possible here", verbOf(st))
+	}
+	return r.Outside(ctx, st, opts)
+}
