@@ -89,7 +89,10 @@ func unknownVerb(t token) error {
 	if hint := foreignVerbs[t.keyword()]; hint != "" {
 		return errorAt(t.pos, "there is no statement %s; %s", QuoteText(t.keyword()), hint)
 	}
-	return errorAt(t.pos, "there is no statement %s%s; help lists them", t.describe(), schema.DidYouMean(t.keyword(), Verbs()))
+	if near := schema.DidYouMean(t.keyword(), Verbs()); near != "" {
+		return errorAt(t.pos, "there is no statement %s%s", t.describe(), near)
+	}
+	return errorAt(t.pos, "there is no statement %s; help lists them", t.describe())
 }
 
 // Tokens.
