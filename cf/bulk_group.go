@@ -46,6 +46,7 @@ type combiner struct {
 	most  int // bytes of a group, beyond which the next cell begins another
 	row   []byte
 	cells []groupCell
+	at    []uint32
 }
 
 // collect adds the cells of the group at a place in data.
@@ -63,7 +64,7 @@ func (c *combiner) collect(data []byte, at uint32) {
 // and returns the places where they begin.
 func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
 	slices.SortStableFunc(c.cells, func(a, b groupCell) int { return bytes.Compare(a.rest, b.rest) })
-	w := groupWriter{data: dst, row: c.row, most: c.most}
+	w := groupWriter{data: dst, at: c.at[:0], row: c.row, most: c.most}
 	for from := 0; from < len(c.cells); {
 		to := from + 1
 		for to < len(c.cells) && bytes.Equal(c.cells[to].rest, c.cells[from].rest) {
@@ -75,6 +76,7 @@ func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
 		from = to
 	}
 	w.end()
+	c.at = w.at
 	return w.data, w.at
 }
 

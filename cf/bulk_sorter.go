@@ -35,6 +35,9 @@ type Sorter struct {
 	cells  uint32
 	loose  bool // its cells are not in order
 
+	tidier combiner // brings those of a group into order
+	tidied []byte
+
 	spilling chan spilled // from the goroutine that sorts and spills; nil when none does
 	spare    *arena
 	spills   []*spill
@@ -62,6 +65,7 @@ func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]b
 	s := &Sorter{families: families, dir: dir, merge: merge}
 	s.limit = int(min(max(memory/2, 1), maxArena)) // two arenas: one is filled, one is sorted
 	s.arena = newArena(families)
+	s.tidier = combiner{merge: merge, most: maxArena}
 	return s
 }
 
@@ -143,11 +147,11 @@ func (s *Sorter) EndGroup() {
 
 // tidy brings the last group's cells into order.
 func (s *Sorter) tidy() {
-	d := s.arena.data
-	c := combiner{merge: s.merge, most: 1 << 31}
+	d, c := s.arena.data, &s.tidier
+	c.cells = c.cells[:0]
 	c.collect(d, uint32(s.group))
-	out, _ := c.groups(nil)
-	s.arena.data = append(d[:s.group], out...)
+	s.tidied, _ = c.groups(s.tidied[:0])
+	s.arena.data = append(d[:s.group], s.tidied...)
 }
 
 // Spilled is how many times cells went to files so far.
