@@ -37,18 +37,19 @@ type Options struct {
 const DefaultMemory = 256 << 20
 
 const (
-	blockSize    = 16 << 10
-	filterBits   = 10 // per key: about 1 % false positives
-	ribbonFrom   = 1  // ribbon filters from this level on, Bloom above it
-	maxInfoLog   = 4 << 20
-	writeShare   = 4 // 1/writeShare of the memory is for write buffers
-	minMemtable  = 1 << 20
-	maxMemtable  = 64 << 20
-	minArena     = 4 << 10  // what an empty family's write buffer takes, at least
-	maxArena     = 64 << 10 // and at most, and as much again for its row filter
-	bytesPerSync = 1 << 20
-	refillMicros = 100_000 // how often the rate limiter grants bytes
-	rateFairness = 10      // one grant in so many goes to compactions before flushes
+	blockSize      = 16 << 10
+	filterBits     = 10 // per key: about 1 % false positives
+	ribbonFrom     = 1  // ribbon filters from this level on, Bloom above it
+	maxInfoLog     = 4 << 20
+	writeShare     = 4 // 1/writeShare of the memory is for write buffers
+	minMemtable    = 1 << 20
+	maxMemtable    = 64 << 20
+	minArena       = 4 << 10  // what an empty family's write buffer takes, at least
+	maxArena       = 64 << 10 // and at most, and as much again for its row filter
+	bytesPerSync   = 1 << 20
+	openingThreads = 2       // for each family, and the families are opened one after another
+	refillMicros   = 100_000 // how often the rate limiter grants bytes
+	rateFairness   = 10      // one grant in so many goes to compactions before flushes
 )
 
 func (o Options) memory() int64 {
@@ -77,6 +78,7 @@ func newEngine(o Options) *engine {
 	e.db.SetDbWriteBufferSize(buffers)
 	e.db.SetMaxBackgroundJobs(max(2, runtime.GOMAXPROCS(0)))
 	e.db.SetStatsDumpPeriodSec(0)
+	e.db.SetMaxFileOpeningThreads(openingThreads)
 	e.db.EnableStatistics()
 	if o.BackgroundRate > 0 {
 		e.db.SetRateLimiter(grocksdb.NewRateLimiter(o.BackgroundRate, refillMicros, rateFairness))
@@ -91,6 +93,11 @@ func newEngine(o Options) *engine {
 		e.table.SetBlockSize(min(blockSize, o.FileSize)) // files end where blocks do
 	}
 	setDataOptions(e.data, e.table, buffers)
+	// To a family with a compaction filter the engine would give a period of 30
+	// days of its own accord.
+	if err := setOptions(e.data, "periodic_compaction_seconds=0"); err != nil {
+		panic(err) // a version of the engine that does not know the option
+	}
 	if o.InMemory { // after Clone: options own their environment
 		e.db.SetEnv(grocksdb.NewMemEnv())
 	}

@@ -26,11 +26,6 @@ func (e *engine) newExpiry() (expiry, *grocksdb.Options, error) {
 		return x, nil, errors.New("out of memory for a family")
 	}
 	opts := e.data.Clone()
-	if err := setNoPeriod(opts); err != nil {
-		x.free()
-		opts.Destroy()
-		return expiry{}, nil, err
-	}
 	C.smolwc_expiry_attach(x.c, (*C.rocksdb_options_t)(handleOf(opts)))
 	return x, opts, nil
 }
@@ -98,9 +93,3 @@ func (s *Store) setPeriod(f *family, period time.Duration) error {
 }
 
 const unknownPeriod = -1
-
-// setNoPeriod keeps the engine from rewriting old files: to a family with a
-// compaction filter it would give a period of 30 days of its own accord.
-func setNoPeriod(o *grocksdb.Options) error {
-	return setOptions(o, "periodic_compaction_seconds=0")
-}

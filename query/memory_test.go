@@ -1,0 +1,46 @@
+package query_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// The memory of a process that scans is bounded by the setting, and a little,
+// whether the table has one family or two hundred. The processes are built
+// without the race detector, which takes memory of its own.
+func TestMemoryOfAScanIsBounded(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "memory")
+	build := exec.Command("../scripts/go", "build", "-o", program, "./testdata/memory")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const (
+		memory = 32 // MiB, as is what it may take beside
+		beside = 64
+		cells  = 1_000_000
+	)
+	for _, families := range []int{1, 200} {
+		t.Run(strconv.Itoa(families), func(t *testing.T) {
+			dir := t.TempDir()
+			peak := func(mode string) int64 {
+				t.Helper()
+				run := exec.Command(program, mode, dir, strconv.Itoa(families), strconv.Itoa(cells), strconv.Itoa(memory)+"MiB")
+				run.Env = append(os.Environ(), "GOGC=100", "GOMEMLIMIT=off")
+				if out, err := run.CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v: %s", mode, err, out)
+				}
+				return run.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			}
+			t.Logf("filling took %d MiB", peak("fill"))
+			if got := peak("scan"); got > memory+beside {
+				t.Errorf("scanning took %d MiB, with a budget of %d and %d beside", got, memory, beside)
+			} else {
+				t.Logf("scanning took %d MiB", got)
+			}
+		})
+	}
+}

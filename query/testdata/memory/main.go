@@ -1,0 +1,105 @@
+// Command memory fills a table and scans it, each in a process of its own, for
+// the test that looks at how much memory that takes, and for measuring it with
+// more cells than a test has time for:
+//
+//	memory fill DIR FAMILIES CELLS MEMORY
+//	memory scan DIR FAMILIES CELLS MEMORY
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+const (
+	cellsPerRow = 5
+	rowsAtOnce  = 200
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "memory:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if len(os.Args) != 6 {
+		return fmt.Errorf("usage: memory fill|scan DIR FAMILIES CELLS MEMORY")
+	}
+	families, err := strconv.Atoi(os.Args[3])
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(os.Args[4])
+	if err != nil {
+		return err
+	}
+	memory, err := schema.ParseSize(os.Args[5])
+	if err != nil {
+		return err
+	}
+	table := schema.Table{Name: "t"}
+	for i := range families {
+		table.Families = append(table.Families, schema.Family{Name: fmt.Sprintf("f%03d", i)})
+	}
+	o := query.Options{Durability: query.Async, Memory: memory}
+	if os.Args[1] == "fill" {
+		o.Schema = &schema.Schema{Tables: []schema.Table{table}}
+	}
+	began := time.Now()
+	db, err := query.Open(os.Args[2], o)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	fmt.Printf("open %v\n", time.Since(began))
+	if os.Args[1] == "fill" {
+		return fill(db.Table("t"), table.Families, n)
+	}
+	return scan(db.Table("t"), n)
+}
+
+func fill(t *query.Table, families []schema.Family, n int) error {
+	ctx := context.Background()
+	var keys []string
+	var ms []*query.Mutation
+	for row := range n / cellsPerRow {
+		m := query.NewMutation()
+		for i := range cellsPerRow {
+			f := families[(row*cellsPerRow+i)%len(families)].Name
+			m.SetAt(f, fmt.Sprintf("q%d", i), 1_700_000_000_000_000, cells.I64(int64(row)*0x9E3779B97F4A7C))
+		}
+		keys, ms = append(keys, fmt.Sprintf("row#%010d", row)), append(ms, m)
+		if len(keys) == rowsAtOnce || row == n/cellsPerRow-1 {
+			if _, err := t.ApplyBulk(ctx, keys, ms); err != nil {
+				return err
+			}
+			keys, ms = keys[:0], ms[:0]
+		}
+	}
+	return t.Flush(ctx)
+}
+
+func scan(t *query.Table, want int) error {
+	n := 0
+	for row, err := range t.ReadRows(context.Background()) {
+		if err != nil {
+			return err
+		}
+		for range row.Cells() {
+			n++
+		}
+	}
+	if n != want {
+		return fmt.Errorf("%d cells, want %d", n, want)
+	}
+	return nil
+}
