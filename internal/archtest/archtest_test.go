@@ -3,6 +3,7 @@ package archtest
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -121,5 +122,20 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 	if faults, err := check(nested, table); err != nil || len(faults) > 0 {
 		t.Errorf("a module of its own: %v, %v", faults, err)
+	}
+}
+
+// Bigtable's client is for tests: in the binary it would be most of it.
+func TestTheBinaryHasNoClient(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "./cmd/smolwc")
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, client := range []string{bigtable, bigtable + "/bttest", apiOptions + "/option"} {
+		if slices.Contains(strings.Fields(string(out)), client) {
+			t.Errorf("cmd/smolwc depends on %s", client)
+		}
 	}
 }
