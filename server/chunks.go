@@ -13,15 +13,15 @@ import (
 // encodes them itself: a message of pointers for every cell costs more than the
 // read.
 //
-// Messages have whole rows and about 1 MiB, but for larger rows. Bigtable's Go
+// Messages have whole rows, and less than 1 MiB but for larger rows. Bigtable's Go
 // client does not accept a message that ends within a row, and on an emulator
 // none of more than 4 MiB; the others accept the first. So a row is in one
 // message as long as it fits into 4 MiB, and in several when it does not. Large
 // values are several chunks in any case.
 type chunkWriter struct {
 	send func(*encoded) error
-	buf  *[]byte
-	full int // from how many bytes on a message is sent
+	buf  *[]byte // nil when nothing was written since the last message
+	full int     // from how many bytes on a message is sent
 
 	rowStart  int    // where the current row starts in buf
 	family    string // of the last chunk of the current row
@@ -35,6 +35,7 @@ type chunkWriter struct {
 // the client has something to do while the server reads on.
 const (
 	firstMessage   = 16 << 10
+	fullMessage    = 256 << 10
 	largestMessage = 1 << 20
 	largestRow     = 4<<20 - 64<<10 // in one message
 	valuePart      = 512 << 10      // larger values are split into parts of so many bytes
@@ -58,7 +59,7 @@ const (
 )
 
 func newChunkWriter(send func(*encoded) error) *chunkWriter {
-	return &chunkWriter{send: send, buf: buffers.Get(0), full: firstMessage}
+	return &chunkWriter{send: send, full: firstMessage}
 }
 
 // close gives back what was not sent.
@@ -71,6 +72,7 @@ func (w *chunkWriter) close() {
 
 // row writes one row, all of its cells.
 func (w *chunkWriter) row(row *query.Row) error {
+	w.ensure()
 	n := row.Len()
 	w.chunks, w.rowStart = 0, len(*w.buf)
 	i := 0
@@ -159,20 +161,39 @@ func (w *chunkWriter) more(value []byte, size int, last bool) error {
 	return w.end(w.begin(n), value, size, last)
 }
 
+// ensure gives the writer a buffer.
+func (w *chunkWriter) ensure() {
+	if w.buf == nil {
+		w.buf = buffers.Get(w.full)
+	}
+}
+
 // reserve makes sure that n more bytes do not make the message too large: it
 // sends the rows before the current one, or what there is of one that is very
 // large.
 func (w *chunkWriter) reserve(n int) error {
-	if len(*w.buf)+n <= largestMessage {
+	have := len(*w.buf)
+	switch {
+	case have+n <= largestMessage:
 		return nil
-	}
-	if w.rowStart > 0 {
-		return w.flushTo(w.rowStart)
-	}
-	if len(*w.buf) > 0 && len(*w.buf)+n > largestRow {
-		return w.flush()
+	case w.rowStart > 0:
+		return w.flushRows()
+	case have > 0 && have+n > largestRow:
+		err := w.flush()
+		w.ensure()
+		return err
 	}
 	return nil
+}
+
+// flushRows sends the rows before the current one.
+func (w *chunkWriter) flushRows() error {
+	rest := buffers.Get(fullMessage)
+	*rest = append(*rest, (*w.buf)[w.rowStart:]...)
+	*w.buf = (*w.buf)[:w.rowStart]
+	err := w.flush()
+	w.buf, w.rowStart = rest, 0
+	return err
 }
 
 func (w *chunkWriter) begin(n int) []byte {
@@ -198,25 +219,18 @@ func (w *chunkWriter) scanned(key string) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
+	w.ensure()
 	*w.buf = appendText(*w.buf, fieldLastScanned, key)
 	return w.flush()
 }
 
 // flush sends what there is.
-func (w *chunkWriter) flush() error { return w.flushTo(len(*w.buf)) }
-
-// flushTo sends the first n bytes and keeps the others.
-func (w *chunkWriter) flushTo(n int) error {
-	if n == 0 {
+func (w *chunkWriter) flush() error {
+	if w.buf == nil {
 		return nil
 	}
 	m := &encoded{w.buf}
-	rest := (*w.buf)[n:]
-	w.buf = buffers.Get(0)
-	*w.buf = append(*w.buf, rest...)
-	*m.buf = (*m.buf)[:n]
-	w.rowStart = 0
-	w.full = min(w.full*4, largestMessage*3/4)
+	w.buf, w.full = nil, min(w.full*4, fullMessage)
 	return w.send(m)
 }
 

@@ -38,36 +38,46 @@ type encoded struct{ buf *[]byte }
 func (e *encoded) take() mem.BufferSlice {
 	buf := e.buf
 	e.buf = nil
-	if mem.IsBelowBufferPoolingThreshold(len(*buf)) {
-		small := mem.SliceBuffer(append([]byte(nil), *buf...))
-		buffers.Put(buf)
-		return mem.BufferSlice{small}
-	}
-	return mem.BufferSlice{mem.NewBuffer(buf, &buffers)}
+	return mem.BufferSlice{mem.NewBuffer(buf, buffers)}
 }
 
-// bufferSize is the room of a buffer: more than any message that is encoded
-// here, but that one cell with a very long qualifier, or labels, can exceed it.
-const bufferSize = 1<<20 + 64<<10
+// A bufferPool keeps buffers for messages, of two sizes: that of a few rows, and
+// that of the messages of a scan. Larger ones, of large rows, are not kept. It
+// implements mem.BufferPool.
+type bufferPool struct{ small, large sync.Pool }
 
-// A bufferPool keeps buffers for messages. It implements mem.BufferPool.
-type bufferPool struct{ pool sync.Pool }
+const (
+	smallBuffer = firstMessage + 4<<10
+	largeBuffer = fullMessage + 64<<10
+)
 
-var buffers = bufferPool{sync.Pool{New: func() any {
-	b := make([]byte, 0, bufferSize)
+var buffers = &bufferPool{
+	small: sync.Pool{New: func() any { return newBuffer(smallBuffer) }},
+	large: sync.Pool{New: func() any { return newBuffer(largeBuffer) }},
+}
+
+func newBuffer(size int) *[]byte {
+	b := make([]byte, 0, size)
 	return &b
-}}}
+}
 
-// Get gives an empty buffer, whatever size is asked for: it grows by append.
-func (p *bufferPool) Get(int) *[]byte {
-	b := p.pool.Get().(*[]byte)
+// Get gives an empty buffer, which grows by append if it has to.
+func (p *bufferPool) Get(size int) *[]byte {
+	from := &p.small
+	if size > smallBuffer {
+		from = &p.large
+	}
+	b := from.Get().(*[]byte)
 	*b = (*b)[:0]
 	return b
 }
 
-// Put takes a buffer back, unless it has grown.
+// Put takes a buffer back.
 func (p *bufferPool) Put(b *[]byte) {
-	if cap(*b) <= bufferSize {
-		p.pool.Put(b)
+	switch cap(*b) {
+	case smallBuffer:
+		p.small.Put(b)
+	case largeBuffer:
+		p.large.Put(b)
 	}
 }

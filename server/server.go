@@ -100,11 +100,16 @@ func (s *Server) Register(to *grpc.Server) {
 	reflection.Register(to)
 }
 
+// streamWorkers is how many goroutines wait for calls: their stacks have grown
+// already. Further calls have one of their own.
+const streamWorkers = 32
+
 // ServerOptions are those of a gRPC server that serves s.
 func (s *Server) ServerOptions() []grpc.ServerOption {
 	own := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.ChainUnaryInterceptor(s.recoverUnary),
 		grpc.ChainStreamInterceptor(s.recoverStream),
 	}
