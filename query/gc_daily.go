@@ -76,18 +76,33 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 	// The first time anywhere in the interval, so that processes that are
 	// started together, or often, do not all wait for the same moment.
 	next(1 + rand.N(max(interval, 1)))
+	var failures int64 // of the engine, those that have been logged
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-lag.C:
 			db.report(ctx, "cannot let expired cells go", db.allowExpiry(now))
+			failures = db.watch(ctx, failures)
 			now = db.clock.now()
 		case <-collect:
 			db.collect(ctx)
 			next(interval - interval/8 + rand.N(interval/4+1))
 		}
 	}
+}
+
+// watch logs what has failed in the engine's background since it counted so many
+// failures, and counts again. The writes that such a failure stops say so too.
+func (db *DB) watch(ctx context.Context, failures int64) int64 {
+	s, err := db.store.Stats(ctx)
+	if err != nil {
+		return failures
+	}
+	if n := s.Engine.Work.Errors; n > failures {
+		db.logger.Error("a flush or a compaction has failed", "failures", n)
+	}
+	return s.Engine.Work.Errors
 }
 
 // collect runs the collection over the tables that keep a number of versions.

@@ -48,6 +48,8 @@ const (
 	maxArena       = 64 << 10 // and at most, and as much again for its row filter
 	bytesPerSync   = 1 << 20
 	openingThreads = 2       // for each family, and the families are opened one after another
+	deletionWindow = 1024    // entries of a file that follow each other
+	deletionRun    = 512     // deletions among them
 	refillMicros   = 100_000 // how often the rate limiter grants bytes
 	rateFairness   = 10      // one grant in so many goes to compactions before flushes
 )
@@ -128,6 +130,9 @@ func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions,
 	o.SetArenaBlockSize(arena)
 	o.SetMemTablePrefixBloomSizeRatio(float64(arena) / float64(memtable))
 	o.SetMaxWriteBufferNumber(maxMemtables)
+	// A file with such a run of deletions is compacted soon, however well the
+	// levels are balanced: reads step over each of them.
+	o.AddCompactOnDeletionCollectorFactory(deletionWindow, deletionRun)
 	o.SetLevelCompactionDynamicLevelBytes(true)
 	o.SetCompression(grocksdb.LZ4Compression)
 	o.SetBottommostCompression(grocksdb.ZSTDCompression)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -78,6 +79,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.gate.turn = make(chan struct{}, 1)
 	s.locks.seed = maphash.MakeSeed()
+	began, replayed := time.Now(), s.logBytes()
 	if err := s.openFamilies(dir, names); err != nil {
 		e.destroy()
 		return nil, err
@@ -89,6 +91,8 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := s.finishIngestions(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.logger.Info("opened the database", "dir", dir, "families", len(names)-1, "replayed_bytes", replayed,
+		"duration", time.Since(began).Round(time.Millisecond))
 	return s, nil
 }
 
