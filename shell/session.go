@@ -150,7 +150,7 @@ func New(o Options) *Session {
 		s.format = cmp.Or(o.Format, "table")
 		s.runner.Limit = terminalLimit
 	}
-	s.runner.Import = s.importFile
+	s.runner.Import, s.runner.Outside = s.importFile, s.outside
 	if o.Interactive {
 		s.seen = seenColumns{}
 	}

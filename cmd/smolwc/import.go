@@ -23,10 +23,11 @@ type importRun struct {
 func (c *command) importCommand() *cobra.Command {
 	r := &importRun{command: c}
 	cmd := &cobra.Command{
-		Use:   "import TABLE FILE --key TEMPLATE --columns LIST",
-		Short: "Load a CSV or JSON lines file into a table",
-		Long: `import loads FILE (.csv, .jsonl or .ndjson, also with .gz or .zst) into TABLE, as
-a whole or not at all. A file of more than 10,000 rows is imported once, and is
+		Use:   "import TABLE FILE [--key TEMPLATE --columns LIST]",
+		Short: "Load a CSV, JSON lines or Parquet file into a table",
+		Long: `import loads FILE (.csv, .jsonl or .ndjson, also with .gz or .zst, or .parquet) into
+TABLE, as a whole or not at all. Without --key and --columns it is a file that export
+wrote, and gives the same cells again. A file of more than 10,000 rows is imported once, and is
 refused where it would replace cells, unless --again or --overlap is given.
 It is the import statement of the shell; "help import" there says more.`,
 		Example: `  smolwc import fleet planes.csv.gz --key 'plane#{tailnum}' --columns meta:model=model,meta:seats=seats:i32 --na NA`,
@@ -47,11 +48,7 @@ It is the import statement of the shell; "help import" there says more.`,
 	flags.IntVar(&r.batch, "batch", 0, "write the rows `N` at a time, and not all at once")
 	flags.BoolVar(&r.again, "again", false, "import a large file that was imported before, too")
 	flags.BoolVar(&r.overlap, "overlap", false, "let a large file replace cells, and put its own before older ones")
-	for _, name := range []string{"key", "columns"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
-	}
+	cmd.MarkFlagsRequiredTogether("key", "columns")
 	return cmd
 }
 
@@ -81,7 +78,10 @@ func (r *importRun) run(ctx context.Context, table, file string) (err error) {
 // statement is the import as a statement of the language.
 func (r *importRun) statement(table, file string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "import %s from %s key=%s columns=%s", ql.QuoteName(table), ql.QuoteText(file), ql.QuoteText(r.key), r.columns)
+	fmt.Fprintf(&b, "import %s from %s", ql.QuoteName(table), ql.QuoteText(file))
+	if r.key != "" {
+		fmt.Fprintf(&b, " key=%s columns=%s", ql.QuoteText(r.key), r.columns)
+	}
 	for _, o := range []struct{ name, value string }{{"ts", r.ts}, {"na", r.na}} {
 		if o.value != "" {
 			fmt.Fprintf(&b, " %s=%s", o.name, ql.QuoteText(o.value))

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/shell"
+)
+
+// A statementRun is a statement of the language as a command.
+type statementRun struct {
+	*command
+	// words are those of the statement, optional ones empty.
+	words func(args []string) []string
+	// needs is what the statement asks of the database: that it is there to be
+	// written or read, or nothing, as when all that it needs is said.
+	needs func(args []string) need
+	// format is that of results; "" is as the shell's.
+	format string
+}
+
+type need int
+
+const (
+	needsWriter need = iota
+	needsReader
+	needsNothing
+)
+
+// command makes a command that takes from least to most arguments.
+func (r *statementRun) make(cmd *cobra.Command, least, most int) *cobra.Command {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("%s takes %s, and got %d", cmd.Name(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), len(args))
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) }
+	return cmd
+}
+
+func (r *statementRun) run(ctx context.Context, args []string) (err error) {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	if r.format != "" {
+		if err := shell.CheckFormat(r.format); err != nil {
+			return fail(exitUsage, err)
+		}
+	}
+	db, err := r.database(r.needs(args))
+	if err != nil {
+		return err
+	}
+	defer closing(db, &err)
+	o := r.options(db)
+	o.Format = r.format
+	s := shell.New(o)
+	var words []string
+	for _, w := range r.words(args) {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	err = s.RunStatement(ctx, strings.Join(words, " "))
+	if closeErr := s.Close(); err == nil {
+		err = closeErr
+	}
+	if code := shell.ExitCode(err); code != 0 {
+		return &failure{code: code}
+	}
+	return nil
+}
+
+// database opens what a statement needs. One that needs nothing gets an empty
+// database in memory.
+func (r *statementRun) database(n need) (*query.DB, error) {
+	if n == needsNothing {
+		db, err := query.OpenInMemory(query.Options{})
+		return db, fail(exitOpen, err)
+	}
+	cfg, err := r.load()
+	if err != nil {
+		return nil, err
+	}
+	return r.open(cfg, query.Options{MustExist: true, ReadOnly: n == needsReader})
+}
+
+// optionWord is a word of a statement, or none where the value is empty.
+func optionWord(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + value
+}
+
+// quoted is a value of any text as a word of a statement, or none.
+func quoted(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + ql.QuoteText(value)
+}
+
+func flagWord(name string, on bool) string {
+	if on {
+		return name
+	}
+	return ""
+}
+
+// A travelling is what the commands that send files have in common.
+type travelling struct {
+	parallel, rate string
+}
+
+func (t *travelling) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.parallel, "parallel", "", "send `N` files at once (default 4)")
+	cmd.Flags().StringVar(&t.rate, "rate", "", "send at most `SIZE` a second, such as 50MB")
+}
+
+func (t *travelling) words() []string {
+	return []string{optionWord("parallel=", t.parallel), optionWord("rate=", t.rate)}
+}
+
+const targets = `A target is a directory, or s3://BUCKET/PREFIX with ?endpoint=URL for a server that
+is not Amazon's; access keys are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+or of AWS's files.`
+
+func (c *command) backupCommand() *cobra.Command {
+	var keep string
+	var t travelling
+	r := &statementRun{command: c, needs: func([]string) need { return needsWriter }}
+	r.words = func(args []string) []string {
+		return append([]string{"backup", quoted("to ", first(args)), optionWord("keep=", keep)}, t.words()...)
+	}
+	cmd := r.make(&cobra.Command{
+		Use:   "backup [TARGET]",
+		Short: "Back the database up",
+		Long: `backup sends the files of the database, as of one moment, to TARGET, or to where
+the last backup went. Files that an earlier backup has are not sent again, and what
+an interrupted backup has sent neither.
+
+` + targets + `
+
+A database that a process has open is backed up by that process, with the
+statement backup.`,
+		Example: "  smolwc backup /backups/fleet --keep 7\n  smolwc backup 's3://backups/fleet?endpoint=http://127.0.0.1:7070'",
+	}, 0, 1)
+	cmd.Flags().StringVar(&keep, "keep", "", "prune all but the newest `N` backups")
+	t.flags(cmd)
+	return cmd
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// needsTarget is what a command needs that looks for backups where the database
+// was backed up to last, unless it is told.
+func needsTarget(args []string) need {
+	if len(args) > 0 {
+		return needsNothing
+	}
+	return needsReader
+}
+
+func (c *command) backupsCommand() *cobra.Command {
+	r := &statementRun{command: c, needs: needsTarget}
+	r.words = func(args []string) []string { return []string{"backups", quoted("in ", first(args))} }
+	cmd := r.make(&cobra.Command{
+		Use:     "backups [TARGET]",
+		Short:   "List the backups",
+		Long:    "backups lists the backups in TARGET, or where the database was backed up to last.\n\n" + targets,
+		Example: "  smolwc backups /backups/fleet",
+	}, 0, 1)
+	cmd.Flags().StringVar(&r.format, "format", "", "print the list as `FORMAT` (default table on a terminal, else jsonl)")
+	return cmd
+}
+
+func (c *command) verifyCommand() *cobra.Command {
+	var t travelling
+	r := &statementRun{command: c, needs: needsTarget}
+	r.words = func(args []string) []string {
+		return append([]string{"verify", quoted("in ", first(args))}, t.words()...)
+	}
+	cmd := r.make(&cobra.Command{
+		Use:     "verify [TARGET]",
+		Short:   "Read all backups and compare them with their checksums",
+		Long:    "verify reads every byte in TARGET, or where the database was backed up to last, and\nnames what is damaged. It exits with 1 when anything is.\n\n" + targets,
+		Example: "  smolwc verify /backups/fleet",
+	}, 0, 1)
+	t.flags(cmd)
+	return cmd
+}
+
+func (c *command) restoreCommand() *cobra.Command {
+	var from string
+	var overwrite bool
+	var t travelling
+	r := &statementRun{command: c}
+	r.needs = func([]string) need { return needsTarget(strings.Fields(from)) }
+	r.words = func(args []string) []string {
+		return append([]string{"restore", args[0], quoted("to ", args[1]), quoted("from ", from), flagWord("overwrite", overwrite)}, t.words()...)
+	}
+	cmd := r.make(&cobra.Command{
+		Use:   "restore BACKUP DIR",
+		Short: "Make a database of a backup",
+		Long: `restore makes a database in DIR of BACKUP, a number that backups lists, or latest.
+Every byte is compared with its checksum before DIR gets its name.
+
+` + targets,
+		Example: "  smolwc restore latest ./restored --from /backups/fleet",
+	}, 2, 2)
+	cmd.Flags().StringVar(&from, "from", "", "restore from `TARGET` (default where the database was backed up to last)")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace a database that is in DIR")
+	t.flags(cmd)
+	return cmd
+}
+
+func (c *command) checkpointCommand() *cobra.Command {
+	r := &statementRun{command: c, needs: func([]string) need { return needsWriter }}
+	r.words = func(args []string) []string { return []string{"checkpoint", ql.QuoteText(args[0])} }
+	return r.make(&cobra.Command{
+		Use:     "checkpoint DIR",
+		Short:   "Copy the database to a directory",
+		Long:    "checkpoint makes a database in DIR, as of one moment. On the same disk the files are\nlinked, which takes hardly any time or space.",
+		Example: "  smolwc checkpoint ./copy",
+	}, 1, 1)
+}
+
+func (c *command) exportCommand() *cobra.Command {
+	var as, wide, prefix, start, end, columns, where, versions, limit, since, until string
+	var overwrite bool
+	r := &statementRun{command: c, needs: func([]string) need { return needsReader }}
+	r.words = func(args []string) []string {
+		return []string{"export", ql.QuoteName(args[0]), quoted("prefix=", prefix), quoted("start=", start), quoted("end=", end),
+			optionWord("columns=", columns), optionWord("where ", where), optionWord("versions=", versions), optionWord("limit=", limit),
+			optionWord("since=", since), optionWord("until=", until), "to", ql.QuoteText(args[1]), optionWord("as ", as), optionWord("wide=", wide),
+			flagWord("overwrite", overwrite)}
+	}
+	cmd := r.make(&cobra.Command{
+		Use:   "export TABLE FILE",
+		Short: "Write a table to a CSV, JSON lines or Parquet file",
+		Long: `export writes what TABLE shows at one moment to FILE (.csv, .jsonl, .ndjson, also
+with .gz or .zst, or .parquet), or to the output if FILE is -. It is the export statement of the
+shell; "help export" there says more. A process may be writing the database
+meanwhile.`,
+		Example: "  smolwc export fleet fleet.parquet\n  smolwc export fleet - --as csv --prefix 'plane#' --wide meta:model,miles",
+	}, 2, 2)
+	flags := cmd.Flags()
+	flags.StringVar(&as, "as", "", "write `FORMAT`: csv, jsonl or parquet (default as the file's name says)")
+	flags.StringVar(&wide, "wide", "", "a line for each row, with a field for each column in `LIST`, FAM:QUAL[=FIELD[:TYPE]] with commas between")
+	flags.StringVar(&prefix, "prefix", "", "only rows whose keys start with `KEY`")
+	flags.StringVar(&start, "start", "", "only rows from `KEY` on")
+	flags.StringVar(&end, "end", "", "only rows before `KEY`")
+	flags.StringVar(&columns, "columns", "", "only columns in `LIST`")
+	flags.StringVar(&where, "where", "", "only rows for which `CONDITION` holds, such as 'meta:miles >= 5'")
+	flags.StringVar(&versions, "versions", "", "the newest `N` versions of each column (default all)")
+	flags.StringVar(&limit, "limit", "", "the first `N` rows")
+	flags.StringVar(&since, "since", "", "only cells from `TIME` on")
+	flags.StringVar(&until, "until", "", "only cells before `TIME`")
+	flags.BoolVar(&overwrite, "overwrite", false, "replace FILE if it exists")
+	return cmd
+}

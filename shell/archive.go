@@ -1,0 +1,175 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/transfer"
+)
+
+// outside carries out the statements about files and backups. Progress bars and
+// summaries go to Err.
+func (s *Session) outside(ctx context.Context, st ql.Statement, opts []query.ReadOption) (ql.Result, error) {
+	switch st := st.(type) {
+	case *ql.Export:
+		return s.exportFile(ctx, st, opts)
+	case *ql.Backup:
+		return s.backup(ctx, st)
+	case *ql.Backups:
+		return s.backups(ctx, st)
+	case *ql.Restore:
+		return s.restore(ctx, st)
+	case *ql.Verify:
+		return s.verify(ctx, st)
+	case *ql.Checkpoint:
+		return &ql.Done{Message: "copied the database to " + st.Dir}, s.db.Checkpoint(ctx, st.Dir)
+	}
+	return nil, fmt.Errorf("no way to run %T", st)
+}
+
+// progress is where progress bars go, nil for nowhere.
+func (s *Session) progress() io.Writer {
+	if s.opt.ErrTerminal && !s.opt.Quiet {
+		return s.opt.Err
+	}
+	return nil
+}
+
+func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []query.ReadOption) (ql.Result, error) {
+	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
+	if st.To == "-" {
+		spec.Out = s.out
+	}
+	for _, f := range st.Wide {
+		spec.Wide = append(spec.Wide, transfer.Mapping{Family: f.Column.Family, Qualifier: f.Column.Qualifier, Field: f.Name, Type: f.Type})
+	}
+	res, err := transfer.Export(ctx, s.db, st.Table.Text, spec)
+	if err != nil {
+		return nil, err
+	}
+	s.note("exported %s, %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, res.Elapsed))
+	return &ql.Done{}, nil
+}
+
+// archive opens the backups at a place, or where the database was backed up to
+// last.
+func (s *Session) archive(ctx context.Context, place string) (*archive.Archive, error) {
+	if place == "" {
+		var err error
+		if place, err = s.db.BackupTarget(ctx); err != nil {
+			return nil, err
+		}
+		if place == "" {
+			return nil, errors.New("this database was not backed up yet; name a place, a directory or s3://BUCKET/PREFIX")
+		}
+	}
+	return archive.Open(ctx, place)
+}
+
+func (s *Session) travel(t ql.Travel) archive.Options {
+	return archive.Options{Parallel: t.Parallel, Rate: t.Rate, Progress: s.progress()}
+}
+
+func (s *Session) backup(ctx context.Context, st *ql.Backup) (ql.Result, error) {
+	a, err := s.archive(ctx, st.To)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.Backup(ctx, s.db, archive.BackupOptions{Options: s.travel(st.Travel), Keep: st.Keep})
+	if res.ID == 0 {
+		return nil, err
+	}
+	if noted := s.db.SetBackupTarget(ctx, a.Target()); err == nil {
+		err = noted
+	}
+	s.note("backed up as %d: %s, %s, of which %s sent, in %s", res.ID, plural(res.Files, "file"), size(res.Size), size(res.SentBytes), elapsed(res.Elapsed))
+	if p := res.Pruned; p.Generations > 0 || p.Objects > 0 {
+		s.note("pruned %s, which gave back %s", plural(p.Generations, "backup"), size(p.Bytes))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listBackups([]archive.Generation{res.Generation}), nil
+}
+
+func (s *Session) backups(ctx context.Context, st *ql.Backups) (ql.Result, error) {
+	a, err := s.archive(ctx, st.In)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range all {
+		if g.Damaged != "" {
+			s.note("%s", g.Damaged)
+		}
+	}
+	return listBackups(all), nil
+}
+
+// listBackups is a line for each backup; of one with a damaged manifest only
+// the number is known.
+func listBackups(all []archive.Generation) *ql.Listing {
+	l := &ql.Listing{Columns: []string{"backup", "time", "bytes", "new_bytes", "files", "state"}}
+	for _, g := range all {
+		if g.Damaged != "" {
+			l.Lines = append(l.Lines, []any{int64(g.ID), "", "", "", "", "damaged"})
+			continue
+		}
+		l.Lines = append(l.Lines, []any{int64(g.ID), g.Time.UTC().Format(time.RFC3339), g.Size, g.NewBytes, int64(g.Files), "ok"})
+	}
+	return l
+}
+
+func (s *Session) restore(ctx context.Context, st *ql.Restore) (ql.Result, error) {
+	a, err := s.archive(ctx, st.From)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.Restore(ctx, st.Generation, st.To, archive.RestoreOptions{Options: s.travel(st.Travel), Overwrite: st.Overwrite})
+	if err != nil {
+		return nil, err
+	}
+	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, ql.FormatTimestamp(cells.TimestampOf(res.Time)), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
+	return &ql.Done{}, nil
+}
+
+func (s *Session) verify(ctx context.Context, st *ql.Verify) (ql.Result, error) {
+	a, err := s.archive(ctx, st.In)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.Verify(ctx, s.travel(st.Travel))
+	if len(res.Damage) > 1 {
+		for _, d := range res.Damage {
+			s.note("%v", d)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.note("verified %s: %s, %s, in %s", plural(res.Generations, "backup"), plural(res.Objects, "file"), size(res.Bytes), elapsed(res.Elapsed))
+	return &ql.Done{}, nil
+}
+
+// size is a number of bytes as people read it.
+func size(n int64) string {
+	const units = "kMGTPE"
+	if n < 1000 {
+		return plural(int(n), "byte")
+	}
+	f, unit := float64(n), 0
+	for f /= 1000; f >= 999.5 && unit < len(units)-1; f /= 1000 {
+		unit++
+	}
+	return fmt.Sprintf("%.3g %cB", f, units[unit])
+}
