@@ -150,3 +150,129 @@ func TestBulkLoadOnDisk(t *testing.T) {
 		t.Errorf("files of loads are left: %v", err)
 	}
 }
+
+// What is an overlap: a cell of the same column and timestamp, or for a cell at the
+// load's own time any of its column; and only one that is visible.
+func TestBulkLoadOverlap(t *testing.T) {
+	db := openBulk(t, "")
+	m := query.NewMutation()
+	for ts := range cells.Timestamp(4) {
+		m.SetAt("num", "q", ts, cells.I32(1)) // of which 3 and 2 are visible
+	}
+	m.SetAt("any", "q", 5, cells.I64(1))
+	m.AddAt("sum", "q", 0, cells.I64(1))
+	if err := db.Table("t").Apply(t.Context(), "r", m); err != nil {
+		t.Fatal(err)
+	}
+	one := func(f func(m *query.Mutation)) map[string]*query.Mutation {
+		m := query.NewMutation()
+		f(m)
+		// Rows around it: what is there lies between the load's rows.
+		around := query.NewMutation()
+		around.SetAt("num", "q", 1, cells.I32(1))
+		around.SetAt("any", "q", 1, cells.I32(1))
+		return map[string]*query.Mutation{"q": around, "r": m, "s": around}
+	}
+	for name, c := range map[string]struct {
+		m       func(m *query.Mutation)
+		overlap bool
+	}{
+		"the same cell":             {func(m *query.Mutation) { m.SetAt("any", "q", 5, cells.I64(2)) }, true},
+		"another time":              {func(m *query.Mutation) { m.SetAt("any", "q", 4, cells.I64(2)) }, false},
+		"a newer time":              {func(m *query.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)) }, false},
+		"times around it":           {func(m *query.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)); m.SetAt("any", "q", 4, cells.I64(2)) }, false},
+		"the last of several times": {func(m *query.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)); m.SetAt("any", "q", 5, cells.I64(2)) }, true},
+		"the load's time":           {func(m *query.Mutation) { m.Set("any", "q", cells.I64(2)) }, true},
+		"another column":            {func(m *query.Mutation) { m.Set("any", "p", cells.I64(2)); m.Set("any", "r", cells.I64(2)) }, false},
+		"a cell that is hidden":     {func(m *query.Mutation) { m.SetAt("num", "q", 1, cells.I32(2)) }, false},
+		"a version that is visible": {func(m *query.Mutation) { m.SetAt("num", "q", 2, cells.I32(2)) }, true},
+		"an add":                    {func(m *query.Mutation) { m.Add("sum", "q", cells.I64(2)) }, false},
+	} {
+		err := load(t, db, query.BulkOptions{}, one(c.m))
+		if errors.Is(err, query.ErrOverlap) != c.overlap || !c.overlap && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := db.TruncateTable(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Table("t").Apply(t.Context(), "r", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Readers see all families of a load or none.
+func TestReadersSeeALoadAsAWhole(t *testing.T) {
+	db := openBulk(t, "")
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			row, err := db.Table("t").ReadRow(t.Context(), "r", query.Versions(1))
+			if errors.Is(err, query.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			a, _ := row.I32("any", "q")
+			b, _ := row.I32("num", "q")
+			if c, _ := row.I64("sum", "q"); a != b || int64(a) != c {
+				t.Errorf("a reader sees %d, %d and %d", a, b, c)
+				return
+			}
+		}
+	}()
+	for i := range int32(20) {
+		m := query.NewMutation()
+		m.Set("any", "q", cells.I32(i+1))
+		m.Set("num", "q", cells.I32(i+1))
+		m.Add("sum", "q", cells.I64(1))
+		if err := load(t, db, query.BulkOptions{Overlap: true}, map[string]*query.Mutation{"r": m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	<-done
+}
+
+// A load that was given up leaves nothing, and takes nothing more.
+func TestBulkLoadGivenUp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	db := openBulk(t, dir)
+	l, err := db.Table("t").BulkLoad(t.Context(), query.BulkOptions{Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := query.NewMutation()
+	m.Set("any", "q", cells.I32(1))
+	if err := l.Apply("r", m); err != nil {
+		t.Fatal(err)
+	}
+	wrong := query.NewMutation()
+	wrong.DeleteRow()
+	if err := l.Apply("r", wrong); query.KindOf(err) != query.InvalidArgument {
+		t.Errorf("a delete: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Apply("r", m); query.KindOf(err) != query.FailedPrecondition {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bulk")); !os.IsNotExist(err) {
+		t.Errorf("files are left: %v", err)
+	}
+	if got := text(t, db, "t"); got != "" {
+		t.Errorf("visible: %s", got)
+	}
+	if err := load(t, db, query.BulkOptions{Name: "n"}, map[string]*query.Mutation{"r": m}); err != nil {
+		t.Errorf("its name is taken: %v", err)
+	}
+}

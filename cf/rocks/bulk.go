@@ -101,11 +101,13 @@ func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
 	if in.ended {
 		return nil, cf.ErrClosed
 	}
-	in.open++
-	r := &run{in: in, family: family, opts: s.engine.tableOptions(s.options), env: grocksdb.NewDefaultEnvOptions()}
-	if err := s.tune(r.opts, f); err != nil {
+	opts := s.engine.tableOptions(s.options)
+	if err := s.tune(opts, f); err != nil {
+		opts.Destroy()
 		return nil, err
 	}
+	in.open++
+	r := &run{in: in, family: family, opts: opts, env: grocksdb.NewDefaultEnvOptions()}
 	r.writer = grocksdb.NewSSTFileWriter(r.env, r.opts)
 	return r, nil
 }
