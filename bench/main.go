@@ -43,7 +43,7 @@ func mainErr(args []string, stdout, stderr io.Writer) error {
 	memory := bench.Number(1 << 30)
 	var c config
 	flags.Var(&cells, "cells", "cells in a table that is read; 10M is ten million")
-	flags.Var(&writes, "writes", "cells that a round of a write workload writes; 0 is half of the cells, 500k at most")
+	flags.Var(&writes, "writes", "cells that a round of a write workload writes; 0 is as many as in a table, 250k at most")
 	flags.Var(&ops, "ops", "operations in a round of gets and of mixed workloads; 0 is a twentieth of the cells, 50k at most")
 	flags.Var(&memory, "memory", "bytes of cache and write buffers of each database")
 	dir := flags.String("dir", "", "directory for the data, kept and used again; empty is one that is removed")

@@ -26,7 +26,7 @@ type Env struct {
 
 // DefaultEnv is an Env for so many cells.
 func DefaultEnv(dir string, cells int) *Env {
-	return &Env{Dir: dir, Cells: cells, Writes: max(min(cells, 500_000)/cellsPerRow*cellsPerRow, cellsPerRow), Ops: max(1, min(cells/20, 50_000)), Memory: 1 << 30}
+	return &Env{Dir: dir, Cells: cells, Writes: max(min(cells, 250_000)/cellsPerRow*cellsPerRow, cellsPerRow), Ops: max(1, min(cells/20, 50_000)), Memory: 1 << 30}
 }
 
 const tableName = "bench"
