@@ -11,11 +11,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/smolwc/smolwc/internal/bench"
 )
@@ -121,7 +123,9 @@ func (c config) measure(e *bench.Env, stdout io.Writer) error {
 	case c.benchstat:
 		report = bench.NewBenchstat(stdout)
 	}
-	return bench.RunAll(context.Background(), e, ws, c.rounds, report)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop() // the data is removed when it is interrupted, too
+	return bench.RunAll(ctx, e, ws, c.rounds, report)
 }
 
 func list(w io.Writer) error {

@@ -119,6 +119,9 @@ func run(ctx context.Context, e *Env, w Workload, workers, rounds int) (results 
 
 // attempt runs one contender, after the garbage of those before is gone.
 func attempt(ctx context.Context, c Contender, round int) (s sample, err error) {
+	if err := ctx.Err(); err != nil { // C does not look at it
+		return s, err
+	}
 	a, err := c.Start(ctx, round)
 	if err != nil {
 		return s, err

@@ -62,6 +62,18 @@ func TestContendersMustDoTheSame(t *testing.T) {
 	}
 }
 
+// An interrupted run ends before the next contender begins.
+func TestInterruptedRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	did := 0
+	w := Workload{Name: "w", Open: func(context.Context, *Env, int) (*Contest, error) {
+		return &Contest{Contenders: []Contender{steady("C", func(context.Context) (Done, error) { did++; cancel(); return Done{Ops: 1}, nil })}}, nil
+	}}
+	if err := Run(ctx, nil, w, 5, func(Result) error { return nil }); !errors.Is(err, context.Canceled) || did != 1 {
+		t.Errorf("did %d rounds, %v", did, err)
+	}
+}
+
 // What was opened is closed, also when a contender fails.
 func TestFailureCloses(t *testing.T) {
 	boom, closed, ended := errors.New("boom"), false, false
