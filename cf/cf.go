@@ -36,6 +36,10 @@ type Store interface {
 	// across families. It must be closed.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
+	// Read returns all blocks that a scan of the newest state yields, for reads
+	// of few cells: it does without a snapshot.
+	Read(ctx context.Context, s Scan) ([]*Block, Cost, error)
+
 	// Update runs fn and commits its batch atomically. fn runs while
 	// nothing else changes any of the rows, reads their newest state from
 	// the snapshot, and its batch may touch no other row. An error of fn

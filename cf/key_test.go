@@ -215,7 +215,7 @@ func TestAQualifierLiesInARangeExactlyWhenItsCellsLieInTheBounds(t *testing.T) {
 		c := anyCell.Draw(t, "cell")
 		c.qualifier = near(t, r.Start, r.End)
 		suffix := c.key()[len(cf.AppendRowPrefix(nil, c.row)):]
-		from, to := r.Bounds()
+		from, to := cf.AppendRowBound(nil, r.Start), r.AppendEnd(nil)
 		got := bytes.Compare(from, suffix) <= 0 && bytes.Compare(suffix, to) < 0
 		want := c.qualifier >= r.Start && (r.NoEnd || c.qualifier < r.End)
 		if got != want {

@@ -53,14 +53,17 @@ func (r RowRange) Single() (row string, ok bool) {
 // Empty reports whether no row key lies in the range.
 func (r RowRange) Empty() bool { return r.End != "" && r.Start >= r.End }
 
-// Bounds appends the range's physical bounds to nil slices: keys of the range
-// lie in [start, end).
+// Bounds are the range's physical bounds: keys of the range lie in [start, end).
 func (r RowRange) Bounds() (start, end []byte) {
-	start = AppendRowBound(nil, r.Start)
+	return AppendRowBound(nil, r.Start), r.AppendEnd(nil)
+}
+
+// AppendEnd appends the physical bound at the range's end to dst.
+func (r RowRange) AppendEnd(dst []byte) []byte {
 	if r.End == "" {
-		return start, rowsEnd
+		return append(dst, rowsEnd...)
 	}
-	return start, AppendRowBound(nil, r.End)
+	return AppendRowBound(dst, r.End)
 }
 
 // A Part is a run of rows: from the end of the part before it to End, exclusive,
@@ -158,12 +161,12 @@ func QualifierPrefix(p string) QualifierRange {
 	return QualifierRange{Start: p, End: end, NoEnd: !ok}
 }
 
-// Bounds are the range's physical bounds within a row: key suffixes after the
-// row prefix lie in [start, end).
-func (r QualifierRange) Bounds() (start, end []byte) {
-	start = AppendRowBound(nil, r.Start)
+// AppendEnd appends the range's physical bound within a row to dst. Its start is
+// that of [AppendRowBound]: what comes after the row prefix in the keys of the
+// range lies between them, the start inclusive, the end exclusive.
+func (r QualifierRange) AppendEnd(dst []byte) []byte {
 	if r.NoEnd {
-		return start, rowsEnd
+		return append(dst, rowsEnd...)
 	}
-	return start, AppendRowBound(nil, r.End)
+	return AppendRowBound(dst, r.End)
 }

@@ -4,23 +4,87 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"time"
+
+	"github.com/smolwc/smolwc/schema"
 )
 
 // ReadRow reads one row. A row without a cell that the options select is
 // [ErrNotFound]. One of more than [MaxRowBytes] is an error; [Table.ReadCells]
 // and [Table.ReadPage] read rows of any size.
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...ReadOption) (*Row, error) {
-	const op = "read row"
-	r, err := t.newReader(ctx, append(slices.Clip(opts), Key(key)))
+	row, err := t.readRow(ctx, key, opts)
+	return row, fail("read row", t.name, key, err)
+}
+
+func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Row, error) {
+	spec, err := newReadSpec(append(slices.Clip(opts), Key(key)))
 	if err != nil {
-		return nil, fail(op, t.name, key, err)
+		return nil, err
 	}
-	defer r.close()
-	row, err := r.next(ctx)
+	spec, p, err := t.plan(spec, t.db.clock.now())
+	if err != nil {
+		return nil, err
+	}
+	var row *Row
+	if p.isSmall(spec) {
+		row, err = t.readAtOnce(ctx, spec, &p.scans[0])
+	} else {
+		row, err = t.readFirst(ctx, spec, p)
+	}
 	if err == nil && row == nil {
 		err = faultf(NotFound, "row not found")
 	}
-	return row, fail(op, t.name, key, err)
+	return row, err
+}
+
+func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Row, error) {
+	r, err := t.openPlan(ctx, nil, spec, p)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	return r.next(ctx)
+}
+
+// isSmall reports whether the rows that are read, of which there is one at most,
+// are what one scan yields.
+func (p *readPlan) isSmall(spec *readSpec) bool {
+	if len(spec.rows) != 1 {
+		return false
+	}
+	_, single := spec.rows[0].Single()
+	return single && len(p.scans) == 1 && p.exact && spec.offset == 0 && !spec.keysOnly &&
+		p.scans[0].of.aggregate == schema.NoAggregate
+}
+
+// readAtOnce reads one row of one family without a snapshot.
+func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (*Row, error) {
+	var began time.Time
+	if spec.cost != nil {
+		began = time.Now()
+	}
+	blocks, cost, err := t.db.store.Read(ctx, s.scan)
+	if spec.cost != nil {
+		*spec.cost = Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
+		spec.cost.add(cost)
+	}
+	if err != nil || len(blocks) == 0 {
+		return nil, err
+	}
+	row := new(Row)
+	row.parts = row.one[:0]
+	room := spec.rowBytes()
+	in := stream{family: s.family, store: s.scan.Family, room: &room}
+	for _, b := range blocks {
+		in.block = b
+		in.stand(0)
+		row.key = in.key
+		if err := in.addPart(row); err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
 }
 
 // ReadRows reads rows in key order, all of one snapshot: all rows of the table,

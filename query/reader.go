@@ -62,7 +62,12 @@ func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSp
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.offset, counting: spec.counts()}
+	return t.openPlan(ctx, snap, spec, p)
+}
+
+// openPlan opens the cursors of a read that has been planned.
+func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *readSpec, p *readPlan) (r *reader, err error) {
+	r = &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.offset, counting: spec.counts()}
 	if spec.cost != nil {
 		r.began = time.Now()
 	}

@@ -179,8 +179,8 @@ func (m *Model) Scan(s cf.Scan) Rows {
 func filterRow(cells []modelCell, f cf.Filter) []Cell {
 	var passed []Cell
 	newest := map[string]string{} // values
-	rank := map[string]int{}     // of the columns' cells, hidden or not
-	versions := map[string]int{} // of the columns' cells that pass
+	rank := map[string]int{}      // of the columns' cells, hidden or not
+	versions := map[string]int{}  // of the columns' cells that pass
 	for _, c := range cells {
 		rank[c.Qualifier]++
 		if hidden(rank[c.Qualifier], c.Timestamp, f.Retention) || !wantedQualifier(c.Qualifier, f.Qualifiers) || !inTime(c.Timestamp, f.Since, f.Until) {

@@ -16,7 +16,7 @@ type blockSizer struct {
 	perCell  int           // bytes of data that a cell takes
 	perRow   int           // cells that a row has
 	keysOnly bool          // blocks have rows and no cells
-	uses     *atomic.Int64 // of the snapshot: its cursors, mostly
+	uses     *atomic.Int64 // of the snapshot: its cursors, mostly; nil without one
 }
 
 const (
@@ -65,6 +65,9 @@ func (s *blockSizer) block() *cf.Block {
 
 // share is a scan's part of what one of few may take.
 func (s *blockSizer) share(all int) int {
+	if s.uses == nil {
+		return all
+	}
 	return all * fewCursors / max(int(s.uses.Load()), fewCursors)
 }
 

@@ -42,7 +42,8 @@ type span struct {
 	bytes  uint64
 }
 
-// newChunker divides the rows of a scan from the one on that it is at.
+// newChunker divides the rows of a scan from the one on that it is at; that is ""
+// at the beginning.
 func newChunker(s *snapshot, f *family, spec cf.Scan, at string) *chunker {
 	c := &chunker{snap: s, family: f, spec: spec, bytes: firstChunk}
 	for i := range spec.Rows {
@@ -50,7 +51,7 @@ func newChunker(s *snapshot, f *family, spec cf.Scan, at string) *chunker {
 		if !spec.Reverse {
 			rows = spec.Rows[len(spec.Rows)-1-i]
 			rows.Start = max(rows.Start, at)
-		} else if end := at + "\x00"; rows.End == "" || rows.End > end {
+		} else if end := at + "\x00"; at != "" && (rows.End == "" || rows.End > end) {
 			rows.End = end
 		}
 		if !rows.Empty() {

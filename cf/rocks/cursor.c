@@ -893,3 +893,30 @@ smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
   rocksdb_set_perf_level(rocksdb_enable_count);
   return status;
 }
+
+smolwc_status smolwc_read(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+                          const smolwc_scan* scan, const char* bounds, const uint32_t* ends,
+                          const smolwc_retention* retention, const smolwc_condition* conditions,
+                          char* data, smolwc_row* rows, smolwc_cell* cells, smolwc_block* block,
+                          smolwc_cost* cost, smolwc_cursor** rest) {
+  *rest = NULL;
+  smolwc_cursor* c =
+      smolwc_cursor_new(db, family, NULL, NULL, scan, bounds, ends, retention, conditions);
+  if (c == NULL) return SMOLWC_ERROR;
+  smolwc_block b = *block;
+  b.data = data;
+  b.rows = rows;
+  b.cells = cells;
+  smolwc_status status = smolwc_cursor_fill(c, &b);
+  b.data = NULL;
+  b.rows = NULL;
+  b.cells = NULL;
+  *block = b;
+  *cost = c->cost;
+  if (status == SMOLWC_END) {
+    smolwc_cursor_free(c);
+  } else {
+    *rest = c;
+  }
+  return status;
+}

@@ -39,8 +39,7 @@ type filler struct {
 	at     string // the last row that it has read, "" before the first
 	c      *C.smolwc_cursor
 
-	block    C.smolwc_block // the one being filled
-	returned cf.Cost        // what C does not count: what is in the blocks
+	returned cf.Cost // what C does not count: what is in the blocks
 }
 
 const (
@@ -112,89 +111,10 @@ func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
 }
 
 func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
-	bounds, ends, single := packBounds(spec)
-	filter := &spec.Filter
-	retention := make([]C.smolwc_retention, len(filter.Retention))
-	for i, r := range filter.Retention {
-		retention[i] = C.smolwc_retention{versions: C.int64_t(r.Versions), before: C.int64_t(r.Before)}
-	}
-	conditions := make([]C.smolwc_condition, len(filter.Where))
-	for i := range filter.Where {
-		conditions[i] = C.smolwc_condition{values_len: C.size_t(len(filter.Where[i].Values))}
-	}
-	scan := C.smolwc_scan{
-		rows_len:       C.size_t(len(spec.Rows)),
-		qualifiers_len: C.size_t(len(filter.Qualifiers)),
-		retention_len:  C.size_t(len(retention)),
-		conditions_len: C.size_t(len(conditions)),
-		since:          C.int64_t(filter.Since),
-		until:          C.int64_t(filter.Until),
-		versions:       C.int64_t(filter.Versions),
-		cells_per_row:  C.int64_t(filter.CellsPerRow),
-		limit:          C.int64_t(spec.Limit),
-		sample:         C.uint64_t(spec.Sample),
-		reverse:        flag(spec.Reverse),
-		keys_only:      flag(filter.KeysOnly),
-		strip_values:   flag(filter.StripValues),
-		count_only:     flag(filter.CountOnly),
-
-		count_tombstones: flag(spec.CountTombstones),
-		single_rows:      flag(single),
-
-		columns_per_row: C.int64_t(filter.ColumnsPerRow),
-	}
-	return C.smolwc_cursor_new(dbHandle(s.store.db), familyHandle(f.handle), snapshotHandle(s.engine), overlayHandle(s.overlay), &scan,
-		(*C.char)(unsafe.Pointer(unsafe.SliceData(bounds))),
-		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(ends))),
-		unsafe.SliceData(retention), unsafe.SliceData(conditions))
-}
-
-// packBounds lays the bounds of a scan's rows, qualifiers and conditions end to
-// end, as smolwc_cursor_new takes them, and says whether every range is a single
-// row.
-func packBounds(spec cf.Scan) (bounds []byte, ends []uint32, single bool) {
-	single = true
-	for _, r := range spec.Rows {
-		if _, ok := r.Single(); !ok {
-			single = false
-			break
-		}
-	}
-	ends = make([]uint32, 0, 2*(len(spec.Rows)+len(spec.Filter.Qualifiers)))
-	put := func(start, end []byte) {
-		bounds = append(bounds, start...)
-		ends = append(ends, uint32(len(bounds)))
-		bounds = append(bounds, end...)
-		ends = append(ends, uint32(len(bounds)))
-	}
-	for _, r := range spec.Rows {
-		start, end := r.Bounds()
-		if single {
-			start = cf.AppendRowPrefix(start[:0], r.Start)
-		}
-		put(start, end)
-	}
-	for _, q := range spec.Filter.Qualifiers {
-		put(q.Bounds())
-	}
-	for _, w := range spec.Filter.Where {
-		put(cf.SingleQualifier(w.Qualifier).Bounds())
-		for _, v := range w.Values {
-			end := v.End
-			if v.NoEnd {
-				end = ""
-			}
-			put([]byte(v.Start), []byte(end))
-		}
-	}
-	return bounds, ends, single
-}
-
-func flag(b bool) C.uint8_t {
-	if b {
-		return 1
-	}
-	return 0
+	var p packed
+	p.pack(&spec)
+	return C.smolwc_cursor_new(s.store.c.db, f.c, snapshotHandle(s.engine), overlayHandle(s.overlay), &p.scan,
+		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
 }
 
 // Next implements cf.Cursor.
@@ -228,7 +148,9 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 
 // fill gets the next blocks: made now, or by the goroutines that read ahead.
 func (c *cursor) fill(ctx context.Context) (filled, error) {
-	if c.fills++; c.fills == fillsBeforeAhead && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
+	c.fills++
+	long := c.fills == fillsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
+	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
 		ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}
@@ -263,32 +185,40 @@ func (f *filler) fill(n int) (out filled) {
 // fillBlock has C fill a block.
 func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 	b := f.size.block()
-	var pin runtime.Pinner // f.block is Go memory that points at Go memory
-	defer pin.Unpin()
-	f.block = C.smolwc_block{
-		data:  (*C.char)(pinned(&pin, b.Data)),
-		rows:  (*C.smolwc_row)(pinned(&pin, b.Rows)),
-		cells: (*C.smolwc_cell)(pinned(&pin, b.Cells)),
-
+	return f.fillOn(b, &C.smolwc_block{
 		data_cap:  C.size_t(cap(b.Data)),
 		rows_cap:  C.size_t(cap(b.Rows)),
 		cells_cap: C.size_t(cap(b.Cells)),
-	}
-	status := C.smolwc_status(C.SMOLWC_MORE)
-	for calls := 0; status == C.SMOLWC_MORE && (calls < maxCalls || f.block.undecided != 0); calls++ {
-		f.block.undecided = 0
-		status = C.smolwc_cursor_fill(f.c, &f.block)
-		if status == C.SMOLWC_GROW {
-			b.Data = make([]byte, 0, int(f.block.need))
-			f.block.data, f.block.data_cap = (*C.char)(pinned(&pin, b.Data)), f.block.need
+	}, C.SMOLWC_MORE)
+}
+
+// fillOn has C go on with a block that is as cb says, where a call has left it
+// with a status.
+func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (*cf.Block, C.smolwc_status) {
+	var pin runtime.Pinner // cb is Go memory that points at Go memory
+	defer pin.Unpin()
+	cb.data, cb.rows, cb.cells = (*C.char)(pinned(&pin, b.Data)), (*C.smolwc_row)(pinned(&pin, b.Rows)), (*C.smolwc_cell)(pinned(&pin, b.Cells))
+	for calls := 0; ; calls++ {
+		if status == C.SMOLWC_GROW { // the block is empty
+			b.Data = make([]byte, 0, int(cb.need))
+			cb.data, cb.data_cap = (*C.char)(pinned(&pin, b.Data)), cb.need
 			status = C.SMOLWC_MORE
 		}
+		if status != C.SMOLWC_MORE || calls >= maxCalls && cb.undecided == 0 {
+			break
+		}
+		cb.undecided = 0
+		status = C.smolwc_cursor_fill(f.c, cb)
 	}
-	b.Data, b.Rows, b.Cells = b.Data[:f.block.data_len], b.Rows[:f.block.rows_len], b.Cells[:f.block.cells_len]
-	b.Continued = f.block.continued != 0
-	f.block = C.smolwc_block{}
-	f.learn(b)
+	f.put(b, cb)
 	return b, status
+}
+
+// put takes over what C has put into a block.
+func (f *filler) put(b *cf.Block, cb *C.smolwc_block) {
+	b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
+	b.Continued = cb.continued != 0
+	f.learn(b)
 }
 
 // learn notes what there is to know from a block: what the next one had better
@@ -337,6 +267,10 @@ func (f *filler) failure() error {
 func (f *filler) cost() cf.Cost {
 	var cost C.smolwc_cost
 	C.smolwc_cursor_cost(f.c, &cost)
+	return f.costOf(&cost)
+}
+
+func (f *filler) costOf(cost *C.smolwc_cost) cf.Cost {
 	return cf.Cost{
 		Seeks: int64(cost.seeks), RowsScanned: int64(cost.rows_scanned),
 		CellsScanned: int64(cost.cells_scanned), BytesScanned: int64(cost.bytes_scanned), Tombstones: int64(cost.tombstones),

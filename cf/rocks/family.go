@@ -20,6 +20,7 @@ type family struct {
 	name   string
 	id     uint32
 	handle *grocksdb.ColumnFamilyHandle
+	c      familyPointer             // the handle's
 	expiry expiry                    // of a declared family
 	tuning atomic.Pointer[cf.Tuning] // nil is the zero one
 	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
@@ -30,7 +31,7 @@ type family struct {
 type families map[string]*family
 
 func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e expiry) *family {
-	return &family{name: name, id: h.ID(), handle: h, expiry: e}
+	return &family{name: name, id: h.ID(), handle: h, c: familyHandle(h), expiry: e}
 }
 
 func (f families) get(name string) (*family, error) {

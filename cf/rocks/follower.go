@@ -226,6 +226,16 @@ func (s *followed) Close() {
 	s.done()
 }
 
+// Read implements cf.Store.
+func (f *Follower) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	v, done, err := f.use()
+	if err != nil {
+		return nil, cf.Cost{}, err
+	}
+	defer done()
+	return v.Store.Read(ctx, spec)
+}
+
 // Begin implements cf.Store. Such a transaction reads; it cannot commit changes.
 func (f *Follower) Begin(ctx context.Context) (cf.Txn, error) {
 	v, done, err := f.use()

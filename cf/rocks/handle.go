@@ -34,8 +34,11 @@ type handles struct {
 	write *C.rocksdb_writeoptions_t
 }
 
-func familyHandle(h *grocksdb.ColumnFamilyHandle) *C.rocksdb_column_family_handle_t {
-	return (*C.rocksdb_column_family_handle_t)(handleOf(h))
+// familyPointer is a type of C for files that do not import it.
+type familyPointer = *C.rocksdb_column_family_handle_t
+
+func familyHandle(h *grocksdb.ColumnFamilyHandle) familyPointer {
+	return familyPointer(handleOf(h))
 }
 
 func snapshotHandle(s *grocksdb.Snapshot) *C.rocksdb_snapshot_t {

@@ -65,7 +65,7 @@ func startReadAhead(s *snapshot, spec cf.Scan, first *filler) *readAhead {
 // cutFirst divides the scan that the first filler is at the beginning of, and
 // leaves it the first chunk. A scan with a limit on its rows stays whole.
 func (r *readAhead) cutFirst(first *filler) {
-	if r.spec.Limit != 0 || first.at == "" || helpersFor() == 0 {
+	if r.spec.Limit != 0 || helpersFor() == 0 {
 		return
 	}
 	cuts := newChunker(r.snap, first.family, r.spec, first.at)

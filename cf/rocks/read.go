@@ -1,0 +1,86 @@
+package rocks
+
+// #include "cursor.h"
+import "C"
+
+import (
+	"context"
+	"sync"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A request is what one call of smolwc_read needs beside the block.
+type request struct {
+	packed
+	block C.smolwc_block
+	cost  C.smolwc_cost
+	rest  *C.smolwc_cursor
+}
+
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// Read implements cf.Store. A read that fits into one block is one call of C; the
+// engine's iterator sees the state in which it is made, so there is no need of a
+// snapshot, which would take the engine's lock twice.
+func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, cf.Cost{}, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.Cost{}, cf.ErrClosed
+	}
+	fam, err := s.families.Load().get(spec.Family)
+	if err != nil {
+		return nil, cf.Cost{}, err
+	}
+	r := requests.Get().(*request)
+	defer requests.Put(r)
+	r.pack(&spec)
+	f := filler{family: fam, size: newBlockSizer(spec, nil)}
+	b := f.size.block()
+	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells))}
+	status := C.smolwc_read(s.c.db, fam.c, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
+		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
+		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
+		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
+		&r.block, &r.cost, &r.rest)
+	if status == C.SMOLWC_END {
+		f.put(b, &r.block)
+		if len(b.Rows) == 0 {
+			return nil, f.costOf(&r.cost), nil
+		}
+		return []*cf.Block{b}, f.costOf(&r.cost), nil
+	}
+	if f.c = r.rest; f.c == nil {
+		return nil, cf.Cost{}, errNoMemory
+	}
+	defer f.free()
+	return f.goOn(ctx, b, &r.block, status)
+}
+
+// goOn reads what is left behind the first call.
+func (f *filler) goOn(ctx context.Context, b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (blocks []*cf.Block, cost cf.Cost, err error) {
+	b, status = f.fillOn(b, cb, status)
+	for {
+		switch status {
+		case C.SMOLWC_CORRUPT:
+			return nil, f.cost(), f.corrupt()
+		case C.SMOLWC_ERROR:
+			return nil, f.cost(), f.failure()
+		}
+		if len(b.Rows) > 0 {
+			blocks = append(blocks, b)
+		}
+		if status == C.SMOLWC_END {
+			return blocks, f.cost(), nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, f.cost(), err
+		}
+		b, status = f.fillBlock()
+	}
+}
