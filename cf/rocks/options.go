@@ -80,6 +80,7 @@ func newEngine(o Options) *engine {
 	e.db.SetDbWriteBufferSize(buffers)
 	e.db.SetMaxBackgroundJobs(max(2, runtime.GOMAXPROCS(0)))
 	e.db.SetStatsDumpPeriodSec(0)
+	e.db.SetWALRecoveryMode(grocksdb.TolerateCorruptedTailRecordsRecovery) // and see checkLogs
 	e.db.SetMaxFileOpeningThreads(openingThreads)
 	e.db.EnableStatistics()
 	if o.BackgroundRate > 0 {

@@ -129,6 +129,9 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); errors.Is(err, os.ErrNotExist) {
 		return missingDatabase(dir, o)
 	}
+	if err := checkLogs(dir); err != nil {
+		return nil, err
+	}
 	names, err := grocksdb.ListColumnFamilies(e.db, dir)
 	return names, wrap(err)
 }
