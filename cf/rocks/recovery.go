@@ -21,7 +21,7 @@ import (
 // to the first record that is not whole, and takes that for what a crash has cut
 // off. A damaged length does look like that, and all that follows would be gone
 // without a word. So both are read here first: what cannot have come of a crash
-// is an error that names the file (docs/decisions/0015-torn-or-damaged.md).
+// is an error that names the file (docs/decisions/0017-torn-or-damaged.md).
 //
 // Such a file is blocks of logBlock bytes, the last one short. A block is records
 // that lie in it whole, and fewer than logHeader bytes of zeros behind them. A
