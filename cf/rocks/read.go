@@ -59,7 +59,8 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 		return nil, cf.Cost{}, errNoMemory
 	}
 	defer f.free()
-	return f.goOn(ctx, b, &r.block, status)
+	block := r.block // alone: C may not be given what lies beside Go's pointers
+	return f.goOn(ctx, b, &block, status)
 }
 
 // goOn reads what is left behind the first call.
