@@ -13,15 +13,15 @@ import (
 // encodes them itself: a message of pointers for every cell costs more than the
 // read.
 //
-// Messages have whole rows, and less than 1 MiB but for larger rows. Bigtable's Go
-// client does not accept a message that ends within a row, and on an emulator
-// none of more than 4 MiB; the others accept the first. So a row is in one
-// message as long as it fits into 4 MiB, and in several when it does not. Large
-// values are several chunks in any case.
+// Clients receive no more than 4 MiB in a message unless they are told to, so
+// that messages have whole rows and less than 1 MiB. A row that is larger comes
+// in several, and a large value in several chunks. But Bigtable's Go client does
+// not accept a message that ends within a row: it gets its rows whole.
 type chunkWriter struct {
-	send func(*encoded) error
-	buf  *[]byte // nil when nothing was written since the last message
-	full int     // from how many bytes on a message is sent
+	send  func(*encoded) error
+	whole bool    // rows are not divided
+	buf   *[]byte // nil when nothing was written since the last message
+	full  int     // from how many bytes on a message is sent
 
 	rowStart  int    // where the current row starts in buf
 	family    string // of the last chunk of the current row
@@ -37,8 +37,7 @@ const (
 	firstMessage   = 16 << 10
 	fullMessage    = 256 << 10
 	largestMessage = 1 << 20
-	largestRow     = 4<<20 - 64<<10 // in one message
-	valuePart      = 512 << 10      // larger values are split into parts of so many bytes
+	valuePart      = 512 << 10 // larger values are split into parts of so many bytes
 )
 
 // The fields of ReadRowsResponse, and of its CellChunk.
@@ -58,8 +57,8 @@ const (
 	wrapped = 1 // the field of StringValue and BytesValue
 )
 
-func newChunkWriter(send func(*encoded) error) *chunkWriter {
-	return &chunkWriter{send: send, full: firstMessage}
+func newChunkWriter(send func(*encoded) error, whole bool) *chunkWriter {
+	return &chunkWriter{send: send, whole: whole, full: firstMessage}
 }
 
 // close gives back what was not sent.
@@ -178,7 +177,7 @@ func (w *chunkWriter) reserve(n int) error {
 		return nil
 	case w.rowStart > 0:
 		return w.flushRows()
-	case have > 0 && have+n > largestRow:
+	case have > 0 && !w.whole:
 		err := w.flush()
 		w.ensure()
 		return err

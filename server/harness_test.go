@@ -76,9 +76,9 @@ func serve(t *testing.T, db *query.DB, o server.Options) *rig {
 	return r
 }
 
-func (r *rig) dial() *grpc.ClientConn {
+func (r *rig) dial(opts ...grpc.DialOption) *grpc.ClientConn {
 	r.t.Helper()
-	conn, err := grpc.NewClient(r.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(r.addr, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // Instances, clusters and app profiles mean nothing to a database on one
 // machine. They are accepted and remembered, so that what manages them, such as
 // Terraform, finds what it made.
-type resources struct {
+type registries struct {
 	instances registry[*adminpb.Instance]
 	clusters  registry[*adminpb.Cluster]
 	profiles  registry[*adminpb.AppProfile]

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -30,7 +33,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	if stats {
 		opts = append(opts, query.ReportCost(&cost))
 	}
-	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) })
+	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, isGoClient(stream.Context()))
 	defer w.close()
 	if req.GetFilter() != nil {
 		p := progress{w: w, every: scannedEvery}
@@ -48,6 +51,15 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 		return err
 	}
 	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
+}
+
+// isGoClient reports whether a call is one of Bigtable's own Go client, which
+// sends headers that a client of gRPC alone does not.
+func isGoClient(ctx context.Context) bool {
+	md, _ := metadata.FromIncomingContext(ctx)
+	agent := md.Get("user-agent")
+	return len(agent) > 0 && strings.Contains(agent[0], "grpc-go/") &&
+		len(md.Get("google-cloud-resource-prefix"))+len(md.Get("bigtable-features"))+len(md.Get("x-goog-api-client")) > 0
 }
 
 // readStatus is the status of a read that failed. A row that is too large is one

@@ -59,7 +59,7 @@ type Server struct {
 	health *health.Server
 
 	adminMu sync.Mutex // held by changes of tables, and by all of resources
-	resources
+	registries
 	notes      notes
 	operations operations
 }
