@@ -203,6 +203,7 @@ type encoder struct {
 	now     cells.Timestamp // for retention
 	singly  bool            // deletes remove cells one by one, however many
 	editors map[cf.RowID]*rowEditor
+	blind   rowEditor // of all rows of a blind write
 }
 
 func (e *encoder) write(w *write) error {
@@ -256,7 +257,8 @@ func (e *encoder) set(edit *rowEditor, t *tableInfo, c *change, serverTime cells
 // share it.
 func (e *encoder) editor(id cf.RowID) *rowEditor {
 	if e.snap == nil { // nothing to look at, nothing to remember
-		return &rowEditor{batch: e.batch}
+		e.blind.batch = e.batch
+		return &e.blind
 	}
 	if e.editors == nil {
 		e.editors = map[cf.RowID]*rowEditor{}

@@ -28,10 +28,17 @@ type change struct {
 }
 
 // NewMutation is an empty mutation.
-func NewMutation() *Mutation { return new(Mutation) }
+func NewMutation() *Mutation {
+	m := new(struct {
+		Mutation
+		room [fewChanges]change
+	})
+	m.changes = m.room[:0]
+	return &m.Mutation
+}
 
-// fewChanges is for how many changes a mutation has room from its first one on:
-// a row's cells are mostly that few, and room that grows is copied.
+// fewChanges is for how many changes a mutation has room: a row's cells are
+// mostly that few, and room that grows is copied.
 const fewChanges = 6
 
 // Reset empties the mutation and keeps its memory, for the next row. It must
@@ -81,12 +88,7 @@ func (m *Mutation) DeleteRow() { m.add(change{kind: changeDeleteRow}) }
 // Len is the number of changes.
 func (m *Mutation) Len() int { return len(m.changes) }
 
-func (m *Mutation) add(c change) {
-	if m.changes == nil {
-		m.changes = make([]change, 0, fewChanges)
-	}
-	m.changes = append(m.changes, c)
-}
+func (m *Mutation) add(c change) { m.changes = append(m.changes, c) }
 
 // A Batch is a list of mutations of rows, of any tables, that take effect
 // together or not at all. It belongs to one goroutine while it is built.

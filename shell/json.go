@@ -205,6 +205,10 @@ func appendTable(b []byte, t schema.Table) []byte {
 			b = append(b, `,"gc":`...)
 			b = appendString(b, f.GC.String())
 		}
+		if f.Tuning != (schema.Tuning{}) {
+			b = append(b, `,"tuning":`...)
+			b = appendString(b, f.Tuning.String())
+		}
 		b = append(b, '}')
 	}
 	return append(b, "]}"...)

@@ -286,8 +286,19 @@ func (s *Session) printDescription(t schema.Table) error {
 		}
 		lines = append(lines, []string{f.Name, typ, keeps(f.GC)})
 	}
-	if err := s.printLines(lines); err != nil || !forPeople(s.format) || t.KeyFormat == schema.PlainKeys {
+	if err := s.printLines(lines); err != nil || !forPeople(s.format) {
 		return err
+	}
+	for _, f := range t.Families {
+		if f.Tuning == (schema.Tuning{}) {
+			continue
+		}
+		if err := s.say("%s is tuned: %v", f.Name, f.Tuning); err != nil {
+			return err
+		}
+	}
+	if t.KeyFormat == schema.PlainKeys {
+		return nil
 	}
 	return s.say("keys are tuples")
 }

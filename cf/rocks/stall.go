@@ -12,7 +12,7 @@ import (
 // A stallGate is where writes wait while the engine does not take them, because
 // flushes or compactions have fallen behind. The engine's own wait is a call into
 // C that no context ends; so it is told to turn writes away instead, and they
-// wait here. docs/decisions has why.
+// wait here: decision 15.
 //
 // Writes that wait go one at a time, in any order: the engine grants a delayed
 // store a rate, and a write that asks too early pays for it.
@@ -85,7 +85,6 @@ func (s *Store) awaitStart(ctx context.Context) error {
 // writeStalled is for a write that the engine has turned away: it tries again
 // until it gets in or the context ends. Nothing is written unless it returns nil.
 func (s *Store) writeStalled(ctx context.Context, size int, try func() error) error {
-	s.stalled()
 	return s.gate.wait(func() error {
 		select {
 		case s.gate.turn <- struct{}{}:

@@ -73,13 +73,21 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 	}
 	rep := reps.Get().(*[]byte)
 	defer reps.Put(rep)
-	try := func() error {
+	if !s.gate.on.Load() {
+		if pos, err = s.tryCommit(b, rep); err != errStalled {
+			return pos, err
+		}
+		s.stalled()
+	}
+	return s.commitStalled(ctx, b, rep)
+}
+
+func (s *Store) commitStalled(ctx context.Context, b *cf.Batch, rep *[]byte) (pos cf.Position, err error) {
+	err = s.writeStalled(ctx, b.Size(), func() error {
+		var err error
 		pos, err = s.tryCommit(b, rep)
 		return err
-	}
-	if s.gate.on.Load() || try() == errStalled {
-		err = s.writeStalled(ctx, len(*rep), try)
-	}
+	})
 	return pos, err
 }
 

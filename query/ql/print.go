@@ -392,6 +392,9 @@ func CreateStatement(t schema.Table) string {
 		if !simple {
 			comments += "-- family " + f.Name + " also has the rule " + f.GC.String() + "\n"
 		}
+		if f.Tuning != (schema.Tuning{}) {
+			comments += "-- family " + f.Name + " is tuned: " + f.Tuning.String() + "\n"
+		}
 		if versions > 0 {
 			declared.Versions = &versions
 		}
