@@ -62,14 +62,14 @@ func (s *dataService) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarm
 
 // MutateRow applies mutations to a row, all or none.
 func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
+	if err := checkCount(len(req.GetMutations())); err != nil {
+		return nil, err
+	}
 	t, err := s.open(req)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkRowKey(req.GetRowKey()); err != nil {
-		return nil, err
-	}
-	if err := checkCount(len(req.GetMutations())); err != nil {
 		return nil, err
 	}
 	m, err := s.newMutator(t).mutation(req.GetMutations())
@@ -82,8 +82,13 @@ func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRe
 	return &bigtablepb.MutateRowResponse{}, nil
 }
 
+// checkCount judges the number of a request's mutations, before anything else,
+// as Bigtable does.
 func checkCount(mutations int) error {
-	if mutations > maxMutations {
+	switch {
+	case mutations == 0:
+		return invalid("No mutations provided")
+	case mutations > maxMutations:
 		return invalid("the request has %d mutations; it may have up to %d", mutations, maxMutations)
 	}
 	return nil
@@ -103,18 +108,15 @@ func (t *openTable) toStatus(ctx context.Context, err error) error {
 // MutateRows applies mutations to many rows: those of each row all or none, and
 // what is wrong with one row is said for it alone.
 func (s *dataService) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
-	t, err := s.open(req)
-	if err != nil {
-		return err
-	}
 	n := 0
 	for _, e := range req.GetEntries() {
 		n += len(e.GetMutations())
 	}
-	if n == 0 {
-		return invalid("No mutations provided")
-	}
 	if err := checkCount(n); err != nil {
+		return err
+	}
+	t, err := s.open(req)
+	if err != nil {
 		return err
 	}
 	b := bulk{t: t, mutator: s.newMutator(t), statuses: make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))}
@@ -186,18 +188,14 @@ func (b *bulk) apply(ctx context.Context) {
 // CheckAndMutateRow applies one of two lists of mutations, depending on whether
 // a filter leaves anything of the row.
 func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
+	if err := checkCount(len(req.GetTrueMutations()) + len(req.GetFalseMutations())); err != nil {
+		return nil, err
+	}
 	t, err := s.open(req)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkRowKey(req.GetRowKey()); err != nil {
-		return nil, err
-	}
-	n := len(req.GetTrueMutations()) + len(req.GetFalseMutations())
-	if n == 0 {
-		return nil, invalid("No mutations provided")
-	}
-	if err := checkCount(n); err != nil {
 		return nil, err
 	}
 	var predicate query.ReadOption

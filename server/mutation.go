@@ -81,19 +81,19 @@ func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*query.Mutation, err
 }
 
 func (m *mutator) add(to *query.Mutation, c *bigtablepb.Mutation) error {
-	switch c := c.GetMutation().(type) {
+	switch change := c.GetMutation().(type) {
 	case *bigtablepb.Mutation_SetCell_:
-		return m.setCell(to, c.SetCell)
+		return m.setCell(to, change.SetCell, c.GetTimestampOrigin())
 	case *bigtablepb.Mutation_AddToCell_:
-		a := c.AddToCell
+		a := change.AddToCell
 		return m.addToCell(to, "add_to_cell", a.GetFamilyName(), a.GetColumnQualifier(), a.GetTimestamp(), a.GetInput())
 	case *bigtablepb.Mutation_MergeToCell_:
-		a := c.MergeToCell
+		a := change.MergeToCell
 		return m.addToCell(to, "merge_to_cell", a.GetFamilyName(), a.GetColumnQualifier(), a.GetTimestamp(), a.GetInput())
 	case *bigtablepb.Mutation_DeleteFromColumn_:
-		return m.deleteFromColumn(to, c.DeleteFromColumn)
+		return m.deleteFromColumn(to, change.DeleteFromColumn)
 	case *bigtablepb.Mutation_DeleteFromFamily_:
-		f, err := m.family(c.DeleteFromFamily.GetFamilyName())
+		f, err := m.family(change.DeleteFromFamily.GetFamilyName())
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (m *mutator) column(family string, qualifier []byte) (*schema.Family, error
 	return f, err
 }
 
-func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell) error {
+func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell, origin bigtablepb.Mutation_TimestampOrigin) error {
 	f, err := m.column(c.GetFamilyName(), c.GetColumnQualifier())
 	if err != nil {
 		return err
@@ -123,7 +123,11 @@ func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell) er
 	if f.Aggregate != schema.NoAggregate {
 		return invalid("family %q aggregates: set_cell cannot write to it, add_to_cell can", f.Name)
 	}
-	ts, err := m.timestamp(c.GetTimestampMicros())
+	micros := c.GetTimestampMicros()
+	if origin == bigtablepb.Mutation_CLIENT_AUTO_GENERATED && micros > 0 {
+		micros -= micros % m.unit // the client does not know the granularity
+	}
+	ts, err := m.timestamp(micros)
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 // ReadModifyWriteRow appends to values and increments integers of a row, and
 // returns what it wrote.
 func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
+	if len(req.GetRules()) == 0 {
+		return nil, invalid("No rules provided")
+	}
+	if err := checkCount(len(req.GetRules())); err != nil {
+		return nil, err
+	}
 	t, err := s.open(req)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkRowKey(req.GetRowKey()); err != nil {
-		return nil, err
-	}
-	if len(req.GetRules()) == 0 {
-		return nil, invalid("No rules provided")
-	}
-	if err := checkCount(len(req.GetRules())); err != nil {
 		return nil, err
 	}
 	mutator := s.newMutator(t)

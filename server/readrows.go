@@ -123,28 +123,29 @@ func rowSet(set *bigtablepb.RowSet) ([]query.ReadOption, error) {
 func rowRange(i int, r *bigtablepb.RowRange) (query.ReadOption, error) {
 	var start, end string
 	var from, to []byte
+	var fromField, toField string
 	switch k := r.GetStartKey().(type) {
 	case *bigtablepb.RowRange_StartKeyClosed:
-		from, start = k.StartKeyClosed, text(k.StartKeyClosed)
+		from, fromField = k.StartKeyClosed, "start_key_closed"
+		start = text(from)
 	case *bigtablepb.RowRange_StartKeyOpen:
-		from = k.StartKeyOpen
-		if len(from) > 0 {
+		if from, fromField = k.StartKeyOpen, "start_key_open"; len(from) > 0 {
 			start = string(from) + "\x00"
 		}
 	}
 	switch k := r.GetEndKey().(type) {
 	case *bigtablepb.RowRange_EndKeyClosed:
-		to = k.EndKeyClosed
-		if len(to) > 0 {
+		if to, toField = k.EndKeyClosed, "end_key_closed"; len(to) > 0 {
 			end = string(to) + "\x00"
 		}
 	case *bigtablepb.RowRange_EndKeyOpen:
-		to, end = k.EndKeyOpen, text(k.EndKeyOpen)
+		to, toField = k.EndKeyOpen, "end_key_open"
+		end = text(to)
 	}
 	if len(to) > 0 && string(from) > string(to) {
-		return nil, invalid("Error in element #%d: start_key must be less than end_key", i)
+		return nil, invalid("Error in element #%d: %s must be less than %s", i, fromField, toField)
 	}
-	if end != "" && start > end { // (k, k) and (k, k]
+	if end != "" && start > end { // (k, k)
 		end = start
 	}
 	return query.Range(start, end), nil

@@ -134,6 +134,43 @@ func TestMutateRowsSaysWhatIsWrongWithEachRow(t *testing.T) {
 	refused(t, "unknown table", err, codes.NotFound, "not found")
 }
 
+// A timestamp that the client made is cut to the table's granularity, one of the
+// user's must fit.
+func TestTimestampsOfGranularities(t *testing.T) {
+	r := newRig(t)
+	data, admin := bigtablepb.NewBigtableClient(r.conn), adminpb.NewBigtableTableAdminClient(r.conn)
+	for _, c := range []struct {
+		granularity adminpb.Table_TimestampGranularity
+		origin      bigtablepb.Mutation_TimestampOrigin
+		ts, stored  int64 // stored is -1 when it is refused
+	}{
+		{adminpb.Table_MILLIS, bigtablepb.Mutation_CLIENT_AUTO_GENERATED, 2001, 2000},
+		{adminpb.Table_MILLIS, bigtablepb.Mutation_USER_SPECIFIED, 2001, -1},
+		{adminpb.Table_TIMESTAMP_GRANULARITY_UNSPECIFIED, bigtablepb.Mutation_TIMESTAMP_ORIGIN_UNSPECIFIED, 2001, -1},
+		{adminpb.Table_MICROS, bigtablepb.Mutation_CLIENT_AUTO_GENERATED, 2001, 2001},
+		{adminpb.Table_MICROS, bigtablepb.Mutation_USER_SPECIFIED, 2001, 2001},
+	} {
+		_, err := admin.CreateTable(r.ctx(), &adminpb.CreateTableRequest{Parent: parent, TableId: "t",
+			Table: &adminpb.Table{Granularity: c.granularity, ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}}})
+		r.must(err)
+		m := setCell("f", "q", c.ts, "v")
+		m.TimestampOrigin = c.origin
+		_, err = data.MutateRow(r.ctx(), &bigtablepb.MutateRowRequest{TableName: tableT, RowKey: []byte("k"), Mutations: []*bigtablepb.Mutation{m}})
+		if c.stored < 0 {
+			refused(t, c.origin.String(), err, codes.InvalidArgument, "granularity")
+		} else {
+			r.must(err)
+			row, err := r.client().Open("t").ReadRow(r.ctx(), "k")
+			r.must(err)
+			if got := int64(row["f"][0].Timestamp); got != c.stored {
+				t.Errorf("%v, %v: %d is stored as %d", c.granularity, c.origin, c.ts, got)
+			}
+		}
+		_, err = admin.DeleteTable(r.ctx(), &adminpb.DeleteTableRequest{Name: tableT})
+		r.must(err)
+	}
+}
+
 // All mutations of a request without a timestamp share one, of a whole
 // millisecond.
 func TestServerTimestamps(t *testing.T) {
@@ -172,7 +209,7 @@ func TestReadRowsRefuses(t *testing.T) {
 		part string
 	}{
 		{"unknown table", &bigtablepb.ReadRowsRequest{TableName: parent + "/tables/nope"}, codes.NotFound, "not found"},
-		{"inverted range", rowRange(closedOpen("b", "a")), codes.InvalidArgument, "start_key must be less than end_key"},
+		{"inverted range", rowRange(closedOpen("b", "a")), codes.InvalidArgument, "Error in element #0: start_key_closed must be less than end_key_open"},
 		{"empty range", rowRange(closedOpen("a", "a")), codes.OK, ""},
 		{"empty open range", rowRange(openOpen("a", "a")), codes.OK, ""},
 		{"no end", rowRange(closedOpen("b", "")), codes.OK, ""},
