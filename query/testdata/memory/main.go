@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -62,9 +63,28 @@ func run() error {
 	defer db.Close()
 	fmt.Printf("open %v\n", time.Since(began))
 	if os.Args[1] == "fill" {
-		return fill(db.Table("t"), table.Families, n)
+		err = fill(db.Table("t"), table.Families, n)
+	} else {
+		err = scan(db.Table("t"), n)
 	}
-	return scan(db.Table("t"), n)
+	if err != nil {
+		return err
+	}
+	return printPeak()
+}
+
+// printPeak prints the most memory that the process has held at a time. What wait
+// reports to its parent would not do: it counts the parent's own, from before the
+// program was loaded.
+func printPeak() error {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	line, _, _ := strings.Cut(rest, "\n")
+	_, err = fmt.Println("peak", strings.TrimSpace(line))
+	return err
 }
 
 func fill(t *query.Table, families []schema.Family, n int) error {
