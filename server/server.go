@@ -17,6 +17,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -45,8 +46,12 @@ type Options struct {
 	// Grace is how long calls under way may go on when the server stops; 0
 	// is 10 s.
 	Grace time.Duration
-	// Logger gets what an operator should know; nil discards it.
+	// Logger gets what an operator should know, and at the level of info each
+	// call; nil discards it.
 	Logger *slog.Logger
+	// Tokens are asked for when there are any; nil asks nobody.
+	Tokens *Tokens
+	Limits Limits
 }
 
 // A Server serves one database. It is safe for concurrent use.
@@ -58,6 +63,13 @@ type Server struct {
 	grpc   []grpc.ServerOption
 	health *health.Server
 
+	tokens  *Tokens
+	limits  Limits
+	guard   guard
+	conns   conns
+	metrics *metrics
+	state   atomic.Int32
+
 	adminMu sync.Mutex // held by changes of tables, and by all of resources
 	registries
 	notes      notes
@@ -67,13 +79,16 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer()}
+	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits.withDefaults()}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
 	if s.grace == 0 {
 		s.grace = 10 * time.Second
 	}
+	s.guard.s = s
+	s.conns = conns{limits: &s.limits, logger: s.logger, open: map[string]*conn{}}
+	s.metrics = newMetrics(s)
 	if o.Instance == "" {
 		o.Instance = DefaultInstance
 	}
@@ -110,25 +125,40 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.NumStreamWorkers(streamWorkers),
-		grpc.ChainUnaryInterceptor(s.recoverUnary),
-		grpc.ChainStreamInterceptor(s.recoverStream),
+		grpc.MaxConcurrentStreams(uint32(s.limits.Streams)),
+		grpc.WaitForHandlers(true), // they use the database, which is closed next
+		grpc.StatsHandler(watcher{s}),
+		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.unary),
+		grpc.ChainStreamInterceptor(s.recoverStream, s.guard.stream),
 	}
+	own = append(own, keepaliveOptions...)
 	return append(own, s.grpc...)
 }
 
-// Serve serves until the context ends. Then it accepts no more calls, lets those
-// under way end within the grace period, and cancels what is left.
+// The states of a server.
+const (
+	stateNew = iota
+	stateServing
+	stateStopping
+)
+
+// Serve serves until the context ends. Then it says that it is not ready, accepts
+// no more calls, lets those under way end within the grace period, and cancels
+// what is left. When it returns no call is under way.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	g := grpc.NewServer(s.ServerOptions()...)
 	s.Register(g)
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
+		s.state.Store(stateStopping)
 		s.health.Shutdown()
 		s.stop(g)
 	})
-	err := g.Serve(listener)
+	s.state.CompareAndSwap(stateNew, stateServing)
+	err := g.Serve(s.conns.listen(listener))
 	if stop() { // it ended by itself
+		s.state.Store(stateStopping)
 		g.Stop()
 		return err
 	}

@@ -35,9 +35,11 @@ const (
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	parquet     = "github.com/parquet-go/parquet-go"
 	pretty      = "github.com/jedib0t/go-pretty/v6"
+	prometheus  = "github.com/prometheus/client_golang"
 	progressbar = "github.com/schollz/progressbar/v3"
 	pty         = "github.com/creack/pty"
 	runewidth   = "github.com/mattn/go-runewidth"
+	xnet        = "golang.org/x/net"
 	xsync       = "golang.org/x/sync"
 	xtime       = "golang.org/x/time"
 	term        = "golang.org/x/term"
@@ -80,7 +82,7 @@ var rooms = map[string]room{
 	// in its tests and not in the binary, which it would make five times as
 	// large.
 	"server": {
-		imports: []string{"query", "schema", "cells", bigtablepb, adminpb, iampb, longrunning, genproto, grpc, protobuf},
+		imports: []string{"query", "schema", "cells", bigtablepb, adminpb, iampb, longrunning, genproto, grpc, prometheus, protobuf, xnet},
 		tests:   []string{bigtable, apiOptions},
 	},
 

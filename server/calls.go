@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+// A call is one that is under way: what the log of calls, the metrics and the
+// limits know of it.
+type call struct {
+	method string // service/Method
+	conn   *conn  // nil when the listener is not the server's own
+	peer   net.Addr
+	table  atomic.Pointer[string] // as the database names it
+
+	arrived  bool  // its request has
+	held     int64 // bytes of it
+	in, out  atomic.Int64
+	messages atomic.Int64 // that were sent
+}
+
+type callKey struct{}
+
+// callOf is the call of a context, nil when nobody watches.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// A watcher sees every call from its beginning to its end, also those that no
+// handler sees. It implements stats.Handler.
+type watcher struct{ s *Server }
+
+// TagRPC begins a call.
+func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	c := &call{method: strings.TrimPrefix(info.FullMethodName, "/")}
+	if needs[info.FullMethodName] == needUnknown {
+		c.method = "unknown" // anybody can think of names
+	}
+	c.conn, _ = ctx.Value(connKey{}).(*conn)
+	if p, ok := peer.FromContext(ctx); ok {
+		c.peer = p.Addr
+	}
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// HandleRPC takes note of what a call does.
+func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
+	c := callOf(ctx)
+	switch e := e.(type) {
+	case *stats.Begin:
+		w.s.metrics.begin(c.method)
+		c.conn.awaits()
+	case *stats.InPayload:
+		c.in.Add(int64(e.WireLength))
+		if !c.arrived {
+			c.arrived, c.held = true, int64(e.Length)
+			c.conn.arrived(int64(e.WireLength), c.held)
+		}
+	case *stats.OutPayload:
+		c.out.Add(int64(e.WireLength))
+		c.messages.Add(1)
+	case *stats.End:
+		c.conn.ended(c.arrived, c.held)
+		took := e.EndTime.Sub(e.BeginTime)
+		code := status.Code(e.Error)
+		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())
+		w.s.logCall(ctx, c, e.Error, code, took)
+	}
+}
+
+// TagConn finds the connection among those that the listener accepted.
+func (w watcher) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
+	if c := w.s.conns.find(info.RemoteAddr); c != nil {
+		return context.WithValue(ctx, connKey{}, c)
+	}
+	return ctx
+}
+
+// HandleConn does nothing: the listener knows when connections end.
+func (watcher) HandleConn(context.Context, stats.ConnStats) {}
+
+// logCall writes the line of a call that has ended. Those that failed by a fault
+// of the server are worth a warning, the others are for who wants to see every
+// call.
+func (s *Server) logCall(ctx context.Context, c *call, err error, code codes.Code, took time.Duration) {
+	level := slog.LevelInfo
+	switch code {
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		level = slog.LevelWarn
+	}
+	if !s.logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs, slog.String("method", c.method), slog.String("code", code.String()), slog.Duration("duration", took),
+		slog.Int64("received", c.in.Load()), slog.Int64("sent", c.out.Load()))
+	if c.peer != nil {
+		attrs = append(attrs, slog.String("peer", c.peer.String()))
+	}
+	if t := c.table.Load(); t != nil {
+		attrs = append(attrs, slog.String("table", *t))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
+	}
+	s.logger.LogAttrs(ctx, level, "call", attrs...)
+}

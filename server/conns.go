@@ -1,0 +1,242 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/net/netutil"
+)
+
+// The bytes that the server has in hand for a connection are those of requests
+// that have arrived in part, of requests that are being carried out, and of
+// responses that the client does not take. gRPC bounds none of them: it takes in
+// the whole of a request before anybody sees it, and a request may have 256 MiB.
+// So they are counted where they arrive, at the socket. A connection that has
+// more than its share is closed, and when all have too much together, the one
+// that has most.
+
+// conns are the connections that a listener has accepted.
+type conns struct {
+	limits *Limits
+	logger *slog.Logger
+	inHand atomic.Int64 // of all connections
+
+	mu   sync.Mutex
+	open map[string]*conn // by the address of the client
+}
+
+// listen accepts connections, so many at a time.
+func (cs *conns) listen(l net.Listener) net.Listener {
+	return &listener{netutil.LimitListener(l, cs.limits.Connections), cs}
+}
+
+type listener struct {
+	net.Listener
+	conns *conns
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: accepted, conns: l.conns}
+	l.conns.mu.Lock()
+	defer l.conns.mu.Unlock()
+	l.conns.open[c.RemoteAddr().String()] = c
+	return c, nil
+}
+
+func (cs *conns) find(client net.Addr) *conn {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.open[client.String()]
+}
+
+func (cs *conns) count() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.open)
+}
+
+// greediest is the connection with most in hand.
+func (cs *conns) greediest() *conn {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	var most *conn
+	for _, c := range cs.open {
+		if most == nil || c.bytes() > most.bytes() {
+			most = c
+		}
+	}
+	return most
+}
+
+type connKey struct{}
+
+// A conn is a connection whose bytes in hand are counted. Of a nil one nothing
+// is counted.
+type conn struct {
+	net.Conn
+	conns *conns
+
+	mu       sync.Mutex
+	awaiting int   // calls whose requests have not arrived
+	received int64 // since one was awaited, less the requests that have arrived
+	held     int64 // of requests that are being carried out
+	queued   int64 // of responses that are being sent
+	inHand   int64 // received, held and queued
+	stalls   int   // streams whose client did not read
+	closed   bool
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	if c.awaiting > 0 {
+		c.received += int64(n)
+		c.count()
+	}
+	inHand := c.inHand
+	c.mu.Unlock()
+	if greedy := c.conns.check(c, inHand); greedy != nil {
+		greedy.refuse("it has too many bytes in hand")
+		if greedy == c {
+			return 0, errTooMuch
+		}
+	}
+	return n, err
+}
+
+var errTooMuch = errors.New("the connection has too many bytes in hand")
+
+// check is the connection that has to go, nil when there is none.
+func (cs *conns) check(c *conn, inHand int64) *conn {
+	switch {
+	case inHand > cs.limits.ConnectionBytes:
+		return c
+	case cs.inHand.Load() > cs.limits.Bytes:
+		return cs.greediest()
+	}
+	return nil
+}
+
+// refuse closes the connection.
+func (c *conn) refuse(why string) {
+	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
+	_ = c.Close() // whoever uses it finds out
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	c.count()
+	c.mu.Unlock()
+	if first {
+		c.conns.mu.Lock()
+		if key := c.RemoteAddr().String(); c.conns.open[key] == c {
+			delete(c.conns.open, key)
+		}
+		c.conns.mu.Unlock()
+	}
+	return c.Conn.Close()
+}
+
+func (c *conn) bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inHand
+}
+
+// count brings the sums up to date; c.mu is held.
+func (c *conn) count() {
+	inHand := max(0, c.received) + c.held + c.queued
+	if c.closed {
+		inHand = 0
+	}
+	c.conns.inHand.Add(inHand - c.inHand)
+	c.inHand = inHand
+}
+
+// awaits says that a call has begun, whose request will arrive.
+func (c *conn) awaits() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaiting++
+}
+
+// arrived says that a request has arrived: wire bytes of what was received are
+// now held ones.
+func (c *conn) arrived(wire, held int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.received -= wire
+	c.held += held
+	c.awaited()
+	c.count()
+}
+
+// awaited says that one call less awaits its request. When none does, what was
+// received besides requests is forgotten: the frames around them, and requests
+// that came before they were awaited.
+func (c *conn) awaited() {
+	if c.awaiting--; c.awaiting == 0 {
+		c.received = 0
+	}
+}
+
+// ended says that a call has ended.
+func (c *conn) ended(arrived bool, held int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held -= held
+	if !arrived {
+		c.awaited()
+	}
+	c.count()
+}
+
+// queue counts bytes that are being sent, less than 0 when they have been.
+func (c *conn) queue(n int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queued += n
+	c.count()
+}
+
+// maxStalls is how many streams of a connection may end because the client does
+// not read. Each leaves a little in the queue of the connection.
+const maxStalls = 16
+
+// stalled says that the client of a stream does not read.
+func (c *conn) stalled() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.stalls++
+	enough := c.stalls >= maxStalls
+	c.mu.Unlock()
+	if enough {
+		c.refuse("its client does not read what it asks for")
+	}
+}

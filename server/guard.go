@@ -1,0 +1,256 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// Limits bound what clients can make the server hold. What is 0 has its default.
+type Limits struct {
+	Connections     int           // that are open; further ones wait. 1,000
+	Streams         int           // calls of one connection at a time; further ones wait at the client. 128
+	Calls           int           // of all connections at a time; further ones are UNAVAILABLE. 4,096
+	ConnectionBytes int64         // of requests and responses in hand for one connection; it is closed then. 512 MiB
+	Bytes           int64         // of all connections; that with most is closed. 1 GiB
+	Deadline        time.Duration // of a call that has none, or a later one. 1 h
+	SendTimeout     time.Duration // for the client to take a message of a stream, which ends UNAVAILABLE then. 30 s
+}
+
+func (l Limits) withDefaults() Limits {
+	orDefault(&l.Connections, 1000)
+	orDefault(&l.Streams, 128)
+	orDefault(&l.Calls, 4096)
+	orDefault(&l.ConnectionBytes, 2*maxRequest)
+	orDefault(&l.Bytes, 4*maxRequest)
+	orDefault(&l.Deadline, time.Hour)
+	orDefault(&l.SendTimeout, 30*time.Second)
+	return l
+}
+
+func orDefault[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+// A guard stands before every handler: it lets in who may, and not too many.
+type guard struct {
+	s     *Server
+	calls atomic.Int64
+}
+
+// Pings find out clients that have gone without a word.
+var keepaliveOptions = []grpc.ServerOption{
+	grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+	grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+}
+
+// enter counts a call in, and bounds its time. The function that it returns
+// counts it out.
+func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
+	n := g.calls.Add(1)
+	if limit := g.s.limits.Calls; n > int64(limit) && needs[method] != needNothing {
+		g.calls.Add(-1)
+		return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.s.limits.Deadline)
+	return ctx, func() { cancel(); g.calls.Add(-1) }, nil
+}
+
+func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	ctx, leave, err := g.enter(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	token, err := g.identify(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.authorize(ctx, token, info.FullMethod, req); err != nil {
+		return nil, err
+	}
+	resp, err := handler(ctx, req)
+	if tables, ok := resp.(*adminpb.ListTablesResponse); ok && token != nil && err == nil {
+		return g.s.readable(token, tables), nil
+	}
+	return resp, err
+}
+
+func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, leave, err := g.enter(inner.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	token, err := g.identify(ctx, info.FullMethod)
+	if err != nil {
+		return err
+	}
+	return handler(srv, &guardedStream{ServerStream: inner, guard: g, ctx: ctx, token: token, method: info.FullMethod})
+}
+
+// identify is the token of a call, nil when it needs none.
+func (g *guard) identify(ctx context.Context, method string) (*Token, error) {
+	if needs[method] == needUnknown {
+		return nil, status.Errorf(codes.PermissionDenied, "nobody has the right to call %s", method)
+	}
+	if g.s.tokens == nil || needs[method] == needNothing {
+		return nil, nil
+	}
+	required, err := g.s.tokens.required()
+	if err != nil {
+		g.s.logger.Error("the tokens cannot be read, so that nobody is let in", "err", err)
+		return nil, status.Error(codes.Unauthenticated, "the tokens of this server cannot be read")
+	}
+	if !required {
+		return nil, nil
+	}
+	secret, err := bearer(ctx)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	token, err := g.s.tokens.find(secret)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	return token, nil
+}
+
+// bearer is the secret that a client shows.
+func bearer(ctx context.Context) (string, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	for _, v := range md.Get("authorization") {
+		const scheme = "bearer "
+		if len(v) > len(scheme) && strings.EqualFold(v[:len(scheme)], scheme) {
+			return v[len(scheme):], nil
+		}
+	}
+	return "", errNoToken
+}
+
+// authorize finds out whether a token is good for a request, and takes note of
+// the request's table. Without a token everything is allowed.
+func (g *guard) authorize(ctx context.Context, token *Token, method string, req any) error {
+	c := callOf(ctx)
+	if token == nil && c == nil {
+		return nil
+	}
+	resources := g.s.resources(req)
+	if c != nil && len(resources) == 1 && resources[0].exact {
+		c.table.Store(&resources[0].name)
+	}
+	right := needs[method].right()
+	if token == nil || right == NoRight {
+		return nil
+	}
+	for _, r := range resources {
+		if !token.allows(right, r) {
+			return status.Errorf(codes.PermissionDenied, "token %q has no right to %s %s", token.Name, right, r)
+		}
+	}
+	return nil
+}
+
+// String says what a resource is.
+func (r resource) String() string {
+	switch {
+	case r.exact:
+		return "table " + r.name
+	case r.name != "":
+		return "all tables " + r.name + "*"
+	}
+	return "all tables"
+}
+
+// readable leaves those tables of a list that a token may read.
+func (s *Server) readable(token *Token, list *adminpb.ListTablesResponse) *adminpb.ListTablesResponse {
+	left := &adminpb.ListTablesResponse{NextPageToken: list.GetNextPageToken()}
+	for _, t := range list.GetTables() {
+		if token.allows(Read, s.resourceNamed(t.GetName())) {
+			left.Tables = append(left.Tables, t)
+		}
+	}
+	return left
+}
+
+// A guardedStream asks for rights when the request comes, and waits for a client
+// that does not read only for a while.
+type guardedStream struct {
+	grpc.ServerStream
+	guard  *guard
+	ctx    context.Context
+	token  *Token
+	method string
+	sent   int
+}
+
+// Context implements grpc.ServerStream.
+func (g *guardedStream) Context() context.Context { return g.ctx }
+
+// RecvMsg implements grpc.ServerStream.
+func (g *guardedStream) RecvMsg(m any) error {
+	if err := g.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return g.guard.authorize(g.ctx, g.token, g.method, m)
+}
+
+// freeToSend is how much of a stream gRPC queues before it makes the sender wait.
+const freeToSend = 32 << 10
+
+// SendMsg implements grpc.ServerStream. A message beyond the first few is sent
+// beside, so that the call can end, and let go of what it holds, while gRPC
+// waits for the client; its end makes gRPC give up.
+func (g *guardedStream) SendMsg(m any) error {
+	n := messageSize(m)
+	if g.sent += n; g.sent-n == 0 || g.sent < freeToSend {
+		return g.ServerStream.SendMsg(m)
+	}
+	conn := callConn(g.ctx)
+	conn.queue(int64(n))
+	done := make(chan error, 1)
+	go func() {
+		defer conn.queue(-int64(n))
+		done <- g.ServerStream.SendMsg(m)
+	}()
+	late := time.NewTimer(g.guard.s.limits.SendTimeout)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-g.ctx.Done():
+		return status.FromContextError(g.ctx.Err()).Err()
+	case <-late.C:
+		conn.stalled()
+		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may go on behind the last row that it has", g.guard.s.limits.SendTimeout)
+	}
+}
+
+func callConn(ctx context.Context) *conn {
+	if c := callOf(ctx); c != nil {
+		return c.conn
+	}
+	return nil
+}
+
+func messageSize(m any) int {
+	switch m := m.(type) {
+	case *encoded:
+		return len(*m.buf)
+	case proto.Message:
+		return proto.Size(m)
+	}
+	return 0
+}

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// HTTP are the pages for those who watch the server:
+//
+//	/metrics  in Prometheus's form
+//	/healthz  200 as long as the process answers
+//	/readyz   200 when calls are taken; 503, with the reason, when not
+//
+// They tell the names of tables and nothing of what is in them.
+func (s *Server) HTTP() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, s.notReady(r.Context())) })
+	return mux
+}
+
+func answer(w http.ResponseWriter, problem string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if problem != "" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = fmt.Fprintln(w, problem) // the client has gone, if it fails
+		return
+	}
+	_, _ = fmt.Fprintln(w, "ok")
+}
+
+// notReady says why no calls should be sent here, "" when they should.
+func (s *Server) notReady(ctx context.Context) string {
+	switch s.state.Load() {
+	case stateNew:
+		return "not serving yet"
+	case stateStopping:
+		return "stopping"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	stats, err := s.db.Stats(ctx)
+	switch {
+	case err != nil:
+		return "the database does not answer: " + err.Error()
+	case stats.Stalls.State.String() == "stopped":
+		return "the database takes no writes"
+	}
+	return ""
+}

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"google.golang.org/grpc/codes"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// metrics are what the server counts of its calls.
+type metrics struct {
+	registry *prometheus.Registry
+	inFlight *prometheus.GaugeVec
+	ended    *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	received *prometheus.CounterVec
+	sent     *prometheus.CounterVec
+}
+
+// callSeconds are the bounds of the histograms: from 50 µs, which a read from
+// memory takes, to a scan of minutes.
+var callSeconds = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30, 60, 300}
+
+func newMetrics(s *Server) *metrics {
+	opts := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Name: "smolwc_call_" + name, Help: help}
+	}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "smolwc_calls_in_flight", Help: "Calls under way, streams among them."}, []string{"method"}),
+		ended:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "smolwc_calls_total", Help: "Calls that have ended, by their codes."}, []string{"method", "code"}),
+		took:     prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "smolwc_call_seconds", Help: "How long calls took, streams until their end.", Buckets: callSeconds}, []string{"method"}),
+		received: prometheus.NewCounterVec(opts("received_bytes_total", "Bytes of requests, as they came over the wire."), []string{"method"}),
+		sent:     prometheus.NewCounterVec(opts("sent_bytes_total", "Bytes of responses, as they went over the wire."), []string{"method"}),
+	}
+	m.registry.MustRegister(m.inFlight, m.ended, m.took, m.received, m.sent, &storeCollector{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.count()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests and responses that are held."}, func() float64 { return float64(s.conns.inHand.Load()) }),
+	)
+	return m
+}
+
+func (m *metrics) begin(method string) { m.inFlight.WithLabelValues(method).Inc() }
+
+func (m *metrics) end(method string, code codes.Code, took time.Duration, received, sent int64) {
+	m.inFlight.WithLabelValues(method).Dec()
+	m.ended.WithLabelValues(method, code.String()).Inc()
+	m.took.WithLabelValues(method).Observe(took.Seconds())
+	m.received.WithLabelValues(method).Add(float64(received))
+	m.sent.WithLabelValues(method).Add(float64(sent))
+}
+
+// A storeCollector gives what the database tells of itself at the moment when it
+// is asked.
+type storeCollector struct{ s *Server }
+
+// Describe describes nothing, which makes the collector an unchecked one.
+func (*storeCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	stats, err := c.s.db.Stats(ctx)
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("smolwc_store", "What the store tells of itself.", nil, nil), err)
+		return
+	}
+	for _, f := range storeFigures(stats) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_store_"+f.name, f.help, nil, nil), f.kind(), f.value)
+	}
+	for table, sum := range tableSums(stats) {
+		for _, f := range sum.figures() {
+			out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_table_"+f.name, f.help, []string{"table"}, nil), f.kind(), f.value, table)
+		}
+	}
+}
+
+// A figure is one metric. Names of counters end in _total.
+type figure struct {
+	name  string
+	value float64
+	help  string
+}
+
+func (f figure) kind() prometheus.ValueType {
+	if strings.HasSuffix(f.name, "_total") {
+		return prometheus.CounterValue
+	}
+	return prometheus.GaugeValue
+}
+
+func storeFigures(s *query.Stats) []figure {
+	n := func(name string, value int64, help string) figure { return figure{name, float64(value), help} }
+	return []figure{
+		n("memory_memtables_bytes", s.Memory.Memtables, "Memory for writes that are in no file yet."),
+		n("memory_cache_bytes", s.Memory.Cache, "Memory for blocks, indexes and filters."),
+		n("memory_readers_bytes", s.Memory.Readers, "Memory for what is known of open files and is not in the cache."),
+		n("cache_capacity_bytes", s.Cache.Capacity, "Size of the cache of blocks."),
+		n("cache_used_bytes", s.Cache.Used, "Bytes in the cache of blocks."),
+		n("cache_pinned_bytes", s.Cache.Pinned, "Bytes in the cache that reads hold."),
+		n("cache_hits_total", s.Cache.Hits, "Blocks that were in the cache."),
+		n("cache_misses_total", s.Cache.Misses, "Blocks that were not in the cache."),
+		n("cache_data_hits_total", s.Cache.DataHits, "Blocks with cells that were in the cache."),
+		n("cache_data_misses_total", s.Cache.DataMisses, "Blocks with cells that were not in the cache."),
+		n("filter_checked_total", s.Filters.Checked, "Look-ups of rows that asked a file's filter."),
+		n("filter_useful_total", s.Filters.Useful, "Look-ups that a filter spared a file."),
+		n("written_bytes_total", s.BytesIn, "Bytes of batches written."),
+		n("read_bytes_total", s.BytesOut, "Bytes of keys and values read."),
+		n("log_bytes", s.Log.Bytes, "Bytes in the files of the write-ahead log."),
+		n("log_written_bytes_total", s.Log.Written, "Bytes written to the write-ahead log."),
+		n("log_syncs_total", s.Log.Syncs, "Times that the write-ahead log was synced."),
+		n("flushes_total", s.Work.Flushes, "Flushes of memory to files."),
+		n("flushed_bytes_total", s.Work.FlushedBytes, "Bytes that flushes wrote."),
+		n("compactions_total", s.Work.Compactions, "Compactions."),
+		n("compacted_bytes_total", s.Work.CompactedBytes, "Bytes that compactions wrote."),
+		n("running_flushes", s.Work.RunningFlushes, "Flushes that run."),
+		n("running_compactions", s.Work.RunningCompactions, "Compactions that run."),
+		n("background_errors_total", s.Work.Errors, "Faults of flushes and compactions, after which there may be no writes."),
+		n("stall_state", int64(s.Stalls.State), "0 when writes go through, 1 when they are slowed down, 2 when they are stopped."),
+		n("stalled_writes", s.Stalls.Waiting, "Writes that wait now."),
+		n("stalled_writes_total", s.Stalls.Count, "Writes that had to wait."),
+		{"stalled_seconds_total", s.Stalls.Time.Seconds(), "Time that writes had to wait, together."},
+		n("open_snapshots", s.Open.Snapshots, "Snapshots that reads hold."),
+		n("open_cursors", s.Open.Cursors, "Cursors that reads hold."),
+	}
+}
+
+// A tableSum is the families of one table together.
+type tableSum struct{ bytes, files, cells, tombstones, memtables, pending int64 }
+
+func tableSums(s *query.Stats) map[string]*tableSum {
+	sums := map[string]*tableSum{}
+	for i := range s.Families {
+		f := &s.Families[i]
+		sum := sums[f.Table]
+		if sum == nil {
+			sum = new(tableSum)
+			sums[f.Table] = sum
+		}
+		sum.bytes += f.Bytes()
+		sum.files += f.Files()
+		sum.cells += f.Cells()
+		sum.tombstones += f.Tombstones
+		sum.memtables += f.MemtableBytes
+		sum.pending += f.PendingBytes
+	}
+	return sums
+}
+
+func (t *tableSum) figures() []figure {
+	return []figure{
+		{"bytes", float64(t.bytes), "Bytes in the table's files."},
+		{"files", float64(t.files), "Files of the table."},
+		{"cells", float64(t.cells), "Cells of the table at most: those replaced or deleted count until a compaction has come by."},
+		{"tombstones", float64(t.tombstones), "Marks of deletion in the table."},
+		{"memtables_bytes", float64(t.memtables), "Memory for the table's writes that are in no file yet."},
+		{"pending_bytes", float64(t.pending), "About what compactions of the table have yet to rewrite."},
+	}
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+)
+
+// TLSFiles are files in PEM form. They are read again when they change, so that
+// a certificate can be renewed under a server that runs.
+type TLSFiles struct {
+	Cert, Key string
+	// ClientCA, when it is not "", is of those who sign the certificates that
+	// clients must have.
+	ClientCA string
+}
+
+// Option is the option of a gRPC server that serves with TLS 1.2 or later. It
+// fails when the files are not good.
+func (f TLSFiles) Option(logger *slog.Logger) (grpc.ServerOption, error) {
+	if f.Cert == "" || f.Key == "" {
+		return nil, errors.New("TLS needs both a certificate and its key")
+	}
+	w := &tlsWatch{files: f, logger: logger}
+	if err := w.load(); err != nil {
+		return nil, err
+	}
+	return grpc.Creds(credentials.NewTLS(&tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return w.current(), nil },
+	})), nil
+}
+
+// A tlsWatch keeps the configuration that the files make.
+type tlsWatch struct {
+	files  TLSFiles
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	config *tls.Config
+	stamps [3]time.Time
+}
+
+func (w *tlsWatch) modified() (stamps [3]time.Time) {
+	for i, name := range []string{w.files.Cert, w.files.Key, w.files.ClientCA} {
+		if info, err := os.Stat(name); err == nil {
+			stamps[i] = info.ModTime()
+		}
+	}
+	return stamps
+}
+
+// current is the configuration of the next connection. Files that are not good
+// now leave the one before in place.
+func (w *tlsWatch) current() *tls.Config {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.modified() != w.stamps {
+		if err := w.load(); err != nil {
+			w.logger.Error("the files of TLS have changed and are not good; those before stay in use", "err", err)
+		}
+	}
+	return w.config
+}
+
+func (w *tlsWatch) load() error {
+	w.stamps = w.modified()
+	cert, err := tls.LoadX509KeyPair(w.files.Cert, w.files.Key)
+	if err != nil {
+		return fmt.Errorf("certificate %s with key %s: %w", w.files.Cert, w.files.Key, err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
+	if w.files.ClientCA != "" {
+		pem, err := os.ReadFile(w.files.ClientCA)
+		if err != nil {
+			return fmt.Errorf("authority of clients: %w", err)
+		}
+		config.ClientCAs = x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("authority of clients: %s has no certificate", w.files.ClientCA)
+		}
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	w.config = config
+	return nil
+}
