@@ -26,7 +26,8 @@ type Limits struct {
 	SendTimeout     time.Duration // for the client to take a message of a stream, which ends UNAVAILABLE then. 30 s
 }
 
-func (l Limits) withDefaults() Limits {
+// SetDefaults gives what is 0 its default.
+func (l *Limits) SetDefaults() {
 	orDefault(&l.Connections, 1000)
 	orDefault(&l.Streams, 128)
 	orDefault(&l.Calls, 4096)
@@ -34,7 +35,6 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Bytes, 4*maxRequest)
 	orDefault(&l.Deadline, time.Hour)
 	orDefault(&l.SendTimeout, 30*time.Second)
-	return l
 }
 
 func orDefault[T comparable](v *T, otherwise T) {

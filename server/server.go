@@ -79,7 +79,8 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits.withDefaults()}
+	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits}
+	s.limits.SetDefaults()
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}

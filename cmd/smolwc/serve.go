@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
 )
@@ -16,9 +21,15 @@ import (
 type serveRun struct {
 	*command
 	addr       string
+	http       string
 	instance   string
 	durability string
 	grace      time.Duration
+	tls        server.TLSFiles
+	insecure   bool
+	limits     server.Limits
+	logLevel   string
+	logFormat  string
 }
 
 func (c *command) serveCommand() *cobra.Command {
@@ -30,24 +41,97 @@ func (c *command) serveCommand() *cobra.Command {
 Bigtable's clients in any language, cbt and Terraform work with it. They find it
 through $BIGTABLE_EMULATOR_HOST.
 
+Addresses that other machines reach want TLS, or --insecure. Clients need a token
+as soon as there is one: smolwc token makes them.
+
 A database is created where there is none. Ctrl-C stops the server: calls under
 way may end first, a second Ctrl-C ends the process.`,
 		Example: `  smolwc serve --db ./data
-  smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main`,
+  smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
+  smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 is any that is free")
+	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host on that of --addr")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "the tables of `NAME` are those with plain names")
 	flags.StringVar(&r.durability, "durability", "", "acknowledge a write when it is on disk, sync, or when the system has it, `async` (default the configuration's)")
 	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
+	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
+	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
+	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
+	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
+	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
+	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
+	r.limits.SetDefaults()
+	flags.IntVar(&r.limits.Connections, "max-connections", r.limits.Connections, "have up to `N` connections open; others wait")
+	flags.IntVar(&r.limits.Streams, "max-streams", r.limits.Streams, "have up to `N` calls of one connection under way; others wait")
+	flags.IntVar(&r.limits.Calls, "max-calls", r.limits.Calls, "have up to `N` calls under way; others fail and may be tried again")
+	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
+	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
 	return cmd
 }
 
+// check finds what is wrong with the flags.
+func (r *serveRun) check() error {
+	for _, f := range []struct {
+		name  string
+		wrong bool
+		value any
+		want  string
+	}{
+		{"grace", r.grace <= 0, r.grace, "longer than 0"},
+		{"deadline", r.limits.Deadline <= 0, r.limits.Deadline, "longer than 0"},
+		{"send-timeout", r.limits.SendTimeout <= 0, r.limits.SendTimeout, "longer than 0"},
+		{"max-connections", r.limits.Connections <= 0, r.limits.Connections, "greater than 0"},
+		{"max-streams", r.limits.Streams <= 0, r.limits.Streams, "greater than 0"},
+		{"max-calls", r.limits.Calls <= 0, r.limits.Calls, "greater than 0"},
+	} {
+		if f.wrong {
+			return fmt.Errorf("--%s is %v; it must be %s", f.name, f.value, f.want)
+		}
+	}
+	switch {
+	case r.logFormat != "text" && r.logFormat != "json":
+		return fmt.Errorf("--log-format is %q; want text or json", r.logFormat)
+	case (r.tls.Cert == "") != (r.tls.Key == ""):
+		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
+	case r.tls.ClientCA != "" && r.tls.Cert == "":
+		return errors.New("--tls-client-ca wants TLS: --tls-cert and --tls-key")
+	case r.tls.Cert != "" && r.insecure:
+		return errors.New("--insecure serves without TLS, and --tls-cert with it; give one of them")
+	}
+	return nil
+}
+
+// listen listens on an address. Those that other machines reach are refused
+// unless they may be; what says what makes them safe.
+func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, fail(exitFailed, fmt.Errorf("--%s: %w", flag, err))
+	}
+	if !open && !at.IP.IsLoopback() {
+		return nil, fail(exitUsage, fmt.Errorf("--%s is %s, which other machines reach; %s", flag, addr, otherwise))
+	}
+	l, err := net.Listen("tcp", at.String())
+	return l, fail(exitFailed, err)
+}
+
+// httpAddr is --http with the host of --addr where it has none of its own.
+func (r *serveRun) httpAddr() string {
+	host, port, err := net.SplitHostPort(r.http)
+	if err != nil || host != "" {
+		return r.http
+	}
+	host, _, _ = net.SplitHostPort(r.addr)
+	return net.JoinHostPort(host, port)
+}
+
 func (r *serveRun) run(ctx context.Context) (err error) {
-	if r.grace <= 0 {
-		return fail(exitUsage, fmt.Errorf("--grace is %v; it must be longer than 0", r.grace))
+	if err := r.check(); err != nil {
+		return fail(exitUsage, err)
 	}
 	cfg, err := r.load()
 	if err != nil {
@@ -60,28 +144,96 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	default:
 		return fail(exitUsage, fmt.Errorf("--durability is %q; want sync or async", r.durability))
 	}
-	listener, err := net.Listen("tcp", r.addr)
+	if r.logLevel != "" {
+		if err := cfg.LogLevel.UnmarshalText([]byte(r.logLevel)); err != nil {
+			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
+		}
+	}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Tokens: server.OpenTokens(cfg.DataDir), Limits: r.limits}
+	withTLS := r.tls.Cert != ""
+	if withTLS {
+		creds, err := r.tls.Option(o.Logger)
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		o.GRPC = append(o.GRPC, creds)
+	}
+	if _, _, err := o.Tokens.List(); err != nil {
+		return fail(exitUsage, err)
+	}
+	listener, err := r.listen("addr", r.addr, withTLS || r.insecure, "give --tls-cert and --tls-key, or --insecure")
 	if err != nil {
-		return fail(exitFailed, err)
+		return err
 	}
 	defer func() { _ = listener.Close() }() // closed already, unless something failed before
+	var pages net.Listener
+	if r.http != "" {
+		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "and it has no TLS; name an address of this machine, or give --insecure"); err != nil {
+			return err
+		}
+		defer func() { _ = pages.Close() }()
+	}
 	db, err := r.open(cfg, query.Options{Schema: cfg.Schema})
 	if err != nil {
 		return err
 	}
 	defer closing(db, &err)
-	s, err := server.New(db, server.Options{Instance: r.instance, Grace: r.grace, Logger: r.logger(cfg)})
+	s, err := server.New(db, o)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
+	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	r.greet(cfg.DataDir, listener.Addr().String())
+	defer servePages(s, pages)()
+	r.greet(cfg.DataDir, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
+}
+
+// serveLogger is the log of the server, which is also that of its calls.
+func (r *serveRun) serveLogger(cfg *config.Config) *slog.Logger {
+	if r.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	}
+	return r.logger(cfg)
+}
+
+// warnIfOpen says when whoever can connect may do everything, from elsewhere.
+func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
+	at, ok := l.Addr().(*net.TCPAddr)
+	if _, tokens, _ := o.Tokens.List(); ok && !at.IP.IsLoopback() && !tokens && r.tls.ClientCA == "" {
+		o.Logger.Warn("whoever can connect may read and write everything; smolwc token create makes tokens, which the server then asks for")
+	}
+}
+
+// servePages serves the pages for those who watch the server, also while it
+// stops. The function that it returns ends that.
+func servePages(s *server.Server, l net.Listener) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
+	h := &http.Server{Handler: s.HTTP(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = h.Serve(l) // until it is closed
+	}()
+	return func() {
+		_ = h.Close()
+		<-done
+	}
 }
 
 // greet says where the server is and how clients find it. It does so even when
 // it is to be quiet: with port 0 nobody knows the port otherwise.
-func (r *serveRun) greet(dir, addr string) {
-	_, _ = fmt.Fprintf(r.stdout, "serving %s on %s\nexport BIGTABLE_EMULATOR_HOST=%s\n", dir, addr, addr)
+func (r *serveRun) greet(dir, addr string, pages net.Listener) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "serving %s on %s\n", dir, addr)
+	if pages != nil {
+		fmt.Fprintf(&b, "metrics on http://%s/metrics\n", pages.Addr())
+	}
+	if r.tls.Cert == "" { // clients use no TLS with an emulator
+		fmt.Fprintf(&b, "export BIGTABLE_EMULATOR_HOST=%s\n", addr)
+	}
+	_, _ = fmt.Fprint(r.stdout, b.String())
 }

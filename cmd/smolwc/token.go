@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/server"
+)
+
+func (c *command) tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke the tokens that clients of the server need",
+		Long: `smolwc token manages the tokens of a database. As soon as there is one,
+smolwc serve lets in only who shows a token, and each may do what its rights say:
+read rows of a table, write them as well, or do everything with the table.
+
+Tokens are beside the data, in tokens.json, and never their secrets. The command
+works while the server runs, which follows within a second.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("token needs a command: create, list or revoke")
+		},
+	}
+	cmd.AddCommand(c.tokenCreateCommand(), &cobra.Command{
+		Use:   "list",
+		Short: "List the tokens",
+		Args:  noArgs,
+		RunE:  func(*cobra.Command, []string) error { return c.listTokens() },
+	}, &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "Revoke a token",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(_ *cobra.Command, args []string) error { return c.revokeToken(args[0]) },
+	})
+	return cmd
+}
+
+func (c *command) tokenCreateCommand() *cobra.Command {
+	var read, write, admin []string
+	var expires time.Duration
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a token and print its secret, which is not to be had again",
+		Long: `create makes a token and prints its secret, once. TABLE is the name of a table
+as the shell knows it: fleet, or p/i/fleet of another instance. With a * at its
+end it is all tables whose names begin so, and * alone is all tables.
+
+Who may write may also read, and who has admin may do both, and create, change
+and drop the tables that the name stands for.`,
+		Example: `  smolwc token create dashboard --read fleet
+  smolwc token create loader --write 'p/i/*' --read fleet --expires 720h
+  smolwc token create operator --admin '*'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var grants []server.Grant
+			for _, of := range []struct {
+				right  server.Right
+				tables []string
+			}{{server.Read, read}, {server.Write, write}, {server.Admin, admin}} {
+				for _, t := range of.tables {
+					grants = append(grants, server.Grant{Right: of.right, Tables: t})
+				}
+			}
+			return c.createToken(args[0], grants, expires)
+		},
+	}
+	cmd.Flags().StringSliceVar(&read, "read", nil, "let it read `TABLE`; may be repeated")
+	cmd.Flags().StringSliceVar(&write, "write", nil, "let it read and write `TABLE`; may be repeated")
+	cmd.Flags().StringSliceVar(&admin, "admin", nil, "let it do everything with `TABLE`; may be repeated")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "let it expire after `D`, such as 720h (default never)")
+	return cmd
+}
+
+// tokens are those of the database that the configuration names. They need not
+// be opened with it: a server has it open.
+func (c *command) tokens() (*server.Tokens, error) {
+	cfg, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	return server.OpenTokens(cfg.DataDir), nil
+}
+
+func (c *command) createToken(name string, grants []server.Grant, expires time.Duration) error {
+	switch {
+	case len(grants) == 0:
+		return fail(exitUsage, errors.New("the token has no rights; give it some with --read, --write or --admin"))
+	case expires < 0:
+		return fail(exitUsage, fmt.Errorf("--expires is %v; it must not be negative", expires))
+	}
+	tokens, err := c.tokens()
+	if err != nil {
+		return err
+	}
+	var until time.Time
+	if expires > 0 {
+		until = time.Now().Add(expires).Truncate(time.Second)
+	}
+	secret, err := tokens.Create(name, grants, until)
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	_, err = fmt.Fprintln(c.stdout, secret)
+	return fail(exitFailed, err)
+}
+
+func (c *command) listTokens() error {
+	tokens, err := c.tokens()
+	if err != nil {
+		return err
+	}
+	list, exists, err := tokens.List()
+	switch {
+	case err != nil:
+		return fail(exitFailed, err)
+	case !exists:
+		c.say("there are no tokens; whoever can connect may do everything")
+		return nil
+	case len(list) == 0:
+		c.say("there are no tokens any more; nobody is let in")
+		return nil
+	}
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "NAME\tRIGHTS\tCREATED\tEXPIRES") // the flush says what fails
+	for _, t := range list {
+		expires := "never"
+		if !t.Expires.IsZero() {
+			expires = t.Expires.Format(time.DateTime)
+			if !time.Now().Before(t.Expires) {
+				expires += " (expired)"
+			}
+		}
+		var rights []string
+		for _, g := range t.Grants {
+			rights = append(rights, g.Right.String()+" "+g.Tables)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, strings.Join(rights, ", "), t.Created.Format(time.DateTime), expires)
+	}
+	return fail(exitFailed, w.Flush())
+}
+
+func (c *command) revokeToken(name string) error {
+	tokens, err := c.tokens()
+	if err != nil {
+		return err
+	}
+	if err := tokens.Revoke(name); err != nil {
+		return fail(exitFailed, err)
+	}
+	c.say("revoked %s", name)
+	return nil
+}
