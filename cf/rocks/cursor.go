@@ -37,7 +37,8 @@ type filler struct {
 	family *family
 	size   blockSizer
 	at     string // the last row that it has read, "" before the first
-	c      *C.smolwc_cursor
+	crossings
+	c *C.smolwc_cursor
 
 	returned cf.Cost // what C does not count: what is in the blocks
 }
@@ -85,7 +86,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 // newFiller makes a filler that reads at a snapshot, which must stay in use until
 // the filler is freed.
 func newFiller(s *snapshot, fam *family, spec cf.Scan) (*filler, error) {
-	f := &filler{family: fam, size: newBlockSizer(spec, &s.uses), c: s.newCursor(fam, spec)}
+	f := &filler{family: fam, size: newBlockSizer(spec, &s.uses), crossings: newCrossings(s.store, &spec), c: s.newCursor(fam, spec)}
 	if f.c == nil {
 		return nil, errNoMemory
 	}
@@ -107,7 +108,11 @@ func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
 		}
 		bound = cf.AppendRowBound(nil, end)
 	}
-	return C.smolwc_cursor_cut(f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(bound))), C.size_t(len(bound))) != 0
+	if C.smolwc_cursor_cut(f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(bound))), C.size_t(len(bound))) == 0 {
+		return false
+	}
+	f.rows = rows
+	return true
 }
 
 func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
@@ -171,8 +176,10 @@ func (f *filler) fill(n int) (out filled) {
 		case C.SMOLWC_ERROR:
 			out.err = f.failure()
 		default:
-			out.blocks = append(out.blocks, b)
-			out.end = status == C.SMOLWC_END
+			if out.err = f.crossed(status == C.SMOLWC_END); out.err == nil {
+				out.blocks = append(out.blocks, b)
+				out.end = status == C.SMOLWC_END
+			}
 		}
 		if status == C.SMOLWC_MORE {
 			break

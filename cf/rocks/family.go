@@ -20,10 +20,11 @@ type family struct {
 	name   string
 	id     uint32
 	handle *grocksdb.ColumnFamilyHandle
-	c      familyPointer             // the handle's
-	expiry expiry                    // of a declared family
-	tuning atomic.Pointer[cf.Tuning] // nil is the zero one
-	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
+	c      familyPointer              // the handle's
+	expiry expiry                     // of a declared family
+	tuning atomic.Pointer[cf.Tuning]  // nil is the zero one
+	starts atomic.Pointer[fileStarts] // of its files
+	period atomic.Int64               // in seconds, after which the engine rewrites files; 0 is never
 }
 
 // families is the set of open families by name. It is replaced, never changed,

@@ -40,7 +40,7 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	r := requests.Get().(*request)
 	defer requests.Put(r)
 	r.pack(&spec)
-	f := filler{family: fam, size: newBlockSizer(spec, nil)}
+	f := filler{family: fam, size: newBlockSizer(spec, nil), crossings: newCrossings(s, &spec)}
 	b := f.size.block()
 	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells))}
 	status := C.smolwc_read(s.c.db, fam.c, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
@@ -50,6 +50,9 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 		&r.block, &r.cost, &r.rest)
 	if status == C.SMOLWC_END {
 		f.put(b, &r.block)
+		if err := f.crossed(true); err != nil {
+			return nil, f.costOf(&r.cost), err
+		}
 		if len(b.Rows) == 0 {
 			return nil, f.costOf(&r.cost), nil
 		}
@@ -72,6 +75,9 @@ func (f *filler) goOn(ctx context.Context, b *cf.Block, cb *C.smolwc_block, stat
 			return nil, f.cost(), f.corrupt()
 		case C.SMOLWC_ERROR:
 			return nil, f.cost(), f.failure()
+		}
+		if err := f.crossed(status == C.SMOLWC_END); err != nil {
+			return nil, f.cost(), err
 		}
 		if len(b.Rows) > 0 {
 			blocks = append(blocks, b)

@@ -1,0 +1,188 @@
+package rocks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+// mixed makes a database with some of everything: cells in files of several
+// levels, values in blob files, deletes of cells and of ranges, an ingested
+// file, and cells in the log alone. It returns what the families t and u have.
+func mixed(t *testing.T) (dir string, want map[string]cftest.Rows) {
+	t.Helper()
+	dir = memoryDir(t)
+	s, ctx := open(t, dir, rocks.Options{FileSize: 8 << 10}), context.Background()
+	rng := rand.New(rand.NewPCG(*seed, 9))
+	text := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte('a' + rng.IntN(26))
+		}
+		return string(b)
+	}
+	fill := func(from, n, size int) {
+		_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
+			for i := range n {
+				b.Row(cf.RowID{Space: "t", Row: fmt.Sprintf("r%05d", from+i)})
+				b.Put("t", "q", int64(rng.IntN(3)), []byte(text(size)))
+				b.Put("u", "q", 1, []byte(text(200+rng.IntN(100))))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must := func(errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush := func() { must(s.Flush(ctx, "t"), s.Flush(ctx, "u")) }
+	must(s.CreateFamily(ctx, "t"), s.CreateFamily(ctx, "u"), s.SetTuning("u", cf.Tuning{BlobMinSize: 250}))
+	fill(0, 300, 40)
+	must(s.Compact(ctx, "t", cf.RowRange{}), s.Compact(ctx, "u", cf.RowRange{}))
+	fill(100, 100, 30)
+	must(s.DropRange(ctx, []string{"t", "u"}, cf.RowRange{Start: "r00050", End: "r00080"}))
+	flush()
+	must(s.DropRange(ctx, []string{"t"}, cf.RowRange{Start: "r00250", End: "r00260"}))
+	_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
+		for i := range 20 {
+			b.Row(cf.RowID{Space: "t", Row: fmt.Sprintf("r%05d", 200+i)})
+			b.DeleteCell("t", "q", 1)
+			b.DeleteRow("u")
+		}
+		return nil
+	})
+	must(err)
+	flush()
+	fill(400, 20, 25)
+	want = map[string]cftest.Rows{"t": all(t, s, "t"), "u": all(t, s, "u")}
+	must(s.Close())
+	return dir, want
+}
+
+func all(t *testing.T, s cf.Store, family string) cftest.Rows {
+	t.Helper()
+	rows, err := read(s, family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func read(s cf.Store, family string) (cftest.Rows, error) {
+	snap, err := s.Snapshot(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	rows, _, err := cftest.Collect(context.Background(), snap, cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+	return rows, err
+}
+
+// One byte of any file is another one: then what is read is right, or there is an
+// error of the kind ErrCorrupt that names a file or a family.
+func TestAFlippedByteIsNeverAWrongAnswer(t *testing.T) {
+	pristine, want := mixed(t)
+	for kind, places := range map[string]int{"*.sst": 150, "*.blob": 40, "MANIFEST-*": 60, "CURRENT": 16, "OPTIONS-*": 10, "*.log": 20, "IDENTITY": 3} {
+		t.Run(strings.Trim(kind, "*-."), func(t *testing.T) {
+			t.Parallel()
+			files, _ := filepath.Glob(filepath.Join(pristine, kind))
+			if len(files) == 0 {
+				t.Fatalf("there is no %s", kind)
+			}
+			rng := rand.New(rand.NewPCG(*seed, uint64(len(kind))))
+			reported := 0
+			for range places * *long {
+				if flip(t, rng, pristine, files[rng.IntN(len(files))], want) {
+					reported++
+				}
+			}
+			t.Logf("%d of %d reported", reported, places**long)
+		})
+	}
+}
+
+// flip changes a byte of a file in a copy and reads everything.
+func flip(t *testing.T, rng *rand.Rand, pristine, file string, want map[string]cftest.Rows) (reported bool) {
+	t.Helper()
+	dir := filepath.Join(memoryDir(t), "db")
+	defer os.RemoveAll(filepath.Dir(dir))
+	if err := os.CopyFS(dir, os.DirFS(pristine)); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(file)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, bits := rng.IntN(len(b)), byte(1)<<rng.IntN(8)
+	if rng.IntN(2) == 0 { // where what describes the rest lies
+		at = max(0, len(b)-1-rng.IntN(2500))
+	}
+	b[at] ^= bits
+	if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	what := fmt.Sprintf("seed %d: %s, byte %d of %d xor %02x", *seed, name, at, len(b), bits)
+	return opened(t, dir, what, want)
+}
+
+func opened(t *testing.T, dir, what string, want map[string]cftest.Rows) (reported bool) {
+	t.Helper()
+	judge := func(err error) {
+		t.Helper()
+		reported = true
+		if !errors.Is(err, cf.ErrCorrupt) {
+			t.Errorf("%s: not a kind of damage: %v", what, err)
+		}
+		text := err.Error()
+		if !slices.ContainsFunc([]string{".sst", ".blob", ".log", "MANIFEST", "CURRENT", "family t", "family u"}, func(s string) bool { return strings.Contains(text, s) }) {
+			t.Errorf("%s: names no file: %v", what, err)
+		}
+	}
+	s, err := rocks.Open(dir, rocks.Options{})
+	if err != nil {
+		judge(err)
+		return reported
+	}
+	defer s.Close()
+	if have := s.Families(); !slices.Equal(have, []string{"t", "u"}) {
+		t.Errorf("%s: families %q", what, have)
+		return reported
+	}
+	for family, rows := range want {
+		got, err := read(s, family)
+		if err != nil {
+			judge(err)
+		} else if !got.Equal(rows) {
+			t.Errorf("%s: family %s has other cells, %d rows for %d, and no error", what, family, len(got), len(rows))
+		}
+		n := 0
+		blocks, _, err := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+		for _, b := range blocks {
+			if n += len(b.Rows); b.Continued {
+				n--
+			}
+		}
+		if err != nil {
+			judge(err)
+		} else if n != len(rows) {
+			t.Errorf("%s: family %s has %d rows for %d when read at once, and no error", what, family, n, len(rows))
+		}
+	}
+	return reported
+}
