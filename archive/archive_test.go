@@ -20,7 +20,7 @@ import (
 
 func testSchema() *schema.Schema {
 	return &schema.Schema{Tables: []schema.Table{
-		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.TypeString}, {Name: "short", GC: &schema.Rule{MaxVersions: 2}}}},
+		{Name: "fleet", Families: []schema.Family{{Name: "meta", Tuning: schema.Tuning{BlobMinSize: 1 << 10}}, {Name: "loc", Type: cells.TypeString}, {Name: "short", GC: &schema.Rule{MaxVersions: 2}}}},
 		{Name: "airport", Families: []schema.Family{{Name: "landings", Aggregate: schema.AggregateSum}, {Name: "aircraft", Aggregate: schema.AggregateHLL}}},
 	}}
 }
@@ -59,7 +59,7 @@ func change(t testing.TB, db *query.DB, r *rand.Rand, n int) {
 			m.DeleteCellsInColumn("meta", "miles")
 		default:
 			m.Set("meta", "miles", cells.I64(r.Int64()))
-			m.SetAt("meta", fmt.Sprint("q", r.IntN(5)), cells.Timestamp(r.Int64N(1000)), cells.Bytes(randomBytes(r, 300)))
+			m.SetAt("meta", fmt.Sprint("q", r.IntN(5)), cells.Timestamp(r.Int64N(1000)), cells.Bytes(randomBytes(r, 3000)))
 			m.Set("loc", "dest", cells.String("KEF"))
 			m.Set("short", "n", cells.F64(r.Float64()))
 		}
@@ -151,6 +151,9 @@ func TestEveryGenerationIsItsMoment(t *testing.T) {
 			res, err := a.Backup(ctx, db, archive.BackupOptions{})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if blobs, err := filepath.Glob(filepath.Join(db.Dir(), "*.blob")); err != nil || len(blobs) == 0 {
+				t.Fatalf("the database has no blob files, %v", err)
 			}
 			if res.ID != g+1 || res.Size == 0 || res.NewBytes == 0 || res.NewBytes > res.Size || res.SentBytes != res.NewBytes {
 				t.Errorf("backup %d: %+v", g+1, res)
@@ -364,3 +367,40 @@ func TestS3Errors(t *testing.T) {
 
 // TestLease: the lock in an object store.
 func TestLease(t *testing.T) { archive.LeaseTest(t, startGateway(t).target("lease")) }
+
+// TestServerGoesWhileSending: what it has of the backup is none, and the next one
+// goes on.
+func TestServerGoesWhileSending(t *testing.T) {
+	g := startGateway(t)
+	ctx := t.Context()
+	db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+	m := query.NewMutation()
+	m.Set("meta", "big", cells.Bytes(make([]byte, 1<<10)))
+	for i := range 6 {
+		m.Set("meta", fmt.Sprint("big", i), cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, uint64(i))), 4<<20)))
+	}
+	if err := db.Table("fleet").Apply(ctx, "big", m); err != nil {
+		t.Fatal(err)
+	}
+	a := openArchive(t, g.target("x"))
+	time.AfterFunc(500*time.Millisecond, g.stop)
+	_, err := a.Backup(ctx, db, archive.BackupOptions{Options: archive.Options{Rate: 2 << 20}})
+	if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.Unavailable {
+		t.Fatalf("error %v, want %v", err, archive.ErrUnreachable)
+	}
+	g.start(t)
+	if list, err := a.List(ctx); err != nil || len(list) != 0 {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+	// The lock of the first one is still there: its server was gone.
+	if _, err := a.Backup(ctx, db, archive.BackupOptions{}); !errors.Is(err, archive.ErrLocked) {
+		t.Errorf("error %v, want %v", err, archive.ErrLocked)
+	}
+	archive.ExpireLease(t, a)
+	if _, err := a.Backup(ctx, db, archive.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := a.Verify(ctx, archive.Options{}); err != nil || report.Generations != 1 {
+		t.Errorf("verify %+v, %v", report, err)
+	}
+}

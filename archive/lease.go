@@ -70,10 +70,13 @@ func (b *s3Bucket) writeLease(ctx context.Context, l lease, replaces string) (ta
 // takeOver takes a lease that its owner has not renewed for long.
 func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error) {
 	old, tag, err := b.readLease(ctx)
-	if errors.Is(err, errNoObject) {
-		return b.writeLease(ctx, l, "") // it was given back just now
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoObject): // it was given back just now
+		if tag, err = b.writeLease(ctx, l, ""); errors.Is(err, errObjectExists) {
+			err = fmt.Errorf("another process took the lock: %w", ErrLocked)
+		}
+		return tag, err
+	case err != nil:
 		return "", err
 	}
 	if age := time.Since(old.Renewed); age < leaseStale {

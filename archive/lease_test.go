@@ -24,15 +24,11 @@ func LeaseTest(t *testing.T, target string) {
 	if err := held(ctx); err != nil {
 		t.Error(err)
 	}
-	// Its owner died long ago, it seems.
 	old, tag, err := b.readLease(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	old.Renewed = time.Now().Add(-leaseStale - time.Second)
-	if _, err := b.writeLease(ctx, old, tag); err != nil {
-		t.Fatal(err)
-	}
+	ExpireLease(t, a)
 	if _, err := b.writeLease(ctx, old, tag); !errors.Is(err, errObjectExists) {
 		t.Errorf("replacing what is no longer there: %v", err)
 	}
@@ -50,5 +46,19 @@ func LeaseTest(t *testing.T, target string) {
 	unlockOther()
 	if _, _, err := b.readLease(ctx); !errors.Is(err, errNoObject) {
 		t.Errorf("after unlock: %v", err)
+	}
+}
+
+// ExpireLease makes a lock look as if its owner had died long ago.
+func ExpireLease(t *testing.T, a *Archive) {
+	t.Helper()
+	b := a.bucket.(*s3Bucket)
+	l, tag, err := b.readLease(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Renewed = time.Now().Add(-leaseStale - time.Second)
+	if _, err := b.writeLease(t.Context(), l, tag); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -60,6 +60,7 @@ var buildGateway = sync.OnceValues(func() (string, error) {
 type gateway struct {
 	root, addr string
 	stop       func()
+	start      func(testing.TB) // again after stop, with what it has
 }
 
 // startGateway starts a server for one test, with its access keys in the
@@ -84,25 +85,29 @@ func startGateway(t testing.TB) *gateway {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "--access", testAccess, "--secret", testSecret, "--port", g.addr, "--quiet", "posix", "--sidecar", meta, g.root)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	g.stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	t.Cleanup(g.stop)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", g.addr)
-		if err == nil {
-			_ = conn.Close()
-			break
+	g.start = func(t testing.TB) {
+		t.Helper()
+		cmd := exec.Command(bin, "--access", testAccess, "--secret", testSecret, "--port", g.addr, "--quiet", "posix", "--sidecar", meta, g.root)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the S3 server does not answer: %v", err)
+		g.stop = sync.OnceFunc(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		t.Cleanup(g.stop)
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			conn, err := net.Dial("tcp", g.addr)
+			if err == nil {
+				_ = conn.Close()
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the S3 server does not answer: %v", err)
+			}
 		}
 	}
+	g.start(t)
 	if t, ok := t.(interface{ Setenv(key, value string) }); ok {
 		t.Setenv("AWS_ACCESS_KEY_ID", testAccess)
 		t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
