@@ -18,8 +18,8 @@ type Scan struct {
 	// CountTombstones has [Cost] count tombstones too, which may make the
 	// scan a little slower.
 	CountTombstones bool
-	// Hint is the number of cells expected, 0 when unknown: a small read
-	// gets a small first block.
+	// Hint is the number of rows expected, 0 when unknown: a small read gets
+	// a small first block.
 	Hint int
 }
 

@@ -3,6 +3,7 @@ package query
 import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"slices"
 )
 
 // A ReadOption says what a read returns. Options may be given in any order;
@@ -37,8 +38,9 @@ type readSpec struct {
 	rejected    func(key string) error
 	err         error // of the first option that was wrong
 
-	counting bool // cells are only counted, unless a filter has to see them
-	maxBytes int  // of a row; 0 is MaxRowBytes
+	row      [1]cf.RowRange // rows, when there is one range
+	counting bool           // cells are only counted, unless a filter has to see them
+	maxBytes int            // of a row; 0 is MaxRowBytes
 
 	// What push makes of the filter.
 	narrow   columnSet // of the selected columns those that matter; nil is all
@@ -53,6 +55,20 @@ func newReadSpec(opts []ReadOption) (*readSpec, error) {
 		err = faultf(InvalidArgument, "PageSize and After are for ReadPage")
 	}
 	return r, err
+}
+
+// newRowSpec is a read of one row: of it alone, if the options choose no rows.
+func newRowSpec(key string, opts []ReadOption) (*readSpec, error) {
+	r, err := newReadSpec(opts)
+	if err != nil || r.hasRows || r.hasAfter || r.none {
+		return newReadSpec(append(slices.Clip(opts), Key(key)))
+	}
+	if err := checkRowKey(key); err != nil {
+		return nil, err
+	}
+	r.row = [1]cf.RowRange{cf.SingleRow(key)}
+	r.rows, r.hasRows = r.row[:], true
+	return r, nil
 }
 
 // newPageSpec is a read that may be of one page.
@@ -96,10 +112,10 @@ func (r *readSpec) check() error {
 
 // rowRanges are the rows to read: sorted, disjoint, none of them empty.
 func (r *readSpec) rowRanges() []cf.RowRange {
-	rows := []cf.RowRange{{}}
 	if r.none {
 		return nil
 	}
+	rows := r.row[:]
 	if r.hasRows {
 		rows = normalize(r.rows)
 	}

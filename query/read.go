@@ -18,7 +18,7 @@ func (t *Table) ReadRow(ctx context.Context, key string, opts ...ReadOption) (*R
 }
 
 func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Row, error) {
-	spec, err := newReadSpec(append(slices.Clip(opts), Key(key)))
+	spec, err := newRowSpec(key, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,9 @@ type readPlan struct {
 	// exact says that every row that the scans yield is returned, but for
 	// offset and limit.
 	exact bool
+
+	one    [1]familyScan        // scans, when there is one
+	column [1]cf.QualifierRange // its qualifiers, when there is one column
 }
 
 // A familyScan is one scan of the plan.
@@ -37,23 +40,18 @@ type guard struct {
 }
 
 func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, error) {
-	selected, err := t.selection(r.columns)
-	if err != nil {
+	p := new(readPlan)
+	p.scans = p.one[:0]
+	if err := p.selectFamilies(t, r, now); err != nil {
 		return nil, err
 	}
-	if r.narrow != nil {
-		selected = r.narrow.intersect(selected)
-	}
-	p := new(readPlan)
-	for _, f := range t.families {
-		if qualifiers, ok := selected[f]; ok {
-			p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
+	empty := len(p.scans) == 0
+	if len(r.where) > 0 {
+		if err := p.guard(t, r, now); err != nil {
+			return nil, err
 		}
 	}
-	if err := p.guard(t, r, now); err != nil {
-		return nil, err
-	}
-	if len(selected) == 0 {
+	if empty {
 		p.scans = nil // there is nothing to return
 	}
 	p.exact = r.filter == nil && len(p.guards) == 0 && (len(r.where) == 0 || len(p.scans) == 1)
@@ -65,6 +63,41 @@ func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, err
 		s.Hint = r.hint(p.exact)
 	}
 	return p, nil
+}
+
+// selectFamilies plans a scan for each family of which something is selected. Most
+// reads are of a family as a whole or of one column.
+func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp) error {
+	add := func(f *familyInfo, qualifiers []cf.QualifierRange) {
+		p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
+	}
+	switch {
+	case r.narrow == nil && len(r.columns) == 0:
+		for _, f := range t.families {
+			add(f, nil)
+		}
+		return nil
+	case r.narrow == nil && len(r.columns) == 1 && r.columns[0].Kind == ColumnExact && len(r.columns[0].Qualifier) <= MaxQualifier:
+		f, err := t.family(r.columns[0].Family)
+		if err == nil {
+			p.column = [1]cf.QualifierRange{cf.SingleQualifier(r.columns[0].Qualifier)}
+			add(f, p.column[:])
+		}
+		return err
+	}
+	selected, err := t.selection(r.columns)
+	if err != nil {
+		return err
+	}
+	if r.narrow != nil {
+		selected = r.narrow.intersect(selected)
+	}
+	for _, f := range t.families {
+		if qualifiers, ok := selected[f]; ok {
+			add(f, qualifiers)
+		}
+	}
+	return nil
 }
 
 // guard plans who judges the conditions: the store, where it reads the column
@@ -209,16 +242,14 @@ func (r *readSpec) guardScan(f *familyInfo, conditions []condition, now cells.Ti
 	}
 }
 
-// hint guesses the number of cells in a family from the number of rows, when
-// that is small: rows have some dozen.
+// hint is the number of rows, as far as that is known.
 func (r *readSpec) hint(exact bool) int {
-	const cellsPerRow = 16
 	if exact && r.limit > 0 {
-		return r.limit * cellsPerRow
+		return r.limit
 	}
 	single := !slices.ContainsFunc(r.rows, func(rr cf.RowRange) bool { _, ok := rr.Single(); return !ok })
 	if single {
-		return len(r.rows) * cellsPerRow
+		return len(r.rows)
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"math"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -16,6 +17,7 @@ type blockSizer struct {
 	perCell  int           // bytes of data that a cell takes
 	perRow   int           // cells that a row has
 	keysOnly bool          // blocks have rows and no cells
+	whole    bool          // rows are read as they are in the family
 	uses     *atomic.Int64 // of the snapshot: its cursors, mostly; nil without one
 }
 
@@ -26,7 +28,8 @@ const (
 	growth     = 8
 
 	guessedPerCell = 64
-	guessedPerRow  = 2
+	guessedPerRow  = 8
+	minData        = 512
 	maxBlockData   = 512 << 10 // unless one cell is larger
 
 	// fewCursors may have the largest blocks, and read ahead; more of one
@@ -35,12 +38,38 @@ const (
 	fewCursors = 8
 )
 
-func newBlockSizer(s cf.Scan, uses *atomic.Int64) blockSizer {
-	cells := firstCells
-	if s.Hint > 0 {
-		cells = min(max(s.Hint, minCells), maxCells)
+func newBlockSizer(s *cf.Scan, like *shape, uses *atomic.Int64) blockSizer {
+	f := &s.Filter
+	b := blockSizer{cells: firstCells, uses: uses, keysOnly: f.KeysOnly || f.CountOnly, whole: len(f.Qualifiers) == 0 && f.Versions == 0 && f.CellsPerRow == 0}
+	b.perCell, b.perRow = like.load()
+	if n := len(f.Qualifiers); n > 0 && f.Versions == 1 {
+		b.perRow = min(b.perRow, n) // if each is one column
 	}
-	return blockSizer{cells: cells, perCell: guessedPerCell, perRow: guessedPerRow, uses: uses, keysOnly: s.Filter.KeysOnly || s.Filter.CountOnly}
+	switch {
+	case s.Hint == 0:
+	case b.keysOnly:
+		b.cells = min(max(s.Hint, minCells), maxCells)
+	default:
+		b.cells = min(min(s.Hint, maxCells)*(min(b.perRow, firstCells)+1), maxCells)
+	}
+	return b
+}
+
+// A shape is what the blocks of a family's last reads were like: bytes of data
+// that a cell takes, and cells that a row has.
+type shape struct{ bits atomic.Uint64 }
+
+func (s *shape) load() (perCell, perRow int) {
+	if bits := s.bits.Load(); bits != 0 {
+		return int(bits >> 32), int(bits & math.MaxUint32)
+	}
+	return guessedPerCell, guessedPerRow
+}
+
+func (s *shape) store(perCell, perRow int) {
+	if bits := uint64(perCell)<<32 | uint64(perRow); bits != s.bits.Load() {
+		s.bits.Store(bits)
+	}
 }
 
 // block is the next block to fill. Its memory is not cleared: C writes it
@@ -53,7 +82,7 @@ func (s *blockSizer) block() *cf.Block {
 		rows = n
 		n = 0
 	}
-	data := min(max(s.cells*s.perCell, minCells*guessedPerCell), max(s.share(maxBlockData), minCells*guessedPerCell))
+	data := min(max(s.cells*s.perCell, minData), max(s.share(maxBlockData), minData))
 	const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
 	raw := uncleared(n*cellSize + rows*rowSize + data)
 	return &cf.Block{
@@ -71,13 +100,14 @@ func (s *blockSizer) share(all int) int {
 	return all * fewCursors / max(int(s.uses.Load()), fewCursors)
 }
 
-// learn shapes the next blocks after one that was filled.
-func (s *blockSizer) learn(b *cf.Block) {
+// learn shapes the next blocks, and the first ones of further scans, after one that
+// was filled.
+func (s *blockSizer) learn(b *cf.Block, family *shape) {
 	used := len(b.Cells)
 	if s.keysOnly {
 		used = len(b.Rows)
 	}
-	if used < s.cells/4 { // values are large, or few cells are wanted
+	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or few cells are wanted
 		s.cells = max(2*used, minCells)
 	} else {
 		s.cells = min(s.cells*growth, maxCells)
@@ -88,6 +118,9 @@ func (s *blockSizer) learn(b *cf.Block) {
 	if len(b.Cells) > 0 {
 		s.perCell = len(b.Data)/len(b.Cells) + 1
 		s.perRow = max(1, len(b.Cells)/(len(b.Rows)+1))
+		if s.whole {
+			family.store(s.perCell, max(1, len(b.Cells)/len(b.Rows)))
+		}
 	}
 }
 

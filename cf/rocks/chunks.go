@@ -31,6 +31,7 @@ type chunker struct {
 	family  *family
 	spec    cf.Scan
 	bytes   uint64 // of files in a chunk
+	list    bool   // there are many ranges: a chunk is some of them
 	pending []span // the next one last
 }
 
@@ -58,7 +59,7 @@ func newChunker(s *snapshot, f *family, spec cf.Scan, at string) *chunker {
 			c.pending = append(c.pending, span{rows: rows})
 		}
 	}
-	if len(c.pending) <= chunkRanges {
+	if c.list = len(c.pending) > chunkRanges; !c.list {
 		for i := range c.pending {
 			c.measure(&c.pending[i])
 		}
@@ -88,11 +89,11 @@ func (c *chunker) measure(s *span) {
 
 // next is the ranges of the next chunk in ascending order, none at the end.
 func (c *chunker) next() []cf.RowRange {
-	if n := len(c.pending); n > chunkRanges {
-		return c.take(chunkRanges)
-	}
-	if len(c.pending) == 0 {
+	switch {
+	case len(c.pending) == 0:
 		return nil
+	case c.list:
+		return c.take(min(chunkRanges, len(c.pending)))
 	}
 	for probes := 0; probes < chunkProbes && c.divide(); probes++ {
 	}

@@ -152,7 +152,8 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
   if (high.len > 1) rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
 }
 
-smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+static smolwc_cursor* new_cursor(rocksdb_t* db, const rocksdb_readoptions_t* row_options,
+                                 rocksdb_column_family_handle_t* family,
                                  const rocksdb_snapshot_t* snapshot,
                                  rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
                                  const char* bounds, const uint32_t* ends,
@@ -180,11 +181,29 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
                   scan->columns_per_row == 0 && !scan->keys_only && scan->conditions_len == 0;
   for (size_t i = 0; i < scan->retention_len; i++)
     if (retention[i].versions > c->ranks) c->ranks = retention[i].versions;
-  c->options = rocksdb_readoptions_create();
-  set_read_options(c, snapshot);
-  c->it = rocksdb_create_iterator_cf(db, c->options, family);
+  if (row_options == NULL || !scan->single_rows) {
+    c->options = rocksdb_readoptions_create();
+    set_read_options(c, snapshot);
+    row_options = c->options;
+  }
+  c->it = rocksdb_create_iterator_cf(db, row_options, family);
   if (overlay != NULL) c->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(overlay, c->it, family);
   return c;
+}
+
+smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+                                 const rocksdb_snapshot_t* snapshot,
+                                 rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
+                                 const char* bounds, const uint32_t* ends,
+                                 const smolwc_retention* retention,
+                                 const smolwc_condition* conditions) {
+  return new_cursor(db, NULL, family, snapshot, overlay, scan, bounds, ends, retention, conditions);
+}
+
+rocksdb_readoptions_t* smolwc_row_options(void) {
+  rocksdb_readoptions_t* options = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_prefix_same_as_start(options, 1);
+  return options;
 }
 
 void smolwc_cursor_free(smolwc_cursor* c) {
@@ -894,14 +913,15 @@ smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
   return status;
 }
 
-smolwc_status smolwc_read(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+smolwc_status smolwc_read(rocksdb_t* db, const rocksdb_readoptions_t* row_options,
+                          rocksdb_column_family_handle_t* family,
                           const smolwc_scan* scan, const char* bounds, const uint32_t* ends,
                           const smolwc_retention* retention, const smolwc_condition* conditions,
                           char* data, smolwc_row* rows, smolwc_cell* cells, smolwc_block* block,
                           smolwc_cost* cost, smolwc_cursor** rest) {
   *rest = NULL;
   smolwc_cursor* c =
-      smolwc_cursor_new(db, family, NULL, NULL, scan, bounds, ends, retention, conditions);
+      new_cursor(db, row_options, family, NULL, NULL, scan, bounds, ends, retention, conditions);
   if (c == NULL) return SMOLWC_ERROR;
   smolwc_block b = *block;
   b.data = data;

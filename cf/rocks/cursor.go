@@ -86,7 +86,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 // newFiller makes a filler that reads at a snapshot, which must stay in use until
 // the filler is freed.
 func newFiller(s *snapshot, fam *family, spec cf.Scan) (*filler, error) {
-	f := &filler{family: fam, size: newBlockSizer(spec, &s.uses), crossings: newCrossings(s.store, &spec), c: s.newCursor(fam, spec)}
+	f := &filler{family: fam, size: newBlockSizer(&spec, &fam.shape, &s.uses), crossings: newCrossings(s.store, &spec), c: s.newCursor(fam, spec)}
 	if f.c == nil {
 		return nil, errNoMemory
 	}
@@ -156,7 +156,6 @@ func (c *cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
 	long := c.fills == fillsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
 	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
-		ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}
 	if c.ahead != nil {
@@ -231,7 +230,7 @@ func (f *filler) put(b *cf.Block, cb *C.smolwc_block) {
 // learn notes what there is to know from a block: what the next one had better
 // be like, what it cost, and what the last row was.
 func (f *filler) learn(b *cf.Block) {
-	f.size.learn(b)
+	f.size.learn(b, &f.family.shape)
 	f.returned.Cells += int64(len(b.Cells))
 	f.returned.Rows += int64(len(b.Rows))
 	f.returned.Bytes += int64(len(b.Data))

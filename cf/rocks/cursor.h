@@ -103,12 +103,16 @@ int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len);
 // Fills a block as a cursor does that is new and freed behind it: one call for a
 // small read. The memory of the block is given beside it, which may be Go's
 // without further ado. When the status is not SMOLWC_END, *rest is the cursor, to
-// go on with; NULL then means that memory is out.
-smolwc_status smolwc_read(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+// go on with; NULL then means that memory is out. row_options are those of
+// smolwc_row_options, which many reads may use at once.
+smolwc_status smolwc_read(rocksdb_t* db, const rocksdb_readoptions_t* row_options,
+                          rocksdb_column_family_handle_t* family,
                           const smolwc_scan* scan, const char* bounds, const uint32_t* ends,
                           const smolwc_retention* retention, const smolwc_condition* conditions,
                           char* data, smolwc_row* rows, smolwc_cell* cells, smolwc_block* block,
                           smolwc_cost* cost, smolwc_cursor** rest);
+// Options for the rows of scans that are single_rows, to be destroyed by the caller.
+rocksdb_readoptions_t* smolwc_row_options(void);
 // The key that the cursor stands on, valid until the next call.
 const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
 // The engine's error, to be freed with rocksdb_free; NULL when there is none.

@@ -20,7 +20,8 @@ type family struct {
 	name   string
 	id     uint32
 	handle *grocksdb.ColumnFamilyHandle
-	c      familyPointer              // the handle's
+	c      familyPointer // the handle's
+	shape  shape
 	expiry expiry                     // of a declared family
 	tuning atomic.Pointer[cf.Tuning]  // nil is the zero one
 	starts atomic.Pointer[fileStarts] // of its files

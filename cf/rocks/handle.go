@@ -28,11 +28,18 @@ func fieldOf(v any, name string) unsafe.Pointer {
 
 func dbHandle(db *grocksdb.DB) *C.rocksdb_t { return (*C.rocksdb_t)(handleOf(db)) }
 
-// handles are the C pointers that every write needs, looked up once.
+// handles are the C pointers that reads and writes need, looked up once.
 type handles struct {
 	db    *C.rocksdb_t
 	write *C.rocksdb_writeoptions_t
+	row   *C.rocksdb_readoptions_t // of reads of single rows
 }
+
+func newHandles(db *grocksdb.DB, write *grocksdb.WriteOptions) handles {
+	return handles{db: dbHandle(db), write: writeOptionsHandle(write), row: C.smolwc_row_options()}
+}
+
+func (h *handles) free() { C.rocksdb_readoptions_destroy(h.row) }
 
 // familyPointer is a type of C for files that do not import it.
 type familyPointer = *C.rocksdb_column_family_handle_t

@@ -40,10 +40,10 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	r := requests.Get().(*request)
 	defer requests.Put(r)
 	r.pack(&spec)
-	f := filler{family: fam, size: newBlockSizer(spec, nil), crossings: newCrossings(s, &spec)}
+	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec)}
 	b := f.size.block()
 	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells))}
-	status := C.smolwc_read(s.c.db, fam.c, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
+	status := C.smolwc_read(s.c.db, s.c.row, fam.c, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
 		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
 		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),

@@ -87,7 +87,8 @@ func Open(dir string, o Options) (*Store, error) {
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
 	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
-	s.c = handles{dbHandle(s.db), writeOptionsHandle(s.write)}
+	s.c = newHandles(s.db, s.write)
+	ballast()
 	if err := s.finishIngestions(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -211,6 +212,7 @@ func (s *Store) Close() error {
 	for _, f := range all { // no compaction runs any more
 		f.expiry.free()
 	}
+	s.c.free()
 	s.write.Destroy()
 	s.engine.destroy()
 	return nil
