@@ -40,3 +40,11 @@ func (s *Store) Raw(name string) (Raw, error) {
 		OptionsHandle: handleOf(s.engine.data),
 	}, nil
 }
+
+// Put sets a key of the family to a value, whatever they are: for tests of what
+// reads a database.
+func (r *Raw) Put(key, value []byte) error {
+	opts := grocksdb.NewDefaultWriteOptions()
+	defer opts.Destroy()
+	return r.DB.PutCF(opts, r.Family, key, value)
+}

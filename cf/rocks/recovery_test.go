@@ -112,7 +112,7 @@ func TestADamagedLogIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(*seed, 1))
-		for at := rng.IntN(of.step); at < len(pristine); at += 1 + rng.IntN(2*of.step)/ *long {
+		for at := rng.IntN(of.step); at < len(pristine); at += 1 + rng.IntN(2*of.step) / *long {
 			b := append([]byte(nil), pristine...)
 			bit := byte(1) << rng.IntN(8)
 			if rng.IntN(2) == 0 {

@@ -54,7 +54,7 @@ func (c *command) root() *cobra.Command {
 	flags.StringVar(&c.db, "db", "", "the database is in `DIR` (default $SMOLWC_DB, else data_dir of the configuration)")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.tokenCommand(), c.versionCommand())
-	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand())
+	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.checkCommand())
 	root.AddCommand(c.benchCommand())
 	root.AddCommand(c.manCommand())
 	if err := completions(root); err != nil {

@@ -1,0 +1,174 @@
+package rocks
+
+// #include <stdlib.h>
+// #include "verify.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+var (
+	_ cf.Checker     = (*Store)(nil)
+	_ cf.Checker     = (*Follower)(nil)
+	_ cf.EntryReader = (*snapshot)(nil)
+	_ cf.EntryReader = (*followed)(nil)
+)
+
+// CheckFiles implements cf.Checker. A database in memory has no files. Values
+// that are kept apart are checked by reading them.
+func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
+	if s.options.InMemory {
+		return nil
+	}
+	done, err := s.use()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := s.checkLogFiles(fn); err != nil {
+		return err
+	}
+	files := s.db.GetLiveFilesMetaData()
+	slices.SortFunc(files, func(a, b grocksdb.LiveFileMetadata) int { return strings.Compare(a.Name, b.Name) })
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		file := cf.CheckedFile{Name: strings.TrimPrefix(f.Name, "/"), Family: f.ColumnFamilyName, Bytes: f.Size}
+		if f.ColumnFamilyName == catalogFamily {
+			file.Family = ""
+		}
+		if file.Err = s.verify(file.Name); errors.Is(file.Err, fs.ErrNotExist) && s.replaced(f.Name) {
+			continue
+		}
+		if err := fn(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use keeps the store from being closed until done is called.
+func (s *Store) use() (done func(), err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	s.maintenance.Add(1)
+	return s.maintenance.Done, nil
+}
+
+// checkLogFiles checks the manifest, the logs, and that they belong together.
+func (s *Store) checkLogFiles(fn func(cf.CheckedFile) error) error {
+	var files []string
+	for _, pattern := range []string{"MANIFEST-*", "*.log", "*.blob"} {
+		names, err := filepath.Glob(filepath.Join(s.dir, pattern))
+		if err != nil {
+			return err
+		}
+		files = append(files, names...)
+	}
+	fault := checkLogs(s.dir)
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // the engine has just removed it
+		}
+		file := cf.CheckedFile{Name: filepath.Base(path), Bytes: info.Size()}
+		if fault != nil && strings.Contains(fault.Error(), path) {
+			file.Err, fault = fault, nil
+		}
+		if err := fn(file); err != nil {
+			return err
+		}
+	}
+	if fault == nil {
+		return nil
+	}
+	return fn(cf.CheckedFile{Name: "CURRENT", Err: fault})
+}
+
+// verify reads a table file.
+func (s *Store) verify(name string) error {
+	path := filepath.Join(s.dir, name)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
+	}
+	text := C.CString(path)
+	defer C.free(unsafe.Pointer(text))
+	msg := C.smolwc_verify_table((*C.rocksdb_options_t)(handleOf(s.engine.data)), text)
+	if msg == nil {
+		return nil
+	}
+	defer C.free(unsafe.Pointer(msg))
+	return wrap(errors.New(C.GoString(msg)))
+}
+
+// replaced reports whether a file that is not there any more is not needed either.
+func (s *Store) replaced(name string) bool {
+	return s.options.ReadOnly || !slices.ContainsFunc(s.db.GetLiveFilesMetaData(), func(f grocksdb.LiveFileMetadata) bool { return f.Name == name })
+}
+
+// entriesPause is after how many entries the context is looked at.
+const entriesPause = 4096
+
+// Entries implements cf.EntryReader.
+func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, value []byte) error) error {
+	f, err := s.families.get(family)
+	if err != nil {
+		return err
+	}
+	return s.read(func(opts *grocksdb.ReadOptions) error {
+		opts.SetTotalOrderSeek(true)
+		opts.SetFillCache(false)
+		it := s.store.db.NewIteratorCF(opts, f.handle)
+		defer it.Close()
+		n := 0
+		for it.SeekToFirst(); it.Valid(); it.Next() {
+			if n++; n%entriesPause == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := fn(it.Key().Data(), it.Value().Data()); err != nil {
+				return err
+			}
+		}
+		if err := it.Err(); err != nil {
+			return fmt.Errorf("family %s: %w", family, wrap(err))
+		}
+		for _, start := range s.store.fileStarts(f) {
+			if err := s.store.readable(f, start.key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CheckFiles implements cf.Checker.
+func (f *Follower) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
+	v, done, err := f.use()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return v.Store.CheckFiles(ctx, fn)
+}
+
+// Entries implements cf.EntryReader.
+func (s *followed) Entries(ctx context.Context, family string, fn func(key, value []byte) error) error {
+	return s.Snapshot.(cf.EntryReader).Entries(ctx, family, fn)
+}

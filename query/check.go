@@ -1,0 +1,291 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A CheckReport is what [DB.Check] found.
+type CheckReport struct {
+	// Families are those of all tables, sorted by table, then by name.
+	Families []FamilyCheck
+	// Files and FileBytes are what was compared with its checksums.
+	Files, FileBytes int64
+	// Problems are the first hundred; Count is how many there are.
+	Problems []Problem
+	Count    int64
+}
+
+// OK reports whether nothing is wrong.
+func (r *CheckReport) OK() bool { return r.Count == 0 }
+
+// A FamilyCheck is what was read of a family: all that is stored, what retention
+// hides included.
+type FamilyCheck struct {
+	Table, Family string
+	Rows, Cells   int64
+	Bytes         int64 // of keys and values as they are stored, uncompressed
+	Problems      int64
+}
+
+// A Problem is something that is wrong with a database.
+type Problem struct {
+	File   string // "" when it is in no single one that is known
+	Family string // as table/family, "" when it is in none
+	Key    []byte // the physical key, nil when it is in no single cell
+	Err    error
+}
+
+// String is the place and the fault.
+func (p *Problem) String() string {
+	var where []string
+	if p.File != "" {
+		where = append(where, "file "+p.File)
+	}
+	if p.Family != "" {
+		where = append(where, "family "+p.Family)
+	}
+	if p.Key != nil {
+		where = append(where, fmt.Sprintf("key %x", p.Key))
+	}
+	if len(where) == 0 {
+		return p.Err.Error()
+	}
+	return strings.Join(where, ", ") + ": " + p.Err.Error()
+}
+
+// CheckProgress is how far a check is.
+type CheckProgress struct {
+	Files, FileBytes int64  // read so far
+	Family           string // being read, "" while files are
+	Cells            int64  // read so far
+}
+
+// A CheckOption changes a check.
+type CheckOption func(*checker)
+
+// OnCheckProgress has fn called now and then during a check.
+func OnCheckProgress(fn func(CheckProgress)) CheckOption {
+	return func(c *checker) { c.progress = fn }
+}
+
+// Check reads the whole database and reports what is wrong with it: files that do
+// not match their checksums; a catalog that does not decode or does not fit the
+// families there are; keys that are no cells', out of order or out of bounds;
+// values that do not decode, or are none of their family's type or aggregate. It
+// reads one moment, while reads and writes go on, and changes nothing. An error
+// means that it could not be done, not that something is wrong.
+func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, error) {
+	c := &checker{db: db, progress: func(CheckProgress) {}}
+	for _, o := range opts {
+		o(c)
+	}
+	if err := c.run(ctx); err != nil {
+		return nil, fail("check", "", "", err)
+	}
+	return &c.report, nil
+}
+
+// mostProblems is how many problems are reported one by one.
+const mostProblems = 100
+
+type checker struct {
+	db       *DB
+	report   CheckReport
+	progress func(CheckProgress)
+	at       CheckProgress
+}
+
+func (c *checker) add(p Problem) {
+	if c.report.Count++; c.report.Count <= mostProblems {
+		c.report.Problems = append(c.report.Problems, p)
+	}
+}
+
+func (c *checker) run(ctx context.Context) error {
+	if err := c.files(ctx); err != nil {
+		return err
+	}
+	snap, err := c.db.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	entries, err := snap.MetaPrefix(ctx, "")
+	if errors.Is(err, cf.ErrCorrupt) {
+		c.add(Problem{Err: err})
+	} else if err != nil {
+		return err
+	}
+	declared := c.catalog(entries)
+	for _, family := range c.db.store.Families() {
+		f := declared[family]
+		if f == nil {
+			f = &declaredFamily{table: "", family: schema.Family{Name: family}}
+		}
+		if err := c.family(ctx, snap, family, f, entries); err != nil {
+			return err
+		}
+		delete(declared, family)
+	}
+	for _, family := range slices.Sorted(maps.Keys(declared)) {
+		c.add(Problem{Family: family, Err: errors.New("the catalog declares it, and the store does not have it")})
+	}
+	return nil
+}
+
+func (c *checker) files(ctx context.Context) error {
+	files, ok := c.db.store.(cf.Checker)
+	if !ok {
+		return nil
+	}
+	return files.CheckFiles(ctx, func(f cf.CheckedFile) error {
+		c.report.Files++
+		c.report.FileBytes += f.Bytes
+		if f.Err != nil {
+			c.add(Problem{File: f.Name, Family: f.Family, Err: f.Err})
+		}
+		c.at.Files, c.at.FileBytes = c.report.Files, c.report.FileBytes
+		c.progress(c.at)
+		return nil
+	})
+}
+
+// A declaredFamily is a family with its table; of none when that is "".
+type declaredFamily struct {
+	table  string
+	family schema.Family
+}
+
+// catalog checks the entries of the catalog, and gives the families that it
+// declares by their names in the store.
+func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily {
+	declared := map[string]*declaredFamily{}
+	identity := &DB{}
+	if err := identity.readIdentity(entries); err != nil {
+		c.add(Problem{Err: err})
+	}
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		for _, prefix := range []string{prefixTable, prefixDeclared} {
+			if !strings.HasPrefix(key, prefix) {
+				continue
+			}
+			s, err := readSchema(map[string][]byte{key: entries[key]}, prefix)
+			if err != nil {
+				c.add(Problem{Err: err})
+			} else if prefix == prefixTable {
+				for _, f := range s.Tables[0].Families {
+					declared[storeName(s.Tables[0].Name, f.Name)] = &declaredFamily{s.Tables[0].Name, f}
+				}
+			}
+		}
+	}
+	return declared
+}
+
+// family reads all that is stored in a family.
+func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *declaredFamily, entries map[string][]byte) error {
+	reader, ok := snap.(cf.EntryReader)
+	if !ok {
+		return faultf(FailedPrecondition, "this store cannot be checked")
+	}
+	w := &familyWalk{checker: c, name: name, declared: d, catalog: entries}
+	w.found.Table, w.found.Family = d.table, d.family.Name
+	before := c.report.Count
+	err := reader.Entries(ctx, name, w.entry)
+	switch {
+	case errors.Is(err, cf.ErrNotExist): // dropped meanwhile
+		return nil
+	case errors.Is(err, cf.ErrCorrupt):
+		c.add(Problem{Family: name, Err: err})
+	case err != nil:
+		return err
+	}
+	if _, dropping := entries[prefixDrop+name]; d.table == "" && !dropping && w.found.Cells > 0 {
+		c.add(Problem{Family: name, Err: fmt.Errorf("it has %d cells and no table declares it", w.found.Cells)})
+	}
+	if w.found.Problems = c.report.Count - before; d.table != "" {
+		c.report.Families = append(c.report.Families, w.found)
+	}
+	return nil
+}
+
+// A familyWalk goes through what is stored in a family.
+type familyWalk struct {
+	*checker
+	name     string
+	declared *declaredFamily
+	catalog  map[string][]byte
+	found    FamilyCheck
+	key, row []byte // the ones before
+}
+
+const progressCells = 1 << 16
+
+func (w *familyWalk) entry(key, value []byte) error {
+	if _, loading := w.catalog[string(bytes.TrimPrefix(key, []byte{0}))]; loading && key[0] == 0 {
+		return nil // the mark of a load that is being made visible
+	}
+	w.found.Cells++
+	w.found.Bytes += int64(len(key) + len(value))
+	if err := w.checkKey(key); err != nil {
+		w.add(Problem{Family: w.name, Key: bytes.Clone(key), Err: err})
+	}
+	if err := w.checkValue(value); err != nil {
+		w.add(Problem{Family: w.name, Key: bytes.Clone(key), Err: err})
+	}
+	w.key = append(w.key[:0], key...)
+	if w.at.Cells++; w.at.Cells%progressCells == 0 {
+		w.at.Family = w.name
+		w.progress(w.at)
+	}
+	return nil
+}
+
+func (w *familyWalk) checkKey(key []byte) error {
+	if w.key != nil && bytes.Compare(w.key, key) >= 0 {
+		return fmt.Errorf("it comes behind %x, which is not less", w.key)
+	}
+	row, qualifier, _, err := cf.SplitCellKey(key)
+	if err != nil {
+		return err
+	}
+	if w.found.Rows == 0 || !bytes.Equal(w.row, row) {
+		w.found.Rows++
+		w.row = append(w.row[:0], row...)
+	}
+	limits := w.db.limits
+	switch {
+	case len(row) == 0 || len(row) > limits.RowKey:
+		return fmt.Errorf("the row key has %d bytes; it has 1 to %d", len(row), limits.RowKey)
+	case len(qualifier) > limits.Qualifier:
+		return fmt.Errorf("the qualifier has %d bytes; the limit is %d", len(qualifier), limits.Qualifier)
+	}
+	return nil
+}
+
+func (w *familyWalk) checkValue(value []byte) error {
+	f := &w.declared.family
+	if f.Aggregate != schema.NoAggregate {
+		if _, ok := aggregateOf(f.Aggregate, value); !ok {
+			return fmt.Errorf("the value is not of the aggregate %s", f.Aggregate)
+		}
+		return nil
+	}
+	if err := cells.CheckEncoding(value); err != nil {
+		return err
+	}
+	if typ := cells.Type(value[0]); f.Type != cells.TypeAny && typ != f.Type {
+		return fmt.Errorf("the value has the type %v; the family has %v", typ, f.Type)
+	}
+	return nil
+}
