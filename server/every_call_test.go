@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"io"
 	"testing"
 
@@ -27,11 +28,15 @@ var services = []protoreflect.FullName{
 
 // call makes a call with any message and returns the status of its end.
 func (r *rig) call(m protoreflect.MethodDescriptor, req proto.Message) error {
+	return r.callIn(r.ctx(), m, req)
+}
+
+func (r *rig) callIn(ctx context.Context, m protoreflect.MethodDescriptor, req proto.Message) error {
 	name := "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 	if !m.IsStreamingServer() && !m.IsStreamingClient() {
-		return r.conn.Invoke(r.ctx(), name, req, dynamicpb.NewMessage(m.Output()))
+		return r.conn.Invoke(ctx, name, req, dynamicpb.NewMessage(m.Output()))
 	}
-	stream, err := r.conn.NewStream(r.ctx(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
+	stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
 	r.must(err)
 	if err := stream.SendMsg(req); err != nil {
 		return err

@@ -48,6 +48,13 @@ func newRig(t *testing.T) *rig {
 // serve serves a database until the test ends.
 func serve(t *testing.T, db *query.DB, o server.Options) *rig {
 	t.Helper()
+	r, _ := serveToo(t, db, o)
+	return r
+}
+
+// serveToo also gives the server.
+func serveToo(t *testing.T, db *query.DB, o server.Options) (*rig, *server.Server) {
+	t.Helper()
 	s, err := server.New(db, o)
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +80,10 @@ func serve(t *testing.T, db *query.DB, o server.Options) *rig {
 	}
 	t.Cleanup(r.stop)
 	r.conn = r.dial()
-	return r
+	return r, s
 }
+
+func withConn(conn *grpc.ClientConn) option.ClientOption { return option.WithGRPCConn(conn) }
 
 func (r *rig) dial(opts ...grpc.DialOption) *grpc.ClientConn {
 	r.t.Helper()

@@ -111,7 +111,8 @@ var everything = []resource{{}}
 func (s *Server) resources(req any) []resource {
 	switch m := req.(type) {
 	case dataRequest:
-		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" {
+		view, _ := req.(interface{ GetMaterializedViewName() string })
+		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
 			return []resource{s.resourceNamed(name)}
 		}
 	case interface {
