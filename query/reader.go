@@ -101,6 +101,9 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error 
 		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, required: s.required, cursor: s.of.readable(c)})
 	}
 	for _, s := range r.streams {
+		if !s.guard {
+			r.rows.width++
+		}
 		s.counting, s.room = r.counting && !s.guard, &r.room
 		if err := s.load(ctx); err != nil {
 			return err
@@ -171,7 +174,7 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 		return nil
 	}
 	row.key = lead.key
-	row.parts, row.labels = row.one[:0], nil
+	row.parts, row.labels = r.rows.parts(row), nil
 	r.witness.parts = r.witness.parts[:0]
 	r.counted, r.room = 0, r.spec.rowBytes()
 	r.wanted = true
@@ -271,8 +274,10 @@ func (r *Row) truncate(n int) {
 // A rowSlab makes rows some at a time, so that a scan does not allocate for
 // each.
 type rowSlab struct {
-	free []Row
-	size int
+	free  []Row
+	size  int
+	width int    // families of a row, each a part if it lies in one block
+	spare []part // for the rows to come
 }
 
 const maxSlab = 256
@@ -284,6 +289,20 @@ func (s *rowSlab) next() *Row {
 		s.free = make([]Row, s.size)
 	}
 	return &s.free[0]
+}
+
+// parts is room for the parts of that row.
+func (s *rowSlab) parts(row *Row) []part {
+	if s.width <= len(row.one) {
+		return row.one[:0]
+	}
+	if cap(row.parts) < s.width {
+		if len(s.spare) < s.width {
+			s.spare = make([]part, s.size*s.width)
+		}
+		row.parts, s.spare = s.spare[:s.width:s.width], s.spare[s.width:]
+	}
+	return row.parts[:0]
 }
 
 // keep gives the row away.

@@ -68,9 +68,6 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
 	}
-	if len(b.Ops()) >= bulkOps {
-		ballast()
-	}
 	rep := reps.Get().(*[]byte)
 	defer reps.Put(rep)
 	if !s.gate.on.Load() {
@@ -90,10 +87,6 @@ func (s *Store) commitStalled(ctx context.Context, b *cf.Batch, rep *[]byte) (po
 	})
 	return pos, err
 }
-
-// bulkOps is from how many changes in a batch on a program is taken for one that
-// writes much, and does little but make garbage.
-const bulkOps = 64
 
 // errStalled: the engine takes no writes now; nothing was written.
 var errStalled = errors.New("stalled")
@@ -134,7 +127,11 @@ func (s *Store) put(rep []byte, opts *C.rocksdb_writeoptions_t) (cf.Position, er
 	if strings.Contains(text, "Write stall") {
 		return 0, errStalled
 	}
-	return 0, wrap(errors.New(text))
+	err := s.failed(wrap(errors.New(text)))
+	if errors.Is(err, cf.ErrUnavailable) && strings.Contains(text, "sync") {
+		err = fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err) // it is in the log, and perhaps on the disk
+	}
+	return 0, err
 }
 
 // RocksDB's representation of a batch: a sequence number of 8 bytes, which the
