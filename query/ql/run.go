@@ -11,9 +11,12 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Runner runs statements against a database. Only DB must be set.
+// A Runner runs statements against a database. Only DB must be set, or Remote.
 type Runner struct {
 	DB *query.DB
+	// Remote is the database when it is over the network; DB is nil then.
+	// Statements that need it at hand are refused.
+	Remote Remote
 	// Versions is how many versions of a column get and scan give when the
 	// statement does not say; 0 is 1, Unlimited is all.
 	Versions int
@@ -50,6 +53,12 @@ func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
 
 func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 	if err := r.refuseInBatch(st); err != nil {
+		return nil, err
+	}
+	if err := r.refuseRemote(st); err != nil {
+		return nil, err
+	}
+	if err := r.refresh(ctx, st); err != nil {
 		return nil, err
 	}
 	switch st := st.(type) {
@@ -129,12 +138,12 @@ func quoteAlways(name string) string { return QuoteText(clip(name)) }
 
 // table looks up a table.
 func (r *Runner) table(n Name) (schema.Table, error) {
-	s := r.DB.Schema()
-	if t, ok := s.Table(n.Text); ok {
-		return *t, nil
+	db := r.Database()
+	if t, ok := db.LookupTable(n.Text); ok {
+		return t, nil
 	}
 	var known []string
-	for _, t := range s.Tables {
+	for _, t := range db.Schema().Tables {
 		known = append(known, t.Name)
 	}
 	return schema.Table{}, unknown(n, "table", known, "")
@@ -172,7 +181,7 @@ func (r *Runner) resolve(t *Time, none cells.Timestamp) (cells.Timestamp, error)
 	if t == nil {
 		return none, nil
 	}
-	return t.Resolve(r.DB.Now())
+	return t.Resolve(r.Database().Now())
 }
 
 // timeRange resolves since and until; 0 is no bound.

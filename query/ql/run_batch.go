@@ -82,7 +82,7 @@ func (r *Runner) apply(ctx context.Context, table, key string, m *query.Mutation
 		p.statements++
 		return &Done{"in the batch: " + did}, nil
 	}
-	if err := r.DB.Table(table).Apply(ctx, key, m); err != nil {
+	if err := r.Database().Table(table).Apply(ctx, key, m); err != nil {
 		return nil, err
 	}
 	return &Done{did}, nil

@@ -45,7 +45,7 @@ func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &reading{table: r.DB.Table(t.Name), schema: t, opts: opts}
+	res := &reading{table: r.Database().Table(t.Name), schema: t, opts: opts}
 	res.draw = func(ctx context.Context, opts []query.ReadOption) (*Listing, error) {
 		if st.Column.Family == "" {
 			return keyHistogram(ctx, res.table, t, st, opts)
@@ -56,7 +56,7 @@ func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
 }
 
 // columnHistogram counts the numbers of a column in one pass over the rows.
-func columnHistogram(ctx context.Context, table *query.Table, st *Histogram, opts []query.ReadOption) (*Listing, error) {
+func columnHistogram(ctx context.Context, table Table, st *Histogram, opts []query.ReadOption) (*Listing, error) {
 	var b decimalBins
 	rows := int64(0)
 	for row, err := range table.ReadRows(ctx, opts...) {
@@ -103,7 +103,7 @@ type keyGroup struct {
 // keyHistogram counts rows by how their keys begin. Rows come in key order, so
 // that a group is complete when the next one begins, and only the largest are
 // held.
-func keyHistogram(ctx context.Context, table *query.Table, t schema.Table, st *Histogram, opts []query.ReadOption) (*Listing, error) {
+func keyHistogram(ctx context.Context, table Table, t schema.Table, st *Histogram, opts []query.ReadOption) (*Listing, error) {
 	most := cmp.Or(st.Bins, defaultBins)
 	part := keyParts(t, st)
 	var groups []keyGroup
@@ -222,7 +222,7 @@ func (r *Runner) sparkline(ctx context.Context, st *Sparkline) (Result, error) {
 	}
 	s := newSeries(cmp.Or(st.Points, defaultPoints))
 	others := 0
-	for c, err := range r.DB.Table(t.Name).ReadCells(ctx, st.Key, opts...) {
+	for c, err := range r.Database().Table(t.Name).ReadCells(ctx, st.Key, opts...) {
 		if err != nil {
 			return nil, err
 		}

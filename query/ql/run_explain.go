@@ -19,7 +19,7 @@ func (r *Runner) planned(ctx context.Context, st Statement) (*reading, *Explaine
 	if err != nil {
 		return nil, nil, err
 	}
-	if res.Plan, err = read.table.Explain(read.opts...); err != nil {
+	if res.Plan, err = r.DB.Table(read.schema.Name).Explain(read.opts...); err != nil {
 		return nil, nil, err
 	}
 	res.Estimate, err = r.estimate(ctx, read.schema.Name, rowsOf(st), res.Plan)
@@ -50,7 +50,7 @@ func (r *Runner) analyze(ctx context.Context, st Statement) (Result, error) {
 		read.rows.Stats = true
 		read.rows.rows = read.table.ReadRows(ctx, opts...)
 		if read.rows.Page != nil {
-			read.rows.rows = read.rows.readPage(ctx, read.table, opts)
+			read.rows.rows = read.rows.readPage(ctx, r.DB.Table(read.schema.Name), opts)
 		}
 		for _, err = range read.rows.All() {
 			if err != nil {

@@ -41,6 +41,9 @@ func (r *Runner) filter(t schema.Table, read *Read) (query.Filter, error) {
 
 // checkFilter gives a mistake in a pattern its place.
 func (r *Runner) checkFilter(t schema.Table, f query.Filter, at Pos) error {
+	if r.Remote != nil { // the server checks it
+		return nil
+	}
 	_, err := r.DB.Table(t.Name).Explain(query.RowFilter(f))
 	var bad *query.Error
 	if errors.As(err, &bad) {

@@ -41,7 +41,7 @@ func (r *Runner) modify(ctx context.Context, table Name, key string, c Column, c
 	if err := change(f, m); err != nil {
 		return nil, err
 	}
-	row, err := r.DB.Table(t.Name).ApplyReadModifyWrite(ctx, key, m)
+	row, err := r.Database().Table(t.Name).ApplyReadModifyWrite(ctx, key, m)
 	if err != nil {
 		return nil, failure(c.Pos, err)
 	}
@@ -96,7 +96,7 @@ func (r *Runner) checkAndPut(ctx context.Context, st *CheckAndPut) (Result, erro
 			return nil, err
 		}
 	}
-	matched, err := r.DB.Table(t.Name).CheckAndMutate(ctx, st.Key, predicate, then, otherwise)
+	matched, err := r.Database().Table(t.Name).CheckAndMutate(ctx, st.Key, predicate, then, otherwise)
 	return &Matched{matched}, err
 }
 

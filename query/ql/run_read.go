@@ -11,7 +11,7 @@ import (
 
 // A reading is a get, scan or count, made ready to run.
 type reading struct {
-	table  *query.Table
+	table  Table
 	schema schema.Table
 	opts   []query.ReadOption
 	rows   *RowStream // of a get or scan
@@ -35,7 +35,7 @@ func (r *Runner) reading(st Statement) (*reading, error) {
 		read := st.Read
 		read.KeysOnly = !st.Cells
 		opts, err := r.readOptions(t, st.Rows, read)
-		return &reading{table: r.DB.Table(t.Name), schema: t, opts: opts, count: st}, err
+		return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, count: st}, err
 	}
 	if st, ok := st.(*Histogram); ok {
 		return r.histogramReading(st)
@@ -63,7 +63,7 @@ func (r *Runner) stream(st Statement, name Name, rows Rows, read Read) (*reading
 		read.Limit = r.Limit + 1 // one more, to know whether there are more
 	}
 	opts, err := r.readOptions(t, rows, read)
-	return &reading{table: r.DB.Table(t.Name), schema: t, opts: opts, rows: s}, err
+	return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, rows: s}, err
 }
 
 // read runs a get or scan.
@@ -75,7 +75,7 @@ func (r *Runner) read(ctx context.Context, st Statement) (Result, error) {
 	s := read.rows
 	opts := append(read.opts, query.ReportCost(&s.cost))
 	if s.Page != nil {
-		s.rows = s.readPage(ctx, read.table, opts)
+		s.rows = s.readPage(ctx, r.DB.Table(read.schema.Name), opts)
 	} else {
 		s.rows = read.table.ReadRows(ctx, opts...)
 	}

@@ -46,7 +46,7 @@ func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
 
 // tables are those whose names match the pattern as a whole.
 func (r *Runner) tables(st *Tables) (Result, error) {
-	list := r.DB.Schema().Tables
+	list := r.Database().Schema().Tables
 	if st.Regex == nil {
 		return &TableList{list}, nil
 	}
@@ -96,7 +96,7 @@ func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, erro
 		}
 		t.Families = append(t.Families, made)
 	}
-	if err := r.DB.CreateTable(ctx, t); err != nil {
+	if err := r.Database().CreateTable(ctx, t); err != nil {
 		return nil, failure(st.Table.Pos, err)
 	}
 	return &Done{"created table " + t.Name}, nil
@@ -128,7 +128,7 @@ func (r *Runner) addFamily(ctx context.Context, st *AddFamily) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.DB.AddFamily(ctx, t.Name, f); err != nil {
+	if err := r.Database().AddFamily(ctx, t.Name, f); err != nil {
 		return nil, failure(st.Family.Name.Pos, err)
 	}
 	return &Done{fmt.Sprintf("added family %s to table %s", f.Name, t.Name)}, nil
@@ -153,7 +153,7 @@ func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.DB.SetFamily(ctx, t.Name, f); err != nil {
+	if err := r.Database().SetFamily(ctx, t.Name, f); err != nil {
 		return nil, failure(st.Family.Name.Pos, err)
 	}
 	return &Done{fmt.Sprintf("set family %s of table %s", f, t.Name)}, nil
@@ -171,7 +171,7 @@ func (r *Runner) dropFamily(ctx context.Context, st *DropFamily) (Result, error)
 	if err := r.confirm(st, st.Yes, fmt.Sprintf("drop family %s of table %s and its data?", f.Name, t.Name)); err != nil {
 		return nil, err
 	}
-	return &Done{fmt.Sprintf("dropped family %s of table %s", f.Name, t.Name)}, r.DB.DropFamily(ctx, t.Name, f.Name)
+	return &Done{fmt.Sprintf("dropped family %s of table %s", f.Name, t.Name)}, r.Database().DropFamily(ctx, t.Name, f.Name)
 }
 
 func (r *Runner) dropTable(ctx context.Context, st *DropTable) (Result, error) {
@@ -183,7 +183,7 @@ func (r *Runner) dropTable(ctx context.Context, st *DropTable) (Result, error) {
 	if err := r.confirm(st, st.Yes, question); err != nil {
 		return nil, err
 	}
-	return &Done{"dropped table " + t.Name}, r.DB.DropTable(ctx, t.Name)
+	return &Done{"dropped table " + t.Name}, r.Database().DropTable(ctx, t.Name)
 }
 
 func (r *Runner) truncate(ctx context.Context, st *Truncate) (Result, error) {
@@ -194,7 +194,7 @@ func (r *Runner) truncate(ctx context.Context, st *Truncate) (Result, error) {
 	if err := r.confirm(st, st.Yes, fmt.Sprintf("delete all rows of table %s?", t.Name)); err != nil {
 		return nil, err
 	}
-	return &Done{"truncated table " + t.Name}, r.DB.TruncateTable(ctx, t.Name)
+	return &Done{"truncated table " + t.Name}, r.Database().TruncateTable(ctx, t.Name)
 }
 
 func plural2(n int, one, many string) string {

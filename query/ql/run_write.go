@@ -108,7 +108,7 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 	if err := r.confirm(st, st.Yes, "delete "+what+"?"); err != nil {
 		return nil, err
 	}
-	if err := r.DB.Table(t.Name).DeleteRange(ctx, rows); err != nil {
+	if err := r.Database().Table(t.Name).DeleteRange(ctx, rows); err != nil {
 		return nil, err
 	}
 	return &Done{"deleted " + what}, nil

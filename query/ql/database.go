@@ -1,0 +1,105 @@
+package ql
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Database is what most statements run on: a [query.DB], or one that is
+// reached over the network. Methods do what those of query.DB do.
+type Database interface {
+	Schema() *schema.Schema
+	LookupTable(name string) (schema.Table, bool)
+	Now() cells.Timestamp
+	Table(name string) Table
+	CreateTable(ctx context.Context, t schema.Table) error
+	DropTable(ctx context.Context, table string) error
+	TruncateTable(ctx context.Context, table string) error
+	AddFamily(ctx context.Context, table string, f schema.Family) error
+	SetFamily(ctx context.Context, table string, f schema.Family) error
+	DropFamily(ctx context.Context, table, family string) error
+}
+
+// A Table is one of a [Database]. Methods do what those of [query.Table] do.
+type Table interface {
+	ReadRows(ctx context.Context, opts ...query.ReadOption) iter.Seq2[*query.Row, error]
+	ReadCells(ctx context.Context, key string, opts ...query.ReadOption) iter.Seq2[cells.Cell, error]
+	Count(ctx context.Context, opts ...query.ReadOption) (query.Count, error)
+	Apply(ctx context.Context, key string, m *query.Mutation) error
+	ApplyReadModifyWrite(ctx context.Context, key string, m *query.ReadModifyWrite) (*query.Row, error)
+	CheckAndMutate(ctx context.Context, key string, predicate query.ReadOption, ifTrue, ifFalse *query.Mutation) (bool, error)
+	DeleteRange(ctx context.Context, rows query.RowSet) error
+}
+
+// A Remote is a database over the network. Refresh learns what tables there are,
+// if that was long ago.
+type Remote interface {
+	Database
+	Refresh(ctx context.Context) error
+}
+
+// local is the database of this process.
+type local struct{ *query.DB }
+
+func (l local) Table(name string) Table { return l.DB.Table(name) }
+
+// Database is what the runner's statements run on.
+func (r *Runner) Database() Database {
+	if r.Remote != nil {
+		return r.Remote
+	}
+	return local{r.DB}
+}
+
+// refresh learns what tables there are before a statement that may name one.
+func (r *Runner) refresh(ctx context.Context, st Statement) error {
+	switch st.(type) {
+	case *Help, *Quit:
+		return nil
+	}
+	if r.Remote == nil {
+		return nil
+	}
+	return r.Remote.Refresh(ctx)
+}
+
+// errRemote is why a statement cannot run over the network.
+var errRemote = errors.New("it cannot run over the network: run it on the server's machine, with the server stopped")
+
+// refuseRemote refuses what Bigtable's API has no words for.
+func (r *Runner) refuseRemote(st Statement) error {
+	if r.Remote == nil {
+		return nil
+	}
+	why := errRemote.Error()
+	switch st := st.(type) {
+	case *Begin, *Commit, *Abort:
+		why = "over the network a change of one row is atomic, and there are no batches of several"
+	case *Scan:
+		if st.Page == nil && !st.Stats {
+			return nil
+		}
+		why = "page= and stats cannot be asked for over the network"
+	case *Get:
+		if st.Page == nil && !st.Stats {
+			return nil
+		}
+		why = "page= and stats cannot be asked for over the network"
+	case *SetTable:
+		why = "over the network the keys and the retention of a table cannot be set"
+	case *CreateTable:
+		if st.KeyFormat == nil && st.Retention == nil {
+			return nil
+		}
+		why = "over the network tables are created with plain keys and lazy retention; leave out keys= and retention="
+	case *Explain, *Analyze, *Stats, *Compact, *GC, *Flush, *Import, *Export, *Backup, *Backups, *Restore, *Verify, *Checkpoint, *Refresh:
+	default:
+		return nil
+	}
+	return errorAt(st.Position(), "%s: %s", verbOf(st), why)
+}
