@@ -126,11 +126,24 @@ func (t *Table) Flush(ctx context.Context) error {
 
 // Compact rewrites the table's files, which gives back the space of cells that
 // were deleted or replaced, or have expired.
-func (t *Table) Compact(ctx context.Context) error {
+func (t *Table) Compact(ctx context.Context) error { return t.CompactRows(ctx, Range("", "")) }
+
+// CompactRows is [Table.Compact] of what the files hold of some rows.
+func (t *Table) CompactRows(ctx context.Context, rows RowSet) error {
+	if rows.err != nil {
+		return fail("compact", t.name, "", rows.err)
+	}
 	if err := t.db.allowExpiry(t.db.clock.now()); err != nil {
 		return fail("compact", t.name, "", err)
 	}
-	return t.eachFamily("compact", func(f *familyInfo) error { return t.db.store.Compact(ctx, f.store, cf.RowRange{}) })
+	return t.eachFamily("compact", func(f *familyInfo) error {
+		for _, r := range normalize(rows.ranges) {
+			if err := t.db.store.Compact(ctx, f.store, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (t *Table) eachFamily(op string, f func(*familyInfo) error) error {
