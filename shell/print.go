@@ -110,16 +110,22 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 	if stream.Format != "" {
 		format = stream.Format
 	}
-	printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal)})
 	s.next = nil
-	if err := s.printAll(stream, printer); err != nil {
+	print := s.printInto
+	if stream.Into == "" {
+		printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal)})
+		print = func(stream *ql.RowStream) error { return s.printAll(stream, printer) }
+	}
+	if err := print(stream); err != nil {
 		return stream.Count(), err
 	}
 	if stream.Stats {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- %s\n", costLine(stream.Cost()))
 	}
-	s.next = stream.Next()
+	if stream.Into == "" {
+		s.next = stream.Next()
+	}
 	if token := stream.NextPage(); token != "" {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
@@ -195,7 +201,13 @@ func every(d time.Duration, f func()) (stop func()) {
 	})
 }
 
+// printCount prints rows as a bare number, so that scripts can take it. That it
+// is an estimate stands beside it for people and in JSON.
 func (s *Session) printCount(n *ql.Counted) error {
+	about, note := "", ""
+	if n.About {
+		about, note = "about ", " (an estimate)"
+	}
 	var err error
 	switch {
 	case s.format == "json" || s.format == "jsonl":
@@ -203,16 +215,25 @@ func (s *Session) printCount(n *ql.Counted) error {
 		if n.WithCells {
 			fmt.Fprintf(s.out, `,"cells":%d`, n.Cells)
 		}
+		if n.About {
+			s.out.WriteString(`,"estimate":true`)
+		}
 		s.out.WriteString("}\n")
 	case s.format == "quiet":
-	case !n.WithCells:
-		_, err = fmt.Fprintf(s.out, "%d\n", n.Rows)
-	case s.format == "csv":
+	case s.format == "csv" && n.WithCells:
 		_, err = fmt.Fprintf(s.out, "rows,cells\n%d,%d\n", n.Rows, n.Cells)
-	case s.format == "tsv":
+	case s.format == "tsv" && n.WithCells:
 		_, err = fmt.Fprintf(s.out, "rows\tcells\n%d\t%d\n", n.Rows, n.Cells)
+	case s.format == "csv" || s.format == "tsv":
+		_, err = fmt.Fprintf(s.out, "%d\n", n.Rows)
+	case !n.WithCells:
+		_, err = fmt.Fprintf(s.out, "%s%d%s\n", about, n.Rows, note)
 	default:
-		_, err = fmt.Fprintf(s.out, "%d %s, %d %s\n", n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"))
+		_, err = fmt.Fprintf(s.out, "%s%d %s, %d %s%s\n", about, n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"), note)
+	}
+	if n.Stats && err == nil {
+		s.out.flush()
+		fmt.Fprintf(s.opt.Err, "-- %s\n", costLine(n.Cost()))
 	}
 	return err
 }

@@ -124,6 +124,8 @@ func wantStats(st ql.Statement) {
 		st.Stats = true
 	case *ql.Scan:
 		st.Stats = true
+	case *ql.Count:
+		st.Stats = !st.Approx
 	}
 }
 

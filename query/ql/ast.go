@@ -55,8 +55,9 @@ type (
 	// Count counts rows, and cells when asked.
 	Count struct {
 		Node
-		Table Name
-		Cells bool
+		Table  Name
+		Cells  bool
+		Approx bool // an estimate is enough
 		Rows
 		Read
 	}
@@ -96,6 +97,8 @@ type Read struct {
 	KeysOnly    bool
 	Stats       bool   // say what the read cost
 	Format      string // one of Formats; "": not said
+	Into        string // a file that rows go to; "": the output
+	Overwrite   bool   // the file, if it exists
 }
 
 // A Pattern is a regular expression of RE2's syntax that matches bytes; it must
@@ -323,6 +326,7 @@ type (
 	Compact struct {
 		Node
 		Table Name
+		Rows  // Prefix, or Start and End; neither: all
 	}
 	Flush struct {
 		Node

@@ -1,10 +1,6 @@
 package ql
 
-import (
-	"regexp"
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // What cbt and the HBase shell have and smolwc has not: what it does instead, or
 // that it does without.
@@ -145,36 +141,6 @@ func (p *parser) metricsOption(to *target) (err error) {
 		return nil
 	}
 	return p.unexpected("true or false")
-}
-
-var hbaseFilter = regexp.MustCompile(`^\s*(\w+)\s*\(\s*('(?:[^']|'')*'|\d*)\s*\)\s*$`)
-
-// filterOption takes the filters of the HBase shell that have an option here.
-func (p *parser) filterOption(to *target) error {
-	t := p.peek()
-	text, err := p.text("a filter")
-	if err != nil {
-		return err
-	}
-	m := hbaseFilter.FindStringSubmatch(text)
-	if m == nil {
-		m = []string{"", "", ""}
-	}
-	n, err := strconv.Atoi(m[2])
-	quoted := len(m[2]) > 1 && m[2][0] == '\''
-	switch {
-	case m[1] == "PrefixFilter" && quoted && to.rows != nil:
-		to.rows.Prefix = m[2][1 : len(m[2])-1]
-	case m[1] == "PageFilter" && err == nil && n > 0 && to.rows != nil:
-		to.read.Limit = n
-	case (m[1] == "KeyOnlyFilter" || m[1] == "FirstKeyOnlyFilter") && m[2] == "" && to.rows != nil:
-		to.read.KeysOnly = true
-	case m[1] == "ColumnCountGetFilter" && err == nil && n > 0:
-		to.read.CellsPerRow = n
-	default:
-		return errorAt(t.pos, "of HBase's filters PrefixFilter('p'), PageFilter(N), KeyOnlyFilter() and FirstKeyOnlyFilter() are known here; prefix=, regex=, columns=fam:/re/ and where COL == VALUE do what others do")
-	}
-	return nil
 }
 
 // parseStatus parses HBase's status ['simple'].

@@ -38,6 +38,7 @@ const (
 	inBackups
 	inVerify
 	inRestore
+	inCompact
 )
 
 // A target is where options put what they read. Options that a statement does
@@ -45,11 +46,15 @@ const (
 type target struct {
 	rows   *Rows
 	read   *Read
-	cells  *bool // count's flag
+	cells  *bool // count's flags
+	approx *bool
 	yes    *bool
 	draw   *drawing
 	moving *moving
 	seen   map[string]Pos
+
+	filters  []hbaseFilter // of HBase's FILTER
+	filterAt Pos
 }
 
 // A drawing is what the statements that draw are told besides what to read.
@@ -63,9 +68,9 @@ var options []*option
 
 func init() {
 	options = []*option{
-		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram, parse: (*parser).prefixOption},
-		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.Start })},
-		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.End })},
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: (*parser).prefixOption},
+		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: keyOption(func(r *Rows) *string { return &r.Start })},
+		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: keyOption(func(r *Rows) *string { return &r.End })},
 		{name: "after", value: "K", in: inExport | inScan | inCount | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.After })},
 		{name: "keys", value: "K,K,..", in: inExport | inScan | inCount | inHistogram, parse: (*parser).keysOption},
 		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inExport | inScan | inCount | inHistogram, parse: (*parser).regexOption},
@@ -74,6 +79,7 @@ func init() {
 		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inExport | inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
 		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: numberOption(1, func(r *Read) *int { return &r.CellsPerRow })},
 		{name: "cells", in: inCount, parse: flagOption(func(to *target) *bool { return to.cells })},
+		{name: "approx", in: inCount, parse: flagOption(func(to *target) *bool { return to.approx })},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inExport | inScan | inHistogram, parse: (*parser).limitOption},
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
 		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Since })},
@@ -88,12 +94,14 @@ func init() {
 		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.depth })},
 		{name: "separator", value: "TEXT", in: inHistogram, parse: (*parser).separatorOption},
 		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(d *drawing) *int { return &d.points })},
-		{name: "stats", in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
+		{name: "stats", in: inScan | inCount, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
 		{name: "column.prefix", value: "FAM:PRE", in: inGet | inScan | inCount, parse: (*parser).columnPrefixOption, foreign: true},
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: (*parser).includeStatsOption, foreign: true},
 		{name: "all_metrics", value: "true", in: inScan, parse: (*parser).metricsOption, foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
 		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: (*parser).formatOption},
+		{name: "into", in: inGet | inScan, parse: (*parser).intoOption},
+		{name: "overwrite", in: inGet | inScan, parse: flagOption(func(to *target) *bool { return &to.read.Overwrite })},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
 	}
 	options = append(options, movingOptions()...)
@@ -158,7 +166,7 @@ func (p *parser) options(in optionSet, to *target) error {
 		case braces && p.atEnd():
 			return p.unexpected(`"}"`)
 		case p.atEnd():
-			return p.checkOptions(to)
+			return p.applyFilter(to)
 		}
 		if err := p.option(in, to); err != nil {
 			return err
@@ -229,6 +237,16 @@ func (p *parser) checkOptions(to *target) error {
 	if at, ok := to.seen["page"]; ok && to.read.Limit == Unlimited {
 		return errorAt(at, "a page has a bound; limit= is how many rows it has, %d if not said", query.DefaultPageSize)
 	}
+	if at, ok := to.seen["approx"]; ok {
+		for name := range to.seen {
+			if !slices.Contains(estimated, name) {
+				return errorAt(at, "approx estimates what prefix=, start=, end= and columns= select, and %s needs an exact count", name)
+			}
+		}
+	}
+	if at, ok := to.seen["overwrite"]; ok && to.read != nil && to.read.Into == "" && to.moving == nil {
+		return errorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite")
+	}
 	ways := [][]string{{"prefix"}, {"start", "end"}, {"keys"}}
 	var given []string
 	for _, way := range ways {
@@ -243,6 +261,21 @@ func (p *parser) checkOptions(to *target) error {
 		}
 	}
 	return nil
+}
+
+// estimated are the options of a count that go with approx.
+var estimated = []string{"approx", "cells", "columns", "end", "prefix", "start"}
+
+// intoOption takes the file that rows go to.
+func (p *parser) intoOption(to *target) error {
+	p.wantKind(ExpectFile)
+	t := p.peek()
+	name, err := p.text("a file, as in 'rows.csv'")
+	if err == nil && name == "" {
+		err = errorAt(t.pos, "the name of the file is empty")
+	}
+	to.read.Into = name
+	return err
 }
 
 func numberOption(least int, field func(*Read) *int) func(*parser, *target) error {

@@ -68,7 +68,7 @@ func parseCount(p *parser) (Statement, error) {
 	if st.Table, err = p.tableName(); err != nil {
 		return nil, err
 	}
-	return st, p.options(inCount, &target{rows: &st.Rows, read: &st.Read, cells: &st.Cells})
+	return st, p.options(inCount, &target{rows: &st.Rows, read: &st.Read, cells: &st.Cells, approx: &st.Approx})
 }
 
 // parseExplain parses explain get|scan|count ..., and SQL's explain analyze.

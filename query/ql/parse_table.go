@@ -248,7 +248,10 @@ func parseAlter(p *parser) (Statement, error) {
 func (p *parser) alterFamily(table Name, word string) (Statement, error) {
 	if word == "drop" {
 		name, err := p.familyNamed()
-		return &DropFamily{Table: table, Family: name, Yes: p.acceptWord("yes")}, err
+		if err != nil {
+			return nil, err
+		}
+		return &DropFamily{Table: table, Family: name, Yes: p.acceptWord("yes")}, nil
 	}
 	if word == "set" {
 		p.wantKind(ExpectFamily)
@@ -290,7 +293,10 @@ func parseDrop(p *parser) (Statement, error) {
 
 func parseDropTable(p *parser) (Statement, error) {
 	name, err := p.tableNamed()
-	return &DropTable{Table: name, Yes: p.acceptWord("yes")}, err
+	if err != nil {
+		return nil, err
+	}
+	return &DropTable{Table: name, Yes: p.acceptWord("yes")}, nil
 }
 
 func parseTruncate(p *parser) (Statement, error) {
@@ -298,7 +304,10 @@ func parseTruncate(p *parser) (Statement, error) {
 		p.next()
 	}
 	name, err := p.tableName()
-	return &Truncate{Table: name, Yes: p.acceptWord("yes")}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Truncate{Table: name, Yes: p.acceptWord("yes")}, nil
 }
 
 // parseTables parses tables, and ls T, which describes.
@@ -332,9 +341,14 @@ func parseDescribe(p *parser) (Statement, error) {
 	return &Describe{Table: name}, err
 }
 
+// parseCompact parses compact T [prefix=K | start=K end=K].
 func parseCompact(p *parser) (Statement, error) {
-	name, err := p.tableName()
-	return &Compact{Table: name}, err
+	st := &Compact{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	return st, p.options(inCompact, &target{rows: &st.Rows})
 }
 
 func parseFlush(p *parser) (Statement, error) {

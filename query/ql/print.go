@@ -27,6 +27,7 @@ func Print(st Statement) string {
 		w.words("count", QuoteName(st.Table.Text))
 		w.rows(st.Rows)
 		w.flag("cells", st.Cells)
+		w.flag("approx", st.Approx)
 		w.read(st.Read)
 	case *Put:
 		w.put(st)
@@ -190,6 +191,10 @@ func (w *printer) read(r Read) {
 	if r.Format != "" {
 		w.words("as", r.Format)
 	}
+	if r.Into != "" {
+		w.words("into", QuoteText(r.Into))
+		w.flag("overwrite", r.Overwrite)
+	}
 }
 
 func (w *printer) histogram(st *Histogram) {
@@ -311,6 +316,7 @@ func (w *printer) schema(st Statement) {
 		w.words("describe", QuoteName(st.Table.Text))
 	case *Compact:
 		w.words("compact", QuoteName(st.Table.Text))
+		w.rows(st.Rows)
 	case *Flush:
 		w.words("flush", QuoteName(st.Table.Text))
 	case *GC:

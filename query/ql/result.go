@@ -35,6 +35,15 @@ type RowStream struct {
 type Counted struct {
 	query.Count
 	WithCells bool
+	About     bool // an estimate
+	Stats     bool // say what it cost
+
+	cost query.Cost
+}
+
+// Cost is what the count cost, when the statement asks for stats.
+func (c *Counted) Cost() *Cost {
+	return &Cost{Cost: c.cost, Returned: Amount{Rows: c.Rows, Cells: c.Cells}}
 }
 
 // Modified is the cell that an incr or append wrote.

@@ -58,7 +58,7 @@ func (r *Runner) stream(st Statement, name Name, rows Rows, read Read) (*reading
 	s := &RowStream{Statement: st, Read: read, Table: t}
 	if read.Page != nil {
 		read.Limit = 0 // how many rows the page has
-	} else if _, isScan := st.(*Scan); isScan && read.Limit == 0 && r.Limit > 0 {
+	} else if _, isScan := st.(*Scan); isScan && read.Limit == 0 && r.Limit > 0 && read.Into == "" {
 		s.limit = r.Limit
 		read.Limit = r.Limit + 1 // one more, to know whether there are more
 	}
@@ -87,8 +87,29 @@ func (r *Runner) count(ctx context.Context, st *Count) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := read.table.Count(ctx, read.opts...)
-	return &Counted{n, st.Cells}, err
+	if st.Approx {
+		return estimateCount(ctx, read.table, st)
+	}
+	counted := &Counted{WithCells: st.Cells, Stats: st.Stats}
+	opts := append(read.opts, query.ReportCost(&counted.cost))
+	if !st.Stats { // finding out what it costs costs something
+		opts = read.opts
+	}
+	counted.Count, err = read.table.Count(ctx, opts...)
+	return counted, err
+}
+
+// estimateCount counts without reading much; the names have been looked up.
+func estimateCount(ctx context.Context, table *query.Table, st *Count) (Result, error) {
+	var columns []query.ColumnSpec
+	for _, c := range st.Columns {
+		if c.Kind == ColumnRegex {
+			return nil, errorAt(c.Pos, "approx cannot tell how many columns match a pattern; count without it")
+		}
+		columns = append(columns, columnSpec(c))
+	}
+	n, exact, err := table.EstimateCount(ctx, rowSet(st.Rows), columns...)
+	return &Counted{Count: n, WithCells: st.Cells, About: !exact}, err
 }
 
 // readOptions are the options of package query for a read.
@@ -124,16 +145,22 @@ func (r *Runner) readOptions(t schema.Table, rows Rows, read Read) ([]query.Read
 	return append(opts, numberOptions(read)...), nil
 }
 
-func rowOptions(rows Rows) (opts []query.ReadOption) {
+// rowSet is the rows but for After.
+func rowSet(rows Rows) query.RowSet {
 	switch {
 	case len(rows.Keys) > 0:
-		opts = append(opts, query.Key(rows.Keys...))
-	case rows.Start != "" || rows.End != "":
-		opts = append(opts, query.Range(rows.Start, rows.End))
+		return query.Key(rows.Keys...)
 	case rows.TuplePrefix:
-		opts = append(opts, tuplePrefix(rows.Prefix))
+		return tuplePrefix(rows.Prefix)
 	case rows.Prefix != "":
-		opts = append(opts, query.Prefix(rows.Prefix))
+		return query.Prefix(rows.Prefix)
+	}
+	return query.Range(rows.Start, rows.End)
+}
+
+func rowOptions(rows Rows) (opts []query.ReadOption) {
+	if len(rows.Keys) > 0 || rows.TuplePrefix || rows.Prefix+rows.Start+rows.End != "" {
+		opts = append(opts, rowSet(rows))
 	}
 	if rows.After != "" {
 		opts = append(opts, query.StartAfter(rows.After))

@@ -35,7 +35,9 @@ func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
 		t, err := r.table(st.Table)
 		return &Description{t}, err
 	case *Compact:
-		return r.maintain(ctx, st.Table, "compacted", func(name string) error { return r.DB.Table(name).Compact(ctx) })
+		return r.maintain(ctx, st.Table, "compacted", func(name string) error {
+			return r.DB.Table(name).CompactRows(ctx, rowSet(st.Rows))
+		})
 	case *GC:
 		return r.collect(ctx, st)
 	case *Flush:

@@ -109,6 +109,9 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			fmt.Fprintf(out, "more: %s\n", ql.Print(res.Next()))
 		}
 	case *ql.Counted:
+		if res.About {
+			out.WriteString("about ")
+		}
 		fmt.Fprintf(out, "%d rows", res.Rows)
 		if res.WithCells {
 			fmt.Fprintf(out, ", %d cells", res.Cells)

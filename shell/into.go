@@ -1,0 +1,119 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// intoFormats are the formats that the names of files stand for.
+var intoFormats = map[string]string{
+	".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".txt": "table",
+}
+
+// intoFormat is the format of the rows in the file that a statement names.
+func intoFormat(read ql.Read, table string) (string, error) {
+	if read.Format != "" {
+		return read.Format, nil
+	}
+	ext := strings.ToLower(filepath.Ext(read.Into))
+	if format, ok := intoFormats[ext]; ok {
+		return format, nil
+	}
+	if ext == ".parquet" || ext == ".gz" || ext == ".zst" {
+		return "", fmt.Errorf("into writes no %s; export %s to %s does", ext, ql.QuoteName(table), ql.QuoteText(read.Into))
+	}
+	return "", fmt.Errorf("what %s is to hold cannot be told from its name; into knows .csv, .tsv, .json, .jsonl, .ndjson, .md and .txt, and for others `as FORMAT` says it", ql.QuoteText(read.Into))
+}
+
+// printInto writes the rows to the file that the statement names, which gets its
+// name when it is complete.
+func (s *Session) printInto(stream *ql.RowStream) error {
+	format, err := intoFormat(stream.Read, stream.Table.Name)
+	if err != nil {
+		return err
+	}
+	f, err := createWhole(stream.Into, stream.Overwrite)
+	if err != nil {
+		return err
+	}
+	defer f.abandon()
+	out := newOutput(f, false)
+	printer := rowPrinters[format](&view{out: out, stream: stream})
+	for row, err := range stream.All() {
+		if err != nil {
+			return err
+		}
+		if err := printer.row(row); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(printer.end(), out.Flush()); err != nil {
+		return err
+	}
+	if err := f.finish(); err != nil {
+		return err
+	}
+	s.note("wrote %s to %s", plural(stream.Count(), "row"), escapeUnprintable(stream.Into))
+	return nil
+}
+
+// A wholeFile is a file that has another name until it is complete.
+type wholeFile struct {
+	*os.File
+	path string // "" when there is nothing to rename or to remove
+}
+
+func createWhole(path string, overwrite bool) (*wholeFile, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s is a directory; name a file in it", path)
+	case err == nil && !info.Mode().IsRegular(): // a pipe or a device
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		return &wholeFile{File: f}, err
+	case err == nil && !overwrite:
+		return nil, fmt.Errorf("%s exists; overwrite, behind its name, replaces it", path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) { // of a name that nobody chose
+		return nil, &fs.PathError{Op: "create", Path: path, Err: failed.Err}
+	}
+	return &wholeFile{f, path}, err
+}
+
+// finish gives the file its name.
+func (f *wholeFile) finish() error {
+	if f.path == "" {
+		return f.Close()
+	}
+	err := f.Chmod(0o644) // like any file that a program writes
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), f.path)
+	}
+	if err == nil {
+		f.path = ""
+	}
+	return err
+}
+
+// abandon removes what was written; behind finish it does nothing.
+func (f *wholeFile) abandon() {
+	_ = f.Close()
+	if f.path != "" {
+		_ = os.Remove(f.Name()) // the error that led here says more
+	}
+}
