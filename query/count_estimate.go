@@ -11,6 +11,8 @@ const (
 	countedRows = 10_000
 	// Otherwise it reads so many rows in so many places.
 	sampledRows, sampledParts = 256, 32
+	// The table is divided into so many parts to find what a range takes of it.
+	estimatedParts = 128
 )
 
 // EstimateCount is about how many rows and cells the rows of a range, a prefix or
@@ -37,12 +39,11 @@ func (t *Table) EstimateCount(ctx context.Context, rows RowSet, columns ...Colum
 
 // A countEstimate adds up what is in ranges.
 type countEstimate struct {
-	table    *Table
-	columns  []ColumnSpec
-	families []string // in the store: those that are read
-	cells    float64  // of these families in the whole table
-	bytes    float64  // that these take
-	total    Count
+	table   *Table
+	columns []ColumnSpec
+	parts   []cf.Part // of the table, in the families that are read
+	cells   float64   // of these families in the whole table
+	total   Count
 }
 
 func (e *countEstimate) findFamilies(ctx context.Context, rows RowSet) error {
@@ -58,37 +59,25 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows RowSet) error {
 	if err != nil {
 		return err
 	}
+	var families []string
 	for _, s := range plan.scans {
-		e.families = append(e.families, s.of.store)
+		families = append(families, s.of.store)
 		of := stats.Families[s.of.store]
 		e.cells += float64(of.Cells())
 	}
-	e.bytes, err = e.size(ctx, cf.RowRange{})
+	e.parts, err = e.table.db.store.Splits(ctx, families, cf.RowRange{}, estimatedParts)
 	return err
-}
-
-// size is about what the families take in a range.
-func (e *countEstimate) size(ctx context.Context, rows cf.RowRange) (bytes float64, err error) {
-	parts, err := e.table.db.store.Splits(ctx, e.families, rows, 1)
-	for _, p := range parts {
-		bytes += float64(p.Bytes)
-	}
-	return bytes, err
 }
 
 // addRange adds what is about in a range: as many cells as its share of the
 // bytes, and as many rows and visible cells to each as in the places that are
 // read.
 func (e *countEstimate) addRange(ctx context.Context, rows cf.RowRange) error {
-	parts, err := e.table.db.store.Splits(ctx, e.families, rows, sampledParts)
-	if err != nil {
-		return err
-	}
-	var bytes, rowShare, cellShare, places float64
-	start := rows.Start
-	for _, p := range parts {
+	within, share := e.within(rows)
+	var rowShare, cellShare, places float64
+	for i := 0; i < len(within); i += (len(within) + sampledParts - 1) / sampledParts {
 		var cost Cost
-		n, err := e.table.Count(ctx, Range(start, p.End), Select(e.columns...), Limit(sampledRows), ReportCost(&cost))
+		n, err := e.table.Count(ctx, Range(within[i].Start, within[i].End), Select(e.columns...), Limit(sampledRows), ReportCost(&cost))
 		if err != nil {
 			return err
 		}
@@ -97,14 +86,39 @@ func (e *countEstimate) addRange(ctx context.Context, rows cf.RowRange) error {
 			rowShare += float64(n.Rows) / float64(cost.CellsScanned)
 			cellShare += float64(n.Cells) / float64(cost.CellsScanned)
 		}
-		bytes += float64(p.Bytes)
-		start = p.End
 	}
-	if places == 0 || e.bytes == 0 {
-		return nil
+	if places > 0 {
+		e.total.Rows += int64(e.cells * share * rowShare / places)
+		e.total.Cells += int64(e.cells * share * cellShare / places)
 	}
-	cells := e.cells * min(bytes/e.bytes, 1)
-	e.total.Rows += int64(cells * rowShare / places)
-	e.total.Cells += int64(cells * cellShare / places)
 	return nil
+}
+
+// within are the parts that a range takes of the table, cut to it, and its share
+// of the bytes, of which a part that a bound cuts counts half.
+func (e *countEstimate) within(rows cf.RowRange) (parts []cf.RowRange, share float64) {
+	var total, inside float64
+	start := ""
+	for _, p := range e.parts {
+		part := cf.RowRange{Start: start, End: p.End}
+		cut := cf.RowRange{Start: max(start, rows.Start), End: earlierEnd(p.End, rows.End)}
+		total += float64(p.Bytes)
+		start = p.End
+		if cut.Empty() {
+			continue
+		}
+		parts = append(parts, cut)
+		if inside += float64(p.Bytes); cut != part {
+			inside -= float64(p.Bytes) / 2
+		}
+	}
+	return parts, inside / max(total, 1)
+}
+
+// earlierEnd is the earlier of two ends, "" being no end.
+func earlierEnd(a, b string) string {
+	if a == "" || b != "" && b < a {
+		return b
+	}
+	return a
 }
