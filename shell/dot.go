@@ -35,7 +35,7 @@ func init() {
 		{".versions", nil, "[N|all]", "how many versions get and scan show if they do not say", (*Session).dotVersions},
 		{".next", nil, "", "the rows after those that the last scan showed", (*Session).dotNext},
 		{".timing", []string{`\timing`}, "[on|off]", "say how long statements take", toggle(func(s *Session) *bool { return &s.opt.Timing })},
-		{".stats", nil, "[on|off]", "say what each get and scan cost; alone: the statistics of the database", (*Session).dotStats},
+		{".stats", nil, "[on|off]", "say what each get, scan and count cost; alone: the statistics of the database", (*Session).dotStats},
 		{".output", []string{`\o`}, "[FILE | '|' COMMAND]", "where results go; alone: back here", (*Session).dotOutput},
 		{".read", []string{`\i`}, "FILE", "run a script", (*Session).dotRead},
 		{".bail", nil, "[on|off]", "stop scripts at the first error", (*Session).dotBail},

@@ -79,8 +79,8 @@ func (s *Session) report(name string, err error) {
 	}
 	s.out.flush()
 	message := err.Error()
-	if errors.Is(err, context.Canceled) {
-		message = "cancelled"
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		message = ended(err)
 	}
 	if placed := (*ql.Error)(nil); name != "" && errors.As(err, &placed) && placed.IsValid() {
 		message = name + ":" + message
@@ -168,7 +168,11 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 		if pageErr := s.endPage(true); pageErr != nil {
 			return pageErr
 		}
-		fmt.Fprintf(s.opt.Err, "%s after %s, %s\n", ended(ctx), plural(rows, "row"), elapsed(took))
+		progress := plural(rows, "row") + ", "
+		if rows == 0 && !countsRows(st) {
+			progress = ""
+		}
+		fmt.Fprintf(s.opt.Err, "%s after %s%s\n", ended(ctx.Err()), progress, elapsed(took))
 		return fmt.Errorf("%w: %w", ctx.Err(), errReported)
 	}
 	if err == nil && s.opt.Timing {
@@ -177,12 +181,21 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	return err
 }
 
-// ended says why the context is done.
-func ended(ctx context.Context) string {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+// ended says how the context ended whose error this is.
+func ended(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return "timed out"
 	}
 	return "cancelled"
+}
+
+// countsRows reports whether a statement gets somewhere row by row.
+func countsRows(st ql.Statement) bool {
+	switch st.(type) {
+	case *ql.Get, *ql.Scan, *ql.Count, *ql.Import:
+		return true
+	}
+	return false
 }
 
 func plural(n int, what string) string {

@@ -55,7 +55,7 @@ when the configuration declares tables.`,
 	flags.BoolVar(&r.mustExist, "must-exist", false, "exit with 4 when a get finds nothing")
 	flags.BoolVar(&r.noColor, "no-color", false, "mark nothing with colours, as with $NO_COLOR")
 	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
-	flags.BoolVar(&r.stats, "stats", false, "say what each get and scan costs")
+	flags.BoolVar(&r.stats, "stats", false, "say what each get, scan and count costs")
 	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
 	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be")
 	return cmd

@@ -75,7 +75,7 @@ func HelpTopics() []string {
 var helpTopics = []helpTopic{
 	{
 		name: "get", summary: "rows by their keys",
-		syntax: "get T KEY [KEY...] [columns=..] [versions=N|all] [since=TS] [until=TS] [cells=N] [as FORMAT]",
+		syntax: "get T KEY [KEY...] [columns=..] [versions=N|all] [since=TS] [until=TS] [cells=N] [as FORMAT]\n    [into 'FILE' [overwrite]]",
 		text:   "Each column's newest cell is shown; versions= asks for more. since is inclusive, until exclusive.",
 		examples: []string{
 			"get fleet plane#TF-FIR",
@@ -86,13 +86,14 @@ var helpTopics = []helpTopic{
 	{
 		name: "scan", summary: "rows in key order",
 		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where COL OP VALUE [and ..]]\n" +
-			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [sample=F] [stats] [as FORMAT]",
+			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [sample=F] [page=TOKEN]\n     [stats] [as FORMAT] [into 'FILE' [overwrite]]",
 		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to go on below.\n" +
 			"versions= are per column (1 if not said), cells= per row. limit=0 is all rows.\n" +
 			"where compares the newest cell of a column: == != < <= > >=, exists, absent.\n" +
 			"A row is shown when all conditions hold, whether or not their columns are asked for.\n" +
 			"regex= is matched with whole keys; see help patterns. sample= takes each row by chance, 0.01 one in a hundred.\n" +
-			"stats says on standard error what the scan cost.",
+			"stats says on standard error what the scan cost. page=\"\" reads in pages, each of which gives the token of the next.\n" +
+			"into writes the rows to a file in the format of its name or of as; export knows more of files.",
 		examples: []string{
 			"scan fleet prefix=plane# columns=meta:model,operator where meta:miles >= 50000000 limit=20",
 			"scan fleet prefix=plane# keys-only reverse limit=5",
@@ -103,9 +104,11 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "count", summary: "how many rows, and cells",
-		syntax:   "count T [prefix=K | start=K end=K | keys=..] [after=K] [regex=/RE/] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [sample=F] [cells]",
-		text:     "Counts rows with a cell that the options select; with cells, their cells too, all versions unless versions= says otherwise.",
-		examples: []string{"count fleet prefix=plane#", "count fleet cells", "count fleet where meta:miles >= 50000000"},
+		syntax: "count T [prefix=K | start=K end=K | keys=..] [after=K] [regex=/RE/] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [sample=F] [cells] [stats]\n" +
+			"count T [prefix=K | start=K end=K] [columns=..] [cells] approx",
+		text: "Counts rows with a cell that the options select; with cells, their cells too, all versions unless versions= says otherwise.\n" +
+			"approx is content with an estimate where there are many, and says so.",
+		examples: []string{"count fleet prefix=plane#", "count fleet cells", "count fleet approx", "count fleet where meta:miles >= 50000000"},
 	},
 	{
 		name: "histogram", summary: "numbers of a column by size, rows by prefix",
@@ -203,13 +206,13 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "create", summary: "make a table",
-		syntax:   "create table T family F [type=TYPE] [versions=N] [ttl=AGE] [aggregate=sum|min|max|hll] [, family ...]",
-		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w.\naggregate= makes a family whose cells are added to: see help add.",
+		syntax:   "create table T [key_format=plain|tuple] [retention=exact|lazy] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell goes only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\naggregate= makes a family whose cells are added to: see help add.",
 		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum"},
 	},
 	{
 		name: "alter", summary: "add, change or drop a family",
-		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none]\nalter table T drop family F [yes]",
+		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both]\nalter table T put family F ..  (adds it, or sets it where it is there)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy]",
 		text:     "A type can change only while the family is empty.",
 		examples: []string{"alter table planes add family loc type=string", "alter table planes set loc ttl=30d versions=3", "alter table planes drop family loc yes"},
 	},
@@ -223,7 +226,7 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "tables", also: []string{"list"}, summary: "the tables there are",
-		syntax: "tables", examples: []string{"tables"},
+		syntax: "tables [regex=/RE/]", examples: []string{"tables"},
 	},
 	{
 		name: "describe", summary: "a table's families",
@@ -278,7 +281,8 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "compact", summary: "rewrite a table's files",
-		syntax: "compact T", text: "Gives back the space of deleted, replaced and expired cells.", examples: []string{"compact fleet"},
+		syntax: "compact T [prefix=K | start=K end=K]", text: "Gives back the space of deleted, replaced and expired cells, of a range of rows or of all.",
+		examples: []string{"compact fleet", "compact fleet prefix=plane#"},
 	},
 	{
 		name: "flush", summary: "write a table's memory to files",
@@ -293,12 +297,12 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "explain", summary: "how a read would be carried out",
-		syntax: "explain get .. | scan .. | count ..", text: "Shows which rows and families are read, what of a filter the engine evaluates, and what is left to do on each row.",
+		syntax: "explain get .. | scan .. | count .. | histogram ..", text: "Shows which rows and families are read, what of a filter the engine evaluates, and what is left to do on each row.",
 		examples: []string{"explain scan fleet prefix=plane# columns=meta:model where meta:miles >= 50000000"},
 	},
 	{
 		name: "analyze", summary: "run a read and say what it cost",
-		syntax: "analyze get .. | scan .. | count ..", text: "Runs it, shows none of its rows, and shows its plan, what it returned, what it looked at, and the time.",
+		syntax: "analyze get .. | scan .. | count .. | histogram ..", text: "Runs it, shows none of its rows, and shows its plan, what it returned, what it looked at, and the time.",
 		examples: []string{"analyze scan fleet prefix=plane#", "analyze count fleet where meta:miles >= 50000000"},
 	},
 	{
