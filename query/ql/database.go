@@ -90,6 +90,11 @@ func (r *Runner) refuseRemote(st Statement) error {
 			return nil
 		}
 		why = "page= and stats cannot be asked for over the network"
+	case *Count:
+		if !st.Approx && !st.Stats {
+			return nil
+		}
+		why = "approx and stats cannot be asked for over the network"
 	case *SetTable:
 		why = "over the network the keys and the retention of a table cannot be set"
 	case *CreateTable:

@@ -88,7 +88,7 @@ func (r *Runner) count(ctx context.Context, st *Count) (Result, error) {
 		return nil, err
 	}
 	if st.Approx {
-		return estimateCount(ctx, read.table, st)
+		return estimateCount(ctx, r.DB.Table(read.schema.Name), st)
 	}
 	counted := &Counted{WithCells: st.Cells, Stats: st.Stats}
 	opts := append(read.opts, query.ReportCost(&counted.cost))
