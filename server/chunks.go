@@ -15,11 +15,11 @@ import (
 //
 // Clients receive no more than 4 MiB in a message unless they are told to, so
 // that messages have whole rows and less than 1 MiB. A row that is larger comes
-// in several, and a large value in several chunks. But Bigtable's Go client does
-// not accept a message that ends within a row: it gets its rows whole.
+// in several, and a large value in several chunks. Two of Bigtable's clients do
+// not accept this as it is; see division.
 type chunkWriter struct {
 	send  func(*encoded) error
-	whole bool    // rows are not divided
+	large division
 	buf   *[]byte // nil when nothing was written since the last message
 	full  int     // from how many bytes on a message is sent
 
@@ -30,6 +30,15 @@ type chunkWriter struct {
 	cellCount int64
 	room      [8]byte
 }
+
+// A division says what becomes of a row that is too large for a message.
+type division uint8
+
+const (
+	divided division = iota // it goes on in the next one
+	keyed                   // which begins with its key again: Python's client asks for that
+	whole                   // it is not divided: Go's client accepts no message that ends within a row
+)
 
 // The first message of a read is sent early, and the later ones larger, so that
 // the client has something to do while the server reads on.
@@ -57,8 +66,8 @@ const (
 	wrapped = 1 // the field of StringValue and BytesValue
 )
 
-func newChunkWriter(send func(*encoded) error, whole bool) *chunkWriter {
-	return &chunkWriter{send: send, whole: whole, full: firstMessage}
+func newChunkWriter(send func(*encoded) error, large division) *chunkWriter {
+	return &chunkWriter{send: send, large: large, full: firstMessage}
 }
 
 // close gives back what was not sent.
@@ -98,11 +107,11 @@ func (w *chunkWriter) cell(key string, c *cells.Cell, label string, last bool) e
 		return err
 	}
 	for value = value[valuePart:]; len(value) > valuePart; value = value[valuePart:] {
-		if err := w.more(value[:valuePart], total, false); err != nil {
+		if err := w.more(key, value[:valuePart], total, false); err != nil {
 			return err
 		}
 	}
-	return w.more(value, 0, last)
+	return w.more(key, value, 0, last)
 }
 
 // chunk writes the first chunk of a cell. size is the value's when more of it
@@ -112,7 +121,6 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 	newFamily := newRow || c.Family != w.family
 	newColumn := newFamily || c.Qualifier != w.qualifier
 	w.family, w.qualifier = c.Family, c.Qualifier
-	w.chunks++
 
 	n := 0
 	if newRow {
@@ -131,7 +139,8 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 	if err := w.reserve(n); err != nil {
 		return err
 	}
-	b := w.begin(n)
+	b := w.begin(n, key)
+	w.chunks++
 	if newRow {
 		b = appendText(b, chunkRowKey, key)
 	}
@@ -149,7 +158,7 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 }
 
 // more writes a chunk that continues a value.
-func (w *chunkWriter) more(value []byte, size int, last bool) error {
+func (w *chunkWriter) more(key string, value []byte, size int, last bool) error {
 	n := textField(len(value)) + intField(uint64(size))
 	if last {
 		n += 2
@@ -157,7 +166,7 @@ func (w *chunkWriter) more(value []byte, size int, last bool) error {
 	if err := w.reserve(n); err != nil {
 		return err
 	}
-	return w.end(w.begin(n), value, size, last)
+	return w.end(w.begin(n, key), value, size, last)
 }
 
 // ensure gives the writer a buffer.
@@ -177,7 +186,7 @@ func (w *chunkWriter) reserve(n int) error {
 		return nil
 	case w.rowStart > 0:
 		return w.flushRows()
-	case have > 0 && !w.whole:
+	case have > 0 && w.large != whole:
 		err := w.flush()
 		w.ensure()
 		return err
@@ -195,9 +204,19 @@ func (w *chunkWriter) flushRows() error {
 	return err
 }
 
-func (w *chunkWriter) begin(n int) []byte {
+// begin begins a chunk of n bytes. A row's later chunks are without its key, but
+// for the first in a message where the client wants one.
+func (w *chunkWriter) begin(n int, key string) []byte {
+	again := w.large == keyed && w.chunks > 0 && len(*w.buf) == 0
+	if again {
+		n += lenField(len(key))
+	}
 	b := protowire.AppendTag(*w.buf, fieldChunks, protowire.BytesType)
-	return protowire.AppendVarint(b, uint64(n))
+	b = protowire.AppendVarint(b, uint64(n))
+	if again {
+		b = appendText(b, chunkRowKey, key)
+	}
+	return b
 }
 
 func (w *chunkWriter) end(b, value []byte, size int, last bool) error {

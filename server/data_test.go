@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -146,6 +147,43 @@ func TestLargerRowsAreSplit(t *testing.T) {
 	}
 	if rows != 2 || !bytes.Equal(got, value) {
 		t.Errorf("%d rows, and the first value has %d bytes; want 2, and %d", rows, len(got), len(value))
+	}
+}
+
+// Python's client takes no message that begins within a row, unless its key
+// stands there again.
+func TestPythonGetsTheKeyInEachMessage(t *testing.T) {
+	r := newRig(t)
+	r.conn = r.dial(grpc.WithUserAgent("grpc-python/1.80.0"))
+	tab := r.table("t", "f")
+	for _, key := range []string{"a", "b"} {
+		m := bigtable.NewMutation()
+		m.Set("f", "big", 1000, make([]byte, 3<<20))
+		r.must(tab.Apply(r.ctx(), key, m))
+	}
+	ctx := metadata.AppendToOutgoingContext(r.ctx(), "x-goog-api-client", "gl-python/3.11")
+	stream, err := bigtablepb.NewBigtableClient(r.conn).ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: parent + "/tables/t"})
+	r.must(err)
+	messages := 0
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			break
+		}
+		r.must(err)
+		messages++
+		keys := 0
+		for _, c := range m.GetChunks() {
+			if len(c.GetRowKey()) > 0 {
+				keys++
+			}
+		}
+		if n := len(m.GetChunks()); n == 0 || len(m.GetChunks()[0].GetRowKey()) == 0 || keys > 2 {
+			t.Errorf("message %d: %d chunks, %d keys, and the first has %q", messages, n, keys, m.GetChunks()[0].GetRowKey())
+		}
+	}
+	if messages < 6 {
+		t.Errorf("only %d messages", messages)
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	if stats {
 		opts = append(opts, query.ReportCost(&cost))
 	}
-	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, isGoClient(stream.Context()))
+	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, divisionFor(stream.Context()))
 	defer w.close()
 	if req.GetFilter() != nil {
 		p := progress{w: w, every: scannedEvery}
@@ -53,13 +53,20 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
 }
 
-// isGoClient reports whether a call is one of Bigtable's own Go client, which
-// sends headers that a client of gRPC alone does not.
-func isGoClient(ctx context.Context) bool {
+// divisionFor is how the client of a call takes large rows. Bigtable's own
+// clients send headers that a client of gRPC alone does not.
+func divisionFor(ctx context.Context) division {
 	md, _ := metadata.FromIncomingContext(ctx)
 	agent := md.Get("user-agent")
-	return len(agent) > 0 && strings.Contains(agent[0], "grpc-go/") &&
-		len(md.Get("google-cloud-resource-prefix"))+len(md.Get("bigtable-features"))+len(md.Get("x-goog-api-client")) > 0
+	switch {
+	case len(agent) == 0 || len(md.Get("google-cloud-resource-prefix"))+len(md.Get("bigtable-features"))+len(md.Get("x-goog-api-client")) == 0:
+		return divided
+	case strings.Contains(agent[0], "grpc-python"):
+		return keyed
+	case strings.Contains(agent[0], "grpc-go/"):
+		return whole
+	}
+	return divided
 }
 
 // readStatus is the status of a read that failed. A row that is too large is one
