@@ -50,7 +50,7 @@ func (s *Session) propose(want ql.Expectation, quote byte) []string {
 // families are the families of a table.
 func (s *Session) families(table string) []string {
 	var names []string
-	if t, ok := s.db.Schema().Table(table); ok {
+	if t, ok := s.runner.Database().Schema().Table(table); ok {
 		for _, f := range t.Families {
 			names = append(names, f.Name)
 		}

@@ -29,12 +29,12 @@ const keySeparators = "#/:|;,"
 // the prefix. There is one seek for each, and the last of them is always among
 // them, so that what they have in common is common to all keys with the prefix.
 func (s *Session) keys(table, prefix string) []proposal {
-	if _, ok := s.db.Schema().Table(table); !ok {
+	if _, ok := s.runner.Database().Schema().Table(table); !ok {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
-	t, end := s.db.Table(table), successor(prefix)
+	t, end := s.runner.Database().Table(table), successor(prefix)
 	last, ok := firstKey(ctx, t, query.Range(prefix, end), query.Reverse())
 	if !ok {
 		return nil
@@ -65,7 +65,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 }
 
 // firstKey is the first row key of a read.
-func firstKey(ctx context.Context, t *query.Table, opts ...query.ReadOption) (string, bool) {
+func firstKey(ctx context.Context, t ql.Table, opts ...query.ReadOption) (string, bool) {
 	for row, err := range t.ReadRows(ctx, append(opts, query.KeysOnly(), query.Limit(1))...) {
 		if err != nil {
 			break
@@ -128,7 +128,7 @@ func (s *Session) firstQualifiers(table, family string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
 	var found []string
-	for row, err := range s.db.Table(table).ReadRows(ctx, query.Select(query.Family(family)), query.Versions(1), query.CellsPerRow(seenQualifiers), query.Limit(completionRows)) {
+	for row, err := range s.runner.Database().Table(table).ReadRows(ctx, query.Select(query.Family(family)), query.Versions(1), query.CellsPerRow(seenQualifiers), query.Limit(completionRows)) {
 		if err != nil {
 			break
 		}

@@ -134,7 +134,7 @@ func (s *Session) dotTables(ctx context.Context, _ string) error {
 }
 
 func (s *Session) dotSchema(_ context.Context, arg string) error {
-	tables := s.db.Schema().Tables
+	tables := s.runner.Database().Schema().Tables
 	if arg == "" && s.table != "" {
 		arg = s.table
 	}
@@ -153,7 +153,7 @@ func (s *Session) dotSchema(_ context.Context, arg string) error {
 
 // lookUp is the table of this name.
 func (s *Session) lookUp(name string) (schema.Table, error) {
-	known := s.db.Schema()
+	known := s.runner.Database().Schema()
 	if t, ok := known.Table(name); ok {
 		return *t, nil
 	}
@@ -162,7 +162,7 @@ func (s *Session) lookUp(name string) (schema.Table, error) {
 
 func (s *Session) tableNames() []string {
 	var names []string
-	for _, t := range s.db.Schema().Tables {
+	for _, t := range s.runner.Database().Schema().Tables {
 		names = append(names, t.Name)
 	}
 	return names

@@ -132,7 +132,7 @@ func wantStats(st ql.Statement) {
 // env is what the parser knows of the session.
 func (s *Session) env() ql.Env {
 	return ql.Env{Table: s.table, IsTable: func(name string) bool {
-		_, ok := s.db.Schema().Table(name)
+		_, ok := s.runner.Database().Schema().Table(name)
 		return ok
 	}}
 }

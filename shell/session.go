@@ -16,9 +16,12 @@ import (
 	"github.com/smolwc/smolwc/query/ql"
 )
 
-// Options configure a session. DB must be set; see [Std] for the rest.
+// Options configure a session. DB must be set, or Remote; see [Streams] for the
+// rest.
 type Options struct {
-	DB  *query.DB
+	DB *query.DB
+	// Remote is the database when it is over the network.
+	Remote ql.Remote
 	In  io.Reader // nil: empty
 	Out io.Writer // nil: nowhere; results
 	Err io.Writer // nil: nowhere; errors, hints, timing, progress
@@ -136,7 +139,7 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: ql.Runner{DB: o.DB}, color: colorAuto, screen: o.Out}
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: ql.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out}
 	if o.Interactive && o.Terminal && o.Width != nil && o.Height != nil {
 		s.pager = &pager{
 			command: o.Pager, mode: pagerAuto, screen: o.Out, side: o.Err, width: o.Width, height: o.Height,

@@ -27,6 +27,7 @@ type shellRun struct {
 	timing    bool
 	stats     bool
 	timeout   time.Duration
+	remote    remoteFlags
 }
 
 func (c *command) shellCommand() *cobra.Command {
@@ -38,11 +39,14 @@ func (c *command) shellCommand() *cobra.Command {
 order, else a script on standard input, else, at a terminal, those that are
 typed. "help" in the shell explains the language.
 
+With --addr the database is one that smolwc serve serves.
+
 A database is created when --db or $SMOLWC_DB names a directory without one, or
 when the configuration declares tables.`,
 		Example: `  smolwc
   smolwc -c 'scan fleet prefix=plane# limit=5'
   smolwc --db ./data -f load.smolwc
+  smolwc --addr localhost:8086 -c 'scan fleet limit=5'
   echo 'count fleet' | smolwc --format csv`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
@@ -57,6 +61,7 @@ when the configuration declares tables.`,
 	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
 	flags.BoolVar(&r.stats, "stats", false, "say what each get, scan and count costs")
 	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
+	r.remote.add(flags)
 	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be")
 	return cmd
 }
@@ -69,6 +74,9 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 	}
 	if r.timeout < 0 {
 		return fail(exitUsage, fmt.Errorf("--timeout is %v; it must not be negative", r.timeout))
+	}
+	if err := r.remote.check(r.command); err != nil {
+		return fail(exitUsage, err)
 	}
 	interactive := len(r.sources) == 0 && isTerminal(r.stdin) && isTerminal(r.stdout)
 	var stop context.CancelFunc
@@ -83,6 +91,9 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		return fail(exitUsage, err)
 	}
 	defer r.sources.close()
+	if r.remote.addr != "" {
+		return r.runRemote(ctx, interactive)
+	}
 	cfg, err := r.load()
 	if err != nil {
 		return err
@@ -102,26 +113,11 @@ func (r *shellRun) openForStatements(cfg *config.Config) (*query.DB, error) {
 	return r.open(cfg, query.Options{Schema: cfg.Schema})
 }
 
-// statements runs what there is to run.
-func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query.DB, interactive bool) (err error) {
+// statements runs what there is to run on a database here.
+func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query.DB, interactive bool) error {
 	o := r.options(db)
-	o.Interactive = interactive
 	o.Open = func(dir string) (*query.DB, error) { return r.openOther(cfg, dir) }
-	s := shell.New(o)
-	defer func() {
-		if closeErr := s.Close(); err == nil {
-			err = r.outcome(closeErr)
-		}
-	}()
-	if interactive {
-		return r.outcome(s.Run(ctx))
-	}
-	if r.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.timeout)
-		defer cancel()
-	}
-	return r.scripts(ctx, s)
+	return r.session(ctx, o, interactive)
 }
 
 // scripts runs the sources in their order; none is standard input.

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/shell"
+)
+
+// envToken is the environment's token of a server, which other users do not see
+// in the list of processes.
+const envToken = "SMOLWC_TOKEN"
+
+// A remoteFlags is where a server is, and how it is reached.
+type remoteFlags struct {
+	addr, token, instance string
+	tls                   bool
+	ca, cert, key         string
+}
+
+func (r *remoteFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&r.addr, "addr", "", "use the database that smolwc serve serves on `HOST:PORT`")
+	flags.StringVar(&r.instance, "instance", "", "with --addr: the tables of `NAME` are those with plain names (default "+server.DefaultInstance+")")
+	flags.StringVar(&r.token, "token", "", "with --addr: show the server `TOKEN` (default $"+envToken+")")
+	flags.BoolVar(&r.tls, "tls", false, "with --addr: use TLS, with the authorities of this machine")
+	flags.StringVar(&r.ca, "tls-ca", "", "with --addr: use TLS, with the authorities in `FILE`")
+	flags.StringVar(&r.cert, "tls-cert", "", "with --addr: use TLS, and show the certificate in `FILE`")
+	flags.StringVar(&r.key, "tls-key", "", "the key of --tls-cert is in `FILE`")
+}
+
+// check finds flags that do not go together.
+func (r *remoteFlags) check(c *command) error {
+	if r.addr == "" {
+		if r.token+r.instance+r.ca+r.cert+r.key != "" || r.tls {
+			return errors.New("--token, --instance and --tls… are about a server; name it with --addr")
+		}
+		return nil
+	}
+	switch {
+	case c.db != "":
+		return errors.New("--db is a database here, and --addr one over the network; give one of them")
+	case c.readOnly:
+		return errors.New("--read-only opens a database here; over the network a token's rights say what may be done")
+	case (r.cert == "") != (r.key == ""):
+		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
+	}
+	return nil
+}
+
+// config is that of TLS, nil without it.
+func (r *remoteFlags) config() (*tls.Config, error) {
+	if !r.tls && r.ca == "" && r.cert == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.ca != "" {
+		pem, err := os.ReadFile(r.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca: %s has no certificate", r.ca)
+		}
+	}
+	if r.cert != "" {
+		cert, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %s with key %s: %w", r.cert, r.key, err)
+		}
+		config.Certificates = []tls.Certificate{cert}
+	}
+	return config, nil
+}
+
+// A remote is a client as statements use it.
+type remote struct{ *server.Client }
+
+// Table implements ql.Database.
+func (r remote) Table(name string) ql.Table { return r.Client.Table(name) }
+
+// connectTime is how long the server may take to answer at first.
+const connectTime = 10 * time.Second
+
+// connect reaches the server, and learns what tables it has.
+func (r *shellRun) connect(ctx context.Context) (*server.Client, error) {
+	config, err := r.remote.config()
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	o := server.ClientOptions{Instance: r.remote.instance, Token: r.remote.token, TLS: config}
+	if o.Token == "" {
+		o.Token = r.getenv(envToken)
+	}
+	client, err := server.Dial(r.remote.addr, o)
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	if err := client.Refresh(ctx); err != nil {
+		_ = client.Close()
+		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w", r.remote.addr, err))
+	}
+	return client, nil
+}
+
+// runRemote runs statements on a server's database.
+func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
+	client, err := r.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // nothing is under way
+	o := r.options(nil)
+	o.Remote = remote{client}
+	return r.session(ctx, o, interactive)
+}
+
+// session runs what there is to run.
+func (r *shellRun) session(ctx context.Context, o shell.Options, interactive bool) (err error) {
+	o.Interactive = interactive
+	s := shell.New(o)
+	defer func() {
+		if closeErr := s.Close(); err == nil {
+			err = r.outcome(closeErr)
+		}
+	}()
+	if interactive {
+		return r.outcome(s.Run(ctx))
+	}
+	if r.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
+	return r.scripts(ctx, s)
+}

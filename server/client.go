@@ -1,0 +1,314 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// ClientOptions say how a server is reached.
+type ClientOptions struct {
+	// Instance is the instance whose tables have plain names; empty is
+	// [DefaultInstance].
+	Instance string
+	Token    string      // shown with every call; "": none
+	TLS      *tls.Config // nil: no TLS
+}
+
+// A Client is the database of a server, as far as Bigtable's API goes. Its
+// methods do what those of [query.DB] do, and their errors are *[query.Error].
+// Values have the types that their families declare, of those that the API has:
+// i32 and byte are i64, and what a family without a type holds is bytes. It is
+// safe for concurrent use.
+type Client struct {
+	conn   *grpc.ClientConn
+	data   bigtablepb.BigtableClient
+	admin  adminpb.BigtableTableAdminClient
+	server *Server // for the names of tables alone
+
+	mu      sync.Mutex
+	tables  map[string]*schema.Table // by their names in the database
+	fetched time.Time
+}
+
+// Dial makes a client of the server at an address. It connects with the first
+// call.
+func Dial(addr string, o ClientOptions) (*Client, error) {
+	creds := insecure.NewCredentials()
+	if o.TLS != nil {
+		creds = credentials.NewTLS(o.TLS)
+	}
+	if o.Instance == "" {
+		o.Instance = DefaultInstance
+	}
+	own, err := parseInstance(o.Instance)
+	if err != nil {
+		return nil, errors.New(statusText(err))
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxRequest), grpc.MaxCallSendMsgSize(maxRequest)),
+	}
+	if o.Token != "" {
+		options = append(options, grpc.WithUnaryInterceptor(showTokenUnary(o.Token)), grpc.WithStreamInterceptor(showTokenStream(o.Token)))
+	}
+	conn, err := grpc.NewClient(addr, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn),
+		server: &Server{own: own}, tables: map[string]*schema.Table{},
+	}, nil
+}
+
+// Not credentials.PerRPCCredentials: gRPC sends these over TLS alone, and a
+// server on the loopback may want a token without it.
+
+func showTokenUnary(token string) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		return invoke(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), method, req, reply, cc, opts...)
+	}
+}
+
+func showTokenStream(token string) grpc.StreamClientInterceptor {
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		return stream(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), desc, cc, method, opts...)
+	}
+}
+
+// Close closes the connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Now is the clock of this machine.
+func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixMicro()) }
+
+// name is a table as the server names it: p/i/t is one of another instance.
+func (c *Client) name(table string) string { return c.server.tableOf(table).String() }
+
+// schemaFor is for how long what is known of the tables is taken for true.
+const schemaFor = time.Second
+
+// Refresh learns what tables there are, if that was long ago.
+func (c *Client) Refresh(ctx context.Context) error {
+	c.mu.Lock()
+	fresh := time.Since(c.fetched) < schemaFor
+	c.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	tables := map[string]*schema.Table{}
+	req := &adminpb.ListTablesRequest{Parent: c.server.own.String(), View: adminpb.Table_SCHEMA_VIEW}
+	for {
+		resp, err := c.admin.ListTables(ctx, req)
+		if err != nil {
+			return clientError("list tables", "", "", err)
+		}
+		for _, m := range resp.GetTables() {
+			t, err := c.declared(m)
+			if err != nil {
+				return clientError("list tables", t.Name, "", err)
+			}
+			tables[t.Name] = t
+		}
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			break
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables, c.fetched = tables, time.Now()
+	return nil
+}
+
+// declared is a table as the server describes it.
+func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {
+	name, err := c.server.parseTable(m.GetName())
+	if err != nil {
+		return &schema.Table{Name: m.GetName()}, err
+	}
+	t, err := declaration(name.stored, m.GetColumnFamilies())
+	return &t, err
+}
+
+// forget makes the next Refresh ask the server.
+func (c *Client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fetched = time.Time{}
+}
+
+// Schema is the tables of the client's instance, sorted by name.
+func (c *Client) Schema() *schema.Schema {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := new(schema.Schema)
+	for _, name := range sortedKeys(c.tables) {
+		if c.server.tableOf(name).in == c.server.own {
+			s.Tables = append(s.Tables, *c.tables[name])
+		}
+	}
+	return s.Clone()
+}
+
+// lookUpTime is how long the server may take to describe a table.
+const lookUpTime = 10 * time.Second
+
+// LookupTable is a table of the client's instance as of the last Refresh, or one
+// of another, p/i/t.
+func (c *Client) LookupTable(table string) (schema.Table, bool) {
+	c.mu.Lock()
+	known, ok := c.tables[table]
+	c.mu.Unlock()
+	if ok {
+		return *known, true
+	}
+	if c.server.tableOf(table).in == c.server.own {
+		return schema.Table{}, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	defer cancel()
+	m, err := c.admin.GetTable(ctx, &adminpb.GetTableRequest{Name: c.name(table), View: adminpb.Table_SCHEMA_VIEW})
+	if err != nil {
+		return schema.Table{}, false
+	}
+	t, err := c.declared(m)
+	if err != nil {
+		return schema.Table{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables[table] = t
+	return *t, true
+}
+
+// CreateTable creates a table of timestamps in microseconds, as those of the
+// database are.
+func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
+	defer c.forget()
+	families := map[string]*adminpb.ColumnFamily{}
+	for i := range t.Families {
+		families[t.Families[i].Name] = familyMessage(&t.Families[i])
+	}
+	name := c.server.tableOf(t.Name)
+	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
+		Parent: name.in.String(), TableId: name.id,
+		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS},
+	})
+	return clientError("create table", t.Name, "", err)
+}
+
+func familyMessage(f *schema.Family) *adminpb.ColumnFamily {
+	return &adminpb.ColumnFamily{GcRule: ruleMessage(f.GC), ValueType: typeMessage(f, nil)}
+}
+
+// DropTable drops a table and its data.
+func (c *Client) DropTable(ctx context.Context, table string) error {
+	defer c.forget()
+	_, err := c.admin.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: c.name(table)})
+	return clientError("drop table", table, "", err)
+}
+
+// TruncateTable deletes all rows.
+func (c *Client) TruncateTable(ctx context.Context, table string) error {
+	_, err := c.admin.DropRowRange(ctx, &adminpb.DropRowRangeRequest{Name: c.name(table), Target: &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}})
+	return clientError("truncate table", table, "", err)
+}
+
+func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*adminpb.ModifyColumnFamiliesRequest_Modification) error {
+	defer c.forget()
+	_, err := c.admin.ModifyColumnFamilies(ctx, &adminpb.ModifyColumnFamiliesRequest{Name: c.name(table), Modifications: mods})
+	return clientError(op, table, "", err)
+}
+
+// AddFamily adds a family to a table.
+func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) error {
+	return c.modifyFamilies(ctx, "add family", table, &adminpb.ModifyColumnFamiliesRequest_Modification{
+		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: familyMessage(&f)},
+	})
+}
+
+// SetFamily sets the type and the retention of a family, those that change.
+func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) error {
+	const op = "set family"
+	t, ok := c.LookupTable(table)
+	old, there := t.Family(f.Name)
+	if !ok || !there {
+		return clientError(op, table, "", status.Errorf(codes.NotFound, "column family %q not found", f.Name))
+	}
+	var paths []string
+	if old.Type != f.Type || old.Aggregate != f.Aggregate {
+		paths = append(paths, "value_type")
+	}
+	if old.GC.String() != f.GC.String() {
+		paths = append(paths, "gc_rule")
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return c.modifyFamilies(ctx, op, table, &adminpb.ModifyColumnFamiliesRequest_Modification{
+		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: familyMessage(&f)},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: paths},
+	})
+}
+
+// DropFamily drops a family and its data.
+func (c *Client) DropFamily(ctx context.Context, table, family string) error {
+	return c.modifyFamilies(ctx, "drop family", table, &adminpb.ModifyColumnFamiliesRequest_Modification{
+		Id: family, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Drop{Drop: true},
+	})
+}
+
+// kindOf maps codes onto the kinds of errors.
+var kindOf = map[codes.Code]query.Kind{
+	codes.NotFound:           query.NotFound,
+	codes.AlreadyExists:      query.AlreadyExists,
+	codes.InvalidArgument:    query.InvalidArgument,
+	codes.OutOfRange:         query.InvalidArgument,
+	codes.Unimplemented:      query.FailedPrecondition,
+	codes.FailedPrecondition: query.FailedPrecondition,
+	codes.Unauthenticated:    query.FailedPrecondition,
+	codes.PermissionDenied:   query.FailedPrecondition,
+	codes.Aborted:            query.Conflict,
+	codes.DataLoss:           query.Corruption,
+	codes.ResourceExhausted:  query.ResourceExhausted,
+	codes.Unavailable:        query.Unavailable,
+	codes.Unknown:            query.UnknownOutcome,
+	codes.Canceled:           query.Canceled,
+	codes.DeadlineExceeded:   query.Canceled,
+}
+
+// clientError is what a call returned as an error of package query; nil stays
+// nil.
+func clientError(op, table, row string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*query.Error](err); ok {
+		return e
+	}
+	cause := errors.New(statusText(err))
+	switch status.Code(err) {
+	case codes.Canceled:
+		cause = context.Canceled
+	case codes.DeadlineExceeded:
+		cause = context.DeadlineExceeded
+	}
+	return &query.Error{Op: op, Table: table, Row: row, Kind: kindOf[status.Code(err)], Err: cause}
+}

@@ -1,0 +1,320 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
+)
+
+// dialled is a client of a rig's server, whose tables have plain names.
+func (r *rig) dialled() *server.Client {
+	r.t.Helper()
+	c, err := server.Dial(r.addr, server.ClientOptions{Instance: parent})
+	r.must(err)
+	r.t.Cleanup(func() { _ = c.Close() })
+	r.must(c.Refresh(r.ctx()))
+	return c
+}
+
+// typed serves a table with families of the types that the API has.
+func typed(t *testing.T) *rig {
+	t.Helper()
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
+		{Name: "b", Type: cells.TypeBytes}, {Name: "f", Type: cells.TypeF64}, {Name: "n", Type: cells.TypeI64}, {Name: "s", Type: cells.TypeString}, {Name: "t", Type: cells.TypeBool},
+	}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return serve(t, db, server.Options{Instance: parent})
+}
+
+var (
+	someKeys       = rapid.SampledFrom([]string{"a", "a\x00", "ab", "b", "b#1", "b#2", "c", "\xff", "\xff\xff", "z"})
+	someQualifiers = rapid.SampledFrom([]string{"", "x", "x\x00", "xy", "y", "\xff"})
+	someTimes      = rapid.SampledFrom([]cells.Timestamp{0, 1, 2, 3000, 1 << 40})
+	someFamilies   = rapid.SampledFrom([]string{"b", "f", "n", "s", "t"})
+	someOps        = rapid.SampledFrom([]query.Op{query.EQ, query.NE, query.LT, query.LE, query.GT, query.GE})
+)
+
+func someValue(t *rapid.T, family string) cells.Value {
+	switch family {
+	case "b":
+		return cells.Bytes([]byte(rapid.SampledFrom([]string{"", "v", "w\x00"}).Draw(t, "bytes")))
+	case "f":
+		return cells.F64(rapid.SampledFrom([]float64{-1.5, 0, 2, 1e300}).Draw(t, "float"))
+	case "n":
+		return cells.I64(rapid.SampledFrom([]int64{-1 << 63, -2, 0, 2, 1 << 40}).Draw(t, "int"))
+	case "s":
+		return cells.String(rapid.SampledFrom([]string{"", "text", "ünï"}).Draw(t, "text"))
+	}
+	return cells.Bool(rapid.Bool().Draw(t, "bool"))
+}
+
+func someMutation(t *rapid.T) *query.Mutation {
+	m := query.NewMutation()
+	for range rapid.IntRange(1, 5).Draw(t, "changes") {
+		family, qualifier, ts := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier"), someTimes.Draw(t, "time")
+		switch rapid.IntRange(0, 9).Draw(t, "change") {
+		case 0:
+			m.DeleteRow()
+		case 1:
+			m.DeleteCellsInFamily(family)
+		case 2:
+			m.DeleteTimestampRange(family, qualifier, ts, ts+2)
+		case 3:
+			m.DeleteCellsInColumn(family, qualifier)
+		default:
+			m.SetAt(family, qualifier, ts, someValue(t, family))
+		}
+	}
+	return m
+}
+
+// someRead is the options of a read, and of a condition of it.
+func someRead(t *rapid.T) (opts []query.ReadOption) {
+	some := func(name string) bool { return rapid.IntRange(0, 3).Draw(t, name) == 0 }
+	switch rapid.IntRange(0, 4).Draw(t, "rows") {
+	case 0:
+		opts = append(opts, query.Key(someKeys.Draw(t, "key"), someKeys.Draw(t, "key")))
+	case 1:
+		opts = append(opts, query.Prefix(someKeys.Draw(t, "prefix")))
+	case 2:
+		from, to := someKeys.Draw(t, "from"), someKeys.Draw(t, "to")
+		opts = append(opts, query.Range(min(from, to), max(from, to)))
+	}
+	if some("after") {
+		opts = append(opts, query.StartAfter(someKeys.Draw(t, "after key")))
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "columns") {
+		family, q := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
+		opts = append(opts, rapid.SampledFrom([]query.ReadOption{
+			query.Select(query.Family(family)), query.Select(query.Column(family, q)), query.Select(query.ColumnPrefixOf(family, q)), query.Select(query.ColumnsBetween(family, "", q)), query.Select(query.ColumnsBetween(family, q, "")),
+		}).Draw(t, "column"))
+	}
+	if some("time range") {
+		from := someTimes.Draw(t, "since")
+		opts = append(opts, query.TimeRange(from, from+rapid.SampledFrom([]cells.Timestamp{1, 2, 1 << 41}).Draw(t, "for")))
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "conditions") {
+		family, q := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
+		opts = append(opts, rapid.SampledFrom([]query.ReadOption{
+			query.Where(family, q, someOps.Draw(t, "op"), someValue(t, family)), query.Exists(family, q), query.Absent(family, q),
+		}).Draw(t, "condition"))
+	}
+	if some("filter") {
+		opts = append(opts, query.RowFilter(rapid.SampledFrom([]query.Filter{
+			query.RowKeyFilter("[ab]"), query.ColumnFilter("x.*"), query.ChainFilters(query.FamilyFilter("n|s"), query.ColumnFilter(".*")),
+			query.InterleaveFilters(query.FamilyFilter("n"), query.FamilyFilter("s")), query.CellsPerRowLimitFilter(2),
+		}).Draw(t, "filter")))
+	}
+	number := func(name string, option func(int) query.ReadOption) {
+		if some(name) {
+			opts = append(opts, option(rapid.IntRange(1, 3).Draw(t, name)))
+		}
+	}
+	number("versions", query.Versions)
+	number("cells per row", query.CellsPerRow)
+	number("limit", query.Limit)
+	number("offset", query.Offset)
+	if some("reverse") {
+		opts = append(opts, query.Reverse())
+	}
+	if some("keys only") {
+		opts = append(opts, query.KeysOnly())
+	}
+	return opts
+}
+
+func rowTexts(t *rapid.T, rows func(func(*query.Row, error) bool)) (texts []string) {
+	for row, err := range rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("%q:", row.Key())
+		for c := range row.Cells() {
+			text += fmt.Sprintf(" %s:%q@%d=%s %q", c.Family, c.Qualifier, c.Timestamp, c.Value.Type(), c.Value)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// Whatever is written and read over the network is as if it were done at hand.
+func TestClientIsAsTheDatabase(t *testing.T) {
+	r := typed(t)
+	other, err := query.OpenInMemory(query.Options{Schema: r.db.Schema()})
+	r.must(err)
+	defer other.Close()
+	client := r.dialled()
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		near, far := other.Table("t"), client.Table("t")
+		for range rapid.IntRange(1, 8).Draw(t, "mutations") {
+			key, m := someKeys.Draw(t, "key"), someMutation(t)
+			if err := near.Apply(ctx, key, m); err != nil {
+				t.Fatal(err)
+			}
+			if err := far.Apply(ctx, key, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 4 {
+			opts := someRead(t)
+			want, got := rowTexts(t, near.ReadRows(ctx, opts...)), rowTexts(t, far.ReadRows(ctx, opts...))
+			if slices.ContainsFunc(opts, func(o query.ReadOption) bool { return isKeysOnly(o) }) {
+				want, got = keysOf(want), keysOf(got)
+			}
+			if !slices.Equal(want, got) {
+				t.Fatalf("at hand:\n%s\nover the network:\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+			}
+			wantCount, err1 := near.Count(ctx, opts...)
+			gotCount, err2 := far.Count(ctx, opts...)
+			if err1 != nil || err2 != nil || wantCount != gotCount {
+				t.Fatalf("counts: at hand %v, %v; over the network %v, %v", wantCount, err1, gotCount, err2)
+			}
+		}
+		key, family, q := someKeys.Draw(t, "key"), someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
+		condition := rapid.SampledFrom([]query.ReadOption{
+			query.Where(family, q, query.EQ, someValue(t, family)), query.Where(family, q, query.NE, someValue(t, family)), query.Exists(family, q), query.Absent(family, q),
+		}).Draw(t, "condition")
+		then, otherwise := someMutation(t), someMutation(t)
+		want, err1 := near.CheckAndMutate(ctx, key, condition, then, otherwise)
+		got, err2 := far.CheckAndMutate(ctx, key, condition, then, otherwise)
+		if err1 != nil || err2 != nil || want != got {
+			t.Fatalf("check and mutate: at hand %v, %v; over the network %v, %v", want, err1, got, err2)
+		}
+		if want, got := rowTexts(t, near.ReadRows(ctx)), rowTexts(t, far.ReadRows(ctx)); !slices.Equal(want, got) {
+			t.Fatalf("at the end, at hand:\n%s\nover the network:\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+		}
+	})
+}
+
+// isKeysOnly finds the option whose rows differ: what cells they have is not
+// promised.
+func isKeysOnly(o query.ReadOption) bool {
+	want, err := query.DescribeRead(o)
+	return err == nil && want.KeysOnly
+}
+
+func keysOf(texts []string) (keys []string) {
+	for _, text := range texts {
+		key, _, _ := strings.Cut(text, ": ")
+		keys = append(keys, strings.TrimSuffix(key, ":"))
+	}
+	return keys
+}
+
+// A read whose consumer pauses for longer than the server waits goes on behind
+// its last row.
+func TestClientResumes(t *testing.T) {
+	r, _, log := limited(t, server.Limits{SendTimeout: 100 * time.Millisecond})
+	tab := r.big()
+	_ = tab
+	for _, opts := range [][]query.ReadOption{{}, {query.Reverse(), query.Offset(3), query.Limit(390)}, {query.Exists("f", "q"), query.Limit(395)}} {
+		client := r.dialled()
+		var keys []string
+		before := strings.Count(log.String(), "has not read for")
+		for row, err := range client.Table("proj/inst/t").ReadRows(r.ctx(), opts...) {
+			r.must(err)
+			if keys = append(keys, row.Key()); len(keys) == 5 {
+				r.until("the call having ended", func() bool { return strings.Count(log.String(), "has not read for") > before })
+			}
+		}
+		var want []string
+		for row, err := range r.db.Table("proj/inst/t").ReadRows(r.ctx(), opts...) {
+			r.must(err)
+			want = append(want, row.Key())
+		}
+		if !slices.Equal(keys, want) {
+			t.Errorf("%d rows from %s on, want %d from %s on", len(keys), keys[0], len(want), want[0])
+		}
+	}
+}
+
+func TestClientErrors(t *testing.T) {
+	r := typed(t)
+	c := r.dialled()
+	tab := c.Table("t")
+	ctx := r.ctx()
+	one := func(f func(*query.Mutation)) *query.Mutation {
+		m := query.NewMutation()
+		f(m)
+		return m
+	}
+	set := one(func(m *query.Mutation) { m.Set("n", "q", cells.I64(1)) })
+	check := func(c query.ReadOption) error { _, err := tab.CheckAndMutate(ctx, "k", c, set, nil); return err }
+	for _, e := range []struct {
+		name string
+		err  error
+		kind query.Kind
+		text string
+	}{
+		{"unknown table", c.Table("none").Apply(ctx, "k", set), query.NotFound, "not found"},
+		{"unknown family", tab.Apply(ctx, "k", one(func(m *query.Mutation) { m.Set("zz", "q", cells.I64(1)) })), query.NotFound, "zz"},
+		{"empty key", tab.Apply(ctx, "", set), query.InvalidArgument, "non-empty"},
+		{"wrong type", tab.Apply(ctx, "k", one(func(m *query.Mutation) { m.Set("n", "q", cells.Bool(true)) })), query.InvalidArgument, "the family's type is i64"},
+		{"range", tab.DeleteRange(ctx, query.Range("a", "c")), query.InvalidArgument, "by a prefix"},
+		{"order", check(query.Where("n", "q", query.LT, cells.I64(3))), query.InvalidArgument, "over the network a cas asks"},
+		{"table twice", c.CreateTable(ctx, schema.Table{Name: "t"}), query.AlreadyExists, "already exists"},
+		{"no such family", c.DropFamily(ctx, "t", "zz"), query.NotFound, "zz"},
+	} {
+		if query.KindOf(e.err) != e.kind || e.err == nil || !strings.Contains(e.err.Error(), e.text) {
+			t.Errorf("%s: %v of kind %v", e.name, e.err, query.KindOf(e.err))
+		}
+	}
+	r.stop()
+	for _, err := range tab.ReadRows(ctx) {
+		if query.KindOf(err) != query.Unavailable {
+			t.Errorf("a server that has gone: %v", err)
+		}
+	}
+}
+
+// Families keep their types and rules over the network.
+func TestClientDeclares(t *testing.T) {
+	r := typed(t)
+	c := r.dialled()
+	families := []schema.Family{
+		{Name: "a", GC: schema.MaxVersions(2)}, {Name: "b", Type: cells.TypeString, GC: schema.Any(schema.MaxVersions(1), schema.MaxAge(time.Hour))},
+		{Name: "c", Type: cells.TypeF32}, {Name: "d", Aggregate: schema.AggregateMax}, {Name: "e", Type: cells.TypeI64},
+	}
+	r.must(c.CreateTable(r.ctx(), schema.Table{Name: "made", Families: families[:3]}))
+	r.must(c.AddFamily(r.ctx(), "made", families[3]))
+	r.must(c.AddFamily(r.ctx(), "made", schema.Family{Name: "e"}))
+	r.must(c.Refresh(r.ctx()))
+	r.must(c.SetFamily(r.ctx(), "made", families[4]))
+	r.must(c.Refresh(r.ctx()))
+	far, _ := c.LookupTable("made")
+	near, _ := r.db.LookupTable("made")
+	for i, want := range families {
+		if got := far.Families[i]; got.String() != want.String() {
+			t.Errorf("over the network: %s, want %s", got, want)
+		}
+		if got := near.Families[i]; got.String() != want.String() {
+			t.Errorf("at hand: %s, want %s", got, want)
+		}
+	}
+	r.must(c.CreateTable(r.ctx(), schema.Table{Name: "p/i/made", Families: families}))
+	if _, ok := c.LookupTable("p/i/made"); !ok {
+		t.Error("a table of another instance is not found")
+	}
+	if _, ok := c.Schema().Table("p/i/made"); ok {
+		t.Error("a table of another instance is among one's own")
+	}
+	r.must(c.DropTable(r.ctx(), "made"))
+	r.must(c.Refresh(r.ctx()))
+	if _, ok := c.LookupTable("made"); ok {
+		t.Error("a dropped table is there")
+	}
+}

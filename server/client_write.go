@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// Apply applies a mutation to a row. It is tried once: when the connection breaks
+// nobody knows whether it took effect.
+func (t *ClientTable) Apply(ctx context.Context, key string, m *query.Mutation) error {
+	const op = "apply"
+	changes, err := t.mutations(m)
+	if err == nil {
+		_, err = t.client.data.MutateRow(ctx, &bigtablepb.MutateRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key), Mutations: changes})
+	}
+	return clientError(op, t.name, key, err)
+}
+
+// mutations are the changes of a mutation; nil is of none.
+func (t *ClientTable) mutations(m *query.Mutation) ([]*bigtablepb.Mutation, error) {
+	if m == nil {
+		return nil, nil
+	}
+	var list []*bigtablepb.Mutation
+	for c := range m.Changes() {
+		message, err := t.mutation(c)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, message)
+	}
+	return list, nil
+}
+
+func (t *ClientTable) mutation(c query.Change) (*bigtablepb.Mutation, error) {
+	switch c.Kind {
+	case query.SetChange:
+		v, err := t.encoded(c)
+		if err != nil {
+			return nil, err
+		}
+		ts := int64(c.Since)
+		if c.ServerTime {
+			ts = -1
+		}
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
+			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: ts, Value: v}}}, nil
+	case query.AddChange:
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
+			FamilyName:      c.Family,
+			ColumnQualifier: &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: []byte(c.Qualifier)}},
+			Timestamp:       &bigtablepb.Value{Kind: &bigtablepb.Value_RawTimestampMicros{RawTimestampMicros: int64(c.Since)}},
+			Input:           inputMessage(c.Value),
+		}}}, nil
+	case query.DeleteVersionsChange:
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
+			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier),
+			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: int64(c.Since), EndTimestampMicros: int64(c.Until)}}}}, nil
+	case query.DeleteFamilyChange:
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: c.Family}}}, nil
+	}
+	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}, nil
+}
+
+// encoded is what goes over the network for a value.
+func (t *ClientTable) encoded(c query.Change) ([]byte, error) {
+	f, ok := t.declared.Family(c.Family)
+	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
+		return nil, invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
+	}
+	return appendPayload(nil, c.Value), nil
+}
+
+func inputMessage(v cells.Value) *bigtablepb.Value {
+	if n, ok := v.Int(); ok {
+		return &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}}
+	}
+	if s, ok := v.AsString(); ok {
+		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: s}}
+	}
+	return &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: appendPayload(nil, v)}}
+}
+
+// CheckAndMutate applies one of two mutations, depending on a condition.
+func (t *ClientTable) CheckAndMutate(ctx context.Context, key string, predicate query.ReadOption, ifTrue, ifFalse *query.Mutation) (bool, error) {
+	const op = "check and mutate"
+	req, absent, err := t.checkRequest(key, predicate, ifTrue, ifFalse)
+	if err != nil {
+		return false, clientError(op, t.name, key, err)
+	}
+	resp, err := t.client.data.CheckAndMutateRow(ctx, req)
+	return resp.GetPredicateMatched() != absent && err == nil, clientError(op, t.name, key, err)
+}
+
+// checkRequest is the message; with absent what it asks is the opposite.
+func (t *ClientTable) checkRequest(key string, predicate query.ReadOption, ifTrue, ifFalse *query.Mutation) (req *bigtablepb.CheckAndMutateRowRequest, absent bool, err error) {
+	want, err := query.DescribeRead(predicate)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(want.Where) != 1 {
+		return nil, false, invalid("over the network the condition of a cas is about one column")
+	}
+	absent = want.Where[0].Absent()
+	if absent {
+		ifTrue, ifFalse = ifFalse, ifTrue
+	}
+	req = &bigtablepb.CheckAndMutateRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
+	if req.PredicateFilter, err = t.predicate(want.Where[0]); err != nil {
+		return nil, false, err
+	}
+	if req.TrueMutations, err = t.mutations(ifTrue); err != nil {
+		return nil, false, err
+	}
+	req.FalseMutations, err = t.mutations(ifFalse)
+	return req, absent, err
+}
+
+// ApplyReadModifyWrite changes cells by what they are. In a family without a type
+// the value that an increment leaves is an i64.
+func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *query.ReadModifyWrite) (*query.Row, error) {
+	const op = "read-modify-write"
+	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
+	incremented := map[string]bool{}
+	for r := range m.Rules() {
+		rule := &bigtablepb.ReadModifyWriteRule{FamilyName: r.Family, ColumnQualifier: []byte(r.Qualifier)}
+		if r.Append != nil {
+			rule.Rule = &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: r.Append}
+		} else {
+			rule.Rule = &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: r.Delta}
+			incremented[r.Family+":"+r.Qualifier] = true
+		}
+		req.Rules = append(req.Rules, rule)
+	}
+	resp, err := t.client.data.ReadModifyWriteRow(ctx, req)
+	if err != nil {
+		return nil, clientError(op, t.name, key, err)
+	}
+	var cs []cells.Cell
+	for _, f := range resp.GetRow().GetFamilies() {
+		for _, col := range f.GetColumns() {
+			for _, c := range col.GetCells() {
+				v := t.decoded(f.GetName(), c.GetValue())
+				if incremented[f.GetName()+":"+string(col.GetQualifier())] {
+					if n, err := valueOf(&schema.Family{Type: cells.TypeI64}, nil, c.GetValue()); err == nil {
+						v = n
+					}
+				}
+				cs = append(cs, cells.Cell{Family: f.GetName(), Qualifier: string(col.GetQualifier()), Timestamp: cells.Timestamp(c.GetTimestampMicros()), Value: v})
+			}
+		}
+	}
+	return query.NewRow(key, cs), nil
+}
+
+// DeleteRange deletes the rows with a prefix, or all; others cannot be deleted
+// over the network.
+func (t *ClientTable) DeleteRange(ctx context.Context, rows query.RowSet) error {
+	const op = "delete range"
+	want, err := query.DescribeRead(rows)
+	if err != nil {
+		return err
+	}
+	req := &adminpb.DropRowRangeRequest{Name: t.client.name(t.name)}
+	switch {
+	case len(want.Ranges) == 1 && want.Ranges[0] == query.RowRange{}:
+		req.Target = &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}
+	case len(want.Ranges) == 1 && isPrefix(want.Ranges[0]):
+		req.Target = &adminpb.DropRowRangeRequest_RowKeyPrefix{RowKeyPrefix: []byte(want.Ranges[0].Start)}
+	default:
+		return clientError(op, t.name, "", invalid("over the network rows are deleted one by one, by a prefix, or all of them; a range has no call"))
+	}
+	_, err = t.client.admin.DropRowRange(ctx, req)
+	return clientError(op, t.name, "", err)
+}
+
+// isPrefix reports whether a range is the rows that begin with its start.
+func isPrefix(r query.RowRange) bool {
+	same, err := query.DescribeRead(query.Prefix(r.Start))
+	return err == nil && r.Start != "" && len(same.Ranges) == 1 && same.Ranges[0] == r
+}
