@@ -16,8 +16,8 @@ import (
 // A separated prints csv and tsv. A statement that names each of its columns
 // gives a line a row with those columns; any other gives a line a cell: key,
 // column, timestamp in microseconds, type, value. Text stands as it is, bytes
-// in base64, and keys and columns that are not printable text as words of the
-// language.
+// in base64, and keys and columns that are not printable text, or begin with a
+// quote, as words of the language.
 type separated struct {
 	*view
 	record  func(fields []field, terminal bool) string
@@ -48,7 +48,7 @@ func (p *separated) row(r *query.Row) error {
 		return p.wide(r, key)
 	}
 	for c := range r.Cells() {
-		column := printableOr(c.Family+":"+c.Qualifier, func(string) string { return ql.QuoteColumn(c.Family, c.Qualifier) })
+		column := columnText(c.Family, c.Qualifier)
 		if err := p.write(key, column, c.Timestamp.String(), c.Value.Type().String(), plainValue(c.Value)); err != nil {
 			return err
 		}
@@ -75,7 +75,10 @@ func (p *separated) keyText(key string) string {
 	if p.stream.Table.KeyFormat == schema.TupleKeys {
 		return p.key(key)
 	}
-	return printableOr(key, ql.QuoteKey)
+	if isPlain(key) {
+		return key
+	}
+	return ql.QuoteKey(key)
 }
 
 // header writes the names of the fields, once.
@@ -89,7 +92,7 @@ func (p *separated) header() error {
 	case p.stream.KeysOnly:
 	case p.columns != nil:
 		for _, c := range p.columns {
-			names = append(names, printableOr(c.Family+":"+c.Qualifier, func(string) string { return c.String() }))
+			names = append(names, columnText(c.Family, c.Qualifier))
 		}
 	default:
 		names = append(names, "column", "timestamp", "type", "value")
@@ -116,14 +119,17 @@ func plainValue(v cells.Value) string {
 	return v.String()
 }
 
-// printableOr is the text, or what quote makes of it when it has characters
-// that cannot be printed.
-func printableOr(s string, quote func(string) string) string {
-	if isPrintable(s) {
-		return s
+// columnText is a column as it stands in a field.
+func columnText(family, qualifier string) string {
+	if isPlain(qualifier) {
+		return family + ":" + qualifier
 	}
-	return quote(s)
+	return ql.QuoteColumn(family, qualifier)
 }
+
+// isPlain reports whether a key or a qualifier stands as it is: it can be printed,
+// and is not taken for one in quotes.
+func isPlain(s string) bool { return isPrintable(s) && !strings.HasPrefix(s, `"`) }
 
 func isPrintable(s string) bool {
 	for _, r := range s {
