@@ -62,8 +62,8 @@ const frozenDir = "checkpoint.tmp"
 // An error of fn is returned as it is.
 func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	const op = "freeze"
-	if db.dir == "" {
-		return fail(op, "", "", errNoFiles)
+	if err := db.hasFiles(); err != nil {
+		return fail(op, "", "", err)
 	}
 	db.freezing.Lock()
 	defer db.freezing.Unlock()
@@ -80,17 +80,28 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	return err
 }
 
+// hasFiles says why a database cannot be copied.
+func (db *DB) hasFiles() error {
+	switch {
+	case db.readOnly:
+		return faultf(FailedPrecondition, "the database is opened read-only; only the process that writes it can copy it")
+	case db.dir == "":
+		return errNoFiles
+	}
+	return nil
+}
+
 var errNoFiles = faultf(FailedPrecondition, "a database in memory has no files to copy")
 
 // checkpoint copies the database into a directory of this name; what is there
 // of it is left over from an interrupted one.
 func (db *DB) checkpoint(ctx context.Context, dir string) (cf.Position, error) {
-	c, ok := db.store.(cf.Checkpointer)
-	if !ok || db.dir == "" {
-		return 0, errNoFiles
+	if err := db.hasFiles(); err != nil {
+		return 0, err
 	}
-	if db.readOnly {
-		return 0, faultf(FailedPrecondition, "the database is opened read-only; only the process that writes it can copy it")
+	c, ok := db.store.(cf.Checkpointer)
+	if !ok {
+		return 0, errNoFiles
 	}
 	// RocksDB makes the copy under another name first, which it removes.
 	if err := os.RemoveAll(dir); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -102,7 +103,12 @@ func TestCheckpointRefusals(t *testing.T) {
 	defer mem.Close()
 	expect("in memory", mem.Checkpoint(ctx, filepath.Join(dir, "mem")), query.FailedPrecondition)
 	r := openAt(t, filepath.Join(dir, "db"), query.Options{ReadOnly: true})
-	expect("read-only", r.Checkpoint(ctx, filepath.Join(dir, "ro")), query.FailedPrecondition)
+	for _, err := range []error{r.Checkpoint(ctx, filepath.Join(dir, "ro")), r.Freeze(ctx, func(query.Frozen) error { return nil })} {
+		expect("read-only", err, query.FailedPrecondition)
+		if !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("read-only: %v", err)
+		}
+	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
