@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/server"
@@ -27,7 +27,8 @@ type remoteFlags struct {
 	ca, cert, key         string
 }
 
-func (r *remoteFlags) add(flags *pflag.FlagSet) {
+func (r *remoteFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "", "use the database that smolwc serve serves on `HOST:PORT`")
 	flags.StringVar(&r.instance, "instance", "", "with --addr: the tables of `NAME` are those with plain names (default "+server.DefaultInstance+")")
 	flags.StringVar(&r.token, "token", "", "with --addr: show the server `TOKEN` (default $"+envToken+")")

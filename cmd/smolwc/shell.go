@@ -61,7 +61,7 @@ when the configuration declares tables.`,
 	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
 	flags.BoolVar(&r.stats, "stats", false, "say what each get, scan and count costs")
 	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
-	r.remote.add(flags)
+	r.remote.add(cmd)
 	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be")
 	return cmd
 }

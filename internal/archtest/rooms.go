@@ -87,7 +87,7 @@ var rooms = map[string]room{
 	},
 
 	// The shell is handed a query.DB and prints its rows.
-	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty}},
+	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
