@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,9 +24,10 @@ import (
 
 // A served is smolwc serve as a process of its own.
 type served struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	addr string
+	t     *testing.T
+	cmd   *exec.Cmd
+	addr  string
+	pages string // of metrics; "" without --http
 }
 
 func startServer(t *testing.T, args ...string) *served {
@@ -52,8 +54,13 @@ func startServer(t *testing.T, args ...string) *served {
 	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if addr, ok := strings.CutPrefix(lines.Text(), "export BIGTABLE_EMULATOR_HOST="); ok {
-			s.addr = addr
+		if _, addr, ok := strings.Cut(lines.Text(), " on 127."); ok && strings.HasPrefix(lines.Text(), "serving ") {
+			s.addr = "127." + addr
+		}
+		if url, ok := strings.CutPrefix(lines.Text(), "metrics on "); ok {
+			s.pages = url
+		}
+		if s.addr != "" && (s.pages != "" || !slices.Contains(args, "--http")) {
 			return s
 		}
 	}

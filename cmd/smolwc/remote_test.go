@@ -1,0 +1,285 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+)
+
+// What runs the same at hand and over the network.
+const bothWays = `
+create table fleet family b type=bytes, family d type=f64, family f type=f32, family n type=i64 versions=3, family s type=string, family sums aggregate=sum, family t type=bool
+put fleet plane#1 s:model="Boeing 757" n:miles=51_000_000 d:load=0.75 f:wear=1.5 t:flies=true b:raw=x'00ff'
+put fleet plane#2 s:model="Airbus \"A320\"" n:miles=-5 t:flies=false
+put fleet plane#2 n:miles=7@2024-01-01
+put fleet plane#2 n:miles=8@2024-01-02
+put fleet user#1 s:name="Ünï"
+scan fleet
+scan fleet prefix=plane# columns=s:*,n:miles
+scan fleet columns=n:m* versions=2 limit=1
+scan fleet start=plane#2 end=user#2 reverse
+scan fleet offset=1 limit=1
+scan fleet where n:miles > 0
+scan fleet where s:model == "Boeing 757" and t:flies == true columns=d:load
+scan fleet where n:miles absent
+scan fleet regex=.*1
+scan fleet columns=s:/mo.*/
+get fleet plane#1
+get fleet nothing
+count fleet
+count fleet cells
+incr fleet plane#1 n:miles 5
+incr fleet plane#1 n:other
+append fleet plane#1 s:log "one"
+append fleet plane#1 s:log " two"
+cas fleet plane#1 if n:other == 1 put s:state=seen
+cas fleet plane#1 if n:other == 5 put s:state=lost else put s:state=kept
+cas fleet plane#9 if s:state absent put s:state=new
+cas fleet plane#9 if s:state != old put s:state=newer
+add fleet sum sums:x=5
+add fleet sum sums:x=6
+get fleet sum
+scan fleet columns=s:state
+histogram fleet n:miles bins=3
+sparkline fleet plane#1 n:miles
+delete fleet plane#1 s:log
+delete fleet plane#9
+delete fleet prefix=user# yes
+scan fleet columns=s:*
+alter table fleet add family more type=i64
+alter table fleet set more versions=2
+put fleet plane#1 more:x=1
+alter table fleet drop family more yes
+describe fleet
+tables
+truncate fleet yes
+count fleet
+drop table fleet yes
+tables
+scan fleet
+put fleet a s:x=1
+drop fleet
+`
+
+// Statements do over the network what they do at hand: they print the same and
+// fail with the same words at the same place.
+func TestStatementsOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte(bothWays), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on := func(args ...string) string {
+		var out, errs strings.Builder
+		args = append(args, "--keep-going", "--format", "table", "-f", script)
+		if code := run(args, strings.NewReader(""), &out, &errs, noEnv); code != 1 {
+			t.Errorf("smolwc %s: exit %d\n%s", strings.Join(args, " "), code, errs.String())
+		}
+		return out.String() + "\n" + errs.String()
+	}
+	near, far := strings.Split(on("--db", filepath.Join(t.TempDir(), "near")), "\n"), strings.Split(on("--addr", s.addr), "\n")
+	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z? *`)
+	for i := range max(len(near), len(far)) {
+		if i >= len(near) || i >= len(far) {
+			t.Errorf("%d lines at hand, %d over the network:\n%s", len(near), len(far), strings.Join(far, "\n"))
+			break
+		}
+		if a, b := times.ReplaceAllString(near[i], "TIME "), times.ReplaceAllString(far[i], "TIME "); a != b && !strings.HasPrefix(a, "----") && !strings.HasPrefix(a, "ROW") {
+			t.Errorf("line %d: at hand %q, over the network %q", i+1, a, b)
+		}
+	}
+}
+
+// What cannot be done over the network is said, and nothing is done.
+func TestStatementsRefusedOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	output(t, "--addr", s.addr, "-c", "create table t family f, family n type=i64; put t a f:x=1; put t b f:x=1")
+	for statement, want := range map[string]string{
+		"begin":                              "over the network a change of one row is atomic",
+		"explain scan t":                     "explain: it cannot run over the network",
+		"analyze scan t":                     "cannot run over the network",
+		"stats":                              "cannot run over the network",
+		"compact t":                          "cannot run over the network",
+		"flush t":                            "cannot run over the network",
+		"gc t":                               "cannot run over the network",
+		"import t from nothing.csv":          "cannot run over the network",
+		"export t to nothing.csv":            "cannot run over the network",
+		"backup to nothing":                  "cannot run over the network",
+		"checkpoint nothing":                 "cannot run over the network",
+		"scan t page=''":                     "cannot be asked for over the network",
+		"scan t stats":                       "cannot be asked for over the network",
+		"alter table t set retention=exact":  "over the network the key format and the retention of a table cannot be set",
+		"create table u key_format=tuple family f": "over the network tables are created with plain keys",
+		"delete t start=a end=c yes":         "by a prefix",
+		"scan t where f:x > 1":               "family f declares no type",
+		"cas t a if n:x > 1 put n:x=2":       "over the network a cas asks",
+	} {
+		var out, errs strings.Builder
+		code := run([]string{"--addr", s.addr, "-c", statement}, strings.NewReader(""), &out, &errs, noEnv)
+		if code != 1 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit %d, %q", statement, code, errs.String())
+		}
+	}
+	if out, _ := output(t, "--addr", s.addr, "--format", "csv", "-c", "count t; tables"); !strings.HasPrefix(out, "2\n") || strings.Contains(out, "u") {
+		t.Errorf("afterwards: %q", out)
+	}
+}
+
+func TestFlagsOfAServer(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_ = free.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--addr", addr, "-c", "tables"}, 3, "the server on " + addr},
+		{[]string{"--addr", addr, "--db", "d", "-c", "tables"}, 2, "give one of them"},
+		{[]string{"--addr", addr, "--read-only", "-c", "tables"}, 2, "--read-only opens a database here"},
+		{[]string{"--addr", addr, "--tls-cert", "c.pem", "-c", "tables"}, 2, "go together"},
+		{[]string{"--addr", addr, "--tls-ca", "none.pem", "-c", "tables"}, 2, "--tls-ca: open none.pem"},
+		{[]string{"--addr", addr, "--instance", "x", "-c", "tables"}, 2, "not the name of an instance"},
+		{[]string{"--token", "x", "-c", "tables"}, 2, "name it with --addr"},
+	} {
+		var out, errs strings.Builder
+		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("smolwc %s: exit %d, %q", strings.Join(c.args, " "), code, errs.String())
+		}
+	}
+}
+
+// A server of tokens over TLS, with its pages: made while it runs, a token opens
+// what it is for, in the flag and in the environment.
+func TestServeWithTLSTokensAndPages(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "db")
+	cert, key := selfSigned(t)
+	s := startServer(t, "--db", dir, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert, "--http", ":0")
+	over := []string{"--addr", s.addr, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}
+	output(t, append(over, "-c", "create table mine family f; create table other family f")...)
+	secret, _ := output(t, "token", "create", "writer", "--write", "mine", "--db", dir)
+	secret = strings.TrimSpace(secret)
+	var errs strings.Builder
+	for code := 0; code != 3; time.Sleep(10 * time.Millisecond) {
+		code = run(append(over, "-c", "tables"), strings.NewReader(""), io.Discard, &errs, noEnv)
+	}
+	if !strings.Contains(errs.String(), "this server wants a token") {
+		t.Error(errs.String())
+	}
+	output(t, append(over, "--token", secret, "-c", "put mine k f:x=1")...)
+	env := func(name string) string {
+		if name == envToken {
+			return secret
+		}
+		return ""
+	}
+	errs.Reset()
+	var out strings.Builder
+	if code := run(append(over, "--format", "csv", "-c", "count mine; tables; put other k f:x=1"), strings.NewReader(""), &out, &errs, env); code != 1 ||
+		!strings.Contains(errs.String(), `unknown table "other"`) || !strings.HasPrefix(out.String(), "1\n") {
+		t.Errorf("exit %d, %q, %q", code, out.String(), errs.String())
+	}
+	resp, err := http.Get(s.pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `smolwc_calls_total{code="OK",method="google.bigtable.v2.Bigtable/MutateRow"} 1`) {
+		t.Errorf("the page of metrics: %v\n%s", err, text)
+	}
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Errorf("a server that is told to stop: %v", err)
+	}
+}
+
+// selfSigned is a certificate that is its own authority, and its key.
+func selfSigned(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "self"}, NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for name, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
+
+// A second signal ends a server that waits for a call to end.
+func TestServeEndsAtASecondSignal(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async", "--grace", "1h", "--http", ":0")
+	output(t, "--addr", s.addr, "-c", "create table t family f")
+	m := bigtable.NewMutation()
+	m.Set("f", "q", 1000, make([]byte, 256<<10))
+	tab := s.table("t")
+	for i := range 40 {
+		if err := tab.Apply(t.Context(), string(rune('a'+i)), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reading, release := make(chan bool), make(chan bool)
+	go func() {
+		_ = tab.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(bigtable.Row) bool {
+			close(reading)
+			<-release
+			return false
+		})
+	}()
+	defer close(release)
+	<-reading
+	ready := func() int {
+		resp, err := http.Get(strings.TrimSuffix(s.pages, "metrics") + "readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	if code := ready(); code != http.StatusOK {
+		t.Errorf("a server that serves: %d", code)
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	for ready() != http.StatusServiceUnavailable {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := s.end(syscall.SIGTERM); err == nil || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("after a second signal: %v", err)
+	}
+}
