@@ -89,6 +89,9 @@ func newEngine(o Options) *engine {
 	e.db.SetBytesPerSync(bytesPerSync)
 	e.db.SetWALBytesPerSync(bytesPerSync)
 	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))
+	// When a full disk has stopped writes, the engine goes on by itself once there
+	// is room for the largest memtable of a family.
+	e.db.SetWriteBufferSize(memtableSize(buffers))
 	e.table = newTableOptions(e.cache)
 	e.data = e.db.Clone()
 	if o.FileSize > 0 {
@@ -120,11 +123,13 @@ func newTableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
 	return t
 }
 
+func memtableSize(buffers uint64) uint64 { return min(max(buffers/2, minMemtable), maxMemtable) }
+
 func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions, buffers uint64) {
 	o.SetBlockBasedTableFactory(table)
 	setRowPrefix(o)
 	setMergeOperator(o)
-	memtable := min(max(buffers/2, minMemtable), maxMemtable)
+	memtable := memtableSize(buffers)
 	o.SetWriteBufferSize(memtable)
 	// Each family takes these at once, so a thousand take the budget.
 	arena := min(max(buffers/1000, minArena), maxArena)

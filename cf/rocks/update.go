@@ -127,7 +127,7 @@ func (s *Store) put(rep []byte, opts *C.rocksdb_writeoptions_t) (cf.Position, er
 	if strings.Contains(text, "Write stall") {
 		return 0, errStalled
 	}
-	err := s.failed(wrap(errors.New(text)))
+	err := wrap(errors.New(text))
 	if errors.Is(err, cf.ErrUnavailable) && strings.Contains(text, "sync") {
 		err = fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err) // it is in the log, and perhaps on the disk
 	}

@@ -2,7 +2,6 @@
 
 #include "verify.h"
 
-#include <rocksdb/db.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_reader.h>
 #include <string.h>
@@ -10,9 +9,6 @@
 #include <string>
 
 // As in RocksDB's c.cc, in all versions from 7.8 to 11.
-struct rocksdb_t {
-  rocksdb::DB* rep;
-};
 struct rocksdb_options_t {
   rocksdb::Options rep;
 };
@@ -31,5 +27,3 @@ extern "C" char* smolwc_verify_table(const rocksdb_options_t* options, const cha
   read.fill_cache = false;
   return message(reader.VerifyChecksum(read));
 }
-
-extern "C" char* smolwc_resume(rocksdb_t* db) { return message(db->rep->Resume()); }

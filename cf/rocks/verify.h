@@ -12,10 +12,6 @@ extern "C" {
 // to be freed with free.
 char* smolwc_verify_table(const rocksdb_options_t* options, const char* path);
 
-// Has the engine take writes again after a failure whose cause is gone. The error
-// is as above.
-char* smolwc_resume(rocksdb_t* db);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,192 @@
+package rocks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+// smallDisk is a file system of a few MB.
+func smallDisk(t *testing.T, mb int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mb)); err != nil {
+		t.Skipf("no disk to fill without the right to mount one: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// A full disk fails writes and nothing else. When there is room again, the open
+// database takes writes; what was acknowledged is there, before and after it is
+// opened anew, and no batch is there in one family alone.
+func TestServiceResumesWhenSpaceReturns(t *testing.T) {
+	disk := smallDisk(t, 24)
+	o := rocks.Options{Memory: 16 << 20} // little, so that little room will do
+	s := open(t, filepath.Join(disk, "db"), o)
+	defer func() { s.Close() }()
+	if err := errors.Join(s.CreateFamily(t.Context(), "t"), s.CreateFamily(t.Context(), "u")); err != nil {
+		t.Fatal(err)
+	}
+	n, acknowledged := 0, map[string]bool{}
+	put := func(size int) error {
+		line := fmt.Sprintf("%010d", n) + strings.Repeat("x", size)
+		n++
+		err := putTwice(s, line)
+		if err == nil {
+			acknowledged[line] = true
+		}
+		return err
+	}
+	ballast := filepath.Join(disk, "ballast")
+	if err := fillDisk(ballast, 4<<20); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for i := 0; err == nil && i < 20_000; i++ {
+		err = put(3000)
+	}
+	if !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(err.Error(), "No space left on device") {
+		t.Fatalf("a full disk: %v after %d writes", err, n)
+	}
+	if got := values(t, s, "t"); len(got) < len(acknowledged) {
+		t.Errorf("%d rows are read on a full disk, %d were acknowledged", len(got), len(acknowledged))
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	expectResumed(t, put)
+	for range 20 {
+		if err := put(100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, when := range []string{"open", "opened anew"} {
+		there := map[string]bool{}
+		for _, v := range values(t, s, "t") {
+			there[v] = true
+		}
+		for v := range acknowledged {
+			if !there[v] {
+				t.Errorf("%s: %.10s was acknowledged and is missing", when, v)
+			}
+		}
+		if other := values(t, s, "u"); len(other) != len(there) {
+			t.Errorf("%s: %d rows in one family and %d in the other", when, len(there), len(other))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, filepath.Join(disk, "db"), o)
+	}
+}
+
+// fillDisk leaves so many bytes of a disk.
+func fillDisk(path string, leave int64) error {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(path), &st); err != nil {
+		return err
+	}
+	return os.WriteFile(path, make([]byte, max(0, int64(st.Bavail)*st.Bsize-leave)), 0o600)
+}
+
+func expectResumed(t *testing.T, put func(int) error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if err = put(10); err == nil {
+			return
+		}
+	}
+	t.Fatalf("there is room, and still: %v", err)
+}
+
+// Without the right to write, a database is not opened, and says why.
+func TestADirectoryThatCannotBeWritten(t *testing.T) {
+	dir := database(t, "a q@1=v")
+	if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
+		t.Skipf("no read-only directory without the right to mount one: %v", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, ""); err != nil {
+		t.Skip(err)
+	}
+	if _, err := rocks.Open(dir, rocks.Options{}); !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(err.Error(), "ead-only file system") {
+		t.Errorf("opened on a read-only file system: %v", err)
+	}
+	r := open(t, dir, rocks.Options{ReadOnly: true})
+	rows, _, err := scan(r, cf.RowRange{})
+	if err != nil || rows.String() != "a q@1=v" {
+		t.Errorf("read on a read-only file system: %v, %v", rows, err)
+	}
+	r.Close()
+	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, rocks.Options{})
+	defer s.Close()
+	if err := put(s, "b q@1=v"); err != nil {
+		t.Error(err)
+	}
+}
+
+// When no more files can be opened, a flush fails and says so, reads of what is
+// open go on, and what was acknowledged is there when the database is opened anew.
+func TestTooManyOpenFiles(t *testing.T) {
+	dir := memoryDir(t)
+	s := open(t, dir, rocks.Options{Memory: 8 << 20})
+	if err := errors.Join(s.CreateFamily(t.Context(), "t"), s.CreateFamily(t.Context(), "u"), putTwice(s, "0000000000x")); err != nil {
+		t.Fatal(err)
+	}
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	now := before
+	now.Cur = 3 // what is open stays open
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
+		t.Skip(err)
+	}
+	flushErr := s.Flush(context.Background(), "t")
+	_, openErr := rocks.Open(dir+"/other", rocks.Options{})
+	writeErr := putTwice(s, "0000000001x")
+	got := values(t, s, "t")
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"flush": flushErr, "open": openErr} {
+		if !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(strings.ToLower(err.Error()), "too many open files") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if writeErr != nil && !errors.Is(writeErr, cf.ErrUnavailable) {
+		t.Errorf("write: %v", writeErr)
+	}
+	if len(got) == 0 || got[0] != "0000000000x" {
+		t.Errorf("read: %q", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, rocks.Options{})
+	defer s.Close()
+	if err := putTwice(s, "0000000002x"); err != nil {
+		t.Error(err)
+	}
+	want := 3
+	if writeErr != nil {
+		want--
+	}
+	if got := values(t, s, "t"); len(got) < want || got[0] != "0000000000x" {
+		t.Errorf("opened anew: %q", got)
+	}
+}
