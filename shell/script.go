@@ -64,7 +64,23 @@ func (s *Session) runAll(ctx context.Context, name string, r io.Reader) error {
 // batch that they begin may be committed by a later call; [Session.Close] is an
 // error while one is open.
 func (s *Session) RunStatement(ctx context.Context, text string) error {
+	if s.opt.Pages {
+		return s.runPage(ctx, text)
+	}
 	return s.runAll(ctx, "", strings.NewReader(text))
+}
+
+// runPage runs statements and shows what they print as one page.
+func (s *Session) runPage(ctx context.Context, text string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, s.stopPage)()
+	s.beginPage(func() { cancel(errPagerQuit) })
+	err := s.runAll(ctx, "", strings.NewReader(text))
+	if pageErr := s.endPage(ctx.Err() != nil); err == nil {
+		err = pageErr
+	}
+	return err
 }
 
 // goesOn reports whether a script goes on after this error.

@@ -22,13 +22,16 @@ type Options struct {
 	DB *query.DB
 	// Remote is the database when it is over the network.
 	Remote ql.Remote
-	In  io.Reader // nil: empty
-	Out io.Writer // nil: nowhere; results
-	Err io.Writer // nil: nowhere; errors, hints, timing, progress
+	In     io.Reader // nil: empty
+	Out    io.Writer // nil: nowhere; results
+	Err    io.Writer // nil: nowhere; errors, hints, timing, progress
 
 	// Interactive says that In and Out are the process's terminal, so that
 	// [Session.Run] prompts.
 	Interactive bool
+	// Pages says that somebody is at the process's terminal who looks at what
+	// [Session.RunStatement] shows, through the pager where it is long.
+	Pages bool
 	// Terminal says that Out is a terminal: the default format is table, cut
 	// to its width, and scans show 100 rows if they do not say.
 	Terminal bool
@@ -140,7 +143,7 @@ func New(o Options) *Session {
 		o.Err = io.Discard
 	}
 	s := &Session{db: o.DB, opt: o, table: o.Table, runner: ql.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out}
-	if o.Interactive && o.Terminal && o.Width != nil && o.Height != nil {
+	if (o.Interactive || o.Pages) && o.Terminal && o.Width != nil && o.Height != nil {
 		s.pager = &pager{
 			command: o.Pager, mode: pagerAuto, screen: o.Out, side: o.Err, width: o.Width, height: o.Height,
 			lend: func() func() { return func() {} },

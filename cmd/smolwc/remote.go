@@ -130,6 +130,7 @@ func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
 // session runs what there is to run.
 func (r *shellRun) session(ctx context.Context, o shell.Options, interactive bool) (err error) {
 	o.Interactive = interactive
+	o.Pages = r.sources.typed() && isTerminal(r.stdin) && isTerminal(r.stdout)
 	s := shell.New(o)
 	defer func() {
 		if closeErr := s.Close(); err == nil {

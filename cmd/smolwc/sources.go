@@ -39,6 +39,16 @@ func (f *sourceFlag) Set(text string) error {
 func (f *sourceFlag) String() string { return "" }
 func (f *sourceFlag) Type() string   { return string(f.kind) }
 
+// typed reports whether all of them are statements of the command line.
+func (s sources) typed() bool {
+	for _, src := range s {
+		if src.kind != sourceStatement {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
 // open opens the files, all of them before anything runs.
 func (s sources) open(stdin io.Reader) error {
 	for i := range s {
