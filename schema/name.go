@@ -26,7 +26,7 @@ func CheckTableName(name string) error {
 	case 3:
 		return cmp.Or(projectName.check(parts[0]), plainName.check(parts[1]), plainName.check(parts[2]))
 	}
-	return fmt.Errorf("the name %q has %d slashes; it is one name, or project/instance/table", clip(name), len(parts)-1)
+	return fmt.Errorf("the name %q has %d parts between slashes; it is one name, or project/instance/table", clip(name), len(parts))
 }
 
 // CheckFamilyName returns an error unless name can name a column family. The

@@ -131,7 +131,11 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
 	}
 	if stream.More() && s.out.terminal {
-		s.note("-- more rows: add limit=0, or .next")
+		next := ", or .next"
+		if !s.opt.Interactive {
+			next = ""
+		}
+		s.note("-- more rows: add limit=0%s", next)
 	}
 	if _, isGet := stream.Statement.(*ql.Get); isGet && stream.Count() == 0 && s.opt.MustExist {
 		return 0, &ql.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}

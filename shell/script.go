@@ -157,7 +157,7 @@ func (s *Session) env() ql.Env {
 func (s *Session) hint(st ql.Statement) {
 	if _, quits := st.(*ql.Quit); st.Borrowed() && s.opt.Interactive && !s.hinted && !quits {
 		s.hinted = true
-		s.note("-- in smolwc's own words: %s", ql.Print(st))
+		s.note("-- in smolwc's own words: %s", s.runner.Native(st))
 	}
 }
 

@@ -82,6 +82,8 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:64], "") + "…"
 }
 
+const unclosedBracket = "unclosed bracket; quote it if it belongs to a name, a value or a pattern"
+
 type lexer struct {
 	src   string
 	off   int
@@ -116,7 +118,7 @@ func (l *lexer) tokens() ([]token, error) {
 			case l.off < len(l.src):
 				continue
 			case l.depth > 0 && !l.partial:
-				return nil, &Error{Pos: l.open, Msg: "unclosed bracket", Incomplete: true}
+				return nil, &Error{Pos: l.open, Msg: unclosedBracket, Incomplete: true}
 			}
 			return toks, nil
 		}

@@ -202,7 +202,7 @@ func (p *parser) option(in optionSet, to *target) error {
 		return nil
 	}
 	if o == nil {
-		return p.unknownOption(in)
+		return p.unknownOption(in, to)
 	}
 	if first, twice := to.seen[o.name]; twice {
 		return errorAt(t.pos, "%s is given twice, first at %s", o.name, first)
@@ -216,7 +216,7 @@ func (p *parser) option(in optionSet, to *target) error {
 	return o.parse(p, to)
 }
 
-func (p *parser) unknownOption(in optionSet) error {
+func (p *parser) unknownOption(in optionSet, to *target) error {
 	t := p.peek()
 	if word := t.keyword(); word != "" {
 		if hint := foreignOptions[word]; hint != "" && p.atOption(0) {
@@ -228,6 +228,9 @@ func (p *parser) unknownOption(in optionSet) error {
 		if near := schema.DidYouMean(word, optionNames(in)); near != "" {
 			return errorAt(t.pos, "%s has no option %s%s", p.verb, t.describe(), near)
 		}
+	}
+	if _, given := to.seen["columns"]; given && t.isColumn() {
+		return errorAt(t.pos, "expected a comma before another column, as in columns=meta:model,%s", clip(t.text))
 	}
 	return p.unexpected("an option of %s (%s) or the end", p.verb, strings.Join(optionNames(in), ", "))
 }
@@ -470,6 +473,8 @@ func (p *parser) whereOption(to *target) error {
 		to.read.Where = append(to.read.Where, c)
 		if p.accept("&&") {
 			p.foreign = true
+		} else if p.peek().keyword() == "or" || p.atMark("||") {
+			return errorAt(p.peek().pos, "conditions are joined by and, not by or; run a statement for each")
 		} else if !p.acceptWord("and") {
 			return nil
 		}

@@ -214,3 +214,29 @@ func TestEveryStatementHasHelp(t *testing.T) {
 		}
 	}
 }
+
+// What is given as the native form of an HBase put can be typed: numbers stand in
+// quotes only where the column takes text.
+func TestNativeFormsOfHBasePutsCanBeTyped(t *testing.T) {
+	r := &ql.Runner{DB: openMemory(t)}
+	runAll(t, r, "create table t family any, family n type=i32, family b type=bool, family s type=string")
+	for text, want := range map[string]string{
+		`put 't', 'k', 'any:x', '42'`:  `put t k any:x="42"`,
+		`put 't', 'k', 'n:x', '42'`:    `put t k n:x=42`,
+		`put 't', 'k', 'b:x', 'true'`:  `put t k b:x=true`,
+		`put 't', 'k', 's:x', '42', 7`: `put t k s:x="42"@7`,
+		`scan 't', {LIMIT => 3}`:       `scan t limit=3`,
+	} {
+		st, err := ql.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		native := r.Native(st)
+		if native != want {
+			t.Errorf("%s is %s, want %s", text, native, want)
+		}
+		if out := runAll(t, r, native); strings.Contains(out, "error") {
+			t.Errorf("%s: %s", native, out)
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (s *scanState) incomplete() *Error {
 	case s.mode == scanSingle:
 		e = errorAt(s.quote, "unterminated ' quote")
 	case s.depth > 0:
-		e = errorAt(s.bracket, "unclosed bracket")
+		e = errorAt(s.bracket, unclosedBracket)
 	case s.escaped:
 		e = errorAt(s.pos, `the text ends after a \, which continues the line`)
 	default:
