@@ -1,0 +1,318 @@
+package query_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+var (
+	crashes   = flag.Int("crashes", 25, "how many times the writer of TestKilledWriters is killed")
+	crashSeed = flag.Uint64("crash-seed", 0, "what it does, and when it is killed; 0 is another each time")
+)
+
+// crashChild tells the test binary to be the writer: directory, seed and name of
+// its round.
+const crashChild = "SMOLWC_TEST_CRASH_CHILD"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(crashChild); args != "" {
+		if err := beKilled(strings.Fields(args)); err != nil {
+			fmt.Println("fail", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+var crashSchema = &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
+	{Name: "a"}, {Name: "b", GC: schema.MaxVersions(1)}, {Name: "c", Type: cells.TypeString}, {Name: "sum", Aggregate: schema.AggregateSum},
+}}}}
+
+var crashFamilies = []string{"a", "b", "c"}
+
+// beKilled writes until it is killed. Before each operation it says what it tries,
+// and after it that it is acknowledged.
+func beKilled(args []string) error {
+	db, err := query.Open(args[0], query.Options{Schema: crashSchema, Memory: 16 << 20, GCInterval: -1})
+	if err != nil {
+		return err
+	}
+	seed, err := strconv.ParseUint(args[1], 10, 64)
+	if err != nil {
+		return err
+	}
+	var failed error
+	var once sync.Once
+	var wg sync.WaitGroup
+	for w := range 3 {
+		wg.Go(func() {
+			c := &crasher{db: db, name: fmt.Sprintf("%sw%d", args[2], w), rng: rand.New(rand.NewPCG(seed, uint64(w)))}
+			err := c.run()
+			once.Do(func() { failed = err })
+		})
+	}
+	wg.Wait()
+	return failed
+}
+
+type crasher struct {
+	db   *query.DB
+	name string
+	rng  *rand.Rand
+	done []string // operations whose rows are there, with how many
+}
+
+func (c *crasher) run() error {
+	for i := 0; ; i++ {
+		id, n := fmt.Sprintf("%sn%d", c.name, i), 2+c.rng.IntN(4)
+		kind := []string{"batch", "batch", "batch", "tx", "tx", "delete", "bulk", "table", "gc", "flush"}[c.rng.IntN(10)]
+		if kind == "delete" && len(c.done) == 0 {
+			kind = "batch"
+		}
+		if kind == "bulk" {
+			n = 30
+		}
+		of := id
+		if kind == "delete" {
+			at := c.rng.IntN(len(c.done))
+			of, n = split(c.done[at])
+			c.done = append(c.done[:at], c.done[at+1:]...)
+		}
+		fmt.Printf("try %s %d %s\n", kind, n, of)
+		if err := c.do(kind, of, n); err != nil {
+			return fmt.Errorf("%s %s: %w", kind, of, err)
+		}
+		fmt.Printf("ok %s %d %s\n", kind, n, of)
+		if kind == "batch" || kind == "tx" || kind == "bulk" {
+			c.done = append(c.done, fmt.Sprint(of, " ", n))
+		}
+	}
+}
+
+func split(s string) (id string, n int) {
+	_, _ = fmt.Sscan(s, &id, &n)
+	return id, n
+}
+
+func crashRow(id string, i int) string { return fmt.Sprintf("%s#%03d", id, i) }
+
+// wholeRow is a row with a cell in each family, one of them long enough now and
+// then for records of several blocks.
+func wholeRow(id string, i int) *query.Mutation {
+	m := query.NewMutation()
+	for _, f := range crashFamilies {
+		m.Set(f, "q", cells.String(id+strings.Repeat("x", i*i*7)))
+	}
+	return m
+}
+
+func (c *crasher) do(kind, id string, n int) error {
+	ctx := context.Background()
+	t := c.db.Table("t")
+	switch kind {
+	case "batch", "delete":
+		b := query.NewBatch()
+		for i := range n {
+			m := wholeRow(id, i)
+			if kind == "delete" {
+				m = query.NewMutation()
+				m.DeleteRow()
+			}
+			b.Add("t", crashRow(id, i), m)
+		}
+		return c.db.Apply(ctx, b)
+	case "tx":
+		return c.db.Update(ctx, func(tx *query.Tx) error {
+			for i := range n {
+				if _, err := tx.ReadRow(ctx, "t", crashRow(id, i)); err != nil && !errors.Is(err, query.ErrNotFound) {
+					return err
+				}
+				if err := tx.Apply(ctx, "t", crashRow(id, i), wholeRow(id, i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	case "bulk":
+		l, err := t.BulkLoad(ctx, query.BulkOptions{})
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		for i := range n {
+			if err := l.Apply(crashRow(id, i), wholeRow(id, i)); err != nil {
+				return err
+			}
+		}
+		_, err = l.Commit(ctx)
+		return err
+	case "table":
+		if err := c.db.CreateTable(ctx, schema.Table{Name: id, Families: []schema.Family{{Name: "f"}}}); err != nil {
+			return err
+		}
+		return c.db.DropTable(ctx, id)
+	case "gc":
+		_, err := c.db.GC(ctx, "t", query.GCOptions{})
+		return err
+	}
+	return t.Flush(ctx)
+}
+
+// A writer that is killed with kill -9 again and again, in the midst of batches,
+// transactions, deletes, loads, changes of the schema, collections and flushes,
+// loses nothing that was acknowledged and leaves nothing half done.
+func TestKilledWriters(t *testing.T) {
+	seed := *crashSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-crash-seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	dir, err := os.MkdirTemp("/dev/shm", "smolwc")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	defer os.RemoveAll(dir)
+	states := map[string]*crashState{}
+	acknowledged := map[string]int{}
+	for round := range *crashes {
+		said := killedWriter(t, dir, seed+uint64(round), fmt.Sprintf("r%d", round), time.Duration(rng.IntN(120))*time.Millisecond)
+		for _, line := range said {
+			note(states, acknowledged, line)
+		}
+		expectStates(t, dir, states, fmt.Sprintf("-crash-seed %d, round %d", seed, round))
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("acknowledged: %v", acknowledged)
+	if *crashes >= 25 && (acknowledged["batch"] == 0 || acknowledged["tx"] == 0 || acknowledged["bulk"] == 0 || acknowledged["delete"] == 0) {
+		t.Error("the writers were killed before they did anything of some kind")
+	}
+}
+
+// killedWriter starts a writer, kills it, and gives what it said.
+func killedWriter(t *testing.T, dir string, seed uint64, name string, after time.Duration) (said []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", crashChild, dir, seed, name))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	var timer *time.Timer
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.HasPrefix(line, "fail") {
+			t.Errorf("the writer: %s", line)
+		}
+		said = append(said, line)
+		if timer == nil { // it is open
+			timer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+			defer timer.Stop()
+		}
+	}
+	_ = cmd.Wait()
+	return said
+}
+
+// A crashState is what is known of the rows of an operation.
+type crashState struct {
+	rows      int
+	put       bool // acknowledged
+	deleting  bool // tried
+	gone      bool // acknowledged
+	tableDone bool // it was made and dropped again
+}
+
+func note(states map[string]*crashState, acknowledged map[string]int, line string) {
+	words := strings.Fields(line)
+	if len(words) != 4 {
+		return // cut off
+	}
+	s := states[words[3]]
+	if s == nil {
+		s = &crashState{}
+		states[words[3]] = s
+	}
+	n, _ := strconv.Atoi(words[2])
+	ok := words[0] == "ok"
+	if ok {
+		acknowledged[words[1]]++
+	}
+	switch words[1] {
+	case "batch", "tx", "bulk":
+		s.rows, s.put = n, ok
+	case "delete":
+		s.deleting, s.gone = true, ok
+	case "table":
+		s.tableDone = ok
+	}
+}
+
+func expectStates(t *testing.T, dir string, states map[string]*crashState, when string) {
+	t.Helper()
+	db, err := query.Open(dir, query.Options{MustExist: true, Memory: 16 << 20, GCInterval: -1})
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	defer db.Close()
+	there := map[string]int{}
+	for row, err := range db.Table("t").ReadRows(t.Context()) {
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		id, number, _ := strings.Cut(row.Key(), "#")
+		i, _ := strconv.Atoi(number)
+		want := id + strings.Repeat("x", i*i*7)
+		for _, f := range crashFamilies {
+			if got := row.String(f, "q"); got != want {
+				t.Errorf("%s: row %s is torn: family %s has %.30q", when, row.Key(), f, got)
+			}
+		}
+		there[id]++
+	}
+	for id, s := range states {
+		n := there[id]
+		delete(there, id)
+		switch {
+		case n != 0 && n != s.rows:
+			t.Errorf("%s: operation %s is torn: %d rows of %d", when, id, n, s.rows)
+		case s.put && !s.deleting && n == 0:
+			t.Errorf("%s: operation %s was acknowledged and is missing", when, id)
+		case s.gone && n != 0:
+			t.Errorf("%s: rows of %s were deleted and are there", when, id)
+		}
+		if s.tableDone && slices.ContainsFunc(db.Schema().Tables, func(t schema.Table) bool { return t.Name == id }) {
+			t.Errorf("%s: table %s was dropped and is there", when, id)
+		}
+	}
+	for id := range there {
+		t.Errorf("%s: rows of %s, which nobody tried to write", when, id)
+	}
+	r, err := db.Check(t.Context())
+	if err != nil || !r.OK() {
+		t.Errorf("%s: check: %v, %v", when, r, err)
+	}
+}
