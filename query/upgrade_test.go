@@ -1,0 +1,130 @@
+package query_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// go test ./query -run TestUpgrade -make-fixture writes the database of the
+// format in force anew, beside which those of older ones stay.
+var makeFixture = flag.Bool("make-fixture", false, "write testdata/upgrade/format1 anew")
+
+const fixture = "testdata/upgrade/format1"
+
+func writeFixture(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	db, err := query.Open(dir, query.Options{Schema: checkSchema, GCInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := db.Table("a")
+	for i := range 20 {
+		m := query.NewMutation()
+		m.SetAt("any", "s", cells.Timestamp(i), cells.String("value"))
+		m.SetAt("any", "\x00b", 1, cells.Bytes([]byte{0, 0xff}))
+		m.SetAt("n", "", 5, cells.I64(int64(-i)))
+		m.Add("sum", "s", cells.I64(1<<62))
+		m.Add("sum", "s", cells.I64(int64(i)))
+		m.Add("hll", "h", cells.I64(int64(i)))
+		if err := table.Apply(t.Context(), fmt.Sprintf("r%02d\x00", i), m); err != nil {
+			t.Fatal(err)
+		}
+		if i == 12 { // the rest is in the log alone
+			if err := table.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	m := query.NewMutation()
+	m.DeleteRow()
+	if err := table.Apply(t.Context(), "r03\x00", m); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"LOG", "LOCK", "IDENTITY"} {
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+	options, _ := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
+	for _, path := range options {
+		_ = os.Remove(path) // the engine writes them and does not read them
+	}
+}
+
+// A database that was written when the format was new opens, and has all that was
+// in it.
+func TestUpgradeFromFormat1(t *testing.T) {
+	if *makeFixture {
+		writeFixture(t, fixture)
+	}
+	dir := filepath.Join(t.TempDir(), "db")
+	if err := os.CopyFS(dir, os.DirFS(fixture)); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []query.Options{{ReadOnly: true}, {Schema: checkSchema}, {}} {
+		db, err := query.Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for row, err := range db.Table("a").ReadRows(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 3 {
+				n++ // deleted
+			}
+			var got []string
+			for c := range row.Cells() {
+				got = append(got, fmt.Sprintf("%s@%d=%v", c.Column(), c.Timestamp, c.Value))
+			}
+			want := fmt.Sprintf("any:\x00b@1=%v any:s@%d=value hll:h@0=1 n:@5=%d sum:s@0=%d", cells.Bytes([]byte{0, 0xff}), n, -n, 1<<62+n)
+			if text := strings.Join(got, " "); row.Key() != fmt.Sprintf("r%02d\x00", n) || text != want {
+				t.Errorf("row %q: %q, want %q", row.Key(), text, want)
+			}
+			n++
+		}
+		if n != 20 {
+			t.Errorf("%d rows", n)
+		}
+		if r, err := db.Check(t.Context()); err != nil || !r.OK() {
+			t.Errorf("check: %+v, %v", r, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// One that a newer smolwc wrote is refused, whether its marker or its catalog
+// says so.
+func TestUpgradeOfANewerFormat(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	if err := os.CopyFS(dir, os.DirFS(fixture)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), []byte("smolwc database, format 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []query.Options{{}, {ReadOnly: true}, {Schema: &schema.Schema{}}} {
+		db, err := query.Open(dir, o)
+		if err == nil {
+			db.Close()
+		}
+		if query.KindOf(err) != query.FailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 2, written by a newer smolwc") {
+			t.Errorf("%v", err)
+		}
+	}
+}
