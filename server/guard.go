@@ -64,7 +64,11 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 		g.calls.Add(-1)
 		return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.s.limits.Deadline)
+	latest := time.Now().Add(g.s.limits.Deadline)
+	if own, ok := ctx.Deadline(); ok && own.Before(latest) {
+		return ctx, func() { g.calls.Add(-1) }, nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, latest)
 	return ctx, func() { cancel(); g.calls.Add(-1) }, nil
 }
 

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +22,7 @@ type metrics struct {
 	took     *prometheus.HistogramVec
 	received *prometheus.CounterVec
 	sent     *prometheus.CounterVec
+	methods  sync.Map // of *methodMetrics, by name
 }
 
 // callSeconds are the bounds of the histograms: from 50 µs, which a read from
@@ -46,14 +49,49 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-func (m *metrics) begin(method string) { m.inFlight.WithLabelValues(method).Inc() }
+// A methodMetrics is the metrics of one method, looked up once.
+type methodMetrics struct {
+	name           string
+	inFlight       prometheus.Gauge
+	took           prometheus.Observer
+	received, sent prometheus.Counter
+	ended          [codes.Unauthenticated + 1]atomic.Pointer[prometheus.Counter] // by code; nil until there was one
+}
+
+// of is the metrics of a method. Those of a method that nobody calls are not
+// there.
+func (m *metrics) of(method string) *methodMetrics {
+	if known, ok := m.methods.Load(method); ok {
+		return known.(*methodMetrics)
+	}
+	made, _ := m.methods.LoadOrStore(method, &methodMetrics{
+		name: method, inFlight: m.inFlight.WithLabelValues(method), took: m.took.WithLabelValues(method),
+		received: m.received.WithLabelValues(method), sent: m.sent.WithLabelValues(method),
+	})
+	return made.(*methodMetrics)
+}
+
+func (m *metrics) begin(method string) { m.of(method).inFlight.Inc() }
 
 func (m *metrics) end(method string, code codes.Code, took time.Duration, received, sent int64) {
-	m.inFlight.WithLabelValues(method).Dec()
-	m.ended.WithLabelValues(method, code.String()).Inc()
-	m.took.WithLabelValues(method).Observe(took.Seconds())
-	m.received.WithLabelValues(method).Add(float64(received))
-	m.sent.WithLabelValues(method).Add(float64(sent))
+	of := m.of(method)
+	of.inFlight.Dec()
+	m.count(of, code).Inc()
+	of.took.Observe(took.Seconds())
+	of.received.Add(float64(received))
+	of.sent.Add(float64(sent))
+}
+
+func (m *metrics) count(of *methodMetrics, code codes.Code) prometheus.Counter {
+	if int(code) >= len(of.ended) { // one that gRPC does not know
+		return m.ended.WithLabelValues(of.name, code.String())
+	}
+	if known := of.ended[code].Load(); known != nil {
+		return *known
+	}
+	c := m.ended.WithLabelValues(of.name, code.String())
+	of.ended[code].Store(&c)
+	return c
 }
 
 // A storeCollector gives what the database tells of itself at the moment when it
