@@ -7,11 +7,7 @@
 
 enum {
   // Stepping over unwanted cells costs about a tenth of a seek.
-  SKIP_STEPS = 8,
-  // A call returns after about this many cells, in some 10 to 20
-  // microseconds. Go takes longer ones for blocked and watches over them
-  // closely, at the cost of a tenth of a core.
-  CELLS_PER_CALL = 96
+  SKIP_STEPS = 8
 };
 
 typedef struct {
@@ -573,7 +569,7 @@ static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
   step s = STEP_ON;
   const char* key;
   size_t len;
-  while (cell - first < CELLS_PER_CALL && look(c, &key, &len) && in_row(c, key, len)) {
+  while (cell - first < c->scan.cells_per_call && look(c, &key, &len) && in_row(c, key, len)) {
     element e;
     int64_t ts;
     if (!read_qualifier(c, key, len, &e) || !read_version(key, len, &ts)) {
@@ -613,12 +609,12 @@ static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
 
 // The same when they are only counted.
 static step count_cells(smolwc_cursor* c, smolwc_block* b) {
-  uint32_t n = 0;
+  uint32_t n = 0, most = (uint32_t)c->scan.cells_per_call;
   uint64_t scanned = 0;
   step s = STEP_ON;
   const char* key;
   size_t len;
-  while (n < CELLS_PER_CALL && look(c, &key, &len) && in_row(c, key, len)) {
+  while (n < most && look(c, &key, &len) && in_row(c, key, len)) {
     element e;
     int64_t ts;
     if (!read_qualifier(c, key, len, &e) || !read_version(key, len, &ts)) {
@@ -870,8 +866,8 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
 }
 
 static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
-  uint64_t cells_pause = c->cost.cells_scanned + CELLS_PER_CALL;
-  uint64_t seeks_pause = c->cost.seeks + CELLS_PER_CALL / SKIP_STEPS;
+  uint64_t cells_pause = c->cost.cells_scanned + c->scan.cells_per_call;
+  uint64_t seeks_pause = c->cost.seeks + c->scan.cells_per_call / SKIP_STEPS;
   while (!c->done) {
     switch (advance(c, b)) {
       case STEP_ON:

@@ -46,10 +46,22 @@ type filler struct {
 const (
 	// maxFill is how many blocks are filled at a time.
 	maxFill = 6
-	// maxCalls is after how many calls of C that look at a hundred cells each
-	// a block is delivered that is not full.
-	maxCalls = 640
+	// patience is after how many cells that it has looked at a block is
+	// delivered that is not full, so that the caller can see whether the scan
+	// is still wanted.
+	patience = 1 << 16
 )
+
+// cellsPerCall is how many cells a call of C looks at. Go watches over calls that
+// take more than 20 microseconds by waking up as often, at the cost of some percent
+// of a core; but where there is one core it does so for many short calls and not
+// for few long ones (docs/performance.md).
+func cellsPerCall() int {
+	if runtime.GOMAXPROCS(0) == 1 {
+		return patience
+	}
+	return 96
+}
 
 // A filled is what a filler has filled at a time.
 type filled struct {
@@ -118,6 +130,7 @@ func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
 func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
 	var p packed
 	p.pack(&spec)
+	p.scan.cells_per_call = C.int64_t(cellsPerCall())
 	return C.smolwc_cursor_new(s.store.c.db, f.c, snapshotHandle(s.engine), overlayHandle(s.overlay), &p.scan,
 		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
 }
@@ -204,13 +217,14 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	var pin runtime.Pinner // cb is Go memory that points at Go memory
 	defer pin.Unpin()
 	cb.data, cb.rows, cb.cells = (*C.char)(pinned(&pin, b.Data)), (*C.smolwc_row)(pinned(&pin, b.Rows)), (*C.smolwc_cell)(pinned(&pin, b.Cells))
+	most := patience / cellsPerCall()
 	for calls := 0; ; calls++ {
 		if status == C.SMOLWC_GROW { // the block is empty
 			b.Data = make([]byte, 0, int(cb.need))
 			cb.data, cb.data_cap = (*C.char)(pinned(&pin, b.Data)), cb.need
 			status = C.SMOLWC_MORE
 		}
-		if status != C.SMOLWC_MORE || calls >= maxCalls && cb.undecided == 0 {
+		if status != C.SMOLWC_MORE || calls >= most && cb.undecided == 0 {
 			break
 		}
 		cb.undecided = 0
