@@ -1,0 +1,49 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every promise names a test, and the tests that are named exist in the packages
+// that they are said to be in.
+func TestPromisesHaveTheirTests(t *testing.T) {
+	named := regexp.MustCompile("`([a-z/]+)` (Test[A-Za-z0-9]+)")
+	rows := 0
+	for line := range strings.Lines(read(t, "docs/reliability.md")) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Promise") {
+			continue
+		}
+		rows++
+		found := named.FindAllStringSubmatch(line, -1)
+		if len(found) == 0 {
+			t.Errorf("a promise without a test: %s", line)
+		}
+		for _, m := range found {
+			files, _ := filepath.Glob(filepath.Join("..", m[1], "*_test.go"))
+			if !anyContains(t, files, "func "+m[2]+"(") {
+				t.Errorf("%s has no %s", m[1], m[2])
+			}
+		}
+	}
+	if rows < 10 {
+		t.Errorf("%d promises", rows)
+	}
+}
+
+func anyContains(t *testing.T, files []string, text string) bool {
+	t.Helper()
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), text) {
+			return true
+		}
+	}
+	return false
+}
