@@ -3,7 +3,7 @@
 GO       := scripts/go
 FUZZTIME := 30s
 
-.PHONY: run build deps test lint bench fuzz man clean help
+.PHONY: run build deps test lint bench fuzz sanitize crash man clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -28,6 +28,13 @@ bench: deps ## measure against RocksDB used by hand, Pebble and Badger; ARGS='-r
 
 fuzz: deps ## run each fuzz test for FUZZTIME (30s)
 	@scripts/fuzz $(FUZZTIME)
+
+sanitize: deps ## our C without a warning, its tests under ASan and UBSan; ARGS='./cf/rocks -run Merge'
+	@scripts/sanitize $(ARGS)
+
+crash: deps ## kill the writer 300 times, flip bytes by the thousand
+	$(GO) test ./query -run TestKilledWriters -crashes 300 -timeout 60m -v
+	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
 
 man: build ## write the manual pages to out/man
 	@bin/smolwc man out/man && ls out/man

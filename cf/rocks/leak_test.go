@@ -1,0 +1,78 @@
+package rocks_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+var opens = flag.Int("opens", 50, "how many times TestOpeningAndClosingLeaksNothing opens a database")
+
+// resident is the process's memory in bytes, and how many files it has open.
+func resident(t *testing.T) (bytes, files int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize(), len(open)
+}
+
+// Opening, writing, reading and closing again and again leaves no file open, no
+// snapshot and no cursor, and takes no memory.
+func TestOpeningAndClosingLeaksNothing(t *testing.T) {
+	dir := memoryDir(t)
+	once := func(i int) {
+		s := open(t, dir, small)
+		if err := errors.Join(s.CreateFamily(t.Context(), "t"), put(s, fmt.Sprintf("r%d q@1=v", i%10)), s.Flush(t.Context(), "t")); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := scan(s, cf.RowRange{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow("r1")}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckFiles(t.Context(), func(f cf.CheckedFile) error { return f.Err }); err != nil {
+			t.Fatal(err)
+		}
+		if snapshots, cursors := s.Open(); snapshots != 0 || cursors != 0 {
+			t.Fatalf("left open: %d snapshots, %d cursors", snapshots, cursors)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rocks.Open(dir+"/missing", rocks.Options{MustExist: true}); err == nil {
+			t.Fatal("opened")
+		}
+	}
+	for i := range 20 { // until caches and allocators have what they keep
+		once(i)
+	}
+	before, files := resident(t)
+	for i := range *opens {
+		once(i)
+	}
+	after, left := resident(t)
+	if left > files {
+		t.Errorf("%d files are open, %d were", left, files)
+	}
+	const slack = 16 << 20
+	if after > before+slack {
+		t.Errorf("%d KB of memory after %d times, %d KB before", after>>10, *opens, before>>10)
+	}
+	t.Logf("%d KB before, %d KB after %d times", before>>10, after>>10, *opens)
+}
