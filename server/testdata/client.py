@@ -110,6 +110,12 @@ def data():
         )
         expect([r.row_key for r in got], [b"d2", b"d3", b"d4"])
         expect(got[0].get_cells("f", b"q")[0].value, b"2")
+        result = client.execute_query(
+            "SELECT _key, f['q'] AS q FROM python WHERE _key > @from LIMIT 2",
+            "local",
+            parameters={"from": b"d6"},
+        )
+        expect([(r["_key"], r["q"]) for r in result], [(b"d7", b"7"), (b"d8", b"8")])
 
 
 def clean():

@@ -1,0 +1,478 @@
+package server
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A sqlQuery is a query as it was written:
+//
+//	SELECT * | expression [AS name], …  FROM table[(option => value, …)]
+//	[WHERE condition] [ORDER BY _key [ASC | DESC]] [LIMIT n]
+type sqlQuery struct {
+	columns  []sqlColumn
+	table    string
+	tablePos int
+	options  []sqlOption
+	where    *sqlNode // nil: every row
+	reverse  bool
+	limit    *sqlNode // nil: all
+}
+
+// A sqlColumn is one of the result; one without an expression is *.
+type sqlColumn struct {
+	name string
+	expr *sqlNode
+}
+
+type sqlOption struct {
+	name  string
+	pos   int
+	value *sqlNode
+}
+
+// A sqlNode is an expression.
+type sqlNode struct {
+	op   sqlOp
+	pos  int
+	text string // of a name, a literal, a comparison; the type of a cast
+	kind sqlKind
+	args []*sqlNode
+}
+
+type sqlOp uint8
+
+const (
+	opLiteral sqlOp = iota
+	opNull
+	opBool
+	opParam
+	opName
+	opIndex
+	opField
+	opCall
+	opCast
+	opSafeCast
+	opNegate
+	opCompare
+	opIsNull
+	opNot
+	opAnd
+	opOr
+)
+
+// The bounds of a query: what follows recurses that far.
+const (
+	maxQueryBytes = 1 << 20
+	maxQueryDepth = 100
+)
+
+type sqlParser struct {
+	tokens []sqlToken
+	at     int
+	depth  int
+}
+
+// parseSQL reads a query.
+func parseSQL(text string) (*sqlQuery, error) {
+	if len(text) > maxQueryBytes {
+		return nil, sqlErrorf(0, "the query has %d bytes; it may have up to %d", len(text), maxQueryBytes)
+	}
+	tokens, err := sqlTokens(text)
+	if err != nil {
+		return nil, err
+	}
+	p := sqlParser{tokens: tokens}
+	return p.query()
+}
+
+func (p *sqlParser) peek() sqlToken { return p.tokens[p.at] }
+
+func (p *sqlParser) take() sqlToken {
+	t := p.tokens[p.at]
+	if t.kind != sqlEnd {
+		p.at++
+	}
+	return t
+}
+
+// accept takes the next tokens when they are these words or signs.
+func (p *sqlParser) accept(words ...string) bool {
+	for i, w := range words {
+		if p.at+i >= len(p.tokens) || !p.tokens[p.at+i].is(w) {
+			return false
+		}
+	}
+	p.at += len(words)
+	return true
+}
+
+func (p *sqlParser) expect(words ...string) error {
+	for _, w := range words {
+		if !p.accept(w) {
+			return p.unexpected(w)
+		}
+	}
+	return nil
+}
+
+func (p *sqlParser) unexpected(want string) error {
+	return sqlErrorf(p.peek().pos, "Syntax error: expected %s but got %s", want, p.peek())
+}
+
+// sqlReserved are the words that are names in backquotes only.
+var sqlReserved = strings.Fields("AND AS ASC BETWEEN BY CAST DESC DISTINCT FALSE FROM GROUP HAVING IN IS JOIN LIKE LIMIT NOT NULL OR ORDER SELECT TRUE UNION WHERE WITH")
+
+// name takes an identifier.
+func (p *sqlParser) name(what string) (sqlToken, error) {
+	t := p.peek()
+	if t.kind != sqlQuoted && (t.kind != sqlWord || slices.Contains(sqlReserved, strings.ToUpper(t.text))) {
+		return t, p.unexpected(what)
+	}
+	return p.take(), nil
+}
+
+func (p *sqlParser) query() (*sqlQuery, error) {
+	q := &sqlQuery{}
+	if err := p.expect("SELECT"); err != nil {
+		return nil, err
+	}
+	for {
+		c, err := p.column()
+		if err != nil {
+			return nil, err
+		}
+		q.columns = append(q.columns, c)
+		if !p.accept(",") {
+			break
+		}
+	}
+	if err := p.from(q); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.accept("WHERE") {
+		if q.where, err = p.or(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.orderAndLimit(q); err != nil {
+		return nil, err
+	}
+	p.accept(";")
+	if p.peek().kind != sqlEnd {
+		return nil, p.unexpected("the end of the query")
+	}
+	return q, nil
+}
+
+func (p *sqlParser) column() (c sqlColumn, err error) {
+	if p.accept("*") {
+		return c, nil
+	}
+	if c.expr, err = p.or(); err != nil {
+		return c, err
+	}
+	if c.expr.op == opName {
+		c.name = c.expr.text
+	}
+	as := p.accept("AS")
+	alias, err := p.name("a name")
+	switch {
+	case err == nil:
+		c.name = alias.text
+	case as:
+		return c, err
+	}
+	return c, nil
+}
+
+func (p *sqlParser) from(q *sqlQuery) error {
+	if err := p.expect("FROM"); err != nil {
+		return err
+	}
+	t, err := p.name("the name of a table")
+	if err != nil {
+		return err
+	}
+	q.table, q.tablePos = t.text, t.pos
+	if !p.accept("(") {
+		return nil
+	}
+	for {
+		name, err := p.name("an option of the table")
+		if err != nil {
+			return err
+		}
+		if err := p.expect("=>"); err != nil {
+			return err
+		}
+		value, err := p.or()
+		if err != nil {
+			return err
+		}
+		q.options = append(q.options, sqlOption{strings.ToLower(name.text), name.pos, value})
+		if !p.accept(",") {
+			return p.expect(")")
+		}
+	}
+}
+
+func (p *sqlParser) orderAndLimit(q *sqlQuery) error {
+	if p.accept("ORDER", "BY") {
+		if by, err := p.name("_key"); err != nil || by.text != "_key" {
+			return sqlErrorf(by.pos, "rows are ordered by _key alone; expected _key but got %s", by)
+		}
+		q.reverse = p.accept("DESC")
+		if !q.reverse {
+			p.accept("ASC")
+		}
+	}
+	if !p.accept("LIMIT") {
+		return nil
+	}
+	switch p.peek().kind {
+	case sqlInt, sqlParam:
+		var err error
+		q.limit, err = p.primary()
+		return err
+	}
+	return p.unexpected("a number of rows")
+}
+
+// enter counts levels of nesting.
+func (p *sqlParser) enter() error {
+	if p.depth++; p.depth > maxQueryDepth {
+		return sqlErrorf(p.peek().pos, "the query is nested too deep: up to %d levels", maxQueryDepth)
+	}
+	return nil
+}
+
+func (p *sqlParser) or() (*sqlNode, error)  { return p.series(opOr, "OR", p.and) }
+func (p *sqlParser) and() (*sqlNode, error) { return p.series(opAnd, "AND", p.not) }
+
+func (p *sqlParser) series(op sqlOp, word string, part func() (*sqlNode, error)) (*sqlNode, error) {
+	first, err := part()
+	if err != nil || !p.peek().is(word) {
+		return first, err
+	}
+	all := &sqlNode{op: op, pos: first.pos, args: []*sqlNode{first}}
+	for p.accept(word) {
+		n, err := part()
+		if err != nil {
+			return nil, err
+		}
+		all.args = append(all.args, n)
+	}
+	return all, nil
+}
+
+func (p *sqlParser) not() (*sqlNode, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	pos := p.peek().pos
+	if !p.accept("NOT") {
+		return p.comparison()
+	}
+	n, err := p.not()
+	return &sqlNode{op: opNot, pos: pos, args: []*sqlNode{n}}, err
+}
+
+func (p *sqlParser) comparison() (*sqlNode, error) {
+	left, err := p.unary()
+	if err != nil {
+		return nil, err
+	}
+	t := p.peek()
+	for _, op := range []string{"=", "!=", "<>", "<=", ">=", "<", ">"} {
+		if p.accept(op) {
+			right, err := p.unary()
+			if op == "<>" {
+				op = "!="
+			}
+			return compareNode(op, t.pos, left, right), err
+		}
+	}
+	if p.accept("IS") {
+		not := p.accept("NOT")
+		return negated(not, &sqlNode{op: opIsNull, pos: t.pos, args: []*sqlNode{left}}), p.expect("NULL")
+	}
+	not := p.accept("NOT")
+	switch {
+	case p.accept("BETWEEN"):
+		low, err := p.unary()
+		if err != nil {
+			return nil, err
+		}
+		if err := p.expect("AND"); err != nil {
+			return nil, err
+		}
+		high, err := p.unary()
+		both := []*sqlNode{compareNode(">=", t.pos, left, low), compareNode("<=", t.pos, left, high)}
+		return negated(not, &sqlNode{op: opAnd, pos: t.pos, args: both}), err
+	case p.accept("IN"):
+		n, err := p.in(t.pos, left)
+		return negated(not, n), err
+	case not:
+		return nil, p.unexpected("BETWEEN or IN")
+	}
+	return left, nil
+}
+
+func compareNode(op string, pos int, left, right *sqlNode) *sqlNode {
+	return &sqlNode{op: opCompare, text: op, pos: pos, args: []*sqlNode{left, right}}
+}
+
+func negated(not bool, n *sqlNode) *sqlNode {
+	if !not {
+		return n
+	}
+	return &sqlNode{op: opNot, pos: n.pos, args: []*sqlNode{n}}
+}
+
+// in makes x IN (a, b) an x = a OR x = b.
+func (p *sqlParser) in(pos int, left *sqlNode) (*sqlNode, error) {
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	either := &sqlNode{op: opOr, pos: pos}
+	for {
+		n, err := p.unary()
+		if err != nil {
+			return nil, err
+		}
+		either.args = append(either.args, compareNode("=", pos, left, n))
+		if !p.accept(",") {
+			return either, p.expect(")")
+		}
+	}
+}
+
+func (p *sqlParser) unary() (*sqlNode, error) {
+	pos := p.peek().pos
+	if !p.accept("-") {
+		return p.postfix()
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	if t := p.peek(); t.kind == sqlInt || t.kind == sqlFloat {
+		p.take()
+		return &sqlNode{op: opLiteral, kind: t.kind, pos: pos, text: "-" + t.text}, nil
+	}
+	n, err := p.unary()
+	return &sqlNode{op: opNegate, pos: pos, args: []*sqlNode{n}}, err
+}
+
+func (p *sqlParser) postfix() (*sqlNode, error) {
+	n, err := p.primary()
+	if err != nil {
+		return nil, err
+	}
+	for levels := 0; ; levels++ {
+		t := p.peek()
+		switch {
+		case levels > maxQueryDepth:
+			return nil, sqlErrorf(t.pos, "the query is nested too deep: up to %d levels", maxQueryDepth)
+		case p.accept("["):
+			by, err := p.or()
+			if err != nil {
+				return nil, err
+			}
+			if err := p.expect("]"); err != nil {
+				return nil, err
+			}
+			n = &sqlNode{op: opIndex, pos: t.pos, args: []*sqlNode{n, by}}
+		case p.accept("."):
+			field, err := p.name("the name of a field")
+			if err != nil {
+				return nil, err
+			}
+			n = &sqlNode{op: opField, pos: t.pos, text: field.text, args: []*sqlNode{n}}
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (p *sqlParser) primary() (*sqlNode, error) {
+	t := p.peek()
+	switch {
+	case t.kind >= sqlString && t.kind <= sqlFloat:
+		p.take()
+		return &sqlNode{op: opLiteral, kind: t.kind, pos: t.pos, text: t.text}, nil
+	case t.kind == sqlParam:
+		p.take()
+		return &sqlNode{op: opParam, pos: t.pos, text: t.text}, nil
+	case p.accept("NULL"):
+		return &sqlNode{op: opNull, pos: t.pos}, nil
+	case p.accept("TRUE"), p.accept("FALSE"):
+		return &sqlNode{op: opBool, pos: t.pos, text: strings.ToLower(t.text)}, nil
+	case p.accept("("):
+		n, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		return n, p.expect(")")
+	case p.accept("CAST", "("):
+		return p.cast(opCast, t.pos)
+	case p.accept("SAFE_CAST", "("):
+		return p.cast(opSafeCast, t.pos)
+	}
+	name, err := p.name("an expression")
+	if err != nil {
+		return nil, err
+	}
+	if literal := p.peek(); name.is("TIMESTAMP") && literal.kind == sqlString {
+		p.take()
+		arg := &sqlNode{op: opLiteral, kind: sqlString, pos: literal.pos, text: literal.text}
+		return &sqlNode{op: opCast, pos: name.pos, text: "TIMESTAMP", args: []*sqlNode{arg}}, nil
+	}
+	if !p.accept("(") {
+		return &sqlNode{op: opName, pos: name.pos, text: name.text}, nil
+	}
+	call := &sqlNode{op: opCall, pos: name.pos, text: strings.ToUpper(name.text)}
+	if p.accept(")") {
+		return call, nil
+	}
+	for {
+		arg, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		call.args = append(call.args, arg)
+		if !p.accept(",") {
+			return call, p.expect(")")
+		}
+	}
+}
+
+// cast reads what follows CAST(.
+func (p *sqlParser) cast(op sqlOp, pos int) (*sqlNode, error) {
+	n, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect("AS"); err != nil {
+		return nil, err
+	}
+	to, err := p.name("a type")
+	if err != nil {
+		return nil, err
+	}
+	return &sqlNode{op: op, pos: pos, text: strings.ToUpper(to.text), args: []*sqlNode{n}}, p.expect(")")
+}
+
+// literalInt is the value of an integer as it is written.
+func literalInt(text string) (int64, error) { return strconv.ParseInt(text, intBase(text), 64) }
+
+func intBase(text string) int {
+	if strings.Contains(strings.ToLower(text), "0x") {
+		return 0
+	}
+	return 10
+}

@@ -1,0 +1,440 @@
+package server
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A sqlPlan is a query on a table as it is declared.
+type sqlPlan struct {
+	table   schema.Table
+	types   map[string]sqlType // of the parameters
+	params  map[string]any     // nil while the query is prepared
+	history bool
+	cells   bool // not only row keys are asked for
+	columns []sqlOutput
+	where   *sqlExpr // nil: every row
+	reverse bool
+	limit   *sqlExpr
+	opts    []query.ReadOption
+}
+
+type sqlOutput struct {
+	name string
+	expr *sqlExpr
+}
+
+// A sqlExpr is an expression that can be evaluated.
+type sqlExpr struct {
+	typ     sqlType
+	key     bool // it is _key
+	fixed   bool // it is the same for every row
+	literal bool
+	eval    func(*query.Row) (any, error)
+	// keys are the rows for which a condition may hold; nil: all.
+	keys func() keyRanges
+}
+
+// rowKey is the name of the column of row keys.
+const rowKey = "_key"
+
+// planSQL looks up what a query names and checks its types. Without values of
+// the parameters the plan can say its columns only.
+func planSQL(q *sqlQuery, t schema.Table, types map[string]sqlType, params map[string]any) (*sqlPlan, error) {
+	p := &sqlPlan{table: t, types: types, params: params, reverse: q.reverse}
+	if err := p.options(q.options); err != nil {
+		return nil, err
+	}
+	for _, c := range q.columns {
+		if err := p.column(c); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if q.where != nil {
+		if p.where, err = p.condition(q.where); err != nil {
+			return nil, err
+		}
+	}
+	if q.limit != nil {
+		if p.limit, err = p.typed(q.limit, typeInt64, "LIMIT"); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *sqlPlan) column(c sqlColumn) error {
+	if c.expr != nil {
+		e, err := p.compile(c.expr)
+		p.columns = append(p.columns, sqlOutput{c.name, e})
+		return err
+	}
+	names := []string{rowKey}
+	for _, f := range p.table.Families {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names[1:])
+	for _, name := range names {
+		e, err := p.compile(&sqlNode{op: opName, text: name})
+		if err != nil {
+			return err
+		}
+		p.columns = append(p.columns, sqlOutput{name, e})
+	}
+	return nil
+}
+
+// metadata describes the columns.
+func (p *sqlPlan) metadata() *bigtablepb.ResultSetMetadata {
+	s := &bigtablepb.ProtoSchema{}
+	for _, c := range p.columns {
+		s.Columns = append(s.Columns, &bigtablepb.ColumnMetadata{Name: c.name, Type: c.expr.typ.message()})
+	}
+	return &bigtablepb.ResultSetMetadata{Schema: &bigtablepb.ResultSetMetadata_ProtoSchema{ProtoSchema: s}}
+}
+
+// options are those of the table: which versions of cells there are.
+func (p *sqlPlan) options(options []sqlOption) error {
+	since, until, versions := cells.Timestamp(0), cells.Timestamp(0), 0
+	before := func(ts cells.Timestamp) {
+		if until == 0 || ts < until {
+			until = max(ts, 1)
+		}
+	}
+	given := map[string]bool{}
+	for _, o := range options {
+		if given[o.name] {
+			return sqlErrorf(o.pos, "option %s is given twice", o.name)
+		}
+		given[o.name] = true
+		want := typeTimestamp
+		switch o.name {
+		case "with_history":
+			want = typeBool
+		case "latest_n":
+			want = typeInt64
+		case "as_of", "before", "after", "after_or_equal":
+		default:
+			return sqlErrorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, after, after_or_equal", o.name)
+		}
+		e, err := p.typed(o.value, want, o.name)
+		if err != nil {
+			return err
+		}
+		if !e.fixed {
+			return sqlErrorf(o.value.pos, "%s must be the same for every row", o.name)
+		}
+		if p.params == nil && want != typeBool {
+			continue
+		}
+		v, err := e.eval(nil)
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			return sqlErrorf(o.value.pos, "%s must not be NULL", o.name)
+		}
+		switch o.name {
+		case "with_history":
+			if o.value.op != opBool {
+				return sqlErrorf(o.value.pos, "with_history must be TRUE or FALSE")
+			}
+			p.history = v.(bool)
+		case "latest_n":
+			if versions = int(v.(int64)); versions <= 0 {
+				return sqlErrorf(o.value.pos, "latest_n is %d; it must be greater than 0", versions)
+			}
+		case "as_of":
+			before(v.(cells.Timestamp) + 1)
+		case "before":
+			before(v.(cells.Timestamp))
+		case "after":
+			since = max(since, v.(cells.Timestamp)+1)
+		case "after_or_equal":
+			since = max(since, v.(cells.Timestamp))
+		}
+	}
+	for _, o := range options {
+		if o.name != "with_history" && o.name != "as_of" && !p.history {
+			return sqlErrorf(o.pos, "%s wants with_history => TRUE", o.name)
+		}
+	}
+	if !p.history {
+		versions = 1
+	}
+	if versions > 0 {
+		p.opts = append(p.opts, query.Versions(versions))
+	}
+	if until != 0 && until <= since {
+		since, until = cells.MaxTimestamp, 0 // no cell is both
+	}
+	if since != 0 || until != 0 {
+		p.opts = append(p.opts, query.TimeRange(min(since, cells.MaxTimestamp), min(until, cells.MaxTimestamp)))
+		p.cells = true
+	}
+	return nil
+}
+
+// condition compiles an expression that is true or not.
+func (p *sqlPlan) condition(n *sqlNode) (*sqlExpr, error) { return p.typed(n, typeBool, "a condition") }
+
+// typed compiles an expression that must have a type.
+func (p *sqlPlan) typed(n *sqlNode, want sqlTypeKind, what string) (*sqlExpr, error) {
+	e, err := p.compile(n)
+	if err == nil {
+		e, err = coerced(e, want)
+	}
+	if err == nil && e.typ.kind != want {
+		err = sqlErrorf(n.pos, "%s is %s; it must be %s", what, e.typ, want)
+	}
+	return e, err
+}
+
+// coerced makes a literal one of the type that its place asks for.
+func coerced(e *sqlExpr, want sqlTypeKind) (*sqlExpr, error) {
+	switch {
+	case e.typ.kind == typeNull:
+		return &sqlExpr{typ: sqlType{kind: want}, fixed: true, literal: true, eval: e.eval}, nil
+	case e.literal && e.typ.kind == typeString && (want == typeBytes || want == typeTimestamp):
+		v, err := e.eval(nil)
+		if err == nil {
+			v, err = castSQL(v, want)
+		}
+		return fixedExpr(sqlType{kind: want}, v), err
+	}
+	return e, nil
+}
+
+func fixedExpr(t sqlType, v any) *sqlExpr {
+	return &sqlExpr{typ: t, fixed: true, literal: true, eval: func(*query.Row) (any, error) { return v, nil }}
+}
+
+func (p *sqlPlan) compile(n *sqlNode) (*sqlExpr, error) {
+	switch n.op {
+	case opLiteral:
+		return literalExpr(n)
+	case opNull:
+		return fixedExpr(sqlType{}, nil), nil
+	case opBool:
+		return fixedExpr(sqlType{kind: typeBool}, n.text == "true"), nil
+	case opParam:
+		return p.param(n)
+	case opName:
+		return p.named(n)
+	case opIndex:
+		return p.index(n)
+	case opField:
+		return p.field(n)
+	case opCall:
+		return p.call(n)
+	case opCast, opSafeCast:
+		return p.cast(n)
+	case opNegate:
+		return p.negate(n)
+	case opCompare:
+		return p.compare(n)
+	case opIsNull:
+		e, err := p.compile(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		return &sqlExpr{typ: sqlType{kind: typeBool}, fixed: e.fixed, eval: func(r *query.Row) (any, error) {
+			v, err := e.eval(r)
+			return v == nil, err
+		}}, nil
+	case opNot:
+		e, err := p.condition(n.args[0])
+		if err != nil {
+			return nil, err
+		}
+		return mapped(e, sqlType{kind: typeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
+	}
+	return p.junction(n)
+}
+
+// mapped is a function of an expression that is NULL where that is.
+func mapped(e *sqlExpr, t sqlType, f func(any) (any, error)) *sqlExpr {
+	return &sqlExpr{typ: t, fixed: e.fixed, eval: func(r *query.Row) (any, error) {
+		v, err := e.eval(r)
+		if v == nil || err != nil {
+			return nil, err
+		}
+		return f(v)
+	}}
+}
+
+func literalExpr(n *sqlNode) (*sqlExpr, error) {
+	switch n.kind {
+	case sqlString:
+		return fixedExpr(sqlType{kind: typeString}, n.text), nil
+	case sqlBytes:
+		return fixedExpr(sqlType{kind: typeBytes}, []byte(n.text)), nil
+	case sqlFloat:
+		f, err := strconv.ParseFloat(n.text, 64)
+		if err != nil {
+			return nil, sqlErrorf(n.pos, "%q is out of the range of FLOAT64", n.text)
+		}
+		return fixedExpr(sqlType{kind: typeFloat64}, f), nil
+	}
+	i, err := literalInt(n.text)
+	if err != nil {
+		return nil, sqlErrorf(n.pos, "%.100q is not an INT64, or out of its range", n.text)
+	}
+	return fixedExpr(sqlType{kind: typeInt64}, i), nil
+}
+
+func (p *sqlPlan) param(n *sqlNode) (*sqlExpr, error) {
+	t, ok := p.types[n.text]
+	if !ok {
+		return nil, sqlErrorf(n.pos, "query parameter @%s has no type in param_types", n.text)
+	}
+	return &sqlExpr{typ: t, fixed: true, eval: func(*query.Row) (any, error) { return p.params[n.text], nil }}, nil
+}
+
+// named is _key, or a family.
+func (p *sqlPlan) named(n *sqlNode) (*sqlExpr, error) {
+	if n.text == rowKey {
+		return &sqlExpr{typ: sqlType{kind: typeBytes}, key: true, eval: func(r *query.Row) (any, error) { return []byte(r.Key()), nil }}, nil
+	}
+	f, ok := p.table.Family(n.text)
+	if !ok {
+		return nil, sqlErrorf(n.pos, "Unrecognized name: %s; table %s has _key and its column families", n.text, p.table.Name)
+	}
+	p.cells = true
+	t := sqlType{typeMap, familyType(f)}
+	if p.history {
+		t.kind = typeVersions
+	}
+	return &sqlExpr{typ: t, eval: func(r *query.Row) (any, error) { return familyValue(r, f.Name, t) }}, nil
+}
+
+// familyValue is a family of a row as a map.
+func familyValue(r *query.Row, family string, t sqlType) (any, error) {
+	m := sqlFamily{}
+	for c := range r.Cells() {
+		if c.Family != family {
+			continue
+		}
+		v, err := sqlValueOf(&c, t.of)
+		if err != nil {
+			return nil, err
+		}
+		last := len(m) - 1
+		switch {
+		case t.kind == typeMap:
+			m = append(m, sqlEntry{c.Qualifier, v})
+		case last >= 0 && m[last].qualifier == c.Qualifier:
+			m[last].value = append(m[last].value.(sqlHistory), sqlStruct{c.Timestamp, v})
+		default:
+			m = append(m, sqlEntry{c.Qualifier, sqlHistory{{c.Timestamp, v}}})
+		}
+	}
+	return m, nil
+}
+
+// index is a column of a family, or a cell of its history.
+func (p *sqlPlan) index(n *sqlNode) (*sqlExpr, error) {
+	of, err := p.compile(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	switch of.typ.kind {
+	case typeMap, typeVersions:
+		by, err := p.typed(n.args[1], typeBytes, "the qualifier of a column")
+		if err != nil {
+			return nil, err
+		}
+		if n.args[0].op != opName {
+			return nil, sqlErrorf(n.pos, "a column is written family['qualifier']")
+		}
+		return columnExpr(n.args[0].text, by, of.typ), nil
+	case typeArray:
+		by, err := p.typed(n.args[1], typeInt64, "an index")
+		if err != nil {
+			return nil, err
+		}
+		return &sqlExpr{typ: sqlType{typeStruct, of.typ.of}, eval: func(r *query.Row) (any, error) {
+			array, i, err := both(of, by, r)
+			if array == nil || i == nil || err != nil {
+				return nil, err
+			}
+			all, at := array.(sqlHistory), i.(int64)
+			if at < 0 || at >= int64(len(all)) {
+				return nil, sqlErrorf(n.pos, "index %d is out of range: row %q has %d cells there", at, r.Key(), len(all))
+			}
+			return all[at], nil
+		}}, nil
+	}
+	return nil, sqlErrorf(n.pos, "%s has no elements", of.typ)
+}
+
+func columnExpr(family string, by *sqlExpr, t sqlType) *sqlExpr {
+	e := &sqlExpr{typ: sqlType{kind: t.of}}
+	latest := func(r *query.Row, qualifier string) (any, error) {
+		c, ok := r.Cell(family, qualifier)
+		if !ok {
+			return nil, nil
+		}
+		return sqlValueOf(&c, t.of)
+	}
+	history := func(r *query.Row, qualifier string) (any, error) {
+		var h sqlHistory
+		for c := range r.Versions(family, qualifier) {
+			v, err := sqlValueOf(&c, t.of)
+			if err != nil {
+				return nil, err
+			}
+			h = append(h, sqlStruct{c.Timestamp, v})
+		}
+		if h == nil {
+			return nil, nil
+		}
+		return h, nil
+	}
+	get := latest
+	if t.kind == typeVersions {
+		e.typ, get = sqlType{typeArray, t.of}, history
+	}
+	e.eval = func(r *query.Row) (any, error) {
+		q, err := by.eval(r)
+		if q == nil || err != nil {
+			return nil, err
+		}
+		return get(r, string(q.([]byte)))
+	}
+	return e
+}
+
+// field is the timestamp or the value of a cell.
+func (p *sqlPlan) field(n *sqlNode) (*sqlExpr, error) {
+	of, err := p.compile(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	if of.typ.kind == typeStruct {
+		switch strings.ToLower(n.text) {
+		case "timestamp":
+			return mapped(of, sqlType{kind: typeTimestamp}, func(v any) (any, error) { return v.(sqlStruct).at, nil }), nil
+		case "value":
+			return mapped(of, sqlType{kind: of.typ.of}, func(v any) (any, error) { return v.(sqlStruct).value, nil }), nil
+		}
+	}
+	return nil, sqlErrorf(n.pos, "%s has no field %q", of.typ, n.text)
+}
+
+// both evaluates two expressions.
+func both(a, b *sqlExpr, r *query.Row) (x, y any, err error) {
+	if x, err = a.eval(r); err != nil {
+		return nil, nil, err
+	}
+	y, err = b.eval(r)
+	return x, y, err
+}
