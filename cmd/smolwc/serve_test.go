@@ -24,10 +24,11 @@ import (
 
 // A served is smolwc serve as a process of its own.
 type served struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	addr  string
-	pages string // of metrics; "" without --http
+	t        *testing.T
+	cmd      *exec.Cmd
+	addr     string
+	pages    string // of metrics; "" without --http
+	greeting string // what it has printed
 }
 
 func startServer(t *testing.T, args ...string) *served {
@@ -54,13 +55,14 @@ func startServer(t *testing.T, args ...string) *served {
 	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
+		s.greeting += lines.Text() + "\n"
 		if _, addr, ok := strings.Cut(lines.Text(), " on 127."); ok && strings.HasPrefix(lines.Text(), "serving ") {
 			s.addr = "127." + addr
 		}
 		if url, ok := strings.CutPrefix(lines.Text(), "metrics on "); ok {
 			s.pages = url
 		}
-		if s.addr != "" && (s.pages != "" || !slices.Contains(args, "--http")) {
+		if s.addr != "" && (strings.HasPrefix(lines.Text(), "export ") || slices.Contains(args, "--tls-cert")) && (s.pages != "" || !slices.Contains(args, "--http")) {
 			return s
 		}
 	}
