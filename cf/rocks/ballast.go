@@ -2,8 +2,8 @@ package rocks
 
 import "sync"
 
-// ballast keeps Go's collector from running too often while a program does little
-// but read. Blocks are garbage soon after they are made, and a program that holds
+// ballast keeps Go's collector from running too often during long scans and large
+// writes. Blocks are garbage soon after they are made, and a program that holds
 // little else would otherwise collect every 4 MiB, hundreds of times a second: a
 // third of a scan's time. The memory is never touched, so that the system does not
 // give any; what it costs is that garbage may grow to about as much.

@@ -169,6 +169,7 @@ func (c *cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
 	long := c.fills == fillsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
 	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
+		ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}
 	if c.ahead != nil {

@@ -14,7 +14,12 @@ func (s *Store) Flush(_ context.Context, name string) error {
 		opts := grocksdb.NewDefaultFlushOptions()
 		defer opts.Destroy()
 		opts.SetWait(true)
-		return wrap(s.db.FlushCF(f.handle, opts))
+		if err := s.db.FlushCF(f.handle, opts); err != nil {
+			return wrap(err)
+		}
+		// The catalog has a few entries in memory, which would keep every log
+		// from the first of them on.
+		return wrap(s.db.Flush(opts))
 	})
 }
 

@@ -88,7 +88,6 @@ func Open(dir string, o Options) (*Store, error) {
 	s.write.SetSync(!o.Async && !o.InMemory)
 	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
 	s.c = newHandles(s.db, s.write)
-	ballast()
 	if err := s.finishIngestions(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -68,6 +68,9 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
 	}
+	if len(b.Ops()) >= largeBatch {
+		ballast()
+	}
 	rep := reps.Get().(*[]byte)
 	defer reps.Put(rep)
 	if !s.gate.on.Load() {
@@ -87,6 +90,10 @@ func (s *Store) commitStalled(ctx context.Context, b *cf.Batch, rep *[]byte) (po
 	})
 	return pos, err
 }
+
+// largeBatch is from how many changes in a batch on a program is taken for one
+// that writes much, and does little but make garbage.
+const largeBatch = 64
 
 // errStalled: the engine takes no writes now; nothing was written.
 var errStalled = errors.New("stalled")
