@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -227,13 +226,4 @@ func (m Mapping) columnName() string {
 		return m.Field
 	}
 	return m.Family + ":" + m.Qualifier
-}
-
-// quoteColumns lists columns for messages.
-func quoteColumns(ms []Mapping) string {
-	names := make([]string, len(ms))
-	for i, m := range ms {
-		names[i] = quote(m.columnName())
-	}
-	return strings.Join(names, ", ")
 }

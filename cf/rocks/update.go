@@ -12,8 +12,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/linxGnu/grocksdb"
-
 	"github.com/smolwc/smolwc/cf"
 )
 
@@ -116,11 +114,6 @@ func (s *Store) tryCommit(b *cf.Batch, rep *[]byte) (cf.Position, error) {
 		s.history.addRows(b.Rows())
 	}
 	return pos, err
-}
-
-func (s *Store) writeRep(rep []byte, opts *grocksdb.WriteOptions) error {
-	_, err := s.put(rep, writeOptionsHandle(opts))
-	return err
 }
 
 func (s *Store) put(rep []byte, opts *C.rocksdb_writeoptions_t) (cf.Position, error) {
