@@ -42,7 +42,7 @@ func testReopening(f *fixture) {
 // testClosed closes a store while a snapshot and cursors are open. The
 // documentation forbids it; still nothing may crash.
 func testClosed(f *fixture) {
-	f.create("t")
+	f.create("t", "t/a")
 	f.blind(func(b *cf.Batch) { put(b, "t", manyCells(1, 12_000)) })
 	snap, err := f.store.Snapshot(f.ctx)
 	f.must(err)
@@ -52,6 +52,8 @@ func testClosed(f *fixture) {
 	f.must(err)
 	block, err := begun.Next(f.ctx)
 	f.must(err)
+	in := f.ingest()
+	load(f, in, map[string]string{"t/a": "loaded q@1=v"}, nil)
 	f.must(f.store.Close())
 
 	f.expectError("Close", f.store.Close(), cf.ErrClosed)
@@ -72,6 +74,11 @@ func testClosed(f *fixture) {
 	f.expectError("SetExpiry", f.store.SetExpiry("t", cf.Expiry{}), cf.ErrClosed)
 	_, err = f.store.Splits(f.ctx, []string{"t"}, cf.RowRange{}, 2)
 	f.expectError("Splits", err, cf.ErrClosed)
+	_, err = in.Run(f.ctx, "t")
+	f.expectError("Ingestion.Run", err, cf.ErrClosed)
+	_, err = in.Commit(f.ctx, cf.RowRange{}, nil)
+	f.expectError("Ingestion.Commit", err, cf.ErrClosed)
+	f.must(in.Close())
 	f.store.Families() // either answer is right
 	f.store.Limits()
 

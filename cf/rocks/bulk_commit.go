@@ -91,15 +91,19 @@ func (in *ingestion) begin(ctx context.Context) error {
 // syncs the directories.
 func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
 	m := &marker{Files: map[string][]string{}, id: in.id, dir: in.dir}
-	for _, family := range slices.Sorted(maps.Keys(in.files)) {
-		token, err := in.writeToken(len(m.Files))
+	for _, name := range slices.Sorted(maps.Keys(in.files)) {
+		var token string
+		err := in.store.maintain(name, func(*family) (err error) { // so that nobody closes the store meanwhile
+			token, err = in.writeToken(len(m.Files))
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range append(in.files[family], token) {
-			m.Files[family] = append(m.Files[family], filepath.Base(path))
+		for _, path := range append(in.files[name], token) {
+			m.Files[name] = append(m.Files[name], filepath.Base(path))
 		}
-		if err := in.store.Flush(ctx, family); err != nil {
+		if err := in.store.Flush(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +129,7 @@ func syncDir(path string) error {
 // writeToken makes the file with nothing but the token. Among the cells it would
 // keep the first of their files from the place where they belong.
 func (in *ingestion) writeToken(n int) (string, error) {
-	opts := in.store.engine.tableOptions(in.store.options)
+	opts := in.store.engine.tableOptions()
 	defer opts.Destroy()
 	env := grocksdb.NewDefaultEnvOptions()
 	defer env.Destroy()
