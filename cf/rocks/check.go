@@ -27,8 +27,7 @@ var (
 	_ cf.EntryReader = (*followed)(nil)
 )
 
-// CheckFiles implements cf.Checker. A database in memory has no files. Values
-// that are kept apart are checked by reading them.
+// CheckFiles implements cf.Checker. A database in memory has no files.
 func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
 	if s.options.InMemory {
 		return nil
@@ -39,6 +38,9 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 	}
 	defer done()
 	if err := s.checkLogFiles(fn); err != nil {
+		return err
+	}
+	if err := s.checkBlobFiles(ctx, fn); err != nil {
 		return err
 	}
 	files := s.db.GetLiveFilesMetaData()
@@ -75,7 +77,7 @@ func (s *Store) use() (done func(), err error) {
 // checkLogFiles checks the manifest, the logs, and that they belong together.
 func (s *Store) checkLogFiles(fn func(cf.CheckedFile) error) error {
 	var files []string
-	for _, pattern := range []string{"MANIFEST-*", "*.log", "*.blob"} {
+	for _, pattern := range []string{"MANIFEST-*", "*.log"} {
 		names, err := filepath.Glob(filepath.Join(s.dir, pattern))
 		if err != nil {
 			return err
@@ -108,14 +110,33 @@ func (s *Store) verify(name string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 	}
+	return wrap(s.engine.verifyTable(path, 1))
+}
+
+func (e *engine) verifyTable(path string, all C.int) error {
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
-	msg := C.smolwc_verify_table((*C.rocksdb_options_t)(handleOf(s.engine.data)), text)
+	msg := C.smolwc_verify_table((*C.rocksdb_options_t)(handleOf(e.data)), text, all)
 	if msg == nil {
 		return nil
 	}
 	defer C.free(unsafe.Pointer(msg))
-	return wrap(errors.New(C.GoString(msg)))
+	return errors.New(C.GoString(msg))
+}
+
+// whichTable gives an error of opening a database the table file that it comes
+// of. RocksDB 7.8 names the manifest, which was read before and is sound.
+func (e *engine) whichTable(dir string, err error) error {
+	if !errors.Is(err, cf.ErrCorrupt) || strings.Contains(err.Error(), ".sst") || checkLogs(dir) != nil {
+		return err
+	}
+	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")) // the pattern is sound
+	for _, path := range tables {
+		if fault := e.verifyTable(path, 0); fault != nil && strings.HasPrefix(err.Error(), wrap(fault).Error()) {
+			return fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, path, fault)
+		}
+	}
+	return err
 }
 
 // replaced reports whether a file that is not there any more is not needed either.
@@ -147,7 +168,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 			}
 		}
 		if err := it.Err(); err != nil {
-			return fmt.Errorf("family %s: %w", family, wrap(err))
+			return s.store.inFamily(f, wrap(err))
 		}
 		for _, start := range s.store.fileStarts(f) {
 			if err := s.store.readable(f, start.key); err != nil {

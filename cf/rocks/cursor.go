@@ -8,7 +8,6 @@ import "C"
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -282,7 +281,7 @@ func (f *filler) failure() error {
 		return errNoMemory
 	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return fmt.Errorf("family %s: %w", f.family.name, wrap(errors.New(C.GoString(msg))))
+	return f.store.inFamily(f.family, wrap(errors.New(C.GoString(msg))))
 }
 
 func (f *filler) cost() cf.Cost {

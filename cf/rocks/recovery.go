@@ -230,12 +230,16 @@ func logRecord(block []byte) (n int, fault error) {
 	return n, nil
 }
 
-// checksumMatches compares the checksum of a record of n bytes. RocksDB masks
-// what it stores, so that a checksum of checksums is none of zeros.
+// checksumMatches compares the checksum of a record of n bytes.
 func checksumMatches(b []byte, n int) bool {
+	return binary.LittleEndian.Uint32(b) == maskedChecksum(crc32.Checksum(b[6:n], castagnoli))
+}
+
+// maskedChecksum is what RocksDB stores of a checksum: a checksum of checksums
+// would be none of zeros.
+func maskedChecksum(sum uint32) uint32 {
 	const maskDelta = 0xa282ead8
-	sum := crc32.Checksum(b[6:n], castagnoli)
-	return binary.LittleEndian.Uint32(b) == (sum>>15|sum<<17)+maskDelta
+	return (sum>>15 | sum<<17) + maskDelta
 }
 
 // torn reports whether a crash explains that a block has no whole record at a

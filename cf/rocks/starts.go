@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +188,7 @@ func (s *Store) readable(f *family, key []byte) error {
 		if errors.Is(err, cf.ErrCorrupt) {
 			f.starts.Store(nil)
 		}
-		return fmt.Errorf("family %s: %w", f.name, err)
+		return s.inFamily(f, err)
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func (s *Store) openFamilies(dir string, names []string) error {
 		for _, e := range expiries {
 			e.free()
 		}
-		return wrap(err)
+		return s.engine.whichTable(dir, wrap(err))
 	}
 	open := families{}
 	for i, n := range names {
