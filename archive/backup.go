@@ -116,7 +116,7 @@ type backupRun struct {
 	files atomic.Int64
 }
 
-// An identity tells a table file from all others.
+// An identity tells a table or blob file from all others.
 type identity struct {
 	size int64
 	tail Sum

@@ -9,7 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
-	"strings"
+	"path/filepath"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -148,15 +148,26 @@ func (a *Archive) readObject(ctx context.Context, sum Sum, size int64, l *line, 
 // tailSize is how much of the end of a file tells it from all others.
 const tailSize = 64 << 10
 
-// tailOf is the sum of the end of a table file, nil for other files. There, in
-// its properties, a table file has the session of RocksDB that wrote it, a random
-// number, and its number in that session. So a file with the size and the end
-// of one that was backed up before is that file, and need not be read again.
+// tailOf tells a file that RocksDB writes once from all others of its size, so
+// that one that was backed up before need not be read again; nil for other
+// files. It is the sum of the file's end. There, in its properties, a table file
+// has the session of RocksDB that wrote it, a random number, and its number in
+// that session. A blob file has nothing of the kind: with it are summed its name,
+// which its database gives once, and the time at which it was written, since a
+// database that was restored gives names again.
 func tailOf(f *os.File, size int64) (*Sum, error) {
-	if !strings.HasSuffix(f.Name(), ".sst") {
+	h := sha256.New()
+	switch filepath.Ext(f.Name()) {
+	case ".sst":
+	case ".blob":
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(h, "%s %d\n", filepath.Base(f.Name()), info.ModTime().UnixNano())
+	default:
 		return nil, nil
 	}
-	h := sha256.New()
 	from := max(0, size-tailSize)
 	if _, err := io.Copy(h, io.NewSectionReader(f, from, size-from)); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 func openTestDB(t testing.TB, dir string) *query.DB {
 	t.Helper()
 	db, err := query.Open(dir, query.Options{GCInterval: -1, Durability: query.Async, Schema: &schema.Schema{Tables: []schema.Table{
-		{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "sum", Aggregate: schema.AggregateSum}}},
+		{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "sum", Aggregate: schema.AggregateSum}, {Name: "big", Tuning: schema.Tuning{BlobMinSize: 1 << 10}}}},
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +53,9 @@ func write(t testing.TB, db *query.DB, round, n int) {
 		m := query.NewMutation()
 		m.Set("f", "q", cells.String(fmt.Sprint("value ", round, " ", i)))
 		m.Add("sum", "", cells.I64(1))
+		if i%5 == 0 { // into a blob file
+			m.Set("big", "q", cells.String(strings.Repeat(fmt.Sprint("value ", round, " ", i), 300)))
+		}
 		if err := db.Table("t").Apply(context.Background(), fmt.Sprint("row", i), m); err != nil {
 			t.Fatal(err)
 		}

@@ -52,8 +52,8 @@ type file struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 	Sum  Sum    `json:"sha256"`
-	// Tail is the SHA-256 of the last tailSize bytes of a file that RocksDB
-	// never changes, which tells it from all others: see tailOf.
+	// Tail tells a file that RocksDB never changes from all others of its
+	// size: see tailOf.
 	Tail *Sum `json:"tail_sha256,omitempty"`
 }
 
