@@ -12,6 +12,7 @@ type Batch struct {
 	rows  []RowID
 	arena []byte
 	row   []byte // the current row's prefix
+	notes int
 }
 
 // An OpKind is what an [Op] does.
@@ -25,6 +26,7 @@ const (
 	OpPutMeta                   // set the catalog entry Key to Value
 	OpDeleteMeta                // remove the catalog entry Key
 	OpMerge                     // merge Value, a [MergeKind] and a value, into Key
+	OpNote                      // Value is a note; see [Batch.Note]
 )
 
 // An Op is one change, as an engine reads it from a batch.
@@ -108,6 +110,7 @@ func (b *Batch) Append(other *Batch) {
 	shift := uint32(len(b.arena))
 	b.arena = append(b.arena, other.arena...)
 	b.rows = append(b.rows, other.rows...)
+	b.notes += other.notes
 	for _, op := range other.ops {
 		op.key = op.key.moved(shift)
 		op.value = op.value.moved(shift)
@@ -134,7 +137,7 @@ func (b *Batch) Size() int { return len(b.arena) }
 func (b *Batch) Reset() {
 	clear(b.ops)
 	clear(b.rows)
-	b.ops, b.rows, b.arena, b.row = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0]
+	b.ops, b.rows, b.arena, b.row, b.notes = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0], 0
 }
 
 // mark makes grown, which is the arena with bytes appended, the arena, and

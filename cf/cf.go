@@ -91,6 +91,8 @@ type Store interface {
 	// Stats are what the store knows of its families and of itself.
 	Stats(ctx context.Context) (Stats, error)
 
+	ChangeLog
+
 	// Close releases the store. Cursors and snapshots must be closed before.
 	Close() error
 }

@@ -50,6 +50,8 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Blocks", testBlocks},
 		{"Costs", testCosts},
 		{"Splits", testSplits},
+		{"Changes", testChanges},
+		{"TrimmedChanges", testTrimmedChanges},
 		{"Contexts", testContexts},
 		{"Reopening", testReopening},
 		{"Closed", testClosed},

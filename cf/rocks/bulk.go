@@ -101,7 +101,7 @@ func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
 	if in.ended {
 		return nil, cf.ErrClosed
 	}
-	opts := s.engine.tableOptions(s.options)
+	opts := s.engine.tableOptions()
 	if err := s.tune(opts, f); err != nil {
 		opts.Destroy()
 		return nil, err
@@ -114,13 +114,7 @@ func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
 
 // tableOptions are those that a family's files are written with. The caller
 // destroys them.
-func (e *engine) tableOptions(o Options) *grocksdb.Options {
-	opts := e.data.Clone()
-	if o.InMemory { // the environment stays that of e.db, which destroys it
-		C.rocksdb_options_set_env((*C.rocksdb_options_t)(handleOf(opts)), (*C.rocksdb_env_t)(fieldOf(e.db, "env")))
-	}
-	return opts
-}
+func (e *engine) tableOptions() *grocksdb.Options { return e.data.Clone() }
 
 // Write implements cf.Run.
 func (r *run) Write(ctx context.Context, c cf.CellGroups) error {

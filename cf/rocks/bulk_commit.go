@@ -129,7 +129,7 @@ func syncDir(path string) error {
 // writeToken makes the file with nothing but the token. Among the cells it would
 // keep the first of their files from the place where they belong.
 func (in *ingestion) writeToken(n int) (string, error) {
-	opts := in.store.engine.tableOptions(in.store.options)
+	opts := in.store.engine.tableOptions()
 	defer opts.Destroy()
 	env := grocksdb.NewDefaultEnvOptions()
 	defer env.Destroy()

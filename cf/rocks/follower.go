@@ -314,6 +314,13 @@ func (f *Follower) Write(context.Context, []cf.RowID, func(*cf.Batch) error) (cf
 	return 0, cf.ErrReadOnly
 }
 
+// What changes is known to the process that writes.
+
+func (f *Follower) KeepChanges(time.Time) error             { return cf.ErrReadOnly }
+func (f *Follower) KeepsChanges() bool                      { return false }
+func (f *Follower) Changes(cf.Position) (cf.Changes, error) { return nil, cf.ErrReadOnly }
+func (f *Follower) ChangeStarts() ([]cf.Position, error)    { return nil, cf.ErrReadOnly }
+
 func (f *Follower) Ingest(context.Context) (cf.Ingestion, error) { return nil, cf.ErrReadOnly }
 
 func (f *Follower) DropRange(context.Context, []string, cf.RowRange) error { return cf.ErrReadOnly }

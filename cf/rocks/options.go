@@ -67,6 +67,7 @@ type engine struct {
 	db    *grocksdb.Options
 	table *grocksdb.BlockBasedTableOptions
 	data  *grocksdb.Options // of a declared family
+	logs  *logFiles
 }
 
 // newEngine divides the memory: a quarter for all write buffers together, the
@@ -92,6 +93,7 @@ func newEngine(o Options) *engine {
 	// When a full disk has stopped writes, the engine goes on by itself once there
 	// is room for the largest memtable of a family.
 	e.db.SetWriteBufferSize(memtableSize(buffers))
+	e.logs = newLogFiles(e.db, o.InMemory)
 	e.table = newTableOptions(e.cache)
 	e.data = e.db.Clone()
 	if o.FileSize > 0 {
@@ -103,9 +105,6 @@ func newEngine(o Options) *engine {
 	// days of its own accord.
 	if err := setOptions(e.data, "periodic_compaction_seconds=0"); err != nil {
 		panic(err) // a version of the engine that does not know the option
-	}
-	if o.InMemory { // after Clone: options own their environment
-		e.db.SetEnv(grocksdb.NewMemEnv())
 	}
 	return e
 }
@@ -149,4 +148,5 @@ func (e *engine) destroy() {
 	e.table.Destroy()
 	e.db.Destroy()
 	e.cache.Destroy()
+	e.logs.free()
 }

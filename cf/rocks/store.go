@@ -36,6 +36,7 @@ type Store struct {
 	locks    rowLocks
 	history  commitLog
 	gate     stallGate
+	changes  changeLog
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.
@@ -79,6 +80,10 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.gate.turn = make(chan struct{}, 1)
 	s.locks.seed = maphash.MakeSeed()
+	if err := s.openChanges(); err != nil {
+		e.destroy()
+		return nil, err
+	}
 	began, replayed := time.Now(), s.logBytes()
 	if err := s.openFamilies(dir, names); err != nil {
 		e.destroy()

@@ -42,6 +42,9 @@ func (t *txn) Add(b *cf.Batch) error {
 	}
 	for i := range b.Ops() {
 		op := &b.Ops()[i]
+		if op.Kind == cf.OpNote {
+			continue // of no use to the transaction's scans
+		}
 		f, err := t.families.get(op.Family)
 		if err != nil {
 			return err

@@ -102,7 +102,7 @@ func (s *Store) tryCommit(b *cf.Batch, rep *[]byte) (cf.Position, error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
-	if len(b.Ops()) == 0 {
+	if len(b.Ops()) == b.Notes() {
 		return cf.Position(s.db.GetLatestSequenceNumber()), nil
 	}
 	var err error
@@ -152,7 +152,10 @@ const (
 // stand before.
 func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 	dst = append(dst, make([]byte, repHeader)...)
-	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())))
+	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())-b.Notes()))
+	if b.Notes() > 0 {
+		dst = append(dst, repLogData, 1, frameBegin)
+	}
 	var f *family
 	for i := range b.Ops() {
 		op := &b.Ops()[i]
@@ -163,6 +166,10 @@ func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 		case cf.OpDeleteMeta:
 			dst = appendString(append(dst, repDelete), b.Key(op))
 			continue
+		case cf.OpNote:
+			dst = binary.AppendUvarint(append(dst, repLogData), uint64(1+len(b.Value(op))))
+			dst = append(append(dst, frameNote), b.Value(op)...)
+			continue
 		}
 		if f == nil || f.name != op.Family {
 			var err error
@@ -171,6 +178,9 @@ func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 			}
 		}
 		dst = appendCellOp(dst, f.id, b, op)
+	}
+	if b.Notes() > 0 {
+		dst = append(dst, repLogData, 1, frameEnd)
 	}
 	return dst, nil
 }

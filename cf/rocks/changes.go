@@ -1,0 +1,196 @@
+package rocks
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// The log of changes is RocksDB's log of writes. What RocksDB would delete, once
+// it is in table files, is moved to the directory archive as long as somebody
+// wants it; the directory says so over a reopening. It is read here and not
+// through RocksDB's own iterator (docs/decisions/0023-changes-from-the-log.md).
+const archiveDir = "archive"
+
+// A changeLog is what a store remembers of its logs.
+type changeLog struct {
+	keeping sync.Mutex // one KeepChanges at a time
+	mu      sync.Mutex
+	firsts  map[uint64]uint64 // of a log's number, the number of its first change
+}
+
+// A logFile is one of the logs there are.
+type logFile struct {
+	number   uint64
+	archived bool
+}
+
+// openChanges goes on keeping the log if it was kept.
+func (s *Store) openChanges() error {
+	if s.options.ReadOnly {
+		return nil
+	}
+	_, kept, err := s.engine.logs.list(filepath.Join(s.dir, archiveDir))
+	s.engine.logs.keep(kept)
+	return err
+}
+
+// KeepChanges implements cf.ChangeLog.
+func (s *Store) KeepChanges(since time.Time) error {
+	s.changes.keeping.Lock()
+	defer s.changes.keeping.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	logs, archive := s.engine.logs, filepath.Join(s.dir, archiveDir)
+	if since.IsZero() {
+		if !logs.keeps() {
+			return nil
+		}
+		logs.keep(false)
+		if err := s.trimChanges(archive, func(int64) bool { return true }); err != nil {
+			return err
+		}
+		return logs.removeDir(archive)
+	}
+	if !logs.keeps() {
+		if err := logs.makeDir(archive); err != nil {
+			return err
+		}
+		if !s.options.InMemory {
+			if err := syncDir(s.dir); err != nil {
+				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+			}
+		}
+		logs.keep(true)
+	}
+	return s.trimChanges(archive, func(modified int64) bool { return modified < since.Unix() })
+}
+
+// KeepsChanges implements cf.ChangeLog.
+func (s *Store) KeepsChanges() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return !s.closed && s.engine.logs.keeps()
+}
+
+// trimChanges removes archived logs from the oldest on, up to the first that is
+// wanted.
+func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) error {
+	names, _, err := s.engine.logs.list(archive)
+	if err != nil {
+		return err
+	}
+	for _, f := range logsAmong(names, true) {
+		path := filepath.Join(archive, f.name())
+		modified, err := s.engine.logs.modified(path)
+		if err != nil {
+			return err
+		}
+		if !unwanted(modified) {
+			return nil
+		}
+		if err := s.engine.logs.remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logsAmong are the logs among the files of a directory, ascending.
+func logsAmong(names []string, archived bool) (files []logFile) {
+	for _, name := range names {
+		text, ok := strings.CutSuffix(name, ".log")
+		if n, err := strconv.ParseUint(text, 10, 64); ok && err == nil {
+			files = append(files, logFile{n, archived})
+		}
+	}
+	slices.SortFunc(files, func(a, b logFile) int { return cmp.Compare(a.number, b.number) })
+	return files
+}
+
+func (f logFile) name() string { return fmt.Sprintf("%06d.log", f.number) }
+
+// logFiles are all logs, ascending. The live ones are listed first: one that is
+// moved meanwhile is there twice, and counts once.
+func (s *Store) logFiles() ([]logFile, error) {
+	live, _, err := s.engine.logs.list(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	archived, _, err := s.engine.logs.list(filepath.Join(s.dir, archiveDir))
+	if err != nil {
+		return nil, err
+	}
+	files := append(logsAmong(archived, true), logsAmong(live, false)...)
+	slices.SortStableFunc(files, func(a, b logFile) int { return cmp.Compare(a.number, b.number) })
+	return slices.CompactFunc(files, func(a, b logFile) bool { return a.number == b.number }), nil
+}
+
+// readLog reads from a log, wherever it is. One that is gone is ErrTrimmed.
+func (s *Store) readLog(number uint64, at int64, to []byte) (int, error) {
+	name := logFile{number: number}.name()
+	for _, dir := range []string{s.dir, filepath.Join(s.dir, archiveDir), s.dir} {
+		if n, exists, err := s.engine.logs.read(filepath.Join(dir, name), at, to); err != nil || exists {
+			return n, err
+		}
+	}
+	return 0, fmt.Errorf("%w: log %06d is gone", cf.ErrTrimmed, number)
+}
+
+// firstChange is the number of a log's first change; ok is false while it has none.
+func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
+	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
+	if first, ok = s.changes.firsts[number]; ok {
+		return first, true, nil
+	}
+	r := logReader{number: number, read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
+	head, err := r.head()
+	if errors.Is(err, errLogEnd) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	if s.changes.firsts == nil {
+		s.changes.firsts = map[uint64]uint64{}
+	}
+	s.changes.firsts[number] = head.first
+	return head.first, true, nil
+}
+
+// ChangeStarts implements cf.ChangeLog.
+func (s *Store) ChangeStarts() ([]cf.Position, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	latest := cf.Position(s.db.GetLatestSequenceNumber())
+	files, err := s.logFiles()
+	if err != nil {
+		return nil, err
+	}
+	var starts []cf.Position
+	for _, f := range files {
+		first, ok, err := s.firstChange(f.number)
+		if err != nil {
+			return nil, err
+		}
+		if p := cf.Position(first) - 1; ok && p < latest && (len(starts) == 0 || p > starts[len(starts)-1]) {
+			starts = append(starts, p)
+		}
+	}
+	return append(starts, latest), nil
+}

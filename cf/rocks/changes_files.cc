@@ -1,0 +1,138 @@
+// RocksDB keeps logs of its own accord only as it was told when it was opened, and
+// for all databases alike; whether someone wants them is known later. A file
+// system of ours can change its mind.
+
+#include "changes_files.h"
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/options.h>
+#include <string.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+// As in RocksDB's c.cc, in all versions from 7.8 to 11.
+struct rocksdb_options_t {
+  rocksdb::Options rep;
+};
+
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+bool is_log(const std::string& path) {
+  return path.size() > 4 && path.compare(path.size() - 4, 4, ".log") == 0;
+}
+
+class LogFiles : public rocksdb::FileSystemWrapper {
+ public:
+  explicit LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base) : FileSystemWrapper(base) {}
+
+  const char* Name() const override { return "smolwc.LogFiles"; }
+
+  IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* file,
+                           IODebugContext* debug) override {
+    IOStatus s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+    if (s.ok() && is_log(path)) begun.fetch_add(1);
+    return s;
+  }
+
+  IOStatus DeleteFile(const std::string& path, const IOOptions& options,
+                      IODebugContext* debug) override {
+    size_t slash = path.rfind('/');
+    if (!keep.load() || !is_log(path) || slash == std::string::npos)
+      return FileSystemWrapper::DeleteFile(path, options, debug);
+    std::string archived = path.substr(0, slash) + "/archive" + path.substr(slash);
+    return target()->RenameFile(path, archived, options, debug);
+  }
+
+  std::atomic<bool> keep{false};
+  std::atomic<uint64_t> begun{0};
+};
+
+char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString().c_str()); }
+
+}  // namespace
+
+struct smolwc_files {
+  std::unique_ptr<rocksdb::Env> memory;  // nothing for the disk
+  std::shared_ptr<LogFiles> logs;
+  std::unique_ptr<rocksdb::Env> env;
+
+  rocksdb::FileSystem* base() { return logs->target(); }
+};
+
+extern "C" {
+
+smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory) {
+  auto files = new smolwc_files;
+  rocksdb::Env* base = rocksdb::Env::Default();
+  if (in_memory) {
+    files->memory.reset(rocksdb::NewMemEnv(base));
+    base = files->memory.get();
+  }
+  files->logs = std::make_shared<LogFiles>(base->GetFileSystem());
+  files->env = rocksdb::NewCompositeEnv(files->logs);
+  options->rep.env = files->env.get();
+  return files;
+}
+
+void smolwc_files_free(smolwc_files* files) { delete files; }
+
+void smolwc_files_keep(smolwc_files* files, uint8_t keep) { files->logs->keep.store(keep != 0); }
+
+uint8_t smolwc_files_keeps(const smolwc_files* files) { return files->logs->keep.load(); }
+
+uint64_t smolwc_files_begun(const smolwc_files* files) { return files->logs->begun.load(); }
+
+char* smolwc_files_list(smolwc_files* files, const char* dir, char** names, uint8_t* exists) {
+  std::vector<std::string> found;
+  IOStatus s = files->base()->GetChildren(dir, IOOptions(), &found, nullptr);
+  *exists = !s.IsNotFound() && !s.IsPathNotFound();
+  *names = nullptr;
+  if (!*exists) return nullptr;
+  if (!s.ok()) return message(s);
+  std::string text;
+  for (const auto& name : found) text += "\n" + name;
+  *names = strdup(text.c_str());
+  return nullptr;
+}
+
+char* smolwc_files_make_dir(smolwc_files* files, const char* dir) {
+  return message(files->base()->CreateDirIfMissing(dir, IOOptions(), nullptr));
+}
+
+char* smolwc_files_remove_dir(smolwc_files* files, const char* dir) {
+  return message(files->base()->DeleteDir(dir, IOOptions(), nullptr));
+}
+
+char* smolwc_files_read(smolwc_files* files, const char* path, uint64_t at, char* to, size_t n,
+                        int64_t* got) {
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  IOStatus s = files->base()->NewRandomAccessFile(path, rocksdb::FileOptions(), &file, nullptr);
+  *got = -1;
+  if (s.IsNotFound() || s.IsPathNotFound()) return nullptr;
+  if (!s.ok()) return message(s);
+  rocksdb::Slice read;
+  s = file->Read(at, n, IOOptions(), &read, to, nullptr);
+  if (!s.ok()) return message(s);
+  if (read.data() != to) memmove(to, read.data(), read.size());
+  *got = static_cast<int64_t>(read.size());
+  return nullptr;
+}
+
+char* smolwc_files_modified(smolwc_files* files, const char* path, uint64_t* time) {
+  return message(files->base()->GetFileModificationTime(path, IOOptions(), time, nullptr));
+}
+
+char* smolwc_files_remove(smolwc_files* files, const char* path) {
+  return message(files->base()->DeleteFile(path, IOOptions(), nullptr));
+}
+
+}  // extern "C"

@@ -1,0 +1,91 @@
+package rocks
+
+// #include <stdlib.h>
+// #include "changes_files.h"
+import "C"
+
+import (
+	"errors"
+	"strings"
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+)
+
+// logFiles is the file system of a database: the disk's or one in memory, and in
+// it the logs that RocksDB writes, and those that it has no more use for.
+type logFiles struct{ c *C.smolwc_files }
+
+// newLogFiles has a database that is opened with the options use it.
+func newLogFiles(o *grocksdb.Options, inMemory bool) *logFiles {
+	return &logFiles{C.smolwc_files_new((*C.rocksdb_options_t)(handleOf(o)), flag(inMemory))}
+}
+
+func (l *logFiles) free() { C.smolwc_files_free(l.c) }
+
+// keep has RocksDB move logs to the archive instead of deleting them, or not any
+// more.
+func (l *logFiles) keep(keep bool) { C.smolwc_files_keep(l.c, flag(keep)) }
+
+func (l *logFiles) keeps() bool { return C.smolwc_files_keeps(l.c) != 0 }
+
+// begun is how many logs there have been since the database was opened.
+func (l *logFiles) begun() uint64 { return uint64(C.smolwc_files_begun(l.c)) }
+
+// list is the names in a directory; exists is false when there is none.
+func (l *logFiles) list(dir string) (names []string, exists bool, err error) {
+	path := C.CString(dir)
+	defer C.free(unsafe.Pointer(path))
+	var text *C.char
+	var there C.uint8_t
+	if err := fileError(C.smolwc_files_list(l.c, path, &text, &there)); err != nil || there == 0 {
+		return nil, false, err
+	}
+	defer C.free(unsafe.Pointer(text))
+	return strings.Fields(C.GoString(text)), true, nil
+}
+
+func (l *logFiles) makeDir(dir string) error {
+	path := C.CString(dir)
+	defer C.free(unsafe.Pointer(path))
+	return fileError(C.smolwc_files_make_dir(l.c, path))
+}
+
+func (l *logFiles) removeDir(dir string) error {
+	path := C.CString(dir)
+	defer C.free(unsafe.Pointer(path))
+	return fileError(C.smolwc_files_remove_dir(l.c, path))
+}
+
+// read reads up to len(to) bytes of a file, fewer at its end; exists is false when
+// there is no such file.
+func (l *logFiles) read(name string, at int64, to []byte) (n int, exists bool, err error) {
+	path := C.CString(name)
+	defer C.free(unsafe.Pointer(path))
+	var got C.int64_t
+	err = fileError(C.smolwc_files_read(l.c, path, C.uint64_t(at), (*C.char)(unsafe.Pointer(unsafe.SliceData(to))), C.size_t(len(to)), &got))
+	return int(max(got, 0)), got >= 0, err
+}
+
+// modified is when a file was written last, in seconds since 1970.
+func (l *logFiles) modified(name string) (int64, error) {
+	path := C.CString(name)
+	defer C.free(unsafe.Pointer(path))
+	var at C.uint64_t
+	err := fileError(C.smolwc_files_modified(l.c, path, &at))
+	return int64(at), err
+}
+
+func (l *logFiles) remove(name string) error {
+	path := C.CString(name)
+	defer C.free(unsafe.Pointer(path))
+	return fileError(C.smolwc_files_remove(l.c, path))
+}
+
+func fileError(msg *C.char) error {
+	if msg == nil {
+		return nil
+	}
+	defer C.free(unsafe.Pointer(msg))
+	return wrap(errors.New(C.GoString(msg)))
+}

@@ -1,0 +1,47 @@
+// The files of RocksDB's log of writes: keeping those that it would delete, and
+// reading them beside it.
+#ifndef SMOLWC_CHANGES_FILES_H
+#define SMOLWC_CHANGES_FILES_H
+
+#include <rocksdb/c.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A file system between RocksDB and its own, on the disk or in memory.
+typedef struct smolwc_files smolwc_files;
+
+// Makes one and has a database that is opened with the options use it. It is to
+// be freed after the database and the options.
+smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory);
+void smolwc_files_free(smolwc_files* files);
+
+// While logs are kept, one that RocksDB deletes is moved to the directory archive
+// beside it, which must be there.
+void smolwc_files_keep(smolwc_files* files, uint8_t keep);
+uint8_t smolwc_files_keeps(const smolwc_files* files);
+// How many logs RocksDB has begun.
+uint64_t smolwc_files_begun(const smolwc_files* files);
+
+// These return an error, NULL when there is none, to be freed with free.
+
+// The names in a directory, each behind a newline, to be freed with free. None if
+// there is no such directory, and exists is 0 then.
+char* smolwc_files_list(smolwc_files* files, const char* dir, char** names, uint8_t* exists);
+char* smolwc_files_make_dir(smolwc_files* files, const char* dir);
+char* smolwc_files_remove_dir(smolwc_files* files, const char* dir);
+// Reads up to n bytes; got is how many there were, -1 when there is no such file.
+char* smolwc_files_read(smolwc_files* files, const char* path, uint64_t at, char* to, size_t n,
+                        int64_t* got);
+// When a file was written last, in seconds.
+char* smolwc_files_modified(smolwc_files* files, const char* path, uint64_t* time);
+char* smolwc_files_remove(smolwc_files* files, const char* path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,219 @@
+package rocks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A changes implements cf.Changes. It holds no file open between two calls.
+type changes struct {
+	store *Store
+	after cf.Position
+
+	files []logFile
+	begun uint64     // how many logs there were when they were listed
+	log   *logReader // nil before the first
+
+	next, nextFirst uint64 // the log after it and the number of its first change; 0 when there is none
+	looked          uint64 // 1 + the latest change when it was looked for
+
+	waiting []*cf.Commit
+
+	families *families // that names belongs to
+	names    map[uint32]string
+}
+
+// Changes implements cf.ChangeLog.
+func (s *Store) Changes(after cf.Position) (cf.Changes, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	c := &changes{store: s, after: after}
+	return c, c.start()
+}
+
+// start finds the log to begin with.
+func (c *changes) start() error {
+	latest := c.store.db.GetLatestSequenceNumber()
+	if uint64(c.after) > latest {
+		return fmt.Errorf("%w: %d, which is yet to come; the latest is %d", cf.ErrTrimmed, c.after, latest)
+	}
+	if err := c.list(); err != nil {
+		return err
+	}
+	found := false
+	for _, f := range c.files {
+		first, ok, err := c.store.firstChange(f.number)
+		if errors.Is(err, cf.ErrTrimmed) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case !ok:
+		case first <= uint64(c.after)+1:
+			c.open(f.number)
+			found = true
+		case !found && first <= latest:
+			return fmt.Errorf("%w: %d; the log begins with %d", cf.ErrTrimmed, c.after, first)
+		}
+	}
+	if !found && uint64(c.after) < latest {
+		return fmt.Errorf("%w: %d; all up to %d is gone", cf.ErrTrimmed, c.after, latest)
+	}
+	return nil
+}
+
+func (c *changes) list() (err error) {
+	c.begun, c.looked = c.store.engine.logs.begun(), 0
+	c.files, err = c.store.logFiles()
+	return err
+}
+
+func (c *changes) open(number uint64) {
+	c.log = &logReader{number: number, read: func(at int64, to []byte) (int, error) { return c.store.readLog(number, at, to) }}
+}
+
+// Position implements cf.Changes.
+func (c *changes) Position() cf.Position {
+	if len(c.waiting) > 0 {
+		return c.waiting[0].Before
+	}
+	return c.after
+}
+
+// Close implements cf.Changes.
+func (c *changes) Close() { c.waiting, c.log, c.files = nil, nil, nil }
+
+// Next implements cf.Changes. It looks at the context between records.
+func (c *changes) Next(ctx context.Context) (*cf.Commit, error) {
+	for len(c.waiting) == 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if more, err := c.step(); err != nil || !more {
+			return nil, err
+		}
+	}
+	next := c.waiting[0]
+	c.waiting[0] = nil
+	c.waiting = c.waiting[1:]
+	c.after = max(c.after, next.At)
+	return next, nil
+}
+
+// step takes one more record, or goes to the next log; more is false when there is
+// neither.
+func (c *changes) step() (more bool, err error) {
+	s := c.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return false, cf.ErrClosed
+	}
+	// In this order: logs that hold what is written up to latest are listed.
+	latest := s.db.GetLatestSequenceNumber()
+	if s.engine.logs.begun() != c.begun {
+		if err := c.list(); err != nil {
+			return false, err
+		}
+	}
+	if err := c.findNext(latest); err != nil {
+		return false, err
+	}
+	if c.log == nil {
+		return c.turn(), nil
+	}
+	at := c.log.at
+	record, err := c.log.next()
+	if errors.Is(err, errLogEnd) {
+		if c.turn() { // the log was read to its end after the next was there
+			return true, nil
+		}
+		c.after = max(c.after, cf.Position(latest)) // what is missing never was in a log
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	head, err := parseHead(record)
+	switch {
+	case err != nil:
+		return false, err
+	case c.next != 0 && head.first >= c.nextFirst:
+		return true, nil // its write failed, and its numbers were given out again
+	case head.end() > latest+1:
+		c.log.at = at // not published yet
+		return false, nil
+	case head.end() <= uint64(c.after)+1:
+		return true, nil
+	}
+	return true, c.take(record, head)
+}
+
+func (c *changes) take(record []byte, head logRecordHead) error {
+	commits, err := parseRecord(record, c.family)
+	if err != nil {
+		return err
+	}
+	c.waiting = slices.DeleteFunc(commits, func(k *cf.Commit) bool { return k.At <= c.after })
+	if len(c.waiting) == 0 {
+		c.after = cf.Position(head.end() - 1)
+	}
+	return nil
+}
+
+// turn goes to the next log, if there is one.
+func (c *changes) turn() bool {
+	if c.next == 0 {
+		return false
+	}
+	c.open(c.next)
+	c.next, c.looked = 0, 0
+	return true
+}
+
+// findNext looks for the log after the one that is being read that has anything in
+// it, unless it is found or nothing has been written since it was looked for.
+func (c *changes) findNext(latest uint64) error {
+	if c.next != 0 || c.looked == latest+1 {
+		return nil
+	}
+	c.looked = latest + 1
+	from := 0
+	if c.log != nil {
+		from, _ = slices.BinarySearchFunc(c.files, c.log.number+1, func(f logFile, n uint64) int { return cmp.Compare(f.number, n) })
+	}
+	for _, f := range c.files[from:] {
+		first, ok, err := c.store.firstChange(f.number)
+		if err != nil {
+			return err
+		}
+		if ok {
+			c.next, c.nextFirst = f.number, first
+			return nil
+		}
+	}
+	return nil
+}
+
+// family is the name of an open family, "" of others.
+func (c *changes) family(id uint32) string {
+	if open := c.store.families.Load(); open != c.families {
+		c.families, c.names = open, map[uint32]string{}
+		for name, f := range *open {
+			if name != catalogFamily {
+				c.names[f.id] = name
+			}
+		}
+	}
+	return c.names[id]
+}

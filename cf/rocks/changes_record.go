@@ -1,0 +1,141 @@
+package rocks
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// RocksDB writes the batches of several writers as one record when they come at
+// the same time. So a batch that has notes is framed in the log, by log data of
+// one byte, and its notes are log data that begin with another
+// (docs/format.md).
+const (
+	frameNote  = 0x00
+	frameBegin = 0x01
+	frameEnd   = 0x02
+)
+
+// More tags of RocksDB's representation of a batch, of what smolwc does not write
+// and of what changes nothing.
+const (
+	repMerge        = 0x2
+	repLogData      = 0x3
+	repSingle       = 0x7
+	repFamilySingle = 0x8
+	repNoop         = 0xd
+	repDelRange     = 0xf
+)
+
+// repOps maps tags to kinds of operations.
+var repOps = map[byte]cf.OpKind{
+	repPut: cf.OpPut, repFamilyPut: cf.OpPut, repDelete: cf.OpDelete, repFamilyDelete: cf.OpDelete,
+	repSingle: cf.OpDelete, repFamilySingle: cf.OpDelete, repMerge: cf.OpMerge, repFamilyMerge: cf.OpMerge,
+	repDelRange: cf.OpDeleteRange, repFamilyDelRange: cf.OpDeleteRange,
+}
+
+// A recordParser takes commits out of a record.
+type recordParser struct {
+	rest   []byte
+	at     uint64 // the number of the next change
+	family func(id uint32) string
+
+	open    *cf.Commit
+	commits []*cf.Commit
+}
+
+// parseRecord is the framed batches of a record, whose memory they share.
+func parseRecord(record []byte, family func(id uint32) string) ([]*cf.Commit, error) {
+	head, err := parseHead(record)
+	if err != nil {
+		return nil, err
+	}
+	p := recordParser{rest: record[repHeader:], at: head.first, family: family}
+	for len(p.rest) > 0 {
+		if err := p.op(); err != nil {
+			return nil, fmt.Errorf("%w: record %d of the log: %w", cf.ErrCorrupt, head.first, err)
+		}
+	}
+	switch {
+	case p.open != nil:
+		return nil, fmt.Errorf("%w: record %d of the log: a batch has no end", cf.ErrCorrupt, head.first)
+	case p.at != head.first+head.count:
+		return nil, fmt.Errorf("%w: record %d of the log has %d changes, not %d", cf.ErrCorrupt, head.first, p.at-head.first, head.count)
+	}
+	return p.commits, nil
+}
+
+func (p *recordParser) op() error {
+	tag := p.rest[0]
+	p.rest = p.rest[1:]
+	switch tag {
+	case repNoop:
+		return nil
+	case repLogData:
+		data, err := p.string()
+		if err != nil {
+			return err
+		}
+		return p.logData(data)
+	}
+	kind, ok := repOps[tag]
+	if !ok {
+		return fmt.Errorf("unknown tag %#x", tag)
+	}
+	op := cf.LoggedOp{Kind: kind}
+	if err := p.fields(tag, &op); err != nil {
+		return err
+	}
+	p.at++
+	if p.open != nil && op.Family != "" {
+		p.open.Ops = append(p.open.Ops, op)
+	}
+	return nil
+}
+
+// fields reads what stands behind a tag. Operations of the catalog have no family.
+func (p *recordParser) fields(tag byte, op *cf.LoggedOp) (err error) {
+	switch tag {
+	case repFamilyPut, repFamilyDelete, repFamilySingle, repFamilyMerge, repFamilyDelRange:
+		id, n := binary.Uvarint(p.rest)
+		if n <= 0 || id > 1<<32-1 {
+			return fmt.Errorf("a family's number is cut off")
+		}
+		p.rest = p.rest[n:]
+		if p.open != nil {
+			op.Family = p.family(uint32(id))
+		}
+	}
+	if op.Key, err = p.string(); err != nil || op.Kind == cf.OpDelete {
+		return err
+	}
+	op.Value, err = p.string()
+	return err
+}
+
+func (p *recordParser) string() ([]byte, error) {
+	size, n := binary.Uvarint(p.rest)
+	if n <= 0 || size > uint64(len(p.rest)-n) {
+		return nil, fmt.Errorf("a string is cut off")
+	}
+	s := p.rest[n : n+int(size) : n+int(size)]
+	p.rest = p.rest[n+int(size):]
+	return s, nil
+}
+
+func (p *recordParser) logData(data []byte) error {
+	switch {
+	case len(data) == 1 && data[0] == frameBegin && p.open == nil:
+		p.open = &cf.Commit{Before: cf.Position(p.at - 1)}
+	case len(data) == 1 && data[0] == frameEnd && p.open != nil:
+		p.open.At = cf.Position(p.at - 1)
+		p.commits = append(p.commits, p.open)
+		p.open = nil
+	case len(data) > 0 && data[0] == frameNote && p.open != nil:
+		p.open.Ops = append(p.open.Ops, cf.LoggedOp{Kind: cf.OpNote, Value: data[1:]})
+	default:
+		return fmt.Errorf("log data %.8x, which do not belong there", data)
+	}
+	return nil
+}
