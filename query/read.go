@@ -95,7 +95,19 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 func (t *Table) ReadRows(ctx context.Context, opts ...ReadOption) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
-		r, err := t.newReader(ctx, opts)
+		spec, p, err := t.planRows(opts)
+		if err != nil {
+			yield(nil, fail(op, t.name, "", err))
+			return
+		}
+		if p.isSmall(spec) {
+			row, err := t.readAtOnce(ctx, spec, &p.scans[0])
+			if err != nil || row != nil {
+				yield(row, fail(op, t.name, "", err))
+			}
+			return
+		}
+		r, err := t.openPlan(ctx, nil, spec, p)
 		if err != nil {
 			yield(nil, fail(op, t.name, "", err))
 			return
@@ -112,6 +124,14 @@ func (t *Table) ReadRows(ctx context.Context, opts ...ReadOption) iter.Seq2[*Row
 			}
 		}
 	}
+}
+
+func (t *Table) planRows(opts []ReadOption) (*readSpec, *readPlan, error) {
+	spec, err := newReadSpec(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.plan(spec, t.db.clock.now())
 }
 
 // MaxRowBytes is how much memory a row may take when it is read as a whole: the

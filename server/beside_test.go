@@ -5,126 +5,215 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strings"
+	"regexp"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigtable"
-
-	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server"
 )
 
-var beside = flag.Bool("beside", false, "measure smolwc and the emulator side by side")
+var (
+	beside       = flag.Bool("beside", false, "measure smolwc and the emulator side by side")
+	besideRun    = flag.String("beside.run", "", "only what matches `REGEXP`")
+	besideRounds = flag.Int("beside.rounds", 5, "how often everything is measured")
+	besideTimes  = flag.Int("beside.times", 1, "do `N` times as much in a round")
+	besideSmolwc = flag.String("beside.smolwc", "", "the `BINARY` of smolwc; built when it is not given")
+	besideEmu    = flag.String("beside.emulator", "", "the `BINARY` of the emulator; built when it is not given")
+	besideSQLite = flag.String("beside.sqlite", "", "the `BINARY` of little_bigtable, for TestBesideSQLite")
+)
 
 // TestBeside measures smolwc, on disk with asynchronous durability, and
-// Bigtable's emulator in memory side by side, with the official client: 100,000
-// rows of five cells of 100 bytes.
+// Bigtable's emulator in memory side by side, each a process of its own, with
+// the official client: 100,000 rows of five cells of 100 bytes.
 //
-//	go test ./server -run Beside -beside -v
+//	go test ./server -run TestBeside$ -beside -v
+//
+// A round does everything once with one and once with the other, in turns. The
+// ratio is how many times as fast smolwc was in a round; of the rounds the
+// median, the least and the greatest are shown. A round before does not count.
 func TestBeside(t *testing.T) {
 	if !*beside {
 		t.Skip("only with -beside")
 	}
-	db, err := query.Open(t.TempDir(), query.Options{Durability: query.Async})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	r := serve(t, db, server.Options{})
-	ours, theirs := r.table("t", "f"), r.emulated("t", "f")
-	r.load(ours)
-	r.load(theirs)
+	ours, theirs := startSmolwc(t, "async"), startEmulator(t)
+	a, b := ours.load(), theirs.load()
+	t.Logf("%-14s smolwc %9.0f ms  emulator %9.0f ms  %8.2f", "load", a.Seconds()*1e3, b.Seconds()*1e3, b.Seconds()/a.Seconds())
 	for _, m := range besides {
-		a := testing.Benchmark(func(b *testing.B) { m.run(b, ours) })
-		b := testing.Benchmark(func(b *testing.B) { m.run(b, theirs) })
-		t.Logf("%-12s smolwc %10d ns  emulator %12d ns  %6.2f times as fast", m.name, a.NsPerOp(), b.NsPerOp(), float64(b.NsPerOp())/float64(a.NsPerOp()))
+		if !regexp.MustCompile(*besideRun).MatchString(m.name) {
+			continue
+		}
+		m.ops *= *besideTimes
+		m.compare(t, ours, theirs)
+	}
+	for _, w := range []struct {
+		when  string
+		after time.Duration
+	}{{"memory", 0}, {"memory, idle", 10 * time.Second}} {
+		time.Sleep(w.after)
+		a, b := ours.resident(), theirs.resident()
+		t.Logf("%-14s smolwc %8d MiB  emulator %8d MiB  %8.2f of it", w.when, a>>20, b>>20, float64(a)/float64(b))
 	}
 }
 
-const besideRows = 100_000
+// TestBesideSQLite measures bulk loads into smolwc with synced durability and
+// into little_bigtable, an emulator that keeps its rows in SQLite.
+//
+//	go install github.com/bitly/little_bigtable@latest
+//	go test ./server -run TestBesideSQLite -beside.sqlite ~/go/bin/little_bigtable -v
+func TestBesideSQLite(t *testing.T) {
+	if *besideSQLite == "" {
+		t.Skip("only with -beside.sqlite")
+	}
+	var ratios []float64
+	for range *besideRounds {
+		a, b := startSmolwc(t, "sync"), startLittle(t)
+		ours, theirs := a.load(), b.load()
+		t.Logf("%-14s smolwc %9.0f ms  little_bigtable %9.0f ms  %8.2f", "load", ours.Seconds()*1e3, theirs.Seconds()*1e3, theirs.Seconds()/ours.Seconds())
+		ratios = append(ratios, theirs.Seconds()/ours.Seconds())
+		a.stop()
+		b.stop()
+	}
+	slices.Sort(ratios)
+	t.Logf("median %.2f", ratios[len(ratios)/2])
+}
+
+const (
+	besideRows  = 100_000
+	besideCells = 5
+)
 
 func besideKey(i int) string { return fmt.Sprintf("row%08d", i) }
 
-func besideRow() *bigtable.Mutation {
+// besideRow is a row of values that do not compress to nothing: a v and letters
+// at random.
+func besideRow(r *rand.Rand) *bigtable.Mutation {
 	m := bigtable.NewMutation()
-	for q := range 5 {
-		m.Set("f", fmt.Sprintf("q%d", q), 1000, []byte(strings.Repeat("v", 100)))
+	for q := range besideCells {
+		value := make([]byte, 100)
+		for i := range value {
+			value[i] = 'd' + byte(r.IntN(20))
+		}
+		value[0] = 'v'
+		m.Set("f", fmt.Sprintf("q%d", q), 1000, value)
 	}
 	return m
 }
 
-func (r *rig) load(tab *bigtable.Table) {
-	r.t.Helper()
+// load writes all rows, 1,000 in a request, and is how long that takes without
+// making them.
+func (p *besidePeer) load() time.Duration {
+	p.t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	var took time.Duration
 	for i := 0; i < besideRows; i += 1000 {
 		var keys []string
 		var ms []*bigtable.Mutation
 		for j := i; j < i+1000; j++ {
-			keys, ms = append(keys, besideKey(j)), append(ms, besideRow())
+			keys, ms = append(keys, besideKey(j)), append(ms, besideRow(r))
 		}
-		if errs, err := tab.ApplyBulk(r.ctx(), keys, ms); err != nil || errs != nil {
-			r.t.Fatal(errs, err)
+		began := time.Now()
+		if errs, err := p.table.ApplyBulk(context.Background(), keys, ms); err != nil || errs != nil {
+			p.t.Fatal(errs, err)
 		}
+		took += time.Since(began)
 	}
+	return took
 }
 
-var besides = []struct {
-	name string
-	run  func(b *testing.B, tab *bigtable.Table)
-}{
-	{"read", func(b *testing.B, tab *bigtable.Table) {
-		for b.Loop() {
-			readOne(b, tab)
+// A measured is what is measured: so many operations, of so many clients.
+type measured struct {
+	name    string
+	ops     int
+	clients int
+	do      func(tab *bigtable.Table, r *rand.Rand) error
+}
+
+var besides = []measured{
+	{"read", 3000, 1, readOne},
+	{"read16", 10000, 16, readOne},
+	{"write", 3000, 1, writeOne},
+	{"write16", 10000, 16, writeOne},
+	{"scan100", 10, 1, scanning(100, bigtable.LimitRows(100))},
+	{"scan", 1, 1, scanning(besideRows)},
+	{"column", 1, 1, scanning(besideRows, bigtable.RowFilter(bigtable.ColumnFilter("q3")))},
+	{"latest", 1, 1, scanning(besideRows, bigtable.RowFilter(bigtable.LatestNFilter(1)))},
+	{"strip", 1, 1, scanning(besideRows, bigtable.RowFilter(bigtable.StripValueFilter()))},
+	{"key_regex", 1, 1, scanning(besideRows/100, bigtable.RowFilter(bigtable.RowKeyFilter(".*77")))},
+	{"value_regex", 1, 1, scanning(0, bigtable.RowFilter(bigtable.ValueFilter("zzz.*")))},
+	{"value_range", 1, 1, scanning(0, bigtable.RowFilter(bigtable.ValueRangeFilter([]byte("b"), []byte("c"))))},
+}
+
+// compare prints the line of one measurement.
+func (m measured) compare(t *testing.T, ours, theirs *besidePeer) {
+	t.Helper()
+	var a, b, ratios []float64
+	ourCPU, theirCPU := ours.cpu(), theirs.cpu()
+	for round := range *besideRounds + 1 {
+		first, second := ours, theirs
+		if round%2 == 1 {
+			first, second = theirs, ours
 		}
-	}},
-	{"read16", func(b *testing.B, tab *bigtable.Table) {
-		b.SetParallelism(8)
-		b.RunParallel(func(p *testing.PB) {
-			for p.Next() {
-				readOne(b, tab)
+		x, y := m.run(t, first), m.run(t, second)
+		if first == theirs {
+			x, y = y, x
+		}
+		if round > 0 {
+			a, b, ratios = append(a, x), append(b, y), append(ratios, y/x)
+		}
+	}
+	for _, s := range [][]float64{a, b, ratios} {
+		slices.Sort(s)
+	}
+	n := len(ratios)
+	perOp := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(m.ops*(n+1)) }
+	t.Logf("%-14s smolwc %9.1f µs  emulator %9.1f µs  %8.2f  (%.2f to %.2f)   processor %9.1f µs and %9.1f µs", m.name,
+		a[n/2], b[n/2], ratios[n/2], ratios[0], ratios[n-1], perOp(ours.cpu()-ourCPU), perOp(theirs.cpu()-theirCPU))
+}
+
+// run is how many microseconds an operation took.
+func (m measured) run(t *testing.T, p *besidePeer) float64 {
+	t.Helper()
+	began := time.Now()
+	var wg sync.WaitGroup
+	for c := range m.clients {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(c), 0))
+			for range m.ops / m.clients {
+				if err := m.do(p.table, r); err != nil {
+					t.Errorf("%s: %v", p.name, err)
+					return
+				}
 			}
 		})
-	}},
-	{"write", func(b *testing.B, tab *bigtable.Table) {
-		for b.Loop() {
-			writeOne(b, tab)
-		}
-	}},
-	{"write16", func(b *testing.B, tab *bigtable.Table) {
-		b.SetParallelism(8)
-		b.RunParallel(func(p *testing.PB) {
-			for p.Next() {
-				writeOne(b, tab)
-			}
-		})
-	}},
-	{"scan100", scanning(100, bigtable.LimitRows(100))},
-	{"scan", scanning(besideRows)},
-	{"column", scanning(besideRows, bigtable.RowFilter(bigtable.ColumnFilter("q3")))},
-	{"key_regex", scanning(besideRows/100, bigtable.RowFilter(bigtable.RowKeyFilter(".*77")))},
-	{"value_regex", scanning(0, bigtable.RowFilter(bigtable.ValueFilter("zzz.*")))},
-	{"value_range", scanning(0, bigtable.RowFilter(bigtable.ValueRangeFilter([]byte("b"), []byte("c"))))},
-}
-
-func readOne(b *testing.B, tab *bigtable.Table) {
-	row, err := tab.ReadRow(context.Background(), besideKey(rand.IntN(besideRows)))
-	if err != nil || len(row["f"]) != 5 {
-		b.Errorf("%d cells, %v", len(row["f"]), err)
 	}
-}
-
-func writeOne(b *testing.B, tab *bigtable.Table) {
-	if err := tab.Apply(context.Background(), besideKey(rand.IntN(besideRows)), besideRow()); err != nil {
-		b.Error(err)
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
 	}
+	return float64(time.Since(began).Nanoseconds()) / 1e3 / float64(m.ops)
 }
 
-func scanning(want int, opts ...bigtable.ReadOption) func(*testing.B, *bigtable.Table) {
-	return func(b *testing.B, tab *bigtable.Table) {
-		for b.Loop() {
-			n := 0
-			if err := tab.ReadRows(context.Background(), bigtable.InfiniteRange(""), func(bigtable.Row) bool { n++; return true }, opts...); err != nil || n != want {
-				b.Fatalf("%d rows, want %d: %v", n, want, err)
-			}
+func readOne(tab *bigtable.Table, r *rand.Rand) error {
+	row, err := tab.ReadRow(context.Background(), besideKey(r.IntN(besideRows)))
+	if err == nil && len(row["f"]) != besideCells {
+		err = fmt.Errorf("%d cells, want %d", len(row["f"]), besideCells)
+	}
+	return err
+}
+
+func writeOne(tab *bigtable.Table, r *rand.Rand) error {
+	return tab.Apply(context.Background(), besideKey(r.IntN(besideRows)), besideRow(r))
+}
+
+func scanning(want int, opts ...bigtable.ReadOption) func(*bigtable.Table, *rand.Rand) error {
+	return func(tab *bigtable.Table, _ *rand.Rand) error {
+		n := 0
+		err := tab.ReadRows(context.Background(), bigtable.InfiniteRange(""), func(bigtable.Row) bool { n++; return true }, opts...)
+		if err == nil && n != want {
+			err = fmt.Errorf("%d rows, want %d", n, want)
 		}
+		return err
 	}
 }
