@@ -69,6 +69,9 @@ func Open(dir string, o Options) (*Store, error) {
 	if !o.InMemory {
 		e.setInfoLog(dir, o.ReadOnly)
 	}
+	if o.ReadOnly {
+		e.setHolding()
+	}
 	names, err := familyNames(e, dir, o)
 	if err != nil {
 		e.destroy()
@@ -93,6 +96,11 @@ func Open(dir string, o Options) (*Store, error) {
 	s.write.SetSync(!o.Async && !o.InMemory)
 	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
 	s.c = newHandles(s.db, s.write)
+	if o.ReadOnly {
+		if err := s.holdFiles(); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	if err := s.finishIngestions(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
