@@ -70,12 +70,9 @@ type engine struct {
 	db    *grocksdb.Options
 	table *grocksdb.BlockBasedTableOptions
 	data  *grocksdb.Options // of a declared family
-<<<<<<< Updated upstream
 	logs  *logFiles
-=======
 
 	holding *C.smolwc_holding // of one that is opened for reading
->>>>>>> Stashed changes
 }
 
 // newEngine divides the memory: a quarter for all write buffers together, the
@@ -156,9 +153,6 @@ func (e *engine) destroy() {
 	e.table.Destroy()
 	e.db.Destroy()
 	e.cache.Destroy()
-<<<<<<< Updated upstream
 	e.logs.free()
-=======
 	e.freeHolding()
->>>>>>> Stashed changes
 }
