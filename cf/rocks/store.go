@@ -37,6 +37,7 @@ type Store struct {
 	history  commitLog
 	gate     stallGate
 	changes  changeLog
+	queue    *writeQueue
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.
@@ -82,6 +83,7 @@ func Open(dir string, o Options) (*Store, error) {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
 	s.gate.turn = make(chan struct{}, 1)
+	s.queue = newWriteQueue()
 	s.locks.seed = maphash.MakeSeed()
 	if err := s.openChanges(); err != nil {
 		e.destroy()

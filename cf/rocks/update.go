@@ -109,16 +109,16 @@ func (s *Store) tryCommit(b *cf.Batch, rep *[]byte) (cf.Position, error) {
 	if *rep, err = appendRep((*rep)[:0], b, *s.families.Load()); err != nil {
 		return 0, err
 	}
-	pos, err := s.put(*rep, s.c.write)
+	pos, err := s.queue.write(*rep, s.put)
 	if err == nil {
 		s.history.addRows(b.Rows())
 	}
 	return pos, err
 }
 
-func (s *Store) put(rep []byte, opts *C.rocksdb_writeoptions_t) (cf.Position, error) {
+func (s *Store) put(rep []byte) (cf.Position, error) {
 	var seq C.uint64_t
-	msg := C.smolwc_write(s.c.db, opts, (*C.char)(unsafe.Pointer(unsafe.SliceData(rep))), C.size_t(len(rep)), &seq)
+	msg := C.smolwc_write(s.c.db, s.c.write, (*C.char)(unsafe.Pointer(unsafe.SliceData(rep))), C.size_t(len(rep)), &seq)
 	if msg == nil {
 		return cf.Position(seq), nil
 	}

@@ -1,0 +1,123 @@
+package rocks
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A writeQueue joins writes: while there are enough in the engine, those that
+// come wait, and the first of them writes then what all of them have, as one
+// batch. The engine joins the writes of threads that wait in it; but a goroutine
+// that waits there takes a thread along, and with many of them the processors do
+// little but change threads. docs/performance.md has the figures.
+type writeQueue struct {
+	most int // writes in the engine at once
+
+	mu      sync.Mutex
+	inside  int
+	waiting []*queuedWrite
+}
+
+// A queuedWrite waits for its turn, or for another to write what it has.
+type queuedWrite struct {
+	rep  []byte
+	turn chan bool // true is its turn; false, another has written it
+	pos  cf.Position
+	err  error
+}
+
+func newWriteQueue() *writeQueue {
+	// The other half of the processors is for the callers, who encode meanwhile,
+	// and for flushes.
+	return &writeQueue{most: max(1, runtime.GOMAXPROCS(0)/2)}
+}
+
+// maxGroup is from how many bytes on a group of writes takes no more of them.
+const maxGroup = 1 << 20
+
+var queuedWrites = sync.Pool{New: func() any { return &queuedWrite{turn: make(chan bool, 1)} }}
+
+// write writes a batch given in RocksDB's representation, alone or with others.
+func (q *writeQueue) write(rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
+	q.mu.Lock()
+	if q.inside < q.most {
+		q.inside++
+		q.mu.Unlock()
+		defer q.next()
+		return put(rep)
+	}
+	w := queuedWrites.Get().(*queuedWrite)
+	defer queuedWrites.Put(w)
+	w.rep = rep
+	q.waiting = append(q.waiting, w)
+	q.mu.Unlock()
+	if <-w.turn {
+		q.lead(w, put)
+	}
+	return w.pos, w.err
+}
+
+// lead writes what is waiting behind a write whose turn it is, together with it.
+func (q *writeQueue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, error)) {
+	defer q.next()
+	group := q.take(len(first.rep))
+	rep := first.rep
+	if len(group) > 0 {
+		joined := reps.Get().(*[]byte)
+		defer reps.Put(joined)
+		*joined = append((*joined)[:0], rep...)
+		for _, w := range group {
+			*joined = joinRep(*joined, w.rep)
+		}
+		rep = *joined
+	}
+	first.pos, first.err = put(rep)
+	for _, w := range group {
+		w.pos, w.err = first.pos, first.err
+		w.turn <- false
+	}
+}
+
+// take takes writes off the queue, up to maxGroup with those bytes.
+func (q *writeQueue) take(bytes int) []*queuedWrite {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for n < len(q.waiting) && bytes+len(q.waiting[n].rep) <= maxGroup {
+		bytes += len(q.waiting[n].rep)
+		n++
+	}
+	group := append([]*queuedWrite(nil), q.waiting[:n]...)
+	q.drop(n)
+	return group
+}
+
+// next ends a write in the engine: it is the turn of the first that waits.
+func (q *writeQueue) next() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.inside--
+		return
+	}
+	q.waiting[0].turn <- true
+	q.drop(1)
+}
+
+func (q *writeQueue) drop(n int) {
+	rest := copy(q.waiting, q.waiting[n:])
+	clear(q.waiting[rest:])
+	q.waiting = q.waiting[:rest]
+}
+
+// joinRep appends the records of a batch to another.
+func joinRep(dst, rep []byte) []byte {
+	binary.LittleEndian.PutUint32(dst[8:], repCount(dst)+repCount(rep))
+	return append(dst, rep[repHeader:]...)
+}
+
+// repCount is the number of records of a batch.
+func repCount(rep []byte) uint32 { return binary.LittleEndian.Uint32(rep[8:]) }
