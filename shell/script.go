@@ -64,19 +64,25 @@ func (s *Session) runAll(ctx context.Context, name string, r io.Reader) error {
 // batch that they begin may be committed by a later call; [Session.Close] is an
 // error while one is open.
 func (s *Session) RunStatement(ctx context.Context, text string) error {
+	return s.RunNamed(ctx, "", text)
+}
+
+// RunNamed is RunStatement for text whose name stands before its place in
+// messages.
+func (s *Session) RunNamed(ctx context.Context, name, text string) error {
 	if s.opt.Pages {
-		return s.runPage(ctx, text)
+		return s.runPage(ctx, name, text)
 	}
-	return s.runAll(ctx, "", strings.NewReader(text))
+	return s.runAll(ctx, name, strings.NewReader(text))
 }
 
 // runPage runs statements and shows what they print as one page.
-func (s *Session) runPage(ctx context.Context, text string) error {
+func (s *Session) runPage(ctx context.Context, name, text string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, s.stopPage)()
 	s.beginPage(func() { cancel(errPagerQuit) })
-	err := s.runAll(ctx, "", strings.NewReader(text))
+	err := s.runAll(ctx, name, strings.NewReader(text))
 	if pageErr := s.endPage(ctx.Err() != nil); err == nil {
 		err = pageErr
 	}

@@ -16,13 +16,22 @@ func (c *command) load() (*config.Config, error) {
 }
 
 // open opens the database that the configuration names. One that does not exist
-// is created when it is asked for: by its directory, or by declaring tables.
+// is created when it is asked for, by its directory or by declaring tables; who
+// sits at a terminal is told, since another directory may have been meant.
 func (c *command) open(cfg *config.Config, o query.Options) (*query.DB, error) {
-	if cfg.Schema == nil && c.db == "" && c.getenv(config.EnvDB) == "" {
-		o.MustExist = true
-	}
+	named := c.db != "" || c.getenv(config.EnvDB) != ""
+	mayCreate := !o.MustExist && !o.ReadOnly && (named || cfg.Schema != nil)
+	o.MustExist = true
 	db, err := c.openDir(cfg.DataDir, cfg, o)
-	if errors.Is(err, query.ErrNotFound) && o.MustExist && !o.ReadOnly {
+	switch missing := errors.Is(err, query.ErrNotFound); {
+	case missing && mayCreate:
+		o.MustExist = false
+		if db, err = c.openDir(cfg.DataDir, cfg, o); err == nil && !c.quiet && isTerminal(c.stderr) {
+			_, _ = fmt.Fprintf(c.stderr, "created a database in %s\n", cfg.DataDir)
+		}
+	case missing && named && !o.ReadOnly:
+		err = fmt.Errorf("%w; a statement that creates a table makes one there", err)
+	case missing && !o.ReadOnly:
 		err = fmt.Errorf("%w; name a directory with --db, or declare tables in %s, and it is created", err, config.DefaultFile)
 	}
 	return db, fail(exitOpen, err)

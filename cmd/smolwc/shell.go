@@ -42,7 +42,8 @@ typed. "help" in the shell explains the language.
 With --addr the database is one that smolwc serve serves.
 
 A database is created when --db or $SMOLWC_DB names a directory without one, or
-when the configuration declares tables.`,
+when the configuration declares tables. It is not created for statements of -c of
+which none creates a table: then the directory is likely a mistake.`,
 		Example: `  smolwc
   smolwc -c 'scan fleet prefix=plane# limit=5'
   smolwc --db ./data -f load.smolwc
@@ -91,6 +92,7 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		return fail(exitUsage, err)
 	}
 	defer r.sources.close()
+	r.sources.name()
 	if r.remote.addr != "" {
 		return r.runRemote(ctx, interactive)
 	}
@@ -110,7 +112,9 @@ func (r *shellRun) openForStatements(cfg *config.Config) (*query.DB, error) {
 	if r.readOnly {
 		return r.open(cfg, query.Options{ReadOnly: true, MustExist: true})
 	}
-	return r.open(cfg, query.Options{Schema: cfg.Schema})
+	o := query.Options{Schema: cfg.Schema}
+	o.MustExist = cfg.Schema == nil && r.sources.typed() && r.sources.wantData()
+	return r.open(cfg, o)
 }
 
 // statements runs what there is to run on a database here.
@@ -133,7 +137,7 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 		}
 		var err error
 		if src.kind == sourceStatement {
-			err = s.RunStatement(ctx, src.text)
+			err = s.RunNamed(ctx, src.name, src.text)
 		} else {
 			err = s.RunScript(ctx, src.text, &contextReader{ctx: ctx, r: src.reader})
 		}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql"
 )
 
 // sources are the statements of -c and the files of -f, in the order in which
@@ -13,6 +17,7 @@ type sources []source
 type source struct {
 	kind   sourceKind
 	text   string // the statements, or the name of the file
+	name   string // of statements in messages, "" when they are the only ones
 	reader io.Reader
 }
 
@@ -47,6 +52,56 @@ func (s sources) typed() bool {
 		}
 	}
 	return len(s) > 0
+}
+
+// wantData reports whether the statements of the command line need tables and none
+// creates one. Of what cannot be understood it is not known.
+func (s sources) wantData() bool {
+	wanted := false
+	for _, src := range s {
+		if src.kind != sourceStatement {
+			continue
+		}
+		for r := ql.NewReader(strings.NewReader(src.text)); ; {
+			text, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return false
+			}
+			if text.Session {
+				continue
+			}
+			st, err := ql.Env{}.Parse(text)
+			if err != nil {
+				return false
+			}
+			switch st.(type) {
+			case *ql.CreateTable:
+				return false
+			case *ql.Help, *ql.Quit:
+			default:
+				wanted = true
+			}
+		}
+	}
+	return wanted
+}
+
+// name numbers the statements of the command line, where there are several.
+func (s sources) name() {
+	var typed []*source
+	for i := range s {
+		if s[i].kind == sourceStatement {
+			typed = append(typed, &s[i])
+		}
+	}
+	for i, src := range typed {
+		if len(typed) > 1 {
+			src.name = fmt.Sprintf("-c #%d", i+1)
+		}
+	}
 }
 
 // open opens the files, all of them before anything runs.
