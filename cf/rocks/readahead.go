@@ -68,6 +68,9 @@ func (r *readAhead) cutFirst(first *filler) {
 	if r.spec.Limit != 0 || helpersFor() == 0 {
 		return
 	}
+	if r.spec.Reverse && first.at == "" && first.returned.Rows > 0 {
+		return // in the row of the empty key: behind it there is none
+	}
 	cuts := newChunker(r.snap, first.family, r.spec, first.at)
 	if rows := cuts.next(); len(cuts.pending) > 0 && first.cut(rows, r.spec.Reverse) {
 		r.cuts = cuts

@@ -1,0 +1,44 @@
+package rocks_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+// A scan in reverse that becomes long in the row of the empty key, the last one
+// that it comes to, does not begin again. Found by the model.
+func TestReverseScanEndsInTheEmptyRow(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	s := open(t, "", rocks.Options{InMemory: true})
+	defer s.Close()
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	text := `"" q@2=v q@1=` + strings.Repeat("y", 3000) + ` r@1=v s@1=v | \x00 q@1=z | \xff q@1=w`
+	for _, r := range cftest.ParseRows(text) {
+		_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+			b.Row(cf.RowID{Space: "t", Row: r.Key})
+			for _, c := range r.Cells {
+				b.Put("t", c.Qualifier, c.Timestamp, []byte(c.Value))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.RowRange{{End: "\x01"}, {Start: "\x02"}}, Reverse: true, Hint: 1})
+	if err != nil || len(got) != 3 || got[2].Key != "" || len(got[2].Cells) != 4 {
+		t.Errorf("%d rows, %v", len(got), err)
+	}
+}
