@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,6 +91,7 @@ type stamp struct {
 	current  string           // the name of the manifest
 	manifest int64            // its size
 	logs     map[string]int64 // and theirs
+	options  []string         // names of files that an opening reads, and the writer replaces
 }
 
 // stampOf never fails: what is wrong with a directory is for Open to say.
@@ -100,6 +102,7 @@ func stampOf(dir string) stamp {
 	if info, err := os.Stat(filepath.Join(dir, st.current)); err == nil {
 		st.manifest = info.Size()
 	}
+	st.options, _ = filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	for _, path := range logs {
 		if info, err := os.Stat(path); err == nil {
@@ -116,7 +119,7 @@ func (a stamp) sameFiles(b stamp) bool {
 			return false
 		}
 	}
-	return a.current == b.current && a.manifest == b.manifest
+	return a.current == b.current && a.manifest == b.manifest && slices.Equal(a.options, b.options)
 }
 
 func (a stamp) equal(b stamp) bool {
