@@ -58,6 +58,14 @@ func (f *familyInfo) checkAdd(c *change) error {
 	return nil
 }
 
+// checkMerge is checkAdd for a sketch.
+func (f *familyInfo) checkMerge(c *change) error {
+	if _, ok := estimate(cells.AppendValue(nil, c.value)); !ok || f.aggregate != schema.AggregateHLL {
+		return faultf(InvalidArgument, "%s:%s: what is merged is a sketch, into a family with the aggregate hll; %s has %s", c.family, shorten(c.qualifier), f.name, f.aggregate)
+	}
+	return c.since.Check()
+}
+
 // refuseAggregate is the error of a change that an aggregate does not allow.
 func (f *familyInfo) refuseAggregate(qualifier, verb string) error {
 	if f.aggregate == schema.NoAggregate {
@@ -76,7 +84,7 @@ func (e *encoder) add(edit *rowEditor, t *tableInfo, c *change) error {
 	}
 	var buf [16]byte
 	value := buf[:0]
-	if f.aggregate == schema.AggregateHLL {
+	if c.kind == changeAdd && f.aggregate == schema.AggregateHLL {
 		value = appendSketchOf(value, c.value)
 	} else {
 		value = cells.AppendValue(value, c.value)

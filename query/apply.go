@@ -117,6 +117,8 @@ func (t *tableInfo) checkChange(c *change) error {
 		return f.checkSet(c)
 	case changeAdd:
 		return f.checkAdd(c)
+	case changeMerge:
+		return f.checkMerge(c)
 	case changeDeleteVersions:
 		return checkTimeRange(c)
 	}
@@ -176,7 +178,16 @@ func (db *DB) commit(ctx context.Context, writes []write) error {
 		return nil
 	}
 	var err error
-	if slices.ContainsFunc(writes, write.reads) {
+	reads := slices.ContainsFunc(writes, write.reads)
+	if slices.ContainsFunc(writes, write.logged) {
+		return db.update(ctx, rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
+			if !reads {
+				snap = nil
+			}
+			return encode(snap, b)
+		})
+	}
+	if reads {
 		_, err = db.store.Update(ctx, rows, encode)
 	} else {
 		_, err = db.store.Write(ctx, rows, func(b *cf.Batch) error { return encode(nil, b) })
@@ -208,15 +219,21 @@ type encoder struct {
 
 func (e *encoder) write(w *write) error {
 	e.batch.Row(w.rowID())
+	if w.logged() {
+		notesRow(e.batch, noteRow, w.table.stream.id, w.key)
+	}
 	edit := e.editor(w.rowID())
 	var ts cells.Timestamp // of this mutation's sets without one of their own
 	for i := range w.m.changes {
 		c := &w.m.changes[i]
 		if c.kind != changeSet {
 			var err error
-			if c.kind == changeAdd {
+			if c.kind == changeAdd || c.kind == changeMerge {
 				err = e.add(edit, w.table, c)
 			} else {
+				if w.logged() {
+					notesDelete(e.batch, w.table, c)
+				}
 				err = edit.apply(e.ctx, w.table, c)
 			}
 			if err != nil {

@@ -88,6 +88,9 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if err != nil {
 		return nil, err
 	}
+	if err := info.refuseLogged(); err != nil {
+		return nil, err
+	}
 	if len(o.Name) > maxLoadName {
 		return nil, faultf(InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
 	}
@@ -295,6 +298,9 @@ func (l *BulkLoad) write(ctx context.Context, sorted *cf.Sorted) error {
 func (l *BulkLoad) checkSchema(c *catalog) error {
 	now, err := c.table(l.table.name)
 	if err != nil {
+		return err
+	}
+	if err := now.refuseLogged(); err != nil {
 		return err
 	}
 	for i, f := range l.table.families {

@@ -52,7 +52,11 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 	if err := checkFamilies(s, db.store.Families()); err != nil {
 		return err
 	}
-	c := newCatalog(s)
+	streams, err := readStreams(entries)
+	if err != nil {
+		return err
+	}
+	c := newCatalog(s, streams)
 	db.catalog.Store(c)
 	if !db.readOnly {
 		if err := db.tune(nil, c); err != nil {
@@ -70,7 +74,7 @@ func (db *DB) createCatalog(ctx context.Context) error {
 		b.PutMeta(keyUUID, []byte(db.uuid.String()))
 		return nil
 	})
-	db.catalog.Store(newCatalog(&schema.Schema{}))
+	db.catalog.Store(newCatalog(&schema.Schema{}, nil))
 	return err
 }
 

@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if args := os.Getenv(changesChild); args != "" {
+		if err := beKilledReading(strings.Fields(args)); err != nil {
+			fmt.Println("fail", err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -83,6 +83,7 @@ type DB struct {
 	limits  cf.Limits
 	uuid    uuid.UUID
 	clock   clock
+	changes changeTimes
 	logger  *slog.Logger
 	catalog atomic.Pointer[catalog]
 
@@ -201,6 +202,11 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 		return nil, err
 	}
 	db.clock.store = store
+	if !o.ReadOnly {
+		if err := db.openStreams(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if o.Schema != nil {
 		if err := db.declare(ctx, o.Schema); err != nil {
 			return nil, err
@@ -219,6 +225,7 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 func (db *DB) Close() error {
 	var err error
 	db.close.Do(func() {
+		db.changes.close()
 		db.janitor.stop()
 		db.schemaMu.Lock()
 		defer db.schemaMu.Unlock()

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/schema"
@@ -17,7 +18,7 @@ func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 
 // CreateTable creates a table with its families.
 func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
-	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat})
+	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat, NewChangeStream: t.ChangeStream})
 }
 
 // DropTable drops a table and its data.
@@ -49,6 +50,12 @@ func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) erro
 // SetKeyFormat sets how the row keys of a table are shown.
 func (db *DB) SetKeyFormat(ctx context.Context, table string, k schema.KeyFormat) error {
 	return db.change("set key format", table, ctx, schema.Change{Kind: schema.SetKeyFormat, Table: table, NewKeyFormat: k})
+}
+
+// SetChangeStream has the changes of a table kept for a time, from now on: see
+// [Table.Changes]. It is 24 hours to 7 days; 0 lets go of what was kept.
+func (db *DB) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
+	return db.change("set change stream", table, ctx, schema.Change{Kind: schema.SetChangeStream, Table: table, NewChangeStream: keep})
 }
 
 // DropFamily drops a family of a table and its data.
@@ -92,7 +99,12 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := next.Validate(); err != nil {
 		return &fault{InvalidArgument, err}
 	}
-	c := newCatalog(next)
+	c := newCatalog(next, nil)
+	streams, err := db.nextStreams(ctx, old, c)
+	if err != nil {
+		return err
+	}
+	c.setStreams(streams)
 	if err := db.checkTypes(ctx, old, c); err != nil {
 		return err
 	}
@@ -102,11 +114,22 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.loosen(ctx, old, c); err != nil {
 		return err
 	}
+	if len(streams) > 0 && !db.store.KeepsChanges() {
+		if err := db.keepChanges(c); err != nil {
+			return err
+		}
+	}
 	dropped := missing(old, c)
 	if err := db.saveCatalog(ctx, old, c, dropped); err != nil {
 		return err
 	}
 	db.catalog.Store(c)
+	if len(old.streams)+len(streams) > 0 {
+		db.changes.changed()
+		if err := db.keepChanges(c); err != nil {
+			return err
+		}
+	}
 	if err := db.tune(old, c); err != nil {
 		return err
 	}
@@ -139,7 +162,7 @@ func (c *catalog) checkPlan(plan schema.Plan) error {
 }
 
 func (t *tableInfo) checkChangeOf(ch schema.Change) error {
-	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement || ch.Kind == schema.SetKeyFormat {
+	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement || ch.Kind == schema.SetKeyFormat || ch.Kind == schema.SetChangeStream {
 		return nil
 	}
 	_, err := t.family(ch.Family)
@@ -265,6 +288,7 @@ func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []str
 				b.DeleteMeta(prefixTableNote + name)
 			}
 		}
+		putStreams(b, old.streams, next.streams)
 		for _, name := range dropped {
 			b.PutMeta(prefixDrop+name, nil)
 		}

@@ -28,8 +28,8 @@ func (db *DB) declare(ctx context.Context, declared *schema.Schema) error {
 	return db.saveDeclared(ctx, declared, entries)
 }
 
-// declaredAlready reports whether a change is one of retention, or of the key
-// format, of which the last declaration said the same.
+// declaredAlready reports whether a change is one of retention, of the key
+// format or of the change stream, of which the last declaration said the same.
 func declaredAlready(before *schema.Schema, c schema.Change) bool {
 	t, ok := before.Table(c.Table)
 	switch {
@@ -39,6 +39,8 @@ func declaredAlready(before *schema.Schema, c schema.Change) bool {
 		return t.Retention == c.NewRetention
 	case c.Kind == schema.SetKeyFormat:
 		return t.KeyFormat == c.NewKeyFormat
+	case c.Kind == schema.SetChangeStream:
+		return t.ChangeStream == c.NewChangeStream
 	}
 	f, ok := t.Family(c.Family)
 	return ok && (c.Kind == schema.SetRetention && f.GC.Equal(c.New.GC) || c.Kind == schema.SetTuning && f.Tuning == c.New.Tuning)

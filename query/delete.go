@@ -28,7 +28,7 @@ func (w write) reads() bool {
 
 func (c *change) reads(t *tableInfo) bool {
 	switch c.kind {
-	case changeSet, changeAdd:
+	case changeSet, changeAdd, changeMerge:
 		return false
 	case changeDeleteVersions:
 		f, err := t.family(c.family)
@@ -269,7 +269,9 @@ func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, filter cf.Filter,
 }
 
 // DeleteRange removes the rows of a set of prefixes and ranges, in a time that
-// does not depend on how many there are. Each range goes as a whole.
+// does not depend on how many there are. Each range goes as a whole. In a table
+// with a change stream the rows that are visible go one after another instead, so
+// that the stream has a delete of each.
 func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
 	const op = "delete range"
 	if rows.err != nil {
@@ -279,6 +281,12 @@ func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
 	defer t.db.schemaMu.RUnlock()
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {
+		return fail(op, t.name, "", err)
+	}
+	if info.stream != nil {
+		t.db.schemaMu.RUnlock()
+		err := t.deleteLogged(ctx, rows)
+		t.db.schemaMu.RLock()
 		return fail(op, t.name, "", err)
 	}
 	families := make([]string, len(info.families))

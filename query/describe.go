@@ -147,6 +147,9 @@ const (
 	DeleteFamilyChange   = ChangeKind(changeDeleteFamily)
 	DeleteRowChange      = ChangeKind(changeDeleteRow)
 	AddChange            = ChangeKind(changeAdd)
+	// MergeChange merges a sketch of distinct values, which is bytes, into a
+	// cell; it comes of [Table.Changes] alone.
+	MergeChange = ChangeKind(changeMerge)
 )
 
 // Changes are the mutation's, in their order.

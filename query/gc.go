@@ -197,14 +197,18 @@ func (s *sweep) flush(ctx context.Context) error {
 
 // deleteFound deletes tails as they were found.
 func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
-	_, err := s.db.store.Write(ctx, nil, func(b *cf.Batch) error {
-		for _, t := range tails {
-			b.Row(s.rowID(t))
-			t.delete(b, s.family.store, t.last)
+	rows := make([]cf.RowID, len(tails))
+	for i, t := range tails {
+		rows[i] = s.rowID(t)
+	}
+	stream := s.stream()
+	return s.db.update(ctx, rows, stream != nil, func(_ cf.Snapshot, b *cf.Batch) error {
+		for i, t := range tails {
+			b.Row(rows[i])
+			t.delete(b, s.family, stream, t.last)
 		}
 		return nil
 	})
-	return err
 }
 
 // deleteLocked deletes tails under the locks of their rows. Since they were found
@@ -221,7 +225,7 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 	for i, t := range tails {
 		rows[i] = s.rowID(t)
 	}
-	_, err := s.db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+	return s.db.update(ctx, rows, s.stream() != nil, func(snap cf.Snapshot, b *cf.Batch) error {
 		for len(tails) > 0 {
 			n := 1
 			for n < len(tails) && tails[n].row == tails[0].row {
@@ -234,7 +238,14 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 		}
 		return nil
 	})
-	return err
+}
+
+// stream is the table's change stream, nil when it has none. schemaMu is held.
+func (s *sweep) stream() *changeStream {
+	if t := s.db.catalog.Load().tables[s.table]; t != nil {
+		return t.stream
+	}
+	return nil
 }
 
 // current is the family as the schema in force has it, unless it is gone or keeps
@@ -268,7 +279,7 @@ func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, 
 		if !ok {
 			at = -1
 		}
-		t.delete(b, f.store, at)
+		t.delete(b, f, s.stream(), at)
 	}
 	return nil
 }

@@ -83,6 +83,7 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 			return
 		case <-lag.C:
 			db.report(ctx, "cannot let expired cells go", db.allowExpiry(now))
+			db.report(ctx, "cannot let old changes go", db.trimChanges())
 			failures = db.watch(ctx, failures)
 			now = db.clock.now()
 		case <-collect:

@@ -3,6 +3,7 @@ package query
 import (
 	"strings"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 )
 
@@ -106,7 +107,12 @@ func (f *tailFinder) drops(ts int64) bool {
 
 // delete adds the deletion of the tail to a batch, as far as it lies behind the
 // column's last version to be kept; -1 is none.
-func (t *tail) delete(b *cf.Batch, store string, last int64) {
+func (t *tail) delete(b *cf.Batch, f *familyInfo, stream *changeStream, last int64) {
+	store := f.store
+	if stream != nil && last != 0 {
+		notesRow(b, noteCollected, stream.id, t.row)
+		notesDelete(b, nil, &change{kind: changeDeleteVersions, family: f.name, qualifier: t.qualifier, until: cells.Timestamp(max(last, 0))})
+	}
 	switch {
 	case last == 0: // nothing is older
 	case t.timestamps == nil:

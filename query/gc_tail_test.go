@@ -24,7 +24,7 @@ func TestATailIsDeletedBehindWhatIsKept(t *testing.T) {
 	} {
 		var b cf.Batch
 		b.Row(cf.RowID{Space: "t", Row: "r"})
-		c.tail.delete(&b, "t/f", c.last)
+		c.tail.delete(&b, &familyInfo{name: "f", store: "t/f"}, nil, c.last)
 		var got []string
 		for i := range b.Ops() {
 			got = append(got, map[cf.OpKind]string{cf.OpDelete: "1", cf.OpDeleteRange: "range"}[b.Ops()[i].Kind])

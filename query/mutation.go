@@ -16,6 +16,7 @@ const (
 	changeDeleteFamily
 	changeDeleteRow
 	changeAdd
+	changeMerge
 )
 
 // A change is one step of a mutation.

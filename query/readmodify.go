@@ -42,7 +42,11 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 		}
 		branches[outcome] = &w
 	}
-	_, err = t.db.store.Update(ctx, []cf.RowID{{Space: t.name, Row: key}}, func(snap cf.Snapshot, b *cf.Batch) error {
+	logged := false
+	for _, w := range branches {
+		logged = logged || w.logged()
+	}
+	err = t.db.update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
 		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil || branches[matched] == nil {
 			return err
 		}
@@ -179,12 +183,15 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWr
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}
-	_, err = t.db.store.Update(ctx, []cf.RowID{id}, func(snap cf.Snapshot, b *cf.Batch) error {
+	err = t.db.update(ctx, []cf.RowID{id}, info.stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
 		written, err := t.modify(ctx, snap, info, key, m)
 		if err != nil {
 			return err
 		}
 		b.Row(id)
+		if info.stream != nil {
+			notesRow(b, noteRow, info.stream.id, key)
+		}
 		for _, c := range written {
 			b.PutFunc(storeName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
 				func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })

@@ -64,5 +64,5 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 	if err != nil {
 		return nil, err
 	}
-	return newCatalog(s), checkFamilies(s, families)
+	return newCatalog(s, nil), checkFamilies(s, families)
 }

@@ -140,7 +140,7 @@ func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
 	if err != nil || next.Validate() != nil {
 		return nil // alter will say so
 	}
-	for _, l := range loosenings(old, newCatalog(next)) {
+	for _, l := range loosenings(old, newCatalog(next, old.streams)) {
 		s := sweep{db: db, table: l.table, family: l.old, limits: l.old.limits}
 		if err := s.run(ctx); err != nil {
 			return err

@@ -33,8 +33,9 @@ func (t *Table) Name() string { return t.name }
 // A catalog is the schema in force, laid out for reads and writes. It is
 // replaced as a whole, never changed.
 type catalog struct {
-	schema *schema.Schema
-	tables map[string]*tableInfo
+	schema  *schema.Schema
+	tables  map[string]*tableInfo
+	streams map[string]streamEntry // by table
 }
 
 // A tableInfo is what reads and writes need of a table.
@@ -42,6 +43,7 @@ type tableInfo struct {
 	name     string
 	declared *schema.Table
 	families []*familyInfo // by name
+	stream   *changeStream // nil when there is none
 }
 
 // A familyInfo is what reads and writes need of a family.
@@ -59,12 +61,13 @@ type familyInfo struct {
 // storeName is the name of a table's family in the store.
 func storeName(table, family string) string { return table + "/" + family }
 
-func newCatalog(s *schema.Schema) *catalog {
+func newCatalog(s *schema.Schema, streams map[string]streamEntry) *catalog {
 	c := &catalog{schema: s, tables: map[string]*tableInfo{}}
 	for i := range s.Tables {
 		t := &s.Tables[i]
 		c.tables[t.Name] = newTableInfo(t)
 	}
+	c.setStreams(streams)
 	return c
 }
 

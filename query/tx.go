@@ -77,11 +77,32 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := tx.flush(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
-	_, err = txn.Commit(ctx)
+	err = tx.commit(ctx)
 	if errors.Is(err, cf.ErrConflict) {
 		return err
 	}
 	return fail(op, "", "", err)
+}
+
+// commit commits, with a note when rows are logged.
+func (tx *Tx) commit(ctx context.Context) error {
+	if !tx.logged {
+		_, err := tx.txn.Commit(ctx)
+		return err
+	}
+	note, err := tx.db.changes.begin(ctx, &tx.db.clock)
+	if err != nil {
+		return err
+	}
+	var b cf.Batch
+	note.append(&b)
+	if err = tx.txn.Add(&b); err != nil {
+		tx.db.changes.end(note.at, 0)
+		return err
+	}
+	at, err := tx.txn.Commit(ctx)
+	tx.db.changes.end(note.at, at)
+	return err
 }
 
 // A Tx is a transaction, inside the function given to [DB.Update]. It belongs
@@ -91,6 +112,7 @@ type Tx struct {
 	txn     cf.Txn
 	catalog *catalog // that it began with
 	wrote   bool
+	logged  bool    // rows of a table with a change stream
 	scans   int     // under way
 	pending []write // changes that scans must not see
 	err     error   // of an earlier call: the transaction cannot commit
@@ -243,7 +265,8 @@ func (tx *Tx) add(ctx context.Context, w *write) error {
 	if err != nil {
 		return err
 	}
-	if w.reads() || stamped {
+	tx.logged = tx.logged || w.logged()
+	if w.reads() || stamped || w.logged() {
 		// What a delete finds decides what it writes; and a timestamp
 		// that was taken now must not commit behind a later one.
 		tx.txn.Read(w.table.name, cf.SingleRow(w.key))

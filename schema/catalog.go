@@ -22,8 +22,9 @@ var ErrCatalog = errors.New("the catalog entry is damaged, or was written by a n
 // The names of its fields are on disk.
 type catalogTable struct {
 	Name      string          `json:"name"`
-	Retention string          `json:"retention,omitempty"`  // none: exact
-	KeyFormat string          `json:"key_format,omitempty"` // none: plain
+	Retention string          `json:"retention,omitempty"`     // none: exact
+	KeyFormat string          `json:"key_format,omitempty"`    // none: plain
+	Changes   string          `json:"change_stream,omitempty"` // as ParseAge reads it; none: none
 	Families  []catalogFamily `json:"families"`
 }
 
@@ -54,6 +55,9 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 	}
 	if t.KeyFormat != PlainKeys {
 		c.KeyFormat = t.KeyFormat.String()
+	}
+	if t.ChangeStream != 0 {
+		c.Changes = FormatAge(t.ChangeStream)
 	}
 	for _, f := range t.Families {
 		cf := catalogFamily{Name: f.Name, GC: toCatalog(f.GC)}
@@ -106,6 +110,12 @@ func unmarshalCatalog(b []byte) (*Table, error) {
 	if c.KeyFormat != "" {
 		var err error
 		if t.KeyFormat, err = ParseKeyFormat(c.KeyFormat); err != nil {
+			return nil, err
+		}
+	}
+	if c.Changes != "" {
+		var err error
+		if t.ChangeStream, err = ParseAge(c.Changes); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -146,6 +147,18 @@ func (d *decoder) keyFormat(n *yaml.Node, path string) KeyFormat {
 		d.fault(n, path, "%s", err)
 	}
 	return k
+}
+
+func (d *decoder) changeStream(n *yaml.Node, path string) time.Duration {
+	text := d.text(n, path)
+	if n == nil || !scalar(n) {
+		return 0
+	}
+	age, err := ParseChangeStream(text)
+	if err != nil {
+		d.fault(n, path, "%v", err)
+	}
+	return age
 }
 
 func (d *decoder) enforcement(n *yaml.Node, path string) Enforcement {

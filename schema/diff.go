@@ -24,7 +24,7 @@ func Diff(existing, declared *Schema) Plan {
 		if was, ok := existing.Table(now.Name); ok {
 			p.diffTable(was, now)
 		} else {
-			p.add(Change{Kind: CreateTable, Table: now.Name, Families: cloneFamilies(now.Families), NewRetention: now.Retention, NewKeyFormat: now.KeyFormat})
+			p.add(Change{Kind: CreateTable, Table: now.Name, Families: cloneFamilies(now.Families), NewRetention: now.Retention, NewKeyFormat: now.KeyFormat, NewChangeStream: now.ChangeStream})
 		}
 	}
 	for _, was := range existing.Tables {
@@ -43,6 +43,9 @@ func (p *Plan) diffTable(was, now *Table) {
 	}
 	if was.KeyFormat != now.KeyFormat {
 		p.add(Change{Kind: SetKeyFormat, Table: now.Name, OldKeyFormat: was.KeyFormat, NewKeyFormat: now.KeyFormat})
+	}
+	if was.ChangeStream != now.ChangeStream {
+		p.add(Change{Kind: SetChangeStream, Table: now.Name, OldChangeStream: was.ChangeStream, NewChangeStream: now.ChangeStream})
 	}
 	for i := range now.Families {
 		f := &now.Families[i]

@@ -46,7 +46,8 @@ func anySchema() *rapid.Generator[*schema.Schema] {
 	return rapid.Custom(func(t *rapid.T) *schema.Schema {
 		s := &schema.Schema{}
 		for _, name := range drawNames(t, "t") {
-			table := schema.Table{Name: name, Retention: rapid.SampledFrom([]schema.Enforcement{schema.Exact, schema.Lazy}).Draw(t, "retention"), KeyFormat: rapid.SampledFrom([]schema.KeyFormat{schema.PlainKeys, schema.TupleKeys}).Draw(t, "key format")}
+			table := schema.Table{Name: name, Retention: rapid.SampledFrom([]schema.Enforcement{schema.Exact, schema.Lazy}).Draw(t, "retention"), KeyFormat: rapid.SampledFrom([]schema.KeyFormat{schema.PlainKeys, schema.TupleKeys}).Draw(t, "key format"),
+				ChangeStream: rapid.SampledFrom([]time.Duration{0, schema.MinChangeStream, schema.MaxChangeStream}).Draw(t, "change stream")}
 			for _, name := range drawNames(t, "f") {
 				table.Families = append(table.Families, drawFamily(t, name))
 			}

@@ -55,7 +55,8 @@ func ParseFile(name string, text []byte) (*Schema, error) {
 //	        gc: {any: [{max_versions: 3}, {all: [{max_versions: 1}, {max_age: 30d}]}]}
 //
 // max_versions and max_age together drop a cell as soon as either does. A table
-// may say retention: lazy, see [Lazy], and key_format: tuple, see [KeyFormat].
+// may say retention: lazy, see [Lazy], key_format: tuple, see [KeyFormat], and
+// change_stream: 7d, see [Table].
 // The settings of config.yaml may stand beside tables and are passed over.
 //
 // Reading is strict. The error is an [*Errors] that lists every fault with its
@@ -92,8 +93,9 @@ func (d *decoder) schema(root *yaml.Node) *Schema {
 }
 
 func (d *decoder) table(n *yaml.Node, path string) Table {
-	keys := d.mapping(n, path, []string{"name", "families", "retention", "key_format"})
-	t := Table{Name: d.text(keys["name"], path+".name"), Retention: d.enforcement(keys["retention"], path+".retention"), KeyFormat: d.keyFormat(keys["key_format"], path+".key_format")}
+	keys := d.mapping(n, path, []string{"name", "families", "retention", "key_format", "change_stream"})
+	t := Table{Name: d.text(keys["name"], path+".name"), Retention: d.enforcement(keys["retention"], path+".retention"), KeyFormat: d.keyFormat(keys["key_format"], path+".key_format"),
+		ChangeStream: d.changeStream(keys["change_stream"], path+".change_stream")}
 	families, ok := keys["families"]
 	if !ok && keys != nil {
 		d.fault(n, path+".families", "the list of families is missing; want families: [...]")

@@ -84,6 +84,9 @@ func outline(s *schema.Schema) string {
 		if t.KeyFormat != schema.PlainKeys {
 			line += " key_format " + t.KeyFormat.String()
 		}
+		if t.ChangeStream != 0 {
+			line += " change_stream " + schema.FormatChangeStream(t.ChangeStream)
+		}
 		lines = append(lines, line)
 		for _, f := range t.Families {
 			lines = append(lines, "  family "+f.String())
@@ -102,7 +105,7 @@ func TestHostileText(t *testing.T) {
 		"tables: []\n#\xff":      "line 2: this is not UTF-8 text",
 		"tables: *x":             "malformed YAML: unknown anchor 'x' referenced",
 		"\ttables: []":           "line 1: malformed YAML: found character that cannot start any token",
-		"tables: &t [*t]":        "line 1: tables[0]: want a mapping with the keys name, families, retention, key_format, not an alias (aliases are not supported; write the value out)",
+		"tables: &t [*t]":        "line 1: tables[0]: want a mapping with the keys name, families, retention, key_format, change_stream, not an alias (aliases are not supported; write the value out)",
 		"tables: []\n--- }":      "line 2: malformed YAML: did not find expected node content",
 		"? [a]\n: b\ntables: []": "line 1: a key must be text, not a list",
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A ChangeKind is what a [Change] does.
@@ -21,11 +22,12 @@ const (
 	SetEnforcement
 	SetKeyFormat
 	SetTuning
+	SetChangeStream
 )
 
 // String is the kind in words, "create table".
 func (k ChangeKind) String() string {
-	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement", "set key format", "set tuning"}
+	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement", "set key format", "set tuning", "set change stream"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -55,6 +57,9 @@ type Change struct {
 	// OldKeyFormat and NewKeyFormat are the table's, for SetKeyFormat;
 	// CreateTable has the second.
 	OldKeyFormat, NewKeyFormat KeyFormat
+	// OldChangeStream and NewChangeStream are the table's, for SetChangeStream;
+	// CreateTable has the second.
+	OldChangeStream, NewChangeStream time.Duration
 }
 
 // Destructive reports whether the change drops data: DropFamily and DropTable.
@@ -72,7 +77,12 @@ func (c Change) String() string {
 		if c.NewKeyFormat != PlainKeys {
 			s += " key_format " + c.NewKeyFormat.String()
 		}
+		if c.NewChangeStream != 0 {
+			s += " change_stream " + FormatChangeStream(c.NewChangeStream)
+		}
 		return s
+	case SetChangeStream:
+		return fmt.Sprintf("~ table %s change_stream %s -> %s", c.Table, FormatChangeStream(c.OldChangeStream), FormatChangeStream(c.NewChangeStream))
 	case SetKeyFormat:
 		return fmt.Sprintf("~ table %s key_format %v -> %v", c.Table, c.OldKeyFormat, c.NewKeyFormat)
 	case SetEnforcement:
@@ -163,7 +173,7 @@ func (s *Schema) apply(c Change) error {
 		if i >= 0 {
 			return fmt.Errorf("table %s exists already", c.Table)
 		}
-		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families), Retention: c.NewRetention, KeyFormat: c.NewKeyFormat})
+		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families), Retention: c.NewRetention, KeyFormat: c.NewKeyFormat, ChangeStream: c.NewChangeStream})
 		return nil
 	}
 	if i < 0 {
@@ -183,6 +193,9 @@ func (t *Table) apply(c Change) error {
 		return nil
 	case SetKeyFormat:
 		t.KeyFormat = c.NewKeyFormat
+		return nil
+	case SetChangeStream:
+		t.ChangeStream = c.NewChangeStream
 		return nil
 	}
 	i := slices.IndexFunc(t.Families, func(f Family) bool { return f.Name == c.Family })

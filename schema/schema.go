@@ -12,6 +12,7 @@ package schema
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 )
@@ -34,6 +35,9 @@ type Table struct {
 	Retention Enforcement
 	// KeyFormat says how row keys are shown.
 	KeyFormat KeyFormat
+	// ChangeStream is for how long the changes of the table can be read at
+	// least, 24 hours to 7 days; 0 is not at all.
+	ChangeStream time.Duration
 }
 
 // A Family is one declared column family.

@@ -42,6 +42,9 @@ func (t *Table) validate(fs *faults, path string) {
 	if !t.KeyFormat.valid() {
 		fs.add(path+".key_format", "%v is not a key format", t.KeyFormat)
 	}
+	if t.ChangeStream != 0 {
+		addError(fs, path+".change_stream", CheckChangeStream(t.ChangeStream))
+	}
 	first := map[string]int{}
 	for i := range t.Families {
 		f := &t.Families[i]

@@ -188,6 +188,9 @@ func appendTable(b []byte, t schema.Table) []byte {
 	if t.KeyFormat != schema.PlainKeys {
 		b = appendString(append(b, `,"key_format":`...), t.KeyFormat.String())
 	}
+	if t.ChangeStream != 0 {
+		b = appendString(append(b, `,"change_stream":`...), schema.FormatChangeStream(t.ChangeStream))
+	}
 	b = append(b, `,"families":[`...)
 	for i, f := range t.Families {
 		if i > 0 {

@@ -322,6 +322,11 @@ func (s *Session) printDescription(t schema.Table) error {
 			return err
 		}
 	}
+	if t.ChangeStream != 0 {
+		if err := s.say("changes are kept for %s", schema.FormatChangeStream(t.ChangeStream)); err != nil {
+			return err
+		}
+	}
 	if t.KeyFormat == schema.PlainKeys {
 		return nil
 	}

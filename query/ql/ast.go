@@ -345,6 +345,7 @@ type (
 type TableOptions struct {
 	KeyFormat *schema.KeyFormat   // nil: not said
 	Retention *schema.Enforcement // nil: not said
+	Changes   *time.Duration      // for how long they are kept; nil: not said; 0: not
 }
 
 // A Family declares a column family, or what of it changes.

@@ -96,12 +96,12 @@ func (r *Runner) refuseRemote(st Statement) error {
 		}
 		why = "approx and stats cannot be asked for over the network"
 	case *SetTable:
-		why = "over the network the key format and the retention of a table cannot be set"
+		why = "over the network the key format, the retention and the change stream of a table cannot be set"
 	case *CreateTable:
-		if st.KeyFormat == nil && (st.Retention == nil || *st.Retention == schema.Lazy) {
+		if st.KeyFormat == nil && st.Changes == nil && (st.Retention == nil || *st.Retention == schema.Lazy) {
 			return nil
 		}
-		why = "over the network tables are created with plain keys and lazy retention; leave out key_format= and retention="
+		why = "over the network tables are created with plain keys and lazy retention; leave out key_format=, retention= and change_stream="
 	case *Explain, *Analyze, *Stats, *Compact, *GC, *Flush, *Import, *Export, *Backup, *Backups, *Restore, *Verify, *Checkpoint, *Refresh:
 	default:
 		return nil

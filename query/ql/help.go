@@ -206,13 +206,13 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "create", summary: "make a table",
-		syntax:   "create table T [key_format=plain|tuple] [retention=exact|lazy] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
-		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell goes only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\naggregate= makes a family whose cells are added to: see help add.",
+		syntax:   "create table T [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell goes only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the changes of the table, for 1d to 7d, for those who read them: see docs/changes.md.\naggregate= makes a family whose cells are added to: see help add.",
 		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum"},
 	},
 	{
 		name: "alter", summary: "add, change or drop a family",
-		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both]\nalter table T put family F ..  (adds it, or sets it where it is there)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy]",
+		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both]\nalter table T put family F ..  (adds it, or sets it where it is there)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE|none]",
 		text:     "A type can change only while the family is empty.",
 		examples: []string{"alter table planes add family loc type=string", "alter table planes set loc ttl=30d versions=3", "alter table planes drop family loc yes"},
 	},

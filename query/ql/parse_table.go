@@ -44,7 +44,7 @@ func (p *parser) createTable() (Statement, error) {
 }
 
 // tableWords are the options of a table.
-var tableWords = []string{"key_format", "retention"}
+var tableWords = []string{"key_format", "retention", "change_stream"}
 
 // atTableOption reports whether an option of a table follows.
 func (p *parser) atTableOption() bool {
@@ -54,25 +54,31 @@ func (p *parser) atTableOption() bool {
 	return p.atOption(0) && slices.Contains(tableWords, p.peek().keyword())
 }
 
-// tableOptions parses [key_format=plain|tuple] [retention=exact|lazy].
+// tableOptions parses [key_format=plain|tuple] [retention=exact|lazy]
+// [change_stream=AGE|none].
 func (p *parser) tableOptions(o *TableOptions) error {
 	for p.atTableOption() {
 		t := p.next()
 		p.equals()
 		word := t.keyword()
-		if word == "key_format" && o.KeyFormat != nil || word == "retention" && o.Retention != nil {
+		if word == "key_format" && o.KeyFormat != nil || word == "retention" && o.Retention != nil || word == "change_stream" && o.Changes != nil {
 			return errorAt(t.pos, "%s is given twice", word)
 		}
 		value := p.peek()
 		var err error
-		if word == "key_format" {
+		switch word {
+		case "key_format":
 			p.wantOneOf(ExpectChoice, schema.KeyFormats()...)
 			o.KeyFormat = new(schema.KeyFormat)
 			*o.KeyFormat, err = schema.ParseKeyFormat(value.keyword())
-		} else {
+		case "retention":
 			p.wantOneOf(ExpectChoice, "exact", "lazy")
 			o.Retention = new(schema.Enforcement)
 			*o.Retention, err = schema.ParseEnforcement(value.keyword())
+		case "change_stream":
+			p.wantOneOf(ExpectChoice, "1d", "7d", "none")
+			o.Changes = new(time.Duration)
+			*o.Changes, err = schema.ParseChangeStream(value.keyword())
 		}
 		if err != nil {
 			return errorAt(value.pos, "%s", err)

@@ -332,6 +332,9 @@ func (w *printer) tableOptions(o TableOptions) {
 	if o.Retention != nil {
 		w.option("retention", o.Retention.String())
 	}
+	if o.Changes != nil {
+		w.option("change_stream", schema.FormatChangeStream(*o.Changes))
+	}
 }
 
 // String is the family as create table takes it.
@@ -384,6 +387,9 @@ func CreateStatement(t schema.Table) string {
 	}
 	if t.Retention != schema.Exact {
 		st.Retention = &t.Retention
+	}
+	if t.ChangeStream != 0 {
+		st.Changes = &t.ChangeStream
 	}
 	comments := ""
 	for _, f := range t.Families {

@@ -88,6 +88,9 @@ func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, erro
 	if st.Retention != nil {
 		t.Retention = *st.Retention
 	}
+	if st.Changes != nil {
+		t.ChangeStream = *st.Changes
+	}
 	for _, f := range st.Families {
 		made, err := newFamily(f)
 		if err != nil {
@@ -116,6 +119,9 @@ func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
 	}
 	if st.Retention != nil {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetEnforcement, Table: t.Name, OldRetention: t.Retention, NewRetention: *st.Retention})
+	}
+	if st.Changes != nil {
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetChangeStream, Table: t.Name, OldChangeStream: t.ChangeStream, NewChangeStream: *st.Changes})
 	}
 	_, set, _ := strings.Cut(Print(st), " set ")
 	return &Done{fmt.Sprintf("set %s of table %s", set, t.Name)}, r.DB.ApplyPlan(ctx, plan)

@@ -1,0 +1,97 @@
+package query
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
+	var b cf.Batch
+	in := commitNote{at: cells.MaxTimestamp, low: 5, before: math.MaxUint64}
+	in.append(&b)
+	notesRow(&b, noteCollected, 300, "a\x00b")
+	notesDelete(&b, nil, &change{kind: changeDeleteVersions, family: "f", qualifier: "q\xff", since: 1, until: cells.MaxTimestamp + 1})
+	notesDelete(&b, &tableInfo{families: []*familyInfo{{name: "f"}, {name: "g"}}}, &change{kind: changeDeleteRow})
+	notes := make([][]byte, len(b.Ops()))
+	for i := range b.Ops() {
+		notes[i] = b.Value(&b.Ops()[i])
+	}
+	if out, err := parseCommitNote(notes[0]); err != nil || out != in {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if stream, key, err := parseRowNote(notes[1]); err != nil || stream != 300 || key != "a\x00b" || notes[1][0] != noteCollected {
+		t.Errorf("%d %q, %v", stream, key, err)
+	}
+	want := Change{Kind: DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp + 1}
+	if c, err := parseDeleteNote(notes[2]); err != nil || !reflect.DeepEqual(c, want) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := parseDeleteNote(notes[4]); len(notes) != 5 || err != nil || !reflect.DeepEqual(c, Change{Kind: DeleteFamilyChange, Family: "g"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// FuzzChangeNotes gives a commit any notes: it is read, or damaged.
+func FuzzChangeNotes(f *testing.F) {
+	var b cf.Batch
+	commitNote{at: 100, low: 99, before: 7}.append(&b)
+	notesRow(&b, noteRow, 300, "row")
+	notesDelete(&b, nil, &change{kind: changeDeleteVersions, family: "f", qualifier: "q", since: 1, until: 2})
+	notesDelete(&b, nil, &change{kind: changeDeleteFamily, family: "f"})
+	for i := range b.Ops() {
+		note := b.Value(&b.Ops()[i])
+		f.Add(note, cf.AppendCellKey(nil, "row", "q", 1), []byte{1, 2})
+		f.Add(note[:len(note)-1], []byte("no key"), []byte{4, 1})
+	}
+	f.Add([]byte{}, []byte{}, []byte{})
+	db := new(DB)
+	db.catalog.Store(newCatalog(&schema.Schema{}, nil))
+	f.Fuzz(func(t *testing.T, note, key, value []byte) {
+		k := &cf.Commit{Before: 1, At: 3, Ops: []cf.LoggedOp{
+			{Kind: cf.OpNote, Value: []byte("r\x07row")},
+			{Kind: cf.OpPut, Family: "t/f", Key: key, Value: value},
+			{Kind: cf.OpNote, Value: note},
+			{Kind: cf.OpMerge, Family: "t/f", Key: key, Value: value},
+			{Kind: cf.OpNote, Value: note},
+		}}
+		r := &changeReader{db: db, table: "t", stream: 7, spec: new(changesSpec), parts: []changePart{{}}}
+		if err := r.take(k); err != nil && kindOf(err) != Corruption {
+			t.Errorf("error %v is not one of corruption", err)
+		}
+	})
+}
+
+func FuzzChangeToken(f *testing.F) {
+	r := &changeReader{db: &DB{uuid: uuid.UUID{1, 2, 3}}, stream: 12345, spec: &changesSpec{rows: RowRange{Start: "a", End: "b"}}}
+	at := changePosition{before: 1 << 40, rows: 3}
+	good := r.token(at, 99)
+	if p, err := r.parseToken(good); err != nil || p.at != at || p.rows != r.spec.rows || p.watermark != 99 {
+		f.Fatalf("%+v, %v", p, err)
+	}
+	f.Add(good)
+	f.Add(good[:len(good)-1])
+	f.Add("")
+	f.Add(position{key: "r"}.token(pageOfRows, 7))
+	f.Fuzz(func(t *testing.T, token string) {
+		p, err := r.parseToken(token)
+		if err != nil {
+			if kind := kindOf(err); kind != InvalidArgument && !errors.Is(err, ErrChangesGone) {
+				t.Errorf("error %v of kind %v", err, kind)
+			}
+			return
+		}
+		same := *r
+		same.spec = &changesSpec{rows: p.rows}
+		if again, err := r.parseToken(same.token(p.at, p.watermark)); err != nil || again != p {
+			t.Errorf("%+v is read as %+v, %v", p, again, err)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package query
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// What a change of a table with a change stream says beyond its puts goes into the
+// log as notes (docs/format.md). A note begins with its kind. A row's stands before
+// its changes, a delete's where the delete was asked for, and the commit's ends it.
+const (
+	noteCommit         byte = 'c' // timestamp, how far that is ahead of the least of those under way, position
+	noteRow            byte = 'r' // stream, row key: what follows is a user's
+	noteCollected      byte = 'g' // stream, row key: what follows is retention's
+	noteDeleteFamily   byte = 'f' // family
+	noteDeleteVersions byte = 'v' // since, until, length of the family, family, qualifier
+)
+
+// notesRow begins the changes of a row.
+func notesRow(b *cf.Batch, kind byte, stream int64, key string) {
+	var buf [32]byte
+	b.Note(append(binary.AppendUvarint(append(buf[:0], kind), uint64(stream)), key...))
+}
+
+// notesDelete says which delete comes next.
+func notesDelete(b *cf.Batch, t *tableInfo, c *change) {
+	var buf [128]byte
+	switch c.kind {
+	case changeDeleteVersions:
+		n := append(buf[:0], noteDeleteVersions)
+		n = binary.AppendUvarint(n, uint64(c.since))
+		n = binary.AppendUvarint(n, uint64(c.until))
+		n = binary.AppendUvarint(n, uint64(len(c.family)))
+		b.Note(append(append(n, c.family...), c.qualifier...))
+	case changeDeleteFamily:
+		b.Note(append(append(buf[:0], noteDeleteFamily), c.family...))
+	case changeDeleteRow:
+		for _, f := range t.families {
+			b.Note(append(append(buf[:0], noteDeleteFamily), f.name...))
+		}
+	}
+}
+
+// A commitNote is when a commit was made.
+type commitNote struct {
+	at cells.Timestamp
+	// low: commits with lesser timestamps stand before it in the log.
+	low cells.Timestamp
+	// before: all commits up to this position have lesser timestamps.
+	before cf.Position
+}
+
+func (n commitNote) append(b *cf.Batch) {
+	var buf [32]byte
+	note := binary.AppendUvarint(append(buf[:0], noteCommit), uint64(n.at))
+	note = binary.AppendUvarint(note, uint64(n.at-n.low))
+	b.Note(binary.AppendUvarint(note, uint64(n.before)))
+}
+
+var errNote = errors.New("a note in the log is damaged")
+
+func parseCommitNote(note []byte) (n commitNote, err error) {
+	in := fields{rest: note[1:]}
+	at, ahead, before := in.uvarint(), in.uvarint(), in.uvarint()
+	if in.bad || len(in.rest) > 0 || at > uint64(cells.MaxTimestamp) || ahead > at {
+		return n, errNote
+	}
+	return commitNote{cells.Timestamp(at), cells.Timestamp(at - ahead), cf.Position(before)}, nil
+}
+
+// parseRowNote reads the note that begins a row.
+func parseRowNote(note []byte) (stream int64, key string, err error) {
+	in := fields{rest: note[1:]}
+	id := in.uvarint()
+	if in.bad || id > uint64(cells.MaxTimestamp) || len(in.rest) == 0 {
+		return 0, "", errNote
+	}
+	return int64(id), string(in.rest), nil
+}
+
+// parseDeleteNote reads the note of a delete.
+func parseDeleteNote(note []byte) (c Change, err error) {
+	in := fields{rest: note[1:]}
+	if note[0] == noteDeleteFamily {
+		return Change{Kind: DeleteFamilyChange, Family: string(in.rest)}, nil
+	}
+	since, until := in.uvarint(), in.uvarint()
+	family := in.bytes(in.uvarint())
+	if in.bad || since > uint64(cells.MaxTimestamp) || until > uint64(cells.MaxTimestamp)+1 {
+		return c, errNote
+	}
+	return Change{Kind: DeleteVersionsChange, Family: string(family), Qualifier: string(in.rest),
+		Since: cells.Timestamp(since), Until: cells.Timestamp(until)}, nil
+}
+
+// fields takes bytes apart; bad is set at the first that are not there.
+type fields struct {
+	rest []byte
+	bad  bool
+}
+
+func (f *fields) uvarint() uint64 {
+	v, n := binary.Uvarint(f.rest)
+	if n <= 0 {
+		f.bad = true
+		return 0
+	}
+	f.rest = f.rest[n:]
+	return v
+}
+
+func (f *fields) bytes(n uint64) []byte {
+	if f.bad || n > uint64(len(f.rest)) {
+		f.bad = true
+		return nil
+	}
+	b := f.rest[:n]
+	f.rest = f.rest[n:]
+	return b
+}
+
+func (f *fields) uint64() uint64 {
+	b := f.bytes(8)
+	if f.bad {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}
+
+// logged reports whether the write is of a table with a change stream.
+func (w write) logged() bool { return w.table.stream != nil }
+
+// update is the store's Update, of rows of which some are logged: a note of the
+// commit ends the batch. The rows' locks are held while it takes its timestamp, so
+// that those of a row ascend.
+func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
+	if !logged {
+		_, err := db.store.Update(ctx, rows, fn)
+		return err
+	}
+	var note commitNote
+	at, err := db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) (err error) {
+		db.changes.end(note.at, 0) // of an earlier run
+		if err := fn(snap, b); err != nil {
+			return err
+		}
+		if note, err = db.changes.begin(ctx, &db.clock); err == nil {
+			note.append(b)
+		}
+		return err
+	})
+	db.changes.end(note.at, at)
+	return err
+}

@@ -1,0 +1,383 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A changeReader is one reading of a table's changes.
+type changeReader struct {
+	db     *DB
+	table  string
+	stream int64
+	spec   *changesSpec
+	parts  []changePart // ascending, together the rows
+
+	log       cf.Changes
+	waiting   []*RowChange // of the last commit
+	at        changePosition
+	watermark cells.Timestamp
+	told      time.Time // when the caller was told something last; 0 is never
+}
+
+// start finds the place in the log to begin at.
+func (r *changeReader) start(ctx context.Context, s *changeStream) (err error) {
+	switch {
+	case len(r.spec.tokens) > 0:
+		if r.parts, err = r.parseTokens(r.spec.tokens); err != nil {
+			return err
+		}
+	default:
+		if !r.spec.hasSince {
+			r.spec.since = r.db.changes.low(&r.db.clock)
+		}
+		oldest := max(s.since, r.db.clock.now()-cells.Timestamp(s.keep.Microseconds()))
+		if r.spec.since < oldest {
+			return faultf(FailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
+		}
+		before, err := r.find(ctx, r.spec.since)
+		if err != nil {
+			return err
+		}
+		r.parts = []changePart{{rows: r.spec.rows, at: changePosition{before: before}, watermark: r.spec.since}}
+	}
+	r.at, r.watermark = r.parts[0].at, r.parts[0].watermark
+	for _, p := range r.parts {
+		if r.at.covers(p.at) {
+			r.at = p.at
+		}
+		r.watermark = min(r.watermark, p.watermark)
+	}
+	r.log, err = r.db.store.Changes(r.at.before)
+	return gone(err)
+}
+
+func stamp(t cells.Timestamp) string { return t.Time().UTC().Format(time.RFC3339Nano) }
+
+// find is a position behind which all commits are that were made at a time or later.
+// Every commit notes one for its own time, so what is looked for is one that was
+// made before.
+func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Position, error) {
+	starts, err := r.db.store.ChangeStarts()
+	if err != nil {
+		return 0, err
+	}
+	// The first from which on there is nothing that was made before.
+	found := cf.Position(0)
+	i := sort.Search(len(starts), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var n commitNote
+		var ok bool
+		if n, ok, err = r.firstNote(ctx, starts[i]); err != nil || !ok || n.at > since {
+			return true
+		}
+		found = max(found, n.before)
+		return false
+	})
+	if err != nil {
+		return 0, err
+	}
+	if i == 0 {
+		return starts[0], nil
+	}
+	return max(found, starts[0]), nil
+}
+
+// firstNote is that of the first logged commit behind a position.
+func (r *changeReader) firstNote(ctx context.Context, after cf.Position) (n commitNote, ok bool, err error) {
+	log, err := r.db.store.Changes(after)
+	if errors.Is(err, cf.ErrTrimmed) { // just now
+		return commitNote{at: 0, before: after}, true, nil
+	}
+	if err != nil {
+		return n, false, err
+	}
+	defer log.Close()
+	k, err := log.Next(ctx)
+	if k == nil || err != nil {
+		return n, false, err
+	}
+	n, err = commitNoteOf(k)
+	return n, err == nil, err
+}
+
+func (r *changeReader) close() {
+	if r.log != nil {
+		r.log.Close()
+	}
+}
+
+// next is the next change, or a heartbeat; nil at the end.
+func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
+	if r.spec.heartbeat > 0 && r.told.IsZero() {
+		return r.beat(), nil
+	}
+	for {
+		if len(r.waiting) > 0 {
+			c := r.waiting[0]
+			r.waiting = r.waiting[1:]
+			c.Watermark = r.watermark
+			r.told = time.Now()
+			return c, nil
+		}
+		if err := r.holds(); err != nil {
+			return nil, err
+		}
+		news := r.db.changes.news() // before looking, so that nothing is missed
+		low := r.db.changes.low(&r.db.clock)
+		k, err := r.log.Next(ctx)
+		if err != nil {
+			return nil, gone(err)
+		}
+		if k != nil {
+			if err := r.take(k); err != nil {
+				return nil, err
+			}
+		} else {
+			r.at = changePosition{before: r.log.Position()}
+			r.watermark = max(r.watermark, low)
+		}
+		switch {
+		case len(r.waiting) > 0:
+		case r.spec.hasUntil && r.watermark > r.spec.until:
+			return nil, nil
+		case r.spec.heartbeat > 0 && time.Since(r.told) >= r.spec.heartbeat:
+			return r.beat(), nil
+		case k == nil:
+			if err := r.wait(ctx, news); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// beat is a heartbeat.
+func (r *changeReader) beat() *RowChange {
+	r.told = time.Now()
+	return &RowChange{Watermark: r.watermark, reader: r, at: r.at}
+}
+
+// holds reports an error when the stream has ended.
+func (r *changeReader) holds() error {
+	if r.db.changes.closed() {
+		return cf.ErrClosed
+	}
+	_, s, err := r.db.catalog.Load().streamOf(r.table)
+	if err == nil && s.id != r.stream {
+		err = faultf(FailedPrecondition, "%w any more: the one that was read has ended", ErrNoChangeStream)
+	}
+	return err
+}
+
+// wait waits for something new, the next heartbeat, or the end.
+func (r *changeReader) wait(ctx context.Context, news <-chan struct{}) error {
+	const long, short = time.Hour, time.Millisecond
+	d := long
+	if r.spec.heartbeat > 0 {
+		d = r.spec.heartbeat - time.Since(r.told)
+	}
+	if r.spec.hasUntil { // the database's clock may run at another pace
+		d = min(d, time.Duration(min(int64(r.spec.until-r.watermark)+1, math.MaxInt64/1000))*time.Microsecond, time.Second)
+	}
+	timer := time.NewTimer(max(d, short))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-news:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// take makes changes of a commit's rows.
+func (r *changeReader) take(k *cf.Commit) error {
+	note, err := commitNoteOf(k)
+	if err != nil {
+		return err
+	}
+	rows, err := sections(k)
+	if err != nil {
+		return err
+	}
+	n := 0 // rows of the stream
+	for i := range rows {
+		row := &rows[i]
+		if row.stream != r.stream {
+			continue
+		}
+		at := changePosition{k.Before, n}
+		n++
+		if !r.wanted(row.key, at) || note.at < r.spec.since || r.spec.hasUntil && note.at > r.spec.until {
+			continue
+		}
+		c := &RowChange{Key: row.key, Time: note.at, TieBreaker: at.rows, Collected: row.collected, reader: r, at: changePosition{k.Before, n}}
+		if c.Changes, err = r.changesOf(row); err != nil {
+			return corruptCommit(k, err)
+		}
+		if len(c.Changes) > 0 {
+			r.waiting = append(r.waiting, c)
+		}
+	}
+	if len(r.waiting) > 0 {
+		r.waiting[len(r.waiting)-1].at = changePosition{before: k.At}
+	}
+	r.at = changePosition{before: k.At}
+	r.watermark = max(r.watermark, note.low)
+	return nil
+}
+
+// wanted reports whether a row is to be read, and was not read before.
+func (r *changeReader) wanted(key string, at changePosition) bool {
+	for i := range r.parts {
+		p := &r.parts[i]
+		if key >= p.rows.Start && (p.rows.End == "" || key < p.rows.End) {
+			return !p.at.covers(at)
+		}
+	}
+	return false
+}
+
+func commitNoteOf(k *cf.Commit) (n commitNote, err error) {
+	if len(k.Ops) == 0 {
+		return n, corruptCommit(k, errNote)
+	}
+	last := k.Ops[len(k.Ops)-1]
+	if last.Kind != cf.OpNote || len(last.Value) == 0 || last.Value[0] != noteCommit {
+		return n, corruptCommit(k, fmt.Errorf("%w: it has no end", errNote))
+	}
+	if n, err = parseCommitNote(last.Value); err != nil {
+		err = corruptCommit(k, err)
+	}
+	return n, err
+}
+
+func corruptCommit(k *cf.Commit, err error) error {
+	return faultf(Corruption, "commit %d of the log: %w", k.At, err)
+}
+
+// A section is what a commit has of one row.
+type section struct {
+	rowOfStream
+	ops [][]cf.LoggedOp // each a stretch of the commit
+}
+
+type rowOfStream struct {
+	stream    int64
+	key       string
+	collected bool
+}
+
+// sections divides a commit by rows.
+func sections(k *cf.Commit) (rows []section, err error) {
+	at := map[rowOfStream]int{} // places in rows
+	begin, open := 0, -1
+	end := func(i int) {
+		if open >= 0 && i > begin {
+			rows[open].ops = append(rows[open].ops, k.Ops[begin:i])
+		}
+	}
+	for i, op := range k.Ops {
+		if op.Kind != cf.OpNote {
+			continue
+		}
+		if len(op.Value) == 0 {
+			return nil, corruptCommit(k, errNote)
+		}
+		switch kind := op.Value[0]; kind {
+		case noteRow, noteCollected:
+			end(i)
+			begin = i + 1
+			row := rowOfStream{collected: kind == noteCollected}
+			if row.stream, row.key, err = parseRowNote(op.Value); err != nil {
+				return nil, corruptCommit(k, err)
+			}
+			var known bool
+			if open, known = at[row]; !known {
+				open = len(rows)
+				at[row] = open
+				rows = append(rows, section{rowOfStream: row})
+			}
+		case noteCommit, noteDeleteFamily, noteDeleteVersions:
+		default:
+			return nil, corruptCommit(k, fmt.Errorf("%w: its kind is %q", errNote, kind))
+		}
+	}
+	end(len(k.Ops))
+	return rows, nil
+}
+
+// changesOf are the changes of a row. Deletes are what their notes say, whichever
+// cells they removed.
+func (r *changeReader) changesOf(s *section) (changes []Change, err error) {
+	for _, ops := range s.ops {
+		for i := range ops {
+			op := &ops[i]
+			var c Change
+			switch op.Kind {
+			case cf.OpPut, cf.OpMerge:
+				family, ok := strings.CutPrefix(op.Family, r.table+"/")
+				if !ok || strings.Contains(family, "/") {
+					continue // of a write to a table without a stream that follows
+				}
+				if c, err = cellChange(op); err != nil {
+					return nil, err
+				}
+				c.Family = family
+			case cf.OpNote:
+				if op.Value[0] == noteCommit {
+					continue
+				}
+				if c, err = parseDeleteNote(op.Value); err != nil {
+					return nil, err
+				}
+				if !r.hasFamily(c.Family) {
+					continue
+				}
+			default:
+				continue
+			}
+			changes = append(changes, c)
+		}
+	}
+	return changes, nil
+}
+
+// hasFamily reports whether the table has a family now.
+func (r *changeReader) hasFamily(name string) bool {
+	t, ok := r.db.catalog.Load().tables[r.table]
+	return ok && slices.ContainsFunc(t.families, func(f *familyInfo) bool { return f.name == name })
+}
+
+// cellChange is a set, or an add to an aggregate.
+func cellChange(op *cf.LoggedOp) (c Change, err error) {
+	_, qualifier, ts, err := cf.SplitCellKey(op.Key)
+	if err != nil {
+		return c, err
+	}
+	c = Change{Kind: SetChange, Qualifier: string(qualifier), Since: cells.Timestamp(ts)}
+	value := op.Value
+	if op.Kind == cf.OpMerge {
+		if len(value) == 0 {
+			return c, errors.New("an add of nothing")
+		}
+		c.Kind = AddChange
+		if cf.MergeKind(value[0]) == cf.MergeDistinct {
+			c.Kind = MergeChange
+		}
+		value = value[1:]
+	}
+	c.Value, err = cells.DecodeValue(value)
+	return c, err
+}

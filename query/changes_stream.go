@@ -1,0 +1,179 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// prefixStream begins the catalog's entries of change streams: + table, the stream's
+// number and when it began, in decimal.
+const prefixStream = "stream/"
+
+// A streamEntry is what the catalog has of a change stream. The number is none that
+// the database has given to another; it is a timestamp of the database's clock,
+// which may be ahead of the time.
+type streamEntry struct {
+	id    int64
+	since cells.Timestamp // it has all changes from then on
+}
+
+// A changeStream is that of a table, from when it was asked for to when it was asked
+// for no more.
+type changeStream struct {
+	streamEntry
+	keep time.Duration
+}
+
+// readStreams collects the numbers of the streams by table.
+func readStreams(entries map[string][]byte) (map[string]streamEntry, error) {
+	streams := map[string]streamEntry{}
+	for key, value := range entries {
+		name, ok := strings.CutPrefix(key, prefixStream)
+		if !ok {
+			continue
+		}
+		var e streamEntry
+		if _, err := fmt.Sscanf(string(value), "%d %d", &e.id, &e.since); err != nil || e.id < 0 || e.id > int64(cells.MaxTimestamp) || e.since.Check() != nil {
+			return nil, faultf(Corruption, "catalog entry %s is %q, not two timestamps", key, value)
+		}
+		streams[name] = e
+	}
+	return streams, nil
+}
+
+// setStreams gives the tables with a change stream theirs.
+func (c *catalog) setStreams(streams map[string]streamEntry) {
+	c.streams = map[string]streamEntry{}
+	for name, t := range c.tables {
+		if e, ok := streams[name]; ok && t.declared.ChangeStream != 0 {
+			c.streams[name] = e
+			t.stream = &changeStream{e, t.declared.ChangeStream}
+		}
+	}
+}
+
+// nextStreams are the streams of a catalog to come: those of the tables that have
+// one go on, and others begin. Nobody writes.
+func (db *DB) nextStreams(ctx context.Context, old, next *catalog) (map[string]streamEntry, error) {
+	streams := map[string]streamEntry{}
+	for name, t := range next.tables {
+		if t.declared.ChangeStream == 0 {
+			continue
+		}
+		if e, ok := old.streams[name]; ok {
+			streams[name] = e
+			continue
+		}
+		now := db.clock.now()
+		id, err := db.clock.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		streams[name] = streamEntry{int64(id), min(now, id)}
+	}
+	return streams, nil
+}
+
+// putStreams adds what distinguishes two catalogs to a batch.
+func putStreams(b *cf.Batch, old, next map[string]streamEntry) {
+	for name, e := range next {
+		if was, ok := old[name]; !ok || was != e {
+			b.PutMeta(prefixStream+name, fmt.Appendf(nil, "%d %d", e.id, e.since))
+		}
+	}
+	for name := range old {
+		if _, ok := next[name]; !ok {
+			b.DeleteMeta(prefixStream + name)
+		}
+	}
+}
+
+// openStreams makes the store keep what the streams need. Where it has not kept it,
+// because the database is a copy of another, whose log stayed there, the streams
+// begin anew.
+func (db *DB) openStreams(ctx context.Context) error {
+	at, err := db.store.Write(ctx, nil, func(*cf.Batch) error { return nil })
+	if err != nil {
+		return err
+	}
+	db.changes.last = at
+	c := db.catalog.Load()
+	if len(c.streams) == 0 || db.store.KeepsChanges() {
+		return db.keepChanges(c)
+	}
+	next := newCatalog(c.schema, nil)
+	streams, err := db.nextStreams(ctx, next, next)
+	if err != nil {
+		return err
+	}
+	next.setStreams(streams)
+	if _, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+		putStreams(b, c.streams, streams)
+		return nil
+	}); err != nil {
+		return err
+	}
+	db.catalog.Store(next)
+	db.logger.Info("change streams begin anew: the log of changes is not there", "tables", len(streams))
+	return db.keepChanges(next)
+}
+
+// keepChanges has the store keep what the streams of a catalog need, and no more.
+func (db *DB) keepChanges(c *catalog) error {
+	var longest time.Duration
+	for name := range c.streams {
+		longest = max(longest, c.tables[name].stream.keep)
+	}
+	if longest == 0 {
+		return db.store.KeepChanges(time.Time{})
+	}
+	return db.store.KeepChanges(db.clock.wall().Add(-longest))
+}
+
+// trimChanges lets go of changes that have been kept for long enough.
+func (db *DB) trimChanges() error {
+	db.schemaMu.RLock()
+	defer db.schemaMu.RUnlock()
+	return db.keepChanges(db.catalog.Load())
+}
+
+// refuseLogged is the error of what would go past the log.
+func (t *tableInfo) refuseLogged() error {
+	if t.stream == nil {
+		return nil
+	}
+	return faultf(FailedPrecondition, "table %s has a change stream, which a bulk load would go past; write its rows in batches, or set change_stream=none before", t.name)
+}
+
+// deleteLogged deletes rows that a read finds, some at a time, so that the change
+// stream has them.
+func (t *Table) deleteLogged(ctx context.Context, rows RowSet) error {
+	const most = 256
+	b := NewBatch()
+	flush := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		err := t.db.apply(ctx, b.entries)
+		b = NewBatch()
+		return err
+	}
+	m := NewMutation()
+	m.DeleteRow()
+	for row, err := range t.ReadRows(ctx, rows, KeysOnly()) {
+		if err != nil {
+			return err
+		}
+		if b.Add(t.name, row.Key(), m).Len() == most {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}

@@ -1,0 +1,117 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A changeTimes gives commits of logged rows their timestamps, and knows which are
+// under way. Commits of different rows may reach the log in another order than
+// that of their timestamps; from what they note about each other, a reader knows
+// exactly which are still to come.
+type changeTimes struct {
+	mu      sync.Mutex
+	open    []cells.Timestamp // of commits under way, ascending
+	last    cf.Position       // of a commit that has returned
+	wake    chan struct{}     // closed when there is something new; nil when nobody waits
+	closing bool
+}
+
+// begin gives out a timestamp. It is to be ended when the commit has returned.
+func (t *changeTimes) begin(ctx context.Context, c *clock) (commitNote, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// Whatever has a position up to this one has taken its timestamp before now.
+	before := t.last
+	at, err := c.next(ctx)
+	if err != nil {
+		return commitNote{}, err
+	}
+	t.open = append(t.open, at)
+	return commitNote{at: at, low: t.open[0], before: before}, nil
+}
+
+// end ends a commit, at a position if it was made. A timestamp of 0 is none.
+func (t *changeTimes) end(at cells.Timestamp, position cf.Position) {
+	if at == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i, found := slices.BinarySearch(t.open, at); found {
+		t.open = slices.Delete(t.open, i, i+1)
+	}
+	t.last = max(t.last, position)
+	t.notify()
+}
+
+// low is a timestamp such that no later commit has a lesser one, and that those
+// with lesser ones have been made.
+func (t *changeTimes) low(c *clock) cells.Timestamp {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.open) > 0 {
+		return t.open[0]
+	}
+	return c.pass()
+}
+
+// news is a channel that is closed when there is something new after the call.
+func (t *changeTimes) news() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wake == nil {
+		t.wake = make(chan struct{})
+		if t.closing {
+			close(t.wake)
+		}
+	}
+	return t.wake
+}
+
+// changed wakes all readers: a change stream has ended.
+func (t *changeTimes) changed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notify()
+}
+
+func (t *changeTimes) notify() {
+	if t.wake != nil && !t.closing {
+		close(t.wake)
+		t.wake = nil
+	}
+}
+
+// close wakes all readers for good.
+func (t *changeTimes) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notify()
+	t.closing = true
+}
+
+func (t *changeTimes) closed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closing
+}
+
+// pass is a timestamp that no write has or gets below: the wall clock's, or the one
+// that comes next if that is later. It moves the clock there.
+func (c *clock) pass() cells.Timestamp {
+	for {
+		last := c.last.Load()
+		now := int64(c.now())
+		if now <= last+1 {
+			return cells.Timestamp(last + 1)
+		}
+		if c.last.CompareAndSwap(last, now-1) {
+			return cells.Timestamp(now)
+		}
+	}
+}
