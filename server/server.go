@@ -70,6 +70,10 @@ type Server struct {
 	metrics *metrics
 	state   atomic.Int32
 
+	// closing ends when the server is about to stop.
+	closing context.Context
+	close   context.CancelFunc
+
 	adminMu sync.Mutex // held by changes of tables, and by all of resources
 	registries
 	notes      notes
@@ -81,6 +85,7 @@ type Server struct {
 func New(db *query.DB, o Options) (*Server, error) {
 	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits}
 	s.limits.SetDefaults()
+	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -154,6 +159,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer close(stopped)
 		s.state.Store(stateStopping)
 		s.health.Shutdown()
+		s.close()
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)

@@ -37,6 +37,9 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if err != nil {
 		return nil, err
 	}
+	if declared.ChangeStream, err = changeStreamOf(req.GetTable().GetChangeStreamConfig()); err != nil {
+		return nil, err
+	}
 	note, err := newTableNote(req)
 	if err != nil {
 		return nil, err
@@ -100,7 +103,6 @@ func newTableNote(req *adminpb.CreateTableRequest) (*tableNote, error) {
 	note := &tableNote{table: &adminpb.Table{
 		Granularity:           given.GetGranularity(),
 		DeletionProtection:    given.GetDeletionProtection(),
-		ChangeStreamConfig:    given.GetChangeStreamConfig(),
 		AutomatedBackupConfig: given.GetAutomatedBackupConfig(),
 		RowKeySchema:          given.GetRowKeySchema(),
 		TieredStorageConfig:   given.GetTieredStorageConfig(),
@@ -158,7 +160,7 @@ func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Ta
 	note := s.notes.table(t.stored).table
 	m.Granularity = cmp.Or(note.GetGranularity(), adminpb.Table_MILLIS)
 	m.DeletionProtection = note.GetDeletionProtection()
-	m.ChangeStreamConfig = note.GetChangeStreamConfig()
+	m.ChangeStreamConfig = changeStreamConfig(declared.ChangeStream)
 	m.AutomatedBackupConfig = note.GetAutomatedBackupConfig()
 	m.RowKeySchema = note.GetRowKeySchema()
 	m.TieredStorageConfig = note.GetTieredStorageConfig()
@@ -283,13 +285,24 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	if _, ok := s.db.LookupTable(t.stored); !ok {
+	declared, ok := s.db.LookupTable(t.stored)
+	if !ok {
 		return nil, t.notFound()
 	}
-	note := s.notes.table(t.stored).clone()
+	note, stream := s.notes.table(t.stored).clone(), declared.ChangeStream
 	for _, path := range req.GetUpdateMask().GetPaths() {
-		if err := note.update(path, req.GetTable()); err != nil {
+		if field, _, _ := strings.Cut(path, "."); field == "change_stream_config" {
+			stream, err = changeStreamOf(req.GetTable().GetChangeStreamConfig())
+		} else {
+			err = note.update(path, req.GetTable())
+		}
+		if err != nil {
 			return nil, err
+		}
+	}
+	if stream != declared.ChangeStream {
+		if err := s.db.SetChangeStream(ctx, t.stored, stream); err != nil {
+			return nil, toStatus(ctx, err)
 		}
 	}
 	if err := s.setTableNote(ctx, t.stored, note); err != nil {
@@ -310,12 +323,6 @@ func (n *tableNote) update(path string, from *adminpb.Table) error {
 	switch field {
 	case "deletion_protection":
 		n.table.DeletionProtection = from.GetDeletionProtection()
-	case "change_stream_config":
-		c := from.GetChangeStreamConfig()
-		if c != nil && (c.GetRetentionPeriod().CheckValid() != nil || c.GetRetentionPeriod().AsDuration() <= 0) {
-			return invalid("change_stream_config.retention_period must be longer than 0")
-		}
-		n.table.ChangeStreamConfig = c
 	case "automated_backup_policy":
 		n.table.AutomatedBackupConfig = from.GetAutomatedBackupConfig()
 	case "row_key_schema":

@@ -1,0 +1,255 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// changeStreamOf is for how long a configuration has changes kept; nil is not at all.
+func changeStreamOf(c *adminpb.ChangeStreamConfig) (time.Duration, error) {
+	if c == nil {
+		return 0, nil
+	}
+	if c.GetRetentionPeriod().CheckValid() != nil {
+		return 0, invalid("change_stream_config.retention_period is missing or invalid")
+	}
+	d := c.GetRetentionPeriod().AsDuration()
+	if err := schema.CheckChangeStream(d); err != nil {
+		return 0, invalid("change_stream_config.retention_period: %v", err)
+	}
+	return d, nil
+}
+
+func changeStreamConfig(d time.Duration) *adminpb.ChangeStreamConfig {
+	if d == 0 {
+		return nil
+	}
+	return &adminpb.ChangeStreamConfig{RetentionPeriod: durationpb.New(d)}
+}
+
+// GenerateInitialChangeStreamPartitions divides the table's rows where it was
+// created to be split. Any other ranges can be read as well; each reading reads the
+// whole log of the database.
+func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.GenerateInitialChangeStreamPartitionsRequest, stream bigtablepb.Bigtable_GenerateInitialChangeStreamPartitionsServer) error {
+	t, err := s.openNamed(req.GetTableName())
+	if err != nil {
+		return err
+	}
+	if t.declared.ChangeStream == 0 {
+		return t.noChangeStream()
+	}
+	start := ""
+	for _, end := range append(firstOf(s.notes.splits(t.name.stored), maxPartitions-1), "") {
+		p := partition(query.RowRange{Start: start, End: end})
+		if err := stream.Send(&bigtablepb.GenerateInitialChangeStreamPartitionsResponse{Partition: p}); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// maxPartitions bounds how often clients read the log at the same time.
+const maxPartitions = 16
+
+// firstOf is up to n keys, spread over all of them.
+func firstOf(keys []string, n int) []string {
+	if len(keys) <= n {
+		return append([]string(nil), keys...)
+	}
+	spread := make([]string, n)
+	for i := range spread {
+		spread[i] = keys[i*len(keys)/n]
+	}
+	return spread
+}
+
+func partition(rows query.RowRange) *bigtablepb.StreamPartition {
+	return &bigtablepb.StreamPartition{RowRange: &bigtablepb.RowRange{
+		StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(rows.Start)},
+		EndKey:   &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte(rows.End)},
+	}}
+}
+
+// clusterOf is the cluster that changes of an instance's tables are said to come of:
+// clients want one.
+func (s *Server) clusterOf(in instanceID) string {
+	if ids := sortedKeys(s.clusterStates(in)); len(ids) > 0 {
+		return ids[0]
+	}
+	return localCluster
+}
+
+func (t *openTable) noChangeStream() error {
+	return status.Errorf(codes.FailedPrecondition, "change stream is not enabled on table %q", t.name)
+}
+
+// ReadChangeStream streams the changes of a partition, until end_time or for as long
+// as the client, the deadline of calls and the server let it.
+func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stream bigtablepb.Bigtable_ReadChangeStreamServer) error {
+	t, err := s.openNamed(req.GetTableName())
+	if err != nil {
+		return err
+	}
+	opts, rows, err := changesOptions(req)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.untilClosing(stream.Context())
+	defer cancel()
+	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.name.in)}
+	for c, err := range t.Changes(ctx, opts...) {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil && stream.Context().Err() == nil && w.token != "":
+			return w.close(w.token)
+		default:
+			return t.changesStatus(stream.Context(), err)
+		}
+		if err := w.write(c); err != nil {
+			return err
+		}
+	}
+	return w.close("")
+}
+
+// closingMargin is how long before the server would end a call by its deadline a
+// stream ends in order.
+const closingMargin = 2 * time.Second
+
+// untilClosing is a context that ends when the server is about to stop, and shortly
+// before its limit for calls.
+func (s *Server) untilClosing(ctx context.Context) (context.Context, func()) {
+	limit := s.limits.Deadline - min(closingMargin, s.limits.Deadline/10)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	stop := context.AfterFunc(s.closing, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// changesStatus is the status of a stream that failed.
+func (t *openTable) changesStatus(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, query.ErrNoChangeStream):
+		return t.noChangeStream()
+	case errors.Is(err, query.ErrChangesGone):
+		return status.Error(codes.OutOfRange, err.Error())
+	}
+	return t.toStatus(ctx, err)
+}
+
+// changesOptions says in the words of package query what to read.
+func changesOptions(req *bigtablepb.ReadChangeStreamRequest) (opts []query.ChangesOption, rows query.RowRange, err error) {
+	if rows, err = partitionRange(req.GetPartition()); err != nil {
+		return nil, rows, err
+	}
+	beat := 5 * time.Second
+	if d := req.GetHeartbeatDuration(); d != nil {
+		if beat = d.AsDuration(); d.CheckValid() != nil || beat <= 0 {
+			return nil, rows, invalid("heartbeat_duration must be longer than 0")
+		}
+	}
+	opts = append(opts, query.ChangesIn(rows), query.Heartbeats(max(beat, leastHeartbeat)))
+	switch from := req.GetStartFrom().(type) {
+	case *bigtablepb.ReadChangeStreamRequest_StartTime:
+		if err := from.StartTime.CheckValid(); err != nil {
+			return nil, rows, invalid("start_time: %v", err)
+		}
+		opts = append(opts, query.ChangesSince(from.StartTime.AsTime()))
+	case *bigtablepb.ReadChangeStreamRequest_ContinuationTokens:
+		tokens := from.ContinuationTokens.GetTokens()
+		if len(tokens) == 0 {
+			return nil, rows, invalid("continuation_tokens has no tokens")
+		}
+		for i, token := range tokens {
+			of, err := partitionRange(token.GetPartition())
+			if err != nil {
+				return nil, rows, err
+			}
+			if len(tokens) == 1 && token.GetPartition() != nil && of != rows {
+				return nil, rows, invalid("continuation token %d is of another partition than the one to read", i)
+			}
+			opts = append(opts, query.ChangesAfter(token.GetToken()))
+		}
+	}
+	if end := req.GetEndTime(); end != nil {
+		if err := end.CheckValid(); err != nil {
+			return nil, rows, invalid("end_time: %v", err)
+		}
+		opts = append(opts, query.ChangesUntil(end.AsTime()))
+	}
+	return opts, rows, nil
+}
+
+// leastHeartbeat keeps a stream from being nothing but heartbeats.
+const leastHeartbeat = 10 * time.Millisecond
+
+// partitionRange is the rows of a partition; nil is all.
+func partitionRange(p *bigtablepb.StreamPartition) (rows query.RowRange, err error) {
+	r := p.GetRowRange()
+	switch k := r.GetStartKey().(type) {
+	case nil:
+	case *bigtablepb.RowRange_StartKeyClosed:
+		rows.Start = string(k.StartKeyClosed)
+	default:
+		return rows, invalid("a partition starts with start_key_closed")
+	}
+	switch k := r.GetEndKey().(type) {
+	case nil:
+	case *bigtablepb.RowRange_EndKeyOpen:
+		rows.End = string(k.EndKeyOpen)
+	default:
+		return rows, invalid("a partition ends with end_key_open")
+	}
+	return rows, nil
+}
+
+// A changeWriter makes messages of changes.
+type changeWriter struct {
+	send    func(*bigtablepb.ReadChangeStreamResponse) error
+	rows    query.RowRange
+	cluster string
+	token   string // of what was sent last, or of the start
+}
+
+func (w *changeWriter) write(c *query.RowChange) error {
+	first := w.token == ""
+	w.token = c.Token()
+	if !c.Heartbeat() {
+		return w.dataChange(c)
+	}
+	if first { // of the start, which the client knows
+		return nil
+	}
+	return w.send(&bigtablepb.ReadChangeStreamResponse{StreamRecord: &bigtablepb.ReadChangeStreamResponse_Heartbeat_{
+		Heartbeat: &bigtablepb.ReadChangeStreamResponse_Heartbeat{
+			ContinuationToken:     w.continuation(w.token),
+			EstimatedLowWatermark: timestamppb.New(c.Watermark.Time()),
+		},
+	}})
+}
+
+func (w *changeWriter) continuation(token string) *bigtablepb.StreamContinuationToken {
+	return &bigtablepb.StreamContinuationToken{Partition: partition(w.rows), Token: token}
+}
+
+// close ends a stream: for good, or to be gone on with from a token.
+func (w *changeWriter) close(token string) error {
+	c := &bigtablepb.ReadChangeStreamResponse_CloseStream{Status: &rpcstatus.Status{Code: int32(codes.OK)}}
+	if token != "" {
+		c.ContinuationTokens = []*bigtablepb.StreamContinuationToken{w.continuation(token)}
+		c.NewPartitions = []*bigtablepb.StreamPartition{partition(w.rows)}
+	}
+	return w.send(&bigtablepb.ReadChangeStreamResponse{StreamRecord: &bigtablepb.ReadChangeStreamResponse_CloseStream_{CloseStream: c}})
+}
