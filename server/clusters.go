@@ -141,6 +141,9 @@ func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.Delete
 	if len(s.clusters.under(in.String())) == 1 {
 		return nil, status.Errorf(codes.FailedPrecondition, "cluster %q is the last of its instance", req.GetName())
 	}
+	if err := s.checkNoBackups(ctx, req.GetName()); err != nil {
+		return nil, err
+	}
 	return &emptypb.Empty{}, s.clusters.delete(ctx, req.GetName())
 }
 

@@ -86,10 +86,16 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 		return nil, err
 	}
 	resp, err := handler(ctx, req)
-	if tables, ok := resp.(*adminpb.ListTablesResponse); ok && token != nil && err == nil {
-		return g.s.readable(token, tables), nil
+	if token == nil || err != nil {
+		return resp, err
 	}
-	return resp, err
+	switch list := resp.(type) {
+	case *adminpb.ListTablesResponse:
+		return g.s.readable(token, list), nil
+	case *adminpb.ListBackupsResponse:
+		return g.s.readableBackups(token, list), nil
+	}
+	return resp, nil
 }
 
 func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -184,6 +190,17 @@ func (s *Server) readable(token *Token, list *adminpb.ListTablesResponse) *admin
 	for _, t := range list.GetTables() {
 		if token.allows(Read, s.resourceNamed(t.GetName())) {
 			left.Tables = append(left.Tables, t)
+		}
+	}
+	return left
+}
+
+// readableBackups leaves those backups of a list of whose table a token may read.
+func (s *Server) readableBackups(token *Token, list *adminpb.ListBackupsResponse) *adminpb.ListBackupsResponse {
+	left := &adminpb.ListBackupsResponse{NextPageToken: list.GetNextPageToken()}
+	for _, b := range list.GetBackups() {
+		if token.allows(Read, s.resourceNamed(b.GetSourceTable())) {
+			left.Backups = append(left.Backups, b)
 		}
 	}
 	return left

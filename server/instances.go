@@ -246,6 +246,9 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 			return nil, err
 		}
 	}
+	if err := s.checkNoBackups(ctx, in.String()); err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
 		if err := s.dropTable(ctx, s.tableIn(in, id)); err != nil {
 			return nil, err

@@ -120,16 +120,19 @@ func (s *Server) tableOf(stored string) tableName {
 
 // checkTableID is Bigtable's rule for the id of a new table, stricter in its
 // length than the database's.
-func checkTableID(id string) error {
+func checkTableID(id string) error { return checkID("table", id) }
+
+// checkID is the same rule for the id of what may have one.
+func checkID(what, id string) error {
 	const longest = 50
 	if len(id) > longest {
-		return invalid("table id %q has %d characters; it may have up to %d", id, len(id), longest)
+		return invalid("%s id %q has %d characters; it may have up to %d", what, id, len(id), longest)
 	}
 	if strings.Contains(id, "/") {
-		return invalid("table id %q is not [_a-zA-Z0-9][-_.a-zA-Z0-9]*", id)
+		return invalid("%s id %q is not [_a-zA-Z0-9][-_.a-zA-Z0-9]*", what, id)
 	}
 	if err := schema.CheckTableName(id); err != nil {
-		return invalid("table id: %v", err)
+		return invalid("%s id: %v", what, err)
 	}
 	return nil
 }

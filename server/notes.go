@@ -42,7 +42,10 @@ func (s *Server) loadNotes(ctx context.Context) error {
 		tables[name] = noteOf(n)
 	}
 	s.notes.tables.Store(&tables)
-	return s.loadInstances(ctx)
+	if err := s.loadInstances(ctx); err != nil {
+		return err
+	}
+	return s.loadBackups(ctx)
 }
 
 func noteOf(r *adminpb.CreateTableRequest) *tableNote {
@@ -58,11 +61,7 @@ func noteOf(r *adminpb.CreateTableRequest) *tableNote {
 
 // setTableNote keeps the note of a table that exists; s.adminMu is held.
 func (s *Server) setTableNote(ctx context.Context, stored string, n *tableNote) error {
-	r := &adminpb.CreateTableRequest{Table: n.table}
-	for _, key := range n.splits {
-		r.InitialSplits = append(r.InitialSplits, &adminpb.CreateTableRequest_Split{Key: []byte(key)})
-	}
-	b, err := proto.Marshal(r)
+	b, err := n.marshal()
 	if err != nil {
 		return err
 	}
@@ -71,6 +70,14 @@ func (s *Server) setTableNote(ctx context.Context, stored string, n *tableNote) 
 	}
 	s.notes.put(stored, n)
 	return nil
+}
+
+func (n *tableNote) marshal() ([]byte, error) {
+	r := &adminpb.CreateTableRequest{Table: n.table}
+	for _, key := range n.splits {
+		r.InitialSplits = append(r.InitialSplits, &adminpb.CreateTableRequest_Split{Key: []byte(key)})
+	}
+	return proto.Marshal(r)
 }
 
 // put replaces the note of a table, nil removes it; s.adminMu is held.

@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -72,10 +73,10 @@ func methodNeeds() map[string]need {
 	// A session carries calls of its own, which nobody looks into here.
 	add(data, needAdmin, "OpenTable OpenAuthorizedView OpenMaterializedView")
 
-	// What ListTables lists is what the token may read.
-	add(tables, needToken, "ListTables")
+	// What these list is what the token may read.
+	add(tables, needToken, "ListTables ListBackups")
 	add(tables, needRead, `GetTable GenerateConsistencyToken CheckConsistency GetIamPolicy TestIamPermissions
-		GetAuthorizedView ListAuthorizedViews GetSnapshot ListSnapshots GetBackup ListBackups GetSchemaBundle ListSchemaBundles`)
+		GetAuthorizedView ListAuthorizedViews GetSnapshot ListSnapshots GetBackup GetSchemaBundle ListSchemaBundles`)
 	add(tables, needAdmin, `CreateTable CreateTableFromSnapshot UpdateTable DeleteTable UndeleteTable ModifyColumnFamilies DropRowRange
 		SetIamPolicy CreateAuthorizedView UpdateAuthorizedView DeleteAuthorizedView SnapshotTable DeleteSnapshot
 		CreateBackup UpdateBackup DeleteBackup RestoreTable CopyBackup CreateSchemaBundle UpdateSchemaBundle DeleteSchemaBundle`)
@@ -115,6 +116,10 @@ func (s *Server) resources(req any) []resource {
 		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
 			return []resource{s.resourceNamed(name)}
 		}
+	case *adminpb.CreateBackupRequest: // it is of its table, in whatever cluster
+		if name := m.GetBackup().GetSourceTable(); name != "" {
+			return s.namesIn(m.ProtoReflect(), nil, 1, "parent")
+		}
 	case interface {
 		GetParent() string
 		GetTableId() string
@@ -153,8 +158,8 @@ func (s *Server) namesIn(m protoreflect.Message, found []resource, levels int, e
 	return found
 }
 
-// resourceNamed is what a full name means. What is not in an instance concerns
-// the whole database.
+// resourceNamed is what a full name means. A backup is the table that it is of.
+// What is not in an instance concerns the whole database.
 func (s *Server) resourceNamed(name string) resource {
 	in, rest, ok := cutInstance(name)
 	if !ok {
@@ -162,6 +167,11 @@ func (s *Server) resourceNamed(name string) resource {
 	}
 	if id, _, ok := cutSegment(rest, "tables"); ok {
 		return resource{s.tableIn(in, id).stored, true}
+	}
+	if _, _, err := parseBackup(name); err == nil {
+		if t, ok := s.backupSource(name); ok {
+			return resource{t.stored, true}
+		}
 	}
 	if in == s.own {
 		return resource{}

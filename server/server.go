@@ -76,6 +76,7 @@ type Server struct {
 
 	adminMu sync.Mutex // held by changes of tables, and by all of resources
 	registries
+	backups    backups
 	notes      notes
 	operations operations
 }
@@ -163,6 +164,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
+	defer s.whileServing(ctx, s.expireBackups)()
 	err := g.Serve(s.conns.listen(listener))
 	if stop() { // it ended by itself
 		s.state.Store(stateStopping)
@@ -171,6 +173,21 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	<-stopped
 	return nil
+}
+
+// whileServing runs f until the function that it returns is called, which waits
+// for its end.
+func (s *Server) whileServing(ctx context.Context, f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 func (s *Server) stop(g *grpc.Server) {

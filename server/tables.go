@@ -164,6 +164,7 @@ func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Ta
 	m.AutomatedBackupConfig = note.GetAutomatedBackupConfig()
 	m.RowKeySchema = note.GetRowKeySchema()
 	m.TieredStorageConfig = note.GetTieredStorageConfig()
+	m.RestoreInfo = note.GetRestoreInfo()
 	m.ColumnFamilies = make(map[string]*adminpb.ColumnFamily, len(declared.Families))
 	for i := range declared.Families {
 		f := &declared.Families[i]

@@ -1,0 +1,251 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// CheckpointTable makes a copy of one table in a directory, which must not exist:
+// a database of its own that has this table alone, as of a moment during the
+// call. Its files are linked like those of [DB.Checkpoint], so that it takes as
+// long for a large table as for a small one, and space only as the table changes.
+func (db *DB) CheckpointTable(ctx context.Context, table, dir string) error {
+	return fail("checkpoint table", table, "", db.checkpointTable(ctx, table, dir))
+}
+
+func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
+	if _, err := db.catalog.Load().table(table); err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return faultf(AlreadyExists, "%s exists already", dir)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return faultf(Unavailable, "%w", err)
+	}
+	unfinished := dir + ".tmp"
+	if _, err := db.checkpoint(ctx, unfinished); err != nil {
+		return err
+	}
+	if err := db.dropOthers(ctx, table, unfinished); err != nil {
+		return errors.Join(err, os.RemoveAll(unfinished))
+	}
+	if err := renameSynced(unfinished, dir); err != nil {
+		return errors.Join(faultf(Unavailable, "%w", err), os.RemoveAll(unfinished))
+	}
+	return nil
+}
+
+// dropOthers drops all tables but one of a copy, so that it does not keep their
+// files when the database has rewritten them.
+func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
+	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.clock.wall})
+	if err != nil {
+		return err
+	}
+	var plan schema.Plan
+	found := false
+	for _, t := range c.Schema().Tables {
+		if t.Name == table {
+			found = true
+			continue
+		}
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.DropTable, Table: t.Name, Families: t.Families})
+	}
+	if !found { // it was dropped just now
+		_, err = c.catalog.Load().table(table)
+		return errors.Join(err, c.Close())
+	}
+	return errors.Join(c.ApplyPlan(ctx, plan), c.Close())
+}
+
+// CopyTable creates a table that is declared like another one, which may be of
+// another database, and has all its cells as they are at one moment. The table is
+// there when CopyTable returns nil; otherwise, and after a crash before that,
+// nothing of it is, except that [UnknownOutcome] says that this is known when the
+// database has been opened again. note is the table's note; see [DB.SetTableNote].
+func (db *DB) CopyTable(ctx context.Context, name string, from *Table, note []byte) error {
+	return fail("copy table", name, "", db.copyTable(ctx, name, from, note))
+}
+
+func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []byte) error {
+	source, err := from.db.catalog.Load().table(from.name)
+	if err != nil {
+		return err
+	}
+	declared := *source.declared
+	declared.Name = name
+	c := &tableCopy{db: db, from: from.db, source: source, target: newTableInfo(&declared), note: note}
+	if err := c.reserve(ctx); err != nil {
+		return err
+	}
+	if err := c.run(ctx); err != nil {
+		return errors.Join(err, c.undo(context.WithoutCancel(ctx), err))
+	}
+	return nil
+}
+
+// A tableCopy is a CopyTable under way.
+type tableCopy struct {
+	db, from       *DB
+	source, target *tableInfo
+	note           []byte
+	into           cf.Ingestion
+}
+
+// next is the catalog with the new table; schemaMu is held exclusively.
+func (c *tableCopy) next() (*catalog, error) {
+	old := c.db.catalog.Load()
+	if _, ok := old.tables[c.target.name]; ok {
+		return nil, faultf(AlreadyExists, "table %q exists already", c.target.name)
+	}
+	s := old.schema.Clone()
+	s.Tables = append(s.Tables, *c.target.declared)
+	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
+	if err := s.Validate(); err != nil {
+		return nil, &fault{InvalidArgument, err}
+	}
+	return newCatalog(s), nil
+}
+
+// reserve creates the families. No name leads to them before the end, so that a
+// crash leaves what one during CreateTable leaves.
+func (c *tableCopy) reserve(ctx context.Context) error {
+	c.db.schemaMu.Lock()
+	defer c.db.schemaMu.Unlock()
+	next, err := c.next()
+	if err != nil {
+		return err
+	}
+	return c.db.createFamilies(ctx, c.db.catalog.Load(), next)
+}
+
+// run copies the cells and makes the table visible with them.
+func (c *tableCopy) run(ctx context.Context) (err error) {
+	if c.into, err = c.db.store.Ingest(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.into.Close()) }()
+	if err := c.write(ctx); err != nil {
+		return err
+	}
+	select {
+	case c.db.loading <- struct{}{}:
+		defer func() { <-c.db.loading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return c.commit(ctx)
+}
+
+// write copies all cells of a snapshot to table files, on all processors. It
+// copies what retention hides too: rules hide it in the copy.
+func (c *tableCopy) write(ctx context.Context) error {
+	snap, err := c.from.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	workers := runtime.GOMAXPROCS(0)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
+	for i, f := range c.source.families {
+		parts, err := c.from.store.Splits(ctx, []string{f.store}, cf.RowRange{}, workers)
+		if err != nil {
+			return errors.Join(err, g.Wait())
+		}
+		start := ""
+		for _, p := range parts {
+			rows := cf.RowRange{Start: start, End: p.End}
+			start = p.End
+			g.Go(func() error { return c.writePart(ctx, snap, f.store, c.target.families[i].store, rows) })
+		}
+	}
+	return g.Wait()
+}
+
+func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to string, rows cf.RowRange) error {
+	cursor, err := snap.Scan(ctx, cf.Scan{Family: from, Rows: []cf.RowRange{rows}})
+	if err != nil {
+		return err
+	}
+	defer cursor.Close()
+	run, err := c.into.Run(ctx, to)
+	if err != nil {
+		return err
+	}
+	for {
+		b, err := cursor.Next(ctx)
+		if b == nil || err != nil {
+			return errors.Join(err, run.Close())
+		}
+		if err := run.Write(ctx, cf.GroupsOf(b)); err != nil {
+			return errors.Join(err, run.Close())
+		}
+	}
+}
+
+// commit makes the table visible: its entry in the catalog and its cells are
+// there together. Somebody may have created a table of this name meanwhile.
+func (c *tableCopy) commit(ctx context.Context) error {
+	db := c.db
+	db.schemaMu.Lock()
+	defer db.schemaMu.Unlock()
+	old := db.catalog.Load()
+	next, err := c.next()
+	if err != nil {
+		return err
+	}
+	if err := db.createFamilies(ctx, old, next); err != nil {
+		return err
+	}
+	entry, err := c.target.declared.MarshalCatalog()
+	if err != nil {
+		return err
+	}
+	_, err = c.into.Commit(ctx, cf.SingleRow(""), func(_ cf.Snapshot, b *cf.Batch) error {
+		b.PutMeta(prefixTable+c.target.name, entry)
+		if c.note != nil {
+			b.PutMeta(prefixTableNote+c.target.name, c.note)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	db.catalog.Store(next)
+	return db.tune(old, next)
+}
+
+// undo drops the families that were created, unless a table has them or it is
+// not known whether one has.
+func (c *tableCopy) undo(ctx context.Context, cause error) error {
+	if kindOf(cause) == UnknownOutcome {
+		return nil
+	}
+	c.db.schemaMu.Lock()
+	defer c.db.schemaMu.Unlock()
+	if _, err := c.db.catalog.Load().table(c.target.name); err == nil {
+		return nil
+	}
+	have := c.db.store.Families()
+	for _, f := range c.target.families {
+		if _, ok := slices.BinarySearch(have, f.store); !ok {
+			continue
+		}
+		if err := c.db.store.DropFamily(ctx, f.store); err != nil {
+			return err
+		}
+	}
+	return nil
+}

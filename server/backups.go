@@ -1,0 +1,446 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A backup is a database of one table in a directory of the server's database,
+// which nobody writes to, and a note that names it: a CreateBackupRequest with the
+// backup as clients see it, and as backup_id the name of the directory. A copy is
+// one more note of the same directory. What is there is what a note says; so a
+// crash leaves at most a directory that no note names, which is removed when the
+// server starts. docs/decisions has the reasons.
+type backups struct {
+	registry[*adminpb.CreateBackupRequest]
+	dir  string         // "" for a database in memory
+	uses map[string]int // how many restores read a directory
+	now  func() time.Time
+}
+
+// backupsDir is where backups lie, in the database's directory.
+const backupsDir = "table-backups"
+
+// ownBackup are the names that directories of backups have, finished or not.
+var ownBackup = regexp.MustCompile(`^[0-9a-f]{16}(\.tmp)*$`)
+
+// loadBackups reads what there is. A backup without its directory, in a database
+// that was restored or copied, is forgotten.
+func (s *Server) loadBackups(ctx context.Context) error {
+	b := &s.backups
+	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.db, what: "backup", empty: func() *adminpb.CreateBackupRequest { return new(adminpb.CreateBackupRequest) }}
+	b.uses, b.now = map[string]int{}, func() time.Time { return s.db.Now().Time() }
+	if err := b.load(ctx); err != nil {
+		return err
+	}
+	if s.db.Dir() != "" {
+		b.dir = filepath.Join(s.db.Dir(), backupsDir)
+	}
+	for name, note := range b.items {
+		if _, err := os.Stat(b.path(note)); err == nil {
+			continue
+		}
+		s.logger.Warn("a table's backup has no data and is forgotten; it does not travel with the database", "backup", name)
+		if err := b.delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return s.tidyBackups(ctx)
+}
+
+func (b *backups) path(note *adminpb.CreateBackupRequest) string {
+	return filepath.Join(b.dir, note.GetBackupId())
+}
+
+// tidyBackups forgets the backups that have expired, and removes the directories
+// that nothing names or reads; s.adminMu is held.
+func (s *Server) tidyBackups(ctx context.Context) error {
+	b := &s.backups
+	named := map[string]bool{}
+	for name, note := range b.items {
+		if !note.GetBackup().GetExpireTime().AsTime().After(b.now()) {
+			s.logger.Info("a table's backup has expired", "backup", name)
+			if err := b.delete(ctx, name); err != nil {
+				return err
+			}
+			continue
+		}
+		named[note.GetBackupId()] = true
+	}
+	if b.dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(b.dir)
+	if err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("the directory of backups: %w", err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); !named[name] && b.uses[name] == 0 && ownBackup.MatchString(name) {
+			if err := os.RemoveAll(filepath.Join(b.dir, name)); err != nil {
+				return fmt.Errorf("removing a backup: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// expiryPeriod is how often the directories of expired backups are looked for.
+const expiryPeriod = time.Minute
+
+// expireBackups frees the space of backups that expire, until the context ends.
+func (s *Server) expireBackups(ctx context.Context) {
+	t := time.NewTicker(expiryPeriod)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		s.adminMu.Lock()
+		if err := s.tidyBackups(ctx); err != nil && ctx.Err() == nil {
+			s.logger.Error("backups that have expired cannot be removed", "err", err)
+		}
+		s.adminMu.Unlock()
+	}
+}
+
+// find is the note of a backup that has not expired; s.adminMu is held.
+func (b *backups) find(name string) (*adminpb.CreateBackupRequest, error) {
+	if _, _, err := parseBackup(name); err != nil {
+		return nil, err
+	}
+	note, err := b.get(name)
+	if err != nil {
+		return nil, err
+	}
+	if !note.GetBackup().GetExpireTime().AsTime().After(b.now()) {
+		return nil, b.notFound(name)
+	}
+	return note, nil
+}
+
+// checkNoBackups refuses to delete an instance or a cluster that has backups, as
+// Bigtable does; s.adminMu is held.
+func (s *Server) checkNoBackups(ctx context.Context, parent string) error {
+	if err := s.tidyBackups(ctx); err != nil {
+		return err
+	}
+	if left := s.backups.under(parent); len(left) > 0 {
+		return status.Errorf(codes.FailedPrecondition, "%q has %d backups, as %q; delete them first", parent, len(left), left[0])
+	}
+	return nil
+}
+
+// backupSource is the table that a backup is of, if there is such a backup.
+func (s *Server) backupSource(name string) (tableName, bool) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	note, err := s.backups.find(name)
+	if err != nil {
+		return tableName{}, false
+	}
+	t, err := s.parseTable(note.GetBackup().GetSourceTable())
+	return t, err == nil
+}
+
+// message is a backup as clients see it now: a hot one is standard from a time on.
+func (b *backups) message(note *adminpb.CreateBackupRequest) *adminpb.Backup {
+	m := clone(note.GetBackup())
+	if t := m.GetHotToStandardTime(); t != nil && !t.AsTime().After(b.now()) {
+		m.BackupType, m.HotToStandardTime = adminpb.Backup_STANDARD, nil
+	}
+	return m
+}
+
+// parseBackup reads projects/P/instances/I/clusters/C/backups/B.
+func parseBackup(name string) (in instanceID, id string, err error) {
+	in, rest, ok := cutInstance(name)
+	_, rest, ok2 := cutSegment(rest, "clusters")
+	id, tail, ok3 := cutSegment(rest, "backups")
+	if !ok || !ok2 || !ok3 || tail != "" || strings.HasSuffix(name, "/") {
+		return in, "", invalid("%q is not the name of a backup: projects/P/instances/I/clusters/C/backups/ID", name)
+	}
+	return in, id, nil
+}
+
+// newBackup is the name of a backup that is to be made, in a cluster that is
+// created if need be; s.adminMu is held.
+func (s *Server) newBackup(ctx context.Context, parent, id string) (instanceID, string, error) {
+	in, cluster, err := parseChild(parent, "clusters", "a cluster")
+	if err != nil {
+		return in, "", err
+	}
+	if err := in.check(); err != nil {
+		return in, "", err
+	}
+	if err := checkID("backup", id); err != nil {
+		return in, "", err
+	}
+	if cluster == "-" {
+		return in, "", invalid("%q is all clusters; a backup is in one", parent)
+	}
+	if s.backups.dir == "" {
+		return in, "", status.Error(codes.FailedPrecondition, "the database is in memory, and backups are files beside one that has a directory")
+	}
+	if err := s.tidyBackups(ctx); err != nil {
+		return in, "", err
+	}
+	name := parent + "/backups/" + id
+	if s.backups.items[name] != nil {
+		return in, "", status.Errorf(codes.AlreadyExists, "backup %q already exists", name)
+	}
+	if err := s.ensureInstance(ctx, in); err != nil {
+		return in, "", err
+	}
+	if s.clusters.items[parent] == nil {
+		return in, name, s.clusters.put(ctx, parent, readyCluster(parent, &adminpb.Cluster{Location: "projects/" + in.project + "/locations/local"}))
+	}
+	return in, name, nil
+}
+
+// How long backups live at least and at most, from their creation, and copies at
+// most; and how long one stays hot at least.
+const (
+	minBackupLife = 6 * time.Hour
+	maxBackupLife = 90 * 24 * time.Hour
+	maxCopyLife   = 30 * 24 * time.Hour
+	minHotLife    = 24 * time.Hour
+)
+
+// checkExpiry judges when a backup that was created at a time is to expire. The
+// clocks of client and server may differ by a little.
+func checkExpiry(t *timestamppb.Timestamp, created time.Time, most time.Duration) error {
+	const tolerance = time.Minute
+	switch {
+	case t == nil:
+		return invalid("expire_time is required")
+	case t.CheckValid() != nil:
+		return invalid("expire_time: %v", t.CheckValid())
+	}
+	if life := t.AsTime().Sub(created); life < minBackupLife-tolerance || life > most+tolerance {
+		return invalid("expire_time is %v after the backup's creation; it must be at least %v and at most %v", life.Round(time.Second), minBackupLife, most)
+	}
+	return nil
+}
+
+func checkHot(m *adminpb.Backup, created time.Time) error {
+	t := m.GetHotToStandardTime()
+	switch {
+	case m.GetBackupType() < 0 || m.GetBackupType() > adminpb.Backup_HOT:
+		return invalid("unknown backup type %v", m.GetBackupType())
+	case t == nil:
+		return nil
+	case m.GetBackupType() != adminpb.Backup_HOT:
+		return invalid("hot_to_standard_time is for hot backups")
+	case t.CheckValid() != nil:
+		return invalid("hot_to_standard_time: %v", t.CheckValid())
+	case t.AsTime().Sub(created) < minHotLife-time.Minute:
+		return invalid("hot_to_standard_time must be at least %v after the backup's creation", minHotLife)
+	}
+	return nil
+}
+
+// CreateBackup makes a backup of a table: a copy in constant time, whose files are
+// links until the table changes.
+func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBackupRequest) (*operation, error) {
+	given := req.GetBackup()
+	if given == nil {
+		return nil, invalid("the request has no backup")
+	}
+	t, err := s.parseTable(given.GetSourceTable())
+	if err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	in, name, err := s.newBackup(ctx, req.GetParent(), req.GetBackupId())
+	if err != nil {
+		return nil, err
+	}
+	if t.in != in {
+		return nil, invalid("table %q is not of the instance of cluster %q", t, req.GetParent())
+	}
+	began := s.backups.now()
+	if err := cmp.Or(checkExpiry(given.GetExpireTime(), began, maxBackupLife), checkHot(given, began)); err != nil {
+		return nil, err
+	}
+	if _, ok := s.db.LookupTable(t.stored); !ok {
+		return nil, t.notFound()
+	}
+	note := &adminpb.CreateBackupRequest{BackupId: s.backups.newDir(began), Backup: &adminpb.Backup{
+		Name:              name,
+		SourceTable:       t.String(),
+		ExpireTime:        given.GetExpireTime(),
+		StartTime:         timestamppb.New(began),
+		State:             adminpb.Backup_READY,
+		EncryptionInfo:    &adminpb.EncryptionInfo{EncryptionType: adminpb.EncryptionInfo_GOOGLE_DEFAULT_ENCRYPTION},
+		BackupType:        cmp.Or(given.GetBackupType(), adminpb.Backup_STANDARD),
+		HotToStandardTime: given.GetHotToStandardTime(),
+	}}
+	if err := s.db.CheckpointTable(ctx, t.stored, s.backups.path(note)); err != nil {
+		return nil, toStatus(ctx, err)
+	}
+	note.Backup.EndTime = timestamppb.New(s.backups.now())
+	if note.Backup.SizeBytes, err = sizeOfFiles(s.backups.path(note)); err != nil {
+		return nil, err
+	}
+	if err := s.backups.put(ctx, name, note); err != nil {
+		return nil, err
+	}
+	return s.done(in, note.Backup, &adminpb.CreateBackupMetadata{
+		Name: name, SourceTable: t.String(), StartTime: note.Backup.StartTime, EndTime: note.Backup.EndTime,
+	})
+}
+
+// newDir is the name of a directory that no backup has had.
+func (b *backups) newDir(at time.Time) string {
+	for n := cells.TimestampOf(at); ; n++ {
+		dir := fmt.Sprintf("%016x", int64(n))
+		if _, err := os.Stat(filepath.Join(b.dir, dir)); os.IsNotExist(err) {
+			return dir
+		}
+	}
+}
+
+// sizeOfFiles is what the table files and blob files in a directory have.
+func sizeOfFiles(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err != nil || ext != ".sst" && ext != ".blob" {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
+
+// GetBackup describes a backup.
+func (s *tableService) GetBackup(_ context.Context, req *adminpb.GetBackupRequest) (*adminpb.Backup, error) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	note, err := s.backups.find(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return s.backups.message(note), nil
+}
+
+// UpdateBackup changes when a backup expires, or is no longer hot.
+func (s *tableService) UpdateBackup(ctx context.Context, req *adminpb.UpdateBackupRequest) (*adminpb.Backup, error) {
+	from := req.GetBackup()
+	if _, _, err := parseBackup(from.GetName()); err != nil {
+		return nil, err
+	}
+	if len(req.GetUpdateMask().GetPaths()) == 0 {
+		return nil, invalid("update_mask is required")
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	note, err := s.backups.find(from.GetName())
+	if err != nil {
+		return nil, err
+	}
+	note = clone(note)
+	m := note.GetBackup()
+	created, most := m.GetStartTime().AsTime(), maxBackupLife
+	if m.GetSourceBackup() != "" {
+		most = maxCopyLife
+	}
+	for _, path := range req.GetUpdateMask().GetPaths() {
+		switch path {
+		case "expire_time":
+			if err := checkExpiry(from.GetExpireTime(), created, most); err != nil {
+				return nil, err
+			}
+			m.ExpireTime = from.GetExpireTime()
+		case "hot_to_standard_time":
+			m.HotToStandardTime = from.GetHotToStandardTime()
+			if err := checkHot(m, created); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
+		}
+	}
+	if err := s.backups.put(ctx, m.GetName(), note); err != nil {
+		return nil, err
+	}
+	return s.backups.message(note), nil
+}
+
+// DeleteBackup deletes a backup. Its files stay while a copy, or a restore under
+// way, has them.
+func (s *tableService) DeleteBackup(ctx context.Context, req *adminpb.DeleteBackupRequest) (*emptypb.Empty, error) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	if _, err := s.backups.find(req.GetName()); err != nil {
+		return nil, err
+	}
+	if err := s.backups.delete(ctx, req.GetName()); err != nil {
+		return nil, err
+	}
+	return &emptypb.Empty{}, s.tidyBackups(ctx)
+}
+
+// CopyBackup makes a backup of the data of another one, at no cost.
+func (s *tableService) CopyBackup(ctx context.Context, req *adminpb.CopyBackupRequest) (*operation, error) {
+	if _, _, err := parseBackup(req.GetSourceBackup()); err != nil {
+		return nil, err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	in, name, err := s.newBackup(ctx, req.GetParent(), req.GetBackupId())
+	if err != nil {
+		return nil, err
+	}
+	source, err := s.backups.find(req.GetSourceBackup())
+	if err != nil {
+		return nil, err
+	}
+	if source.GetBackup().GetSourceBackup() != "" {
+		return nil, status.Errorf(codes.FailedPrecondition, "backup %q is a copy, and copies cannot be copied", req.GetSourceBackup())
+	}
+	began := timestamppb.New(s.backups.now())
+	if err := checkExpiry(req.GetExpireTime(), began.AsTime(), maxCopyLife); err != nil {
+		return nil, err
+	}
+	note := clone(source)
+	m := note.GetBackup()
+	m.Name, m.SourceBackup, m.ExpireTime = name, req.GetSourceBackup(), req.GetExpireTime()
+	m.StartTime, m.EndTime = began, began
+	m.BackupType, m.HotToStandardTime = adminpb.Backup_STANDARD, nil
+	if err := s.backups.put(ctx, name, note); err != nil {
+		return nil, err
+	}
+	return s.done(in, m, &adminpb.CopyBackupMetadata{
+		Name:             name,
+		SourceBackupInfo: backupInfo(source.GetBackup()),
+		Progress:         &adminpb.OperationProgress{ProgressPercent: 100, StartTime: began, EndTime: began},
+	})
+}
+
+func backupInfo(m *adminpb.Backup) *adminpb.BackupInfo {
+	return &adminpb.BackupInfo{
+		Backup: m.GetName(), StartTime: m.GetStartTime(), EndTime: m.GetEndTime(),
+		SourceTable: m.GetSourceTable(), SourceBackup: m.GetSourceBackup(),
+	}
+}

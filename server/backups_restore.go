@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// RestoreTable makes a table of a backup: its families, and all cells that it had
+// at the backup's moment. The table is there as a whole or not at all.
+func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTableRequest) (*operation, error) {
+	in, err := parseInstance(req.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTableID(req.GetTableId()); err != nil {
+		return nil, err
+	}
+	if _, _, err := parseBackup(req.GetBackup()); err != nil {
+		return nil, err
+	}
+	t := s.tableIn(in, req.GetTableId())
+	began := now()
+	backup, err := s.holdBackup(ctx, req.GetBackup(), t)
+	if err != nil {
+		return nil, err
+	}
+	defer s.releaseBackup(ctx, backup)
+	info := backupInfo(backup.GetBackup())
+	if err := s.restore(ctx, s.backups.path(backup), t, info); err != nil {
+		return nil, toStatus(ctx, err)
+	}
+	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
+	if err != nil {
+		return nil, err
+	}
+	return s.done(in, m, &adminpb.RestoreTableMetadata{
+		Name:       t.String(),
+		SourceType: adminpb.RestoreSourceType_BACKUP,
+		SourceInfo: &adminpb.RestoreTableMetadata_BackupInfo{BackupInfo: info},
+		Progress:   &adminpb.OperationProgress{ProgressPercent: 100, StartTime: began, EndTime: now()},
+	})
+}
+
+// holdBackup finds a backup to restore as a table that is not there yet, and keeps
+// its directory from being removed until releaseBackup.
+func (s *Server) holdBackup(ctx context.Context, name string, t tableName) (*adminpb.CreateBackupRequest, error) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	note, err := s.backups.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := s.db.LookupTable(t.stored); ok {
+		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
+	}
+	if err := s.ensureInstance(ctx, t.in); err != nil {
+		return nil, err
+	}
+	s.backups.uses[note.GetBackupId()]++
+	return note, nil
+}
+
+func (s *Server) releaseBackup(ctx context.Context, note *adminpb.CreateBackupRequest) {
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	b := &s.backups
+	if b.uses[note.GetBackupId()]--; b.uses[note.GetBackupId()] == 0 {
+		delete(b.uses, note.GetBackupId())
+	}
+	if err := s.tidyBackups(context.WithoutCancel(ctx)); err != nil {
+		s.logger.Error("backups that nothing names cannot be removed", "err", err)
+	}
+}
+
+// restoreMemory is what reading a backup may take: each block is read once.
+const restoreMemory = 16 << 20
+
+// restore copies the one table of the database in a directory.
+func (s *Server) restore(ctx context.Context, dir string, t tableName, info *adminpb.BackupInfo) (err error) {
+	from, err := query.OpenReadOnly(dir, query.Options{Memory: restoreMemory})
+	if err != nil {
+		return fmt.Errorf("the backup cannot be read: %w", err)
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	tables := from.Schema().Tables
+	if len(tables) != 1 {
+		return fmt.Errorf("the backup has %d tables instead of one", len(tables))
+	}
+	note, err := restoredNote(ctx, from, tables[0].Name, info)
+	if err != nil {
+		return err
+	}
+	b, err := note.marshal()
+	if err != nil {
+		return err
+	}
+	if err := s.db.CopyTable(ctx, t.stored, from.Table(tables[0].Name), b); err != nil {
+		return err
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	s.notes.put(t.stored, note)
+	return nil
+}
+
+// restoredNote is the note of a table that is made of a backup: what its source
+// had, but protection from deletion and change streams, which are not restored.
+func restoredNote(ctx context.Context, from *query.DB, table string, info *adminpb.BackupInfo) (*tableNote, error) {
+	stored, err := from.TableNotes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := new(adminpb.CreateTableRequest)
+	if err := proto.Unmarshal(stored[table], r); err != nil {
+		return nil, fmt.Errorf("the note of table %s is damaged: %w", table, err)
+	}
+	note := noteOf(r)
+	note.table.DeletionProtection = false
+	note.table.ChangeStreamConfig = nil
+	note.table.AutomatedBackupConfig = nil
+	note.table.RestoreInfo = &adminpb.RestoreInfo{
+		SourceType: adminpb.RestoreSourceType_BACKUP,
+		SourceInfo: &adminpb.RestoreInfo_BackupInfo{BackupInfo: info},
+	}
+	return note, nil
+}
