@@ -50,7 +50,15 @@ func ColumnsBetween(family, start, end string) ColumnSpec {
 
 // Select reads only the columns of these specs; several are a union.
 func Select(cols ...ColumnSpec) ReadOption {
-	return optionFunc(func(r *readSpec) { r.columns = append(r.columns, cols...) })
+	cols = slices.Clone(cols)
+	cols = slices.Clip(slices.Clone(cols)) // shared by the reads that the option is given to
+	return optionFunc(func(r *readSpec) {
+		if r.columns == nil {
+			r.columns = cols
+			return
+		}
+		r.columns = append(r.columns, cols...)
+	})
 }
 
 // Columns is [Select] in text: "family:qualifier" is one column, "family:" the

@@ -50,41 +50,52 @@ type readSpec struct {
 }
 
 func newReadSpec(opts []ReadOption) (*readSpec, error) {
-	r, err := newPageSpec(opts)
-	if err == nil && r.page != (pageSpec{}) {
-		err = faultf(InvalidArgument, "PageSize and After are for ReadPage")
-	}
-	return r, err
+	r := new(readSpec)
+	return r, r.setUnpaged(opts)
 }
 
-// newRowSpec is a read of one row: of it alone, if the options choose no rows.
-func newRowSpec(key string, opts []ReadOption) (*readSpec, error) {
-	r, err := newReadSpec(opts)
+// setRow makes a zero spec a read of one row: of it alone, if the options choose no
+// rows.
+func (r *readSpec) setRow(key string, opts []ReadOption) error {
+	err := r.setUnpaged(opts)
 	if err != nil || r.hasRows || r.hasAfter || r.none {
-		return newReadSpec(append(slices.Clip(opts), Key(key)))
+		*r = readSpec{}
+		return r.setUnpaged(append(slices.Clip(opts), Key(key)))
 	}
 	if err := checkRowKey(key); err != nil {
-		return nil, err
+		return err
 	}
 	r.row = [1]cf.RowRange{cf.SingleRow(key)}
 	r.rows, r.hasRows = r.row[:], true
-	return r, nil
+	return nil
 }
 
 // newPageSpec is a read that may be of one page.
 func newPageSpec(opts []ReadOption) (*readSpec, error) {
 	r := new(readSpec)
+	return r, r.set(opts)
+}
+
+func (r *readSpec) set(opts []ReadOption) error {
 	for _, o := range opts {
 		o.apply(r)
 	}
 	if r.err != nil {
-		return nil, r.err
+		return r.err
 	}
 	if err := r.check(); err != nil {
-		return nil, err
+		return err
 	}
 	r.rows = r.rowRanges()
-	return r, nil
+	return nil
+}
+
+func (r *readSpec) setUnpaged(opts []ReadOption) error {
+	err := r.set(opts)
+	if err == nil && r.page != (pageSpec{}) {
+		err = faultf(InvalidArgument, "PageSize and After are for ReadPage")
+	}
+	return err
 }
 
 func (r *readSpec) check() error {

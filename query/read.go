@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/smolwc/smolwc/schema"
@@ -18,25 +19,36 @@ func (t *Table) ReadRow(ctx context.Context, key string, opts ...ReadOption) (*R
 }
 
 func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Row, error) {
-	spec, err := newRowSpec(key, opts)
-	if err != nil {
+	rr := rowReads.Get().(*rowRead)
+	if err := rr.spec.setRow(key, opts); err != nil {
 		return nil, err
 	}
-	spec, p, err := t.plan(spec, t.db.clock.now())
+	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.now())
 	if err != nil {
 		return nil, err
 	}
 	var row *Row
-	if p.isSmall(spec) {
-		row, err = t.readAtOnce(ctx, spec, &p.scans[0])
+	if rr.plan.isSmall(spec) {
+		row, err = t.readAtOnce(ctx, spec, &rr.plan.scans[0])
+		*rr = rowRead{}
+		rowReads.Put(rr)
 	} else {
-		row, err = t.readFirst(ctx, spec, p)
+		row, err = t.readFirst(ctx, spec, &rr.plan)
 	}
 	if err == nil && row == nil {
 		err = faultf(NotFound, "row not found")
 	}
 	return row, err
 }
+
+// A rowRead is a read of one row, whose memory is used again when it was a small
+// one: nothing of it is left in what such a read returns.
+type rowRead struct {
+	spec readSpec
+	plan readPlan
+}
+
+var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
 
 func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Row, error) {
 	r, err := t.openPlan(ctx, nil, spec, p)

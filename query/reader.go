@@ -41,13 +41,19 @@ func (t *Table) newReader(ctx context.Context, opts []ReadOption) (*reader, erro
 
 // plan checks a read against the schema.
 func (t *Table) plan(spec *readSpec, now cells.Timestamp) (*readSpec, *readPlan, error) {
+	p := new(readPlan)
+	spec, err := t.planTo(p, spec, now)
+	return spec, p, err
+}
+
+// planTo is plan with memory for the plan, which is a zero one.
+func (t *Table) planTo(p *readPlan, spec *readSpec, now cells.Timestamp) (*readSpec, error) {
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	spec = spec.push(info)
-	p, err := newReadPlan(info, spec, now)
-	return spec, p, err
+	return spec, p.set(info, spec, now)
 }
 
 // openReader checks a read against the schema and opens its cursors, on a

@@ -39,16 +39,16 @@ type guard struct {
 	onRow bool
 }
 
-func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, error) {
-	p := new(readPlan)
+// set plans a read; the plan is a zero one.
+func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	p.scans = p.one[:0]
 	if err := p.selectFamilies(t, r, now); err != nil {
-		return nil, err
+		return err
 	}
 	empty := len(p.scans) == 0
 	if len(r.where) > 0 {
 		if err := p.guard(t, r, now); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if empty {
@@ -62,7 +62,7 @@ func newReadPlan(t *tableInfo, r *readSpec, now cells.Timestamp) (*readPlan, err
 		}
 		s.Hint = r.hint(p.exact)
 	}
-	return p, nil
+	return nil
 }
 
 // selectFamilies plans a scan for each family of which something is selected. Most

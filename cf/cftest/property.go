@@ -34,6 +34,8 @@ func testModel(t *testing.T, open func(*testing.T) Harness) {
 			"snapshot":  m.takeSnapshot,
 			"scan":      m.scan,
 			"scanAgain": m.scan,
+			"read":      m.read,
+			"readAgain": m.read,
 			"meta":      m.checkMeta,
 		})
 		m.scanAll()
@@ -283,6 +285,19 @@ func (m *machine) scan(t *rapid.T) {
 	m.now(func(snap cf.Snapshot) { m.compare(snap, m.model, s) })
 	if m.old != nil {
 		m.compare(m.old, m.oldModel, s)
+	}
+}
+
+// read reads the newest state, often rows of which there are some.
+func (m *machine) read(t *rapid.T) {
+	s := scan.Draw(t, "scan")
+	if rapid.Bool().Draw(t, "one row") {
+		s.Rows = singleRows([]string{hostileKey.Draw(t, "row")})
+	}
+	got, err := Read(m.ctx, m.store, s)
+	m.must(err)
+	if want := m.model.Scan(s); !got.Equal(want) {
+		m.Fatalf("read %+v\n got %s\nwant %s", s, got, want)
 	}
 }
 

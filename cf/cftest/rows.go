@@ -126,6 +126,21 @@ func Collect(ctx context.Context, snap cf.Snapshot, s cf.Scan) (Rows, cf.Cost, e
 	}
 }
 
+// Read is Collect for the newest state, with one call of the store.
+func Read(ctx context.Context, store cf.Store, s cf.Scan) (Rows, error) {
+	blocks, cost, err := store.Read(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var rows Rows
+	for _, b := range blocks {
+		if rows, err = appendBlock(rows, b, s); err != nil {
+			return rows, err
+		}
+	}
+	return rows, checkResult(rows, cost, s)
+}
+
 func appendBlock(rows Rows, b *cf.Block, s cf.Scan) (Rows, error) {
 	if len(b.Rows) == 0 {
 		return rows, fmt.Errorf("an empty block")

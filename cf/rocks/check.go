@@ -181,11 +181,11 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 
 // CheckFiles implements cf.Checker.
 func (f *Follower) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
-	v, done, err := f.use()
+	v, err := f.use()
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer f.unuse(v)
 	return v.Store.CheckFiles(ctx, fn)
 }
 

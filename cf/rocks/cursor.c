@@ -3,11 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kept.h"
 #include "key.h"
 
 enum {
   // Stepping over unwanted cells costs about a tenth of a seek.
-  SKIP_STEPS = 8
+  SKIP_STEPS = 8,
+  // A kept cursor keeps so many bytes of its last scan's bounds.
+  KEPT_COPY = 16 << 10
 };
 
 typedef struct {
@@ -37,7 +40,7 @@ struct smolwc_cursor {
   rocksdb_iterator_t* it;
   rocksdb_readoptions_t* options;
   smolwc_scan scan;
-  void* copy;  // the memory of the next four
+  buffer copy;  // the memory of the next four
   interval* ranges;
   const interval* qualifiers;
   const smolwc_retention* retention;
@@ -65,6 +68,7 @@ struct smolwc_cursor {
   int64_t rank, passed;  // of the current column: cells seen, cells passed
   int64_t ranks;         // a rank of more than this is as good as any for retention
   buffer target;         // scratch for seeks
+  uint64_t sequence;     // of a kept one: what its iterator sees at least
 };
 
 static int reserve(buffer* b, size_t n) {
@@ -107,9 +111,9 @@ static int copy_scan(smolwc_cursor* c, const smolwc_scan* s, const char* bounds,
   size_t bytes_len = intervals == 0 ? 0 : ends[2 * intervals - 1];
   size_t retention_size = s->retention_len * sizeof *retention;
   size_t conditions_size = s->conditions_len * sizeof *c->conditions;
-  c->copy = malloc(conditions_size + retention_size + intervals * sizeof(interval) + bytes_len + 1);
-  if (c->copy == NULL) return 0;
-  condition* w = c->copy;
+  if (!reserve(&c->copy, conditions_size + retention_size + intervals * sizeof(interval) + bytes_len + 1))
+    return 0;
+  condition* w = (condition*)c->copy.data;
   smolwc_retention* r = (smolwc_retention*)(w + s->conditions_len);
   interval* at = (interval*)(r + s->retention_len);
   char* bytes = (char*)(at + intervals);
@@ -148,22 +152,14 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
   if (high.len > 1) rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
 }
 
-static smolwc_cursor* new_cursor(rocksdb_t* db, const rocksdb_readoptions_t* row_options,
-                                 rocksdb_column_family_handle_t* family,
-                                 const rocksdb_snapshot_t* snapshot,
-                                 rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
-                                 const char* bounds, const uint32_t* ends,
-                                 const smolwc_retention* retention,
-                                 const smolwc_condition* conditions) {
-  smolwc_cursor* c = calloc(1, sizeof *c);
-  if (c == NULL) return NULL;
-  if (!copy_scan(c, scan, bounds, ends, retention, conditions)) {
-    free(c);
-    return NULL;
-  }
+// Sets a cursor, whose memory is its own and otherwise zero, to the start of a scan.
+static int start_scan(smolwc_cursor* c, const smolwc_scan* scan, const char* bounds,
+                      const uint32_t* ends, const smolwc_retention* retention,
+                      const smolwc_condition* conditions) {
+  if (!copy_scan(c, scan, bounds, ends, retention, conditions)) return 0;
   if (scan->rows_len == 0) {
     c->done = 1;
-    return c;
+    return 1;
   }
   c->last = scan->rows_len - 1;
   if (scan->reverse) {
@@ -177,14 +173,7 @@ static smolwc_cursor* new_cursor(rocksdb_t* db, const rocksdb_readoptions_t* row
                   scan->columns_per_row == 0 && !scan->keys_only && scan->conditions_len == 0;
   for (size_t i = 0; i < scan->retention_len; i++)
     if (retention[i].versions > c->ranks) c->ranks = retention[i].versions;
-  if (row_options == NULL || !scan->single_rows) {
-    c->options = rocksdb_readoptions_create();
-    set_read_options(c, snapshot);
-    row_options = c->options;
-  }
-  c->it = rocksdb_create_iterator_cf(db, row_options, family);
-  if (overlay != NULL) c->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(overlay, c->it, family);
-  return c;
+  return 1;
 }
 
 smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
@@ -193,13 +182,18 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
                                  const char* bounds, const uint32_t* ends,
                                  const smolwc_retention* retention,
                                  const smolwc_condition* conditions) {
-  return new_cursor(db, NULL, family, snapshot, overlay, scan, bounds, ends, retention, conditions);
-}
-
-rocksdb_readoptions_t* smolwc_row_options(void) {
-  rocksdb_readoptions_t* options = rocksdb_readoptions_create();
-  rocksdb_readoptions_set_prefix_same_as_start(options, 1);
-  return options;
+  smolwc_cursor* c = calloc(1, sizeof *c);
+  if (c == NULL) return NULL;
+  if (!start_scan(c, scan, bounds, ends, retention, conditions)) {
+    smolwc_cursor_free(c);
+    return NULL;
+  }
+  if (c->done) return c;
+  c->options = rocksdb_readoptions_create();
+  set_read_options(c, snapshot);
+  c->it = rocksdb_create_iterator_cf(db, c->options, family);
+  if (overlay != NULL) c->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(overlay, c->it, family);
+  return c;
 }
 
 void smolwc_cursor_free(smolwc_cursor* c) {
@@ -208,7 +202,7 @@ void smolwc_cursor_free(smolwc_cursor* c) {
   free(c->cut);
   free(c->prefix.data);
   free(c->target.data);
-  free(c->copy);
+  free(c->copy.data);
   free(c);
 }
 
@@ -306,16 +300,26 @@ static int aim(smolwc_cursor* c, size_t prefix_len, const char* suffix, size_t s
   return 1;
 }
 
-// Positions at the start of the current range, in the iterator's direction.
-static void start_range(smolwc_cursor* c) {
+// Positions at the start of the current range, in the iterator's direction; in a
+// single row, at the first column that is wanted.
+static int start_range(smolwc_cursor* c) {
   const interval* r = &c->ranges[c->range];
   c->started = 1;
-  c->cost.seeks++;
   if (c->backward) {
+    c->cost.seeks++;
     rocksdb_iter_seek_for_prev(c->it, r->end.data, r->end.len);
-  } else {
-    rocksdb_iter_seek(c->it, r->start.data, r->start.len);
+    return 1;
   }
+  if (!c->scan.single_rows || c->scan.qualifiers_len == 0) {
+    seek(c, r->start.data, r->start.len);
+    return 1;
+  }
+  const slice column = c->qualifiers[0].start;
+  if (!reserve(&c->target, r->start.len + column.len)) return 0;
+  memcpy(c->target.data, r->start.data, r->start.len);
+  memcpy(c->target.data + r->start.len, column.data, column.len);
+  seek(c, c->target.data, r->start.len + column.len);
+  return 1;
 }
 
 static void forget_row(smolwc_cursor* c) {
@@ -791,6 +795,7 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
   c->cost.bytes_scanned += scanned;
   if (row_is_complete(c) && c->row_cells != 0) return end_row(c, b);
   c->column_full = s->versions != 0 && c->passed >= s->versions;
+  if (c->column_full && is_last_column(c)) return end_row(c, b);
   rocksdb_iter_next(c->it);
   return STEP_ON;
 }
@@ -835,7 +840,7 @@ static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
 static step advance(smolwc_cursor* c, smolwc_block* b) {
   const char* key;
   size_t len;
-  if (!c->started) start_range(c);
+  if (!c->started && !start_range(c)) return STEP_ERROR;
   if (!look(c, &key, &len)) return take_nothing(c, b);
   if (c->row_len != 0) {
     if (in_row(c, key, len)) {
@@ -909,15 +914,80 @@ smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
   return status;
 }
 
-smolwc_status smolwc_read(rocksdb_t* db, const rocksdb_readoptions_t* row_options,
-                          rocksdb_column_family_handle_t* family,
-                          const smolwc_scan* scan, const char* bounds, const uint32_t* ends,
-                          const smolwc_retention* retention, const smolwc_condition* conditions,
-                          char* data, smolwc_row* rows, smolwc_cell* cells, smolwc_block* block,
-                          smolwc_cost* cost, smolwc_cursor** rest) {
+// --- reads that are one call
+
+struct smolwc_reader {
+  rocksdb_t* db;
+  rocksdb_readoptions_t* single_rows;  // options of reads of single rows
+};
+
+smolwc_reader* smolwc_reader_new(rocksdb_t* db) {
+  smolwc_reader* r = calloc(1, sizeof *r);
+  if (r == NULL) return NULL;
+  r->db = db;
+  r->single_rows = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_prefix_same_as_start(r->single_rows, 1);
+  return r;
+}
+
+void smolwc_reader_free(smolwc_reader* r) {
+  rocksdb_readoptions_destroy(r->single_rows);
+  free(r);
+}
+
+// Brings the iterator of a kept cursor to the newest state. What it sees is at
+// least what the sequence number stands for that was read before.
+static int refresh(smolwc_cursor* c, rocksdb_t* db) {
+  uint64_t sequence = rocksdb_get_latest_sequence_number(db);
+  if (sequence != c->sequence && !smolwc_iterator_refresh(c->it)) return 0;
+  c->sequence = sequence;
+  return 1;
+}
+
+// Forgets a scan but for its iterator and its memory, unless that is much.
+static void clear_scan(smolwc_cursor* c) {
+  if (c->copy.cap > KEPT_COPY) {
+    free(c->copy.data);
+    c->copy = (buffer){0};
+  }
+  smolwc_cursor empty = {.it = c->it, .copy = c->copy, .prefix = c->prefix, .target = c->target, .sequence = c->sequence};
+  *c = empty;
+}
+
+// A cursor for reads of single rows, kept or new, at the start of a scan.
+static smolwc_cursor* row_cursor(smolwc_reader* r, rocksdb_column_family_handle_t* family,
+                                 smolwc_kept* kept, const smolwc_scan* scan, const char* bounds,
+                                 const uint32_t* ends, const smolwc_retention* retention,
+                                 const smolwc_condition* conditions) {
+  smolwc_cursor* c = smolwc_kept_take(kept);
+  if (c != NULL && !refresh(c, r->db)) {
+    smolwc_cursor_free(c);
+    c = NULL;
+  }
+  if (c == NULL) {
+    c = calloc(1, sizeof *c);
+    if (c == NULL) return NULL;
+    c->sequence = rocksdb_get_latest_sequence_number(r->db);
+    c->it = rocksdb_create_iterator_cf(r->db, r->single_rows, family);
+  }
+  if (!start_scan(c, scan, bounds, ends, retention, conditions)) {
+    smolwc_cursor_free(c);
+    return NULL;
+  }
+  return c;
+}
+
+smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
+                          smolwc_kept* kept, const smolwc_scan* scan, const char* bounds,
+                          const uint32_t* ends, const smolwc_retention* retention,
+                          const smolwc_condition* conditions, char* data, smolwc_row* rows,
+                          smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
+                          smolwc_cursor** rest) {
   *rest = NULL;
   smolwc_cursor* c =
-      new_cursor(db, row_options, family, NULL, NULL, scan, bounds, ends, retention, conditions);
+      scan->single_rows
+          ? row_cursor(r, family, kept, scan, bounds, ends, retention, conditions)
+          : smolwc_cursor_new(r->db, family, NULL, NULL, scan, bounds, ends, retention, conditions);
   if (c == NULL) return SMOLWC_ERROR;
   smolwc_block b = *block;
   b.data = data;
@@ -929,10 +999,13 @@ smolwc_status smolwc_read(rocksdb_t* db, const rocksdb_readoptions_t* row_option
   b.cells = NULL;
   *block = b;
   *cost = c->cost;
-  if (status == SMOLWC_END) {
-    smolwc_cursor_free(c);
-  } else {
+  if (status != SMOLWC_END) {
     *rest = c;
+  } else if (scan->single_rows) {
+    clear_scan(c);
+    smolwc_kept_put(kept, c);
+  } else {
+    smolwc_cursor_free(c);
   }
   return status;
 }

@@ -101,19 +101,28 @@ smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* block);
 // before it, of a reverse one those from it on. The bound is copied. Returns 0
 // when memory is out.
 int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len);
-// Fills a block as a cursor does that is new and freed behind it: one call for a
-// small read. The memory of the block is given beside it, which may be Go's
+
+// What reads that are one call share.
+typedef struct smolwc_reader smolwc_reader;
+// Cursors of a family that such reads left, with iterators that see the newest
+// state again when they are taken; see kept.h.
+typedef struct smolwc_kept smolwc_kept;
+
+// NULL is returned when memory is out. The database must outlive the reader.
+smolwc_reader* smolwc_reader_new(rocksdb_t* db);
+void smolwc_reader_free(smolwc_reader* r);
+
+// Fills a block as a cursor does that is new, sees the newest state and is freed
+// behind it. The memory of the block is given beside it, which may be Go's
 // without further ado. When the status is not SMOLWC_END, *rest is the cursor, to
-// go on with; NULL then means that memory is out. row_options are those of
-// smolwc_row_options, which many reads may use at once.
-smolwc_status smolwc_read(rocksdb_t* db, const rocksdb_readoptions_t* row_options,
-                          rocksdb_column_family_handle_t* family,
-                          const smolwc_scan* scan, const char* bounds, const uint32_t* ends,
-                          const smolwc_retention* retention, const smolwc_condition* conditions,
-                          char* data, smolwc_row* rows, smolwc_cell* cells, smolwc_block* block,
-                          smolwc_cost* cost, smolwc_cursor** rest);
-// Options for the rows of scans that are single_rows, to be destroyed by the caller.
-rocksdb_readoptions_t* smolwc_row_options(void);
+// go on with; NULL then means that memory is out. Many reads may use a reader and
+// what is kept at once.
+smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
+                          smolwc_kept* kept, const smolwc_scan* scan, const char* bounds,
+                          const uint32_t* ends, const smolwc_retention* retention,
+                          const smolwc_condition* conditions, char* data, smolwc_row* rows,
+                          smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
+                          smolwc_cursor** rest);
 // The key that the cursor stands on, valid until the next call.
 const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
 // The engine's error, to be freed with rocksdb_free; NULL when there is none.

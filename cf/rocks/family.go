@@ -21,6 +21,7 @@ type family struct {
 	id     uint32
 	handle *grocksdb.ColumnFamilyHandle
 	c      familyPointer // the handle's
+	kept   keptCursors
 	shape  shape
 	expiry expiry                     // of a declared family
 	tuning atomic.Pointer[cf.Tuning]  // nil is the zero one
@@ -33,7 +34,7 @@ type family struct {
 type families map[string]*family
 
 func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e expiry) *family {
-	return &family{name: name, id: h.ID(), handle: h, c: familyHandle(h), expiry: e}
+	return &family{name: name, id: h.ID(), handle: h, c: familyHandle(h), kept: newKeptCursors(), expiry: e}
 }
 
 func (f families) get(name string) (*family, error) {
@@ -92,6 +93,7 @@ func (s *Store) DropFamily(_ context.Context, name string) error {
 	if err := s.db.DropColumnFamily(f.handle); err != nil {
 		return wrap(err)
 	}
+	f.kept.clear()
 	rest := maps.Clone(old)
 	delete(rest, name)
 	s.families.Store(&rest)

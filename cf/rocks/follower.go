@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
@@ -40,7 +41,7 @@ var (
 type view struct {
 	*Store
 	stamp stamp
-	users int // the follower itself, while it is the newest, and snapshots; under Follower.mu
+	users atomic.Int64 // the follower itself, while it is the newest, reads and snapshots; 0 is for good
 }
 
 // OpenFollower opens the database in dir for reading, beside a writer if need be.
@@ -71,7 +72,9 @@ func openView(ctx context.Context, dir string, o Options) (*view, error) {
 		s, err := Open(dir, o)
 		after := stampOf(dir)
 		if before.sameFiles(after) {
-			return &view{Store: s, stamp: before, users: 1}, err
+			v := &view{Store: s, stamp: before}
+			v.users.Store(1)
+			return v, err
 		}
 		if err == nil {
 			err = s.Close()
@@ -130,11 +133,11 @@ func (a stamp) equal(b stamp) bool {
 func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []string) error) error {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
-	old, done, err := f.use()
+	old, err := f.use()
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer f.unuse(old)
 	if old.stamp.equal(stampOf(f.dir)) {
 		return nil
 	}
@@ -146,12 +149,13 @@ func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []strin
 		return errors.Join(err, v.Store.Close())
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.closed {
+		f.mu.Unlock()
 		return errors.Join(cf.ErrClosed, v.Store.Close())
 	}
 	f.view = v
 	f.views[v] = struct{}{}
+	f.mu.Unlock()
 	f.unuse(old) // as the newest
 	return nil
 }
@@ -165,28 +169,36 @@ func (v *view) show(ctx context.Context, accept func(cf.Snapshot, []string) erro
 	return accept(s, v.Store.Families())
 }
 
-// use gives the newest view, which stays open until done is called.
-func (f *Follower) use() (v *view, done func(), err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// use gives the newest view, which stays open until unuse.
+func (f *Follower) use() (*view, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
 	if f.closed {
-		return nil, nil, cf.ErrClosed
+		return nil, cf.ErrClosed
 	}
-	v = f.view
-	v.users++
-	return v, sync.OnceFunc(func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.unuse(v)
-	}), nil
+	f.view.users.Add(1)
+	return f.view, nil
 }
 
-// unuse closes a view after its last use; f.mu is held.
+// unuse closes a view after its last use.
 func (f *Follower) unuse(v *view) {
-	if v.users--; v.users == 0 && !f.closed {
+	if v.users.Add(-1) > 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
 		delete(f.views, v)
 		_ = v.Store.Close() // nothing was written
 	}
+}
+
+// useOnce is use with an unuse that acts once.
+func (f *Follower) useOnce() (v *view, done func(), err error) {
+	if v, err = f.use(); err != nil {
+		return nil, nil, err
+	}
+	return v, sync.OnceFunc(func() { f.unuse(v) }), nil
 }
 
 // Close implements cf.Store.
@@ -206,7 +218,7 @@ func (f *Follower) Close() error {
 
 // Snapshot implements cf.Store.
 func (f *Follower) Snapshot(ctx context.Context) (cf.Snapshot, error) {
-	v, done, err := f.use()
+	v, done, err := f.useOnce()
 	if err != nil {
 		return nil, err
 	}
@@ -231,17 +243,17 @@ func (s *followed) Close() {
 
 // Read implements cf.Store.
 func (f *Follower) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
-	v, done, err := f.use()
+	v, err := f.use()
 	if err != nil {
 		return nil, cf.Cost{}, err
 	}
-	defer done()
+	defer f.unuse(v)
 	return v.Store.Read(ctx, spec)
 }
 
 // Begin implements cf.Store. Such a transaction reads; it cannot commit changes.
 func (f *Follower) Begin(ctx context.Context) (cf.Txn, error) {
-	v, done, err := f.use()
+	v, done, err := f.useOnce()
 	if err != nil {
 		return nil, err
 	}
@@ -270,21 +282,21 @@ func (t *followedTxn) Close() {
 
 // Splits implements cf.Store.
 func (f *Follower) Splits(ctx context.Context, families []string, rows cf.RowRange, n int) ([]cf.Part, error) {
-	v, done, err := f.use()
+	v, err := f.use()
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer f.unuse(v)
 	return v.Store.Splits(ctx, families, rows, n)
 }
 
 // Stats implements cf.Store. Counters begin anew with each refresh.
 func (f *Follower) Stats(ctx context.Context) (cf.Stats, error) {
-	v, done, err := f.use()
+	v, err := f.use()
 	if err != nil {
 		return cf.Stats{}, err
 	}
-	defer done()
+	defer f.unuse(v)
 	return v.Store.Stats(ctx)
 }
 
@@ -293,11 +305,11 @@ func (f *Follower) Limits() cf.Limits { return (*Store)(nil).Limits() }
 
 // Families implements cf.Store.
 func (f *Follower) Families() []string {
-	v, done, err := f.use()
+	v, err := f.use()
 	if err != nil {
 		return nil
 	}
-	defer done()
+	defer f.unuse(v)
 	return v.Store.Families()
 }
 

@@ -32,14 +32,14 @@ func dbHandle(db *grocksdb.DB) *C.rocksdb_t { return (*C.rocksdb_t)(handleOf(db)
 type handles struct {
 	db    *C.rocksdb_t
 	write *C.rocksdb_writeoptions_t
-	row   *C.rocksdb_readoptions_t // of reads of single rows
+	read  *C.smolwc_reader
 }
 
 func newHandles(db *grocksdb.DB, write *grocksdb.WriteOptions) handles {
-	return handles{db: dbHandle(db), write: writeOptionsHandle(write), row: C.smolwc_row_options()}
+	return handles{db: dbHandle(db), write: writeOptionsHandle(write), read: C.smolwc_reader_new(dbHandle(db))}
 }
 
-func (h *handles) free() { C.rocksdb_readoptions_destroy(h.row) }
+func (h *handles) free() { C.smolwc_reader_free(h.read) }
 
 // familyPointer is a type of C for files that do not import it.
 type familyPointer = *C.rocksdb_column_family_handle_t

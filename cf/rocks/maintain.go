@@ -45,6 +45,7 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.RowRange) erro
 		opts.SetBottommostLevelCompaction(grocksdb.KForce)
 		start, end := rows.Bounds()
 		s.db.CompactRangeCFOpt(f.handle, grocksdb.Range{Start: start, Limit: end}, opts)
+		f.kept.clear() // the old files can go
 		return ctx.Err()
 	})
 }

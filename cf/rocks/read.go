@@ -44,12 +44,13 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec)}
 	b := f.size.block()
 	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells))}
-	status := C.smolwc_read(s.c.db, s.c.row, fam.c, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
+	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
 		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
 		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
 		&r.block, &r.cost, &r.rest)
 	if status == C.SMOLWC_END {
+		s.sweepLater()
 		f.put(b, &r.block)
 		if err := f.crossed(true); err != nil {
 			return nil, f.costOf(&r.cost), err

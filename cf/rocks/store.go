@@ -51,8 +51,9 @@ type Store struct {
 
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
-	open    openSet      // snapshots and cursors
-	helpers atomic.Int32 // goroutines that fill blocks for scans beside their callers
+	open     openSet      // snapshots and cursors
+	sweeping atomic.Bool  // a sweep of kept cursors is due
+	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
 }
 
 var _ cf.Store = (*Store)(nil)
@@ -220,6 +221,7 @@ func (s *Store) Close() error {
 	s.open.closeAll()
 	all := slices.AppendSeq(s.dropped, maps.Values(*s.families.Load()))
 	for _, f := range all {
+		f.kept.free()
 		f.handle.Destroy()
 	}
 	s.db.Close()

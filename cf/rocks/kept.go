@@ -1,0 +1,41 @@
+package rocks
+
+// #include "kept.h"
+import "C"
+
+import "time"
+
+// keptCursors are cursors of a family that reads of single rows left for the next
+// ones. They hold on to memory and files that the engine would give up otherwise.
+type keptCursors struct{ c *C.smolwc_kept }
+
+func newKeptCursors() keptCursors { return keptCursors{C.smolwc_kept_new()} }
+
+// clear frees what no read is using.
+func (k keptCursors) clear() { C.smolwc_kept_clear(k.c) }
+
+func (k keptCursors) free() { C.smolwc_kept_free(k.c) }
+
+// keptFor is how long a cursor may be kept. Making another one every now and then
+// costs nothing, and what a compaction made superfluous goes soon.
+const keptFor = time.Second
+
+// sweepLater has what is kept cleared after keptFor. Who calls it has put back what
+// it took, and holds s.mu.
+func (s *Store) sweepLater() {
+	if !s.sweeping.Load() && s.sweeping.CompareAndSwap(false, true) {
+		time.AfterFunc(keptFor, s.sweep)
+	}
+}
+
+func (s *Store) sweep() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return
+	}
+	s.sweeping.Store(false) // first: what is put back behind it is for the next sweep
+	for _, f := range *s.families.Load() {
+		f.kept.clear()
+	}
+}
