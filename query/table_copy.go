@@ -85,6 +85,7 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 	}
 	declared := *source.declared
 	declared.Name = name
+	declared.ChangeStream = 0 // what is copied was no change
 	c := &tableCopy{db: db, from: from.db, source: source, target: newTableInfo(&declared), note: note}
 	if err := c.reserve(ctx); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (c *tableCopy) next() (*catalog, error) {
 	if err := s.Validate(); err != nil {
 		return nil, &fault{InvalidArgument, err}
 	}
-	return newCatalog(s), nil
+	return newCatalog(s, old.streams), nil
 }
 
 // reserve creates the families. No name leads to them before the end, so that a
