@@ -147,7 +147,7 @@ func (t *tableInfo) refuseLogged() error {
 	if t.stream == nil {
 		return nil
 	}
-	return faultf(FailedPrecondition, "table %s has a change stream, which a bulk load would go past; write its rows in batches, or set change_stream=none before", t.name)
+	return faultf(FailedPrecondition, "table %s has a change stream, which a bulk load would go past; write its rows in batches (batch=10000 of an import), or set change_stream=none before", t.name)
 }
 
 // deleteLogged deletes rows that a read finds, some at a time, so that the change

@@ -17,7 +17,7 @@ import (
 // The log of changes is RocksDB's log of writes. What RocksDB would delete, once
 // it is in table files, is moved to the directory archive as long as somebody
 // wants it; the directory says so over a reopening. It is read here and not
-// through RocksDB's own iterator (docs/decisions/0023-changes-from-the-log.md).
+// through RocksDB's own iterator (docs/decisions/0025-changes-come-from-the-log.md).
 const archiveDir = "archive"
 
 // A changeLog is what a store remembers of its logs.

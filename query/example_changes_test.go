@@ -1,0 +1,58 @@
+package query_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// What is written to a table can be read as a stream of changes, which goes on from
+// where a reader left it.
+func ExampleTable_Changes() {
+	ctx := context.Background()
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
+		{Name: "fleet", ChangeStream: 7 * 24 * time.Hour, Families: []schema.Family{{Name: "meta"}}},
+	}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	fleet, began := db.Table("fleet"), db.Now().Time()
+
+	m := query.NewMutation()
+	m.SetAt("meta", "model", 1, cells.String("757-256"))
+	if err := fleet.Apply(ctx, "plane#TF-FIR", m); err != nil {
+		log.Fatal(err)
+	}
+	token := ""
+	for c, err := range fleet.Changes(ctx, query.ChangesSince(began), query.ChangesUntil(db.Now().Time())) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, change := range c.Changes {
+			fmt.Println(c.Key, change.Family, change.Qualifier, change.Value)
+		}
+		token = c.Token() // keep it with what was made of the change
+	}
+
+	m = query.NewMutation()
+	m.DeleteCellsInFamily("meta")
+	if err := fleet.Apply(ctx, "plane#TF-FIR", m); err != nil {
+		log.Fatal(err)
+	}
+	for c, err := range fleet.Changes(ctx, query.ChangesAfter(token)) { // waits for more
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(c.Key, c.Changes[0].Kind == query.DeleteFamilyChange)
+		break
+	}
+	// Output:
+	// plane#TF-FIR meta model 757-256
+	// plane#TF-FIR true
+}
