@@ -158,7 +158,7 @@ func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.Cre
 	if req.GetAppProfile() == nil {
 		return nil, invalid("the request has no app profile")
 	}
-	m := clone(req.GetAppProfile())
+	m := readyProfile(clone(req.GetAppProfile()))
 	m.Name = name
 	return m, s.profiles.create(ctx, name, m)
 }
@@ -220,7 +220,7 @@ func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.Upd
 			return nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
 		}
 	}
-	if err := s.profiles.put(ctx, from.GetName(), m); err != nil {
+	if err := s.profiles.put(ctx, from.GetName(), readyProfile(m)); err != nil {
 		return nil, err
 	}
 	return s.done(in, m, &adminpb.UpdateAppProfileMetadata{})

@@ -92,6 +92,11 @@ func (m *modification) create(id string, f *adminpb.ColumnFamily) error {
 	if err != nil {
 		return err
 	}
+	for _, field := range m.note.table.GetRowKeySchema().GetFields() {
+		if field.GetFieldName() == id {
+			return invalid("column family %q: the row_key_schema has a field of this name", id)
+		}
+	}
 	m.note.setType(id, f.GetValueType())
 	m.change(schema.Change{Kind: schema.AddFamily, Family: id, New: family})
 	return nil

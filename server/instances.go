@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -59,10 +60,25 @@ func (s *Server) assumeInstance(in instanceID) {
 func (s *Server) assumeProfile(in instanceID) {
 	profile := in.String() + "/appProfiles/default"
 	if s.profiles.items[profile] == nil {
-		s.profiles.items[profile] = &adminpb.AppProfile{Name: profile, RoutingPolicy: &adminpb.AppProfile_MultiClusterRoutingUseAny_{
+		s.profiles.items[profile] = readyProfile(&adminpb.AppProfile{Name: profile, RoutingPolicy: &adminpb.AppProfile_MultiClusterRoutingUseAny_{
 			MultiClusterRoutingUseAny: &adminpb.AppProfile_MultiClusterRoutingUseAny{},
-		}}
+		}})
 	}
+}
+
+// readyProfile gives a profile the isolation that Bigtable has for all that say
+// nothing of it, or say it in the old way.
+func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
+	priority := adminpb.AppProfile_PRIORITY_HIGH
+	switch given := m.GetIsolation().(type) {
+	case nil:
+	case *adminpb.AppProfile_Priority_:
+		priority = cmp.Or(given.Priority, priority)
+	default:
+		return m
+	}
+	m.Isolation = &adminpb.AppProfile_StandardIsolation_{StandardIsolation: &adminpb.AppProfile_StandardIsolation{Priority: priority}}
+	return m
 }
 
 // ensureInstance creates the instance of a new table, if nobody has; s.adminMu
@@ -95,6 +111,9 @@ func readyInstance(in instanceID, m *adminpb.Instance) *adminpb.Instance {
 
 func readyCluster(name string, m *adminpb.Cluster) *adminpb.Cluster {
 	m.Name, m.State = name, adminpb.Cluster_READY
+	if limits := m.GetClusterConfig().GetClusterAutoscalingConfig().GetAutoscalingLimits(); limits != nil {
+		m.ServeNodes = min(max(m.ServeNodes, limits.GetMinServeNodes()), max(limits.GetMaxServeNodes(), 1))
+	}
 	if m.ServeNodes == 0 {
 		m.ServeNodes = 1
 	}
@@ -111,7 +130,10 @@ func (s *Server) clusterStates(in instanceID) map[string]*adminpb.Table_ClusterS
 	states := map[string]*adminpb.Table_ClusterState{}
 	for _, name := range s.clusters.under(in.String() + "/clusters") {
 		id := name[strings.LastIndexByte(name, '/')+1:]
-		states[id] = &adminpb.Table_ClusterState{ReplicationState: adminpb.Table_ClusterState_READY}
+		states[id] = &adminpb.Table_ClusterState{
+			ReplicationState: adminpb.Table_ClusterState_READY,
+			EncryptionInfo:   []*adminpb.EncryptionInfo{{EncryptionType: adminpb.EncryptionInfo_GOOGLE_DEFAULT_ENCRYPTION}},
+		}
 	}
 	return states
 }

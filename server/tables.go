@@ -44,6 +44,9 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRowKeySchema(note.table.GetRowKeySchema(), declared.Families); err != nil {
+		return nil, err
+	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
 	if _, ok := s.db.LookupTable(t.stored); ok {
@@ -295,7 +298,7 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 		if field, _, _ := strings.Cut(path, "."); field == "change_stream_config" {
 			stream, err = changeStreamOf(req.GetTable().GetChangeStreamConfig())
 		} else {
-			err = note.update(path, req.GetTable())
+			err = note.update(path, req.GetTable(), declared.Families)
 		}
 		if err != nil {
 			return nil, err
@@ -319,7 +322,7 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 func (n *tableNote) clone() *tableNote { return &tableNote{clone(n.table), n.splits} }
 
 // update copies what a path of a mask names.
-func (n *tableNote) update(path string, from *adminpb.Table) error {
+func (n *tableNote) update(path string, from *adminpb.Table, families []schema.Family) error {
 	field, _, _ := strings.Cut(path, ".")
 	switch field {
 	case "deletion_protection":
@@ -327,7 +330,7 @@ func (n *tableNote) update(path string, from *adminpb.Table) error {
 	case "automated_backup_policy":
 		n.table.AutomatedBackupConfig = from.GetAutomatedBackupConfig()
 	case "row_key_schema":
-		n.table.RowKeySchema = from.GetRowKeySchema()
+		return n.setRowKeySchema(from.GetRowKeySchema(), families)
 	case "tiered_storage_config":
 		n.table.TieredStorageConfig = from.GetTieredStorageConfig()
 	default:

@@ -1,0 +1,123 @@
+package server_test
+
+import (
+	"testing"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+)
+
+func pb[T any](v T) *T { return &v }
+
+// What a client does not say of an app profile or a cluster is what it is in
+// Bigtable.
+func TestDefaultsOfInstances(t *testing.T) {
+	r := newRig(t)
+	r.table("t", "f")
+	instances := adminpb.NewBigtableInstanceAdminClient(r.conn)
+	high := &adminpb.AppProfile_StandardIsolation_{StandardIsolation: &adminpb.AppProfile_StandardIsolation{Priority: adminpb.AppProfile_PRIORITY_HIGH}}
+	anyCluster := &adminpb.AppProfile_MultiClusterRoutingUseAny_{MultiClusterRoutingUseAny: &adminpb.AppProfile_MultiClusterRoutingUseAny{}}
+	boost := &adminpb.AppProfile_DataBoostIsolationReadOnly_{DataBoostIsolationReadOnly: &adminpb.AppProfile_DataBoostIsolationReadOnly{
+		ComputeBillingOwner: pb(adminpb.AppProfile_DataBoostIsolationReadOnly_HOST_PAYS)}}
+	low := &adminpb.AppProfile_StandardIsolation_{StandardIsolation: &adminpb.AppProfile_StandardIsolation{Priority: adminpb.AppProfile_PRIORITY_LOW}}
+	for id, c := range map[string]struct{ given, want *adminpb.AppProfile }{
+		"plain": {&adminpb.AppProfile{RoutingPolicy: anyCluster}, &adminpb.AppProfile{RoutingPolicy: anyCluster, Isolation: high}},
+		"old":   {&adminpb.AppProfile{Isolation: &adminpb.AppProfile_Priority_{Priority: adminpb.AppProfile_PRIORITY_LOW}}, &adminpb.AppProfile{Isolation: low}},
+		"boost": {&adminpb.AppProfile{Isolation: boost}, &adminpb.AppProfile{Isolation: boost}},
+	} {
+		_, err := instances.CreateAppProfile(r.ctx(), &adminpb.CreateAppProfileRequest{Parent: parent, AppProfileId: id, AppProfile: c.given})
+		r.must(err)
+		got, err := instances.GetAppProfile(r.ctx(), &adminpb.GetAppProfileRequest{Name: parent + "/appProfiles/" + id})
+		r.must(err)
+		c.want.Name = got.GetName()
+		if !proto.Equal(got, c.want) {
+			t.Errorf("profile %s is %v, want %v", id, got, c.want)
+		}
+	}
+
+	scaled := func(least, most int32) *adminpb.Cluster_ClusterConfig_ {
+		return &adminpb.Cluster_ClusterConfig_{ClusterConfig: &adminpb.Cluster_ClusterConfig{ClusterAutoscalingConfig: &adminpb.Cluster_ClusterAutoscalingConfig{
+			AutoscalingLimits: &adminpb.AutoscalingLimits{MinServeNodes: least, MaxServeNodes: most}}}}
+	}
+	_, err := instances.CreateCluster(r.ctx(), &adminpb.CreateClusterRequest{Parent: parent, ClusterId: "c", Cluster: &adminpb.Cluster{Config: scaled(3, 5)}})
+	r.must(err)
+	nodes := func() int32 {
+		m, err := instances.GetCluster(r.ctx(), &adminpb.GetClusterRequest{Name: parent + "/clusters/c"})
+		r.must(err)
+		return m.GetServeNodes()
+	}
+	if n := nodes(); n != 3 {
+		t.Errorf("a cluster of 3 to 5 nodes has %d", n)
+	}
+	_, err = instances.PartialUpdateCluster(r.ctx(), &adminpb.PartialUpdateClusterRequest{
+		Cluster:    &adminpb.Cluster{Name: parent + "/clusters/c", Config: scaled(1, 2)},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"cluster_config"}},
+	})
+	r.must(err)
+	if n := nodes(); n != 2 {
+		t.Errorf("a cluster of 1 to 2 nodes has %d", n)
+	}
+
+	m, err := adminpb.NewBigtableTableAdminClient(r.conn).GetTable(r.ctx(), &adminpb.GetTableRequest{Name: parent + "/tables/t", View: adminpb.Table_ENCRYPTION_VIEW})
+	r.must(err)
+	if len(m.GetClusterStates()) != 2 {
+		t.Errorf("the table is in the clusters %v", m.GetClusterStates())
+	}
+	for id, state := range m.GetClusterStates() {
+		if info := state.GetEncryptionInfo(); len(info) != 1 || info[0].GetEncryptionType() != adminpb.EncryptionInfo_GOOGLE_DEFAULT_ENCRYPTION {
+			t.Errorf("cluster %s is encrypted as %v", id, info)
+		}
+	}
+}
+
+func TestRowKeySchemas(t *testing.T) {
+	r := newRig(t)
+	admin := adminpb.NewBigtableTableAdminClient(r.conn)
+	text := &adminpb.Type{Kind: &adminpb.Type_StringType{StringType: &adminpb.Type_String{}}}
+	fields := func(names ...string) (all []*adminpb.Type_Struct_Field) {
+		for _, name := range names {
+			all = append(all, &adminpb.Type_Struct_Field{FieldName: name, Type: text})
+		}
+		return all
+	}
+	single := &adminpb.Type_Struct_Encoding{Encoding: &adminpb.Type_Struct_Encoding_Singleton_{Singleton: &adminpb.Type_Struct_Encoding_Singleton{}}}
+	ordered := &adminpb.Type_Struct_Encoding{Encoding: &adminpb.Type_Struct_Encoding_OrderedCodeBytes_{OrderedCodeBytes: &adminpb.Type_Struct_Encoding_OrderedCodeBytes{}}}
+	delimited := func(d string) *adminpb.Type_Struct_Encoding {
+		return &adminpb.Type_Struct_Encoding{Encoding: &adminpb.Type_Struct_Encoding_DelimitedBytes_{DelimitedBytes: &adminpb.Type_Struct_Encoding_DelimitedBytes{Delimiter: []byte(d)}}}
+	}
+	for id, c := range map[string]struct {
+		given *adminpb.Type_Struct
+		want  codes.Code
+	}{
+		"none":      {nil, codes.OK},
+		"single":    {&adminpb.Type_Struct{Fields: fields("a"), Encoding: single}, codes.OK},
+		"ordered":   {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: ordered}, codes.OK},
+		"delimited": {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: delimited("#")}, codes.OK},
+		"family":    {&adminpb.Type_Struct{Fields: fields("f"), Encoding: single}, codes.InvalidArgument},
+		"twice":     {&adminpb.Type_Struct{Fields: fields("a", "a"), Encoding: ordered}, codes.InvalidArgument},
+		"two":       {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: single}, codes.InvalidArgument},
+		"together":  {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: delimited("")}, codes.InvalidArgument},
+		"encoding":  {&adminpb.Type_Struct{Fields: fields("a")}, codes.InvalidArgument},
+		"fields":    {&adminpb.Type_Struct{Encoding: ordered}, codes.InvalidArgument},
+		"type":      {&adminpb.Type_Struct{Fields: []*adminpb.Type_Struct_Field{{FieldName: "a"}}, Encoding: ordered}, codes.InvalidArgument},
+	} {
+		_, err := admin.CreateTable(r.ctx(), &adminpb.CreateTableRequest{Parent: parent, TableId: id, Table: &adminpb.Table{
+			ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}, RowKeySchema: c.given}})
+		wantCode(t, id, err, c.want)
+	}
+	update := func(table string, to *adminpb.Type_Struct) error {
+		_, err := admin.UpdateTable(r.ctx(), &adminpb.UpdateTableRequest{Table: &adminpb.Table{Name: parent + "/tables/" + table, RowKeySchema: to}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"row_key_schema"}}})
+		return err
+	}
+	valid := &adminpb.Type_Struct{Fields: fields("x"), Encoding: single}
+	wantCode(t, "a family's name", update("none", &adminpb.Type_Struct{Fields: fields("f"), Encoding: single}), codes.InvalidArgument)
+	wantCode(t, "set", update("none", valid), codes.OK)
+	wantCode(t, "changed", update("none", valid), codes.InvalidArgument)
+	_, err := admin.ModifyColumnFamilies(r.ctx(), &adminpb.ModifyColumnFamiliesRequest{Name: parent + "/tables/none", Modifications: []*adminpb.ModifyColumnFamiliesRequest_Modification{
+		{Id: "x", Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: &adminpb.ColumnFamily{}}}}})
+	wantCode(t, "a family with a field's name", err, codes.InvalidArgument)
+	wantCode(t, "removed", update("none", nil), codes.OK)
+	wantCode(t, "set again", update("none", valid), codes.OK)
+}
