@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -39,7 +40,8 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (e
 	if _, err := c.table(t.name); err != nil {
 		return nil, fail(op, t.name, "", err)
 	}
-	valid := make([]write, 0, len(keys))
+	valid := newCommit(t.db)
+	defer valid.release()
 	for i, key := range keys {
 		w, err := c.check(batchEntry{t.name, key, ms[i]})
 		if err != nil {
@@ -49,9 +51,9 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (e
 			errs[i] = fail(op, t.name, key, err)
 			continue
 		}
-		valid = append(valid, w)
+		valid.writes = append(valid.writes, w)
 	}
-	return errs, fail(op, t.name, "", t.db.commit(ctx, valid))
+	return errs, fail(op, t.name, "", valid.do(ctx))
 }
 
 // A write is a mutation that has passed its checks.
@@ -65,19 +67,20 @@ func (db *DB) apply(ctx context.Context, entries []batchEntry) error {
 	db.schemaMu.RLock() // the schema checked against is the one written to
 	defer db.schemaMu.RUnlock()
 	c := db.catalog.Load()
-	var one [1]write
-	writes := one[:0]
-	for _, e := range entries {
-		w, err := c.check(e)
+	all := newCommit(db)
+	defer all.release()
+	for i := range entries {
+		e := &entries[i]
+		w, err := c.check(*e)
 		if err != nil {
 			if len(entries) > 1 {
 				err = &fault{kindOf(err), fmt.Errorf("table %s, row %q: %w", e.table, shorten(e.key), err)}
 			}
 			return err
 		}
-		writes = append(writes, w)
+		all.writes = append(all.writes, w)
 	}
-	return db.commit(ctx, writes)
+	return all.do(ctx)
 }
 
 // check finds everything that can be wrong with a mutation before anything is
@@ -158,49 +161,78 @@ func checkTimeRange(c *change) error {
 	return nil
 }
 
-// commit writes checked mutations in one batch. Unless some delete has to look
-// first, the write is blind.
-func (db *DB) commit(ctx context.Context, writes []write) error {
-	if len(writes) == 0 {
+// A commit is checked mutations on their way into the store. Its memory is used
+// again.
+type commit struct {
+	db     *DB
+	ctx    context.Context
+	writes []write
+	rows   []cf.RowID
+	blind  func(*cf.Batch) error // encode without a snapshot
+	looks  func(cf.Snapshot, *cf.Batch) error
+}
+
+var commits = sync.Pool{New: func() any {
+	c := new(commit)
+	c.looks = c.encode
+	c.blind = func(b *cf.Batch) error { return c.encode(nil, b) }
+	return c
+}}
+
+func newCommit(db *DB) *commit {
+	c := commits.Get().(*commit)
+	c.db = db
+	return c
+}
+
+// release gives the commit's memory back.
+func (c *commit) release() {
+	clear(c.writes)
+	clear(c.rows)
+	c.db, c.ctx, c.writes, c.rows = nil, nil, c.writes[:0], c.rows[:0]
+	commits.Put(c)
+}
+
+// do writes the mutations in one batch. Unless some delete has to look first, the
+// write is blind.
+func (c *commit) do(ctx context.Context) error {
+	if len(c.writes) == 0 {
 		return nil
 	}
-	rows := rowIDs(writes)
-	encode := func(snap cf.Snapshot, b *cf.Batch) error {
-		e := encoder{ctx: ctx, db: db, snap: snap, batch: b, now: db.clock.now()}
-		for i := range writes {
-			if err := e.write(&writes[i]); err != nil {
-				return err
-			}
-			if limit := db.limits.Batch; b.Size() > limit {
-				return faultf(ResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
-			}
-		}
-		return nil
+	c.ctx = ctx
+	for i := range c.writes {
+		c.rows = append(c.rows, c.writes[i].rowID())
 	}
 	var err error
-	reads := slices.ContainsFunc(writes, write.reads)
-	if slices.ContainsFunc(writes, write.logged) {
-		return db.update(ctx, rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
+	reads := slices.ContainsFunc(c.writes, write.reads)
+	if slices.ContainsFunc(c.writes, write.logged) {
+		return c.db.update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
 			if !reads {
 				snap = nil
 			}
-			return encode(snap, b)
+			return c.encode(snap, b)
 		})
 	}
 	if reads {
-		_, err = db.store.Update(ctx, rows, encode)
+		_, err = c.db.store.Update(ctx, c.rows, c.looks)
 	} else {
-		_, err = db.store.Write(ctx, rows, func(b *cf.Batch) error { return encode(nil, b) })
+		_, err = c.db.store.Write(ctx, c.rows, c.blind)
 	}
 	return err
 }
 
-func rowIDs(writes []write) []cf.RowID {
-	ids := make([]cf.RowID, len(writes))
-	for i := range writes {
-		ids[i] = writes[i].rowID()
+// encode puts the mutations into a batch.
+func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
+	e := encoder{ctx: c.ctx, db: c.db, snap: snap, batch: b, now: c.db.clock.now()}
+	for i := range c.writes {
+		if err := e.write(&c.writes[i]); err != nil {
+			return err
+		}
+		if limit := c.db.limits.Batch; b.Size() > limit {
+			return faultf(ResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
+		}
 	}
-	return ids
+	return nil
 }
 
 func (w *write) rowID() cf.RowID { return cf.RowID{Space: w.table.name, Row: w.key} }

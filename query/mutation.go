@@ -106,9 +106,15 @@ func NewBatch() *Batch { return new(Batch) }
 // Add appends a mutation of a row and returns the batch. The mutation must not
 // change until the batch has been applied.
 func (b *Batch) Add(table, key string, m *Mutation) *Batch {
+	if b.entries == nil {
+		b.entries = make([]batchEntry, 0, fewRows)
+	}
 	b.entries = append(b.entries, batchEntry{table, key, m})
 	return b
 }
+
+// fewRows is for how many mutations a batch has room from the start.
+const fewRows = 16
 
 // Len is the number of mutations.
 func (b *Batch) Len() int { return len(b.entries) }

@@ -26,17 +26,23 @@ type stripeSet [stripes / 64]uint64
 var allStripes = stripeSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 
 func (l *rowLocks) setOf(rows []cf.RowID) (set stripeSet) {
-	for _, r := range rows {
-		set.add(l.stripe(r))
+	var space uint64
+	for i := range rows {
+		if i == 0 || rows[i].Space != rows[i-1].Space {
+			space = l.hash(rows[i].Space)
+		}
+		set.add(stripeOf(space, l.hash(rows[i].Row)))
 	}
 	return set
 }
 
 func (set *stripeSet) add(stripe uint64) { set[stripe/64] |= 1 << (stripe % 64) }
 
-func (l *rowLocks) stripe(r cf.RowID) uint64 {
-	return (maphash.String(l.seed, r.Space)*31 + maphash.String(l.seed, r.Row)) % stripes
-}
+func (l *rowLocks) stripe(r cf.RowID) uint64 { return stripeOf(l.hash(r.Space), l.hash(r.Row)) }
+
+func (l *rowLocks) hash(s string) uint64 { return maphash.String(l.seed, s) }
+
+func stripeOf(space, row uint64) uint64 { return (space*31 + row) % stripes }
 
 func (set *stripeSet) each(f func(stripe int)) {
 	for word, w := range set {

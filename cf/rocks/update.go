@@ -1,6 +1,9 @@
 package rocks
 
 // #include "write.h"
+//
+// #cgo noescape smolwc_write
+// #cgo nocallback smolwc_write
 import "C"
 
 import (
