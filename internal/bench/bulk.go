@@ -42,9 +42,9 @@ func (f *fill) bulkLoad(ctx context.Context, db *query.DB) (done Done, err error
 		return done, err
 	}
 	defer func() { err = joinClose(err, l.Close) }()
-	for i, row := range f.rows {
+	for i := range f.rows {
 		m := query.NewMutation()
-		setRow(m, "f", row)
+		f.set(m, i)
 		if err := l.Apply(f.keys[i], m); err != nil {
 			return done, err
 		}

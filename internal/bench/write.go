@@ -104,7 +104,7 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 	for at := from; at < to; at += rowsAtOnce {
 		if rowsAtOnce == 1 {
 			m := query.NewMutation()
-			setRow(m, "f", f.rows[at])
+			f.set(m, at)
 			if err := t.Apply(ctx, f.keys[at], m); err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 		b := query.NewBatch()
 		for i := at; i < min(at+rowsAtOnce, to); i++ {
 			m := query.NewMutation()
-			setRow(m, "f", f.rows[i])
+			f.set(m, i)
 			b.Add(tableName, f.keys[i], m)
 		}
 		if err := db.Apply(ctx, b); err != nil {
@@ -121,6 +121,16 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 		}
 	}
 	return nil
+}
+
+// set sets the cells of the i-th row. The values are those that C has, in the same
+// memory: where else they lay would be measured too.
+func (f *fill) set(m *query.Mutation, i int) {
+	ts := timestamp(f.rows[i])
+	for q, name := range qualifiers {
+		const typeLen = 1
+		m.SetAt("f", name, ts, cells.Bytes(f.bytes.At(i*cellsPerRow + q)[typeLen:]))
+	}
 }
 
 func (f *fill) kv(kv KV, from, to int) error {
