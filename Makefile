@@ -2,8 +2,9 @@
 
 GO       := scripts/go
 FUZZTIME := 30s
+SOAKTIME ?= 10m
 
-.PHONY: run build deps test lint bench fuzz sanitize crash man clean help
+.PHONY: run build deps test lint bench fuzz sanitize crash soak man clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -35,6 +36,9 @@ sanitize: deps ## our C without a warning, its tests under ASan and UBSan; ARGS=
 crash: deps ## kill the writer 300 times, flip bytes by the thousand
 	$(GO) test ./query -run TestKilledWriters -crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
+
+soak: build ## everything at once on one database for SOAKTIME (10m), compared with what was written
+	@bin/smolwc bench --soak $(SOAKTIME) $(ARGS)
 
 man: build ## write the manual pages to out/man
 	@bin/smolwc man out/man && ls out/man

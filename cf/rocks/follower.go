@@ -57,8 +57,11 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 	return f, nil
 }
 
+// An opening is given up after so long and so many times: a machine that sleeps, or
+// has no time for the process, makes one take long.
 const (
 	openPatience = 10 * time.Second
+	openTries    = 20
 	openPause    = 5 * time.Millisecond
 )
 
@@ -67,7 +70,8 @@ const (
 // what was in it is in neither, and nothing says so: therefore an opening counts
 // only if meanwhile the manifest stayed as it was and no log was removed.
 func openView(ctx context.Context, dir string, o Options) (*view, error) {
-	for deadline := time.Now().Add(openPatience); ; {
+	deadline := time.Now().Add(openPatience)
+	for try := 1; ; try++ {
 		before := stampOf(dir)
 		s, err := Open(dir, o)
 		after := stampOf(dir)
@@ -82,7 +86,7 @@ func openView(ctx context.Context, dir string, o Options) (*view, error) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case time.Now().After(deadline):
+		case try >= openTries && time.Now().After(deadline):
 			return nil, cmp.Or(err, fmt.Errorf("the files of %s change faster than they can be opened; try again: %w", dir, cf.ErrUnavailable))
 		}
 		time.Sleep(openPause)

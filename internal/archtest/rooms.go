@@ -94,7 +94,7 @@ var rooms = map[string]room{
 
 	// What is measured against is plain C, over the handles of cf/rocks.
 	"internal/bench/yardstick": {imports: []string{"cf/rocks"}, c: true},
-	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "internal/bench/yardstick"}},
+	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "archive", "internal/bench/yardstick"}},
 
 	"cmd/smolwc": {
 		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "server", "internal/config", "internal/bench", cobra, term},
