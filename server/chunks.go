@@ -1,7 +1,7 @@
 package server
 
 import (
-	"math/bits"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -19,9 +19,9 @@ import (
 // not accept this as it is; see division.
 type chunkWriter struct {
 	send  func(*encoded) error
-	large division
-	buf   *[]byte // nil when nothing was written since the last message
-	full  int     // from how many bytes on a message is sent
+	large func() division // asked when a row is too large for a message
+	buf   *[]byte         // nil when nothing was written since the last message
+	full  int             // from how many bytes on a message is sent
 
 	rowStart  int    // where the current row starts in buf
 	family    string // of the last chunk of the current row
@@ -41,10 +41,11 @@ const (
 )
 
 // The first message of a read is sent early, and the later ones larger, so that
-// the client has something to do while the server reads on.
+// the client has something to do while the server reads on. Large ones are less
+// work for both: a client waits for the rest of each.
 const (
 	firstMessage   = 16 << 10
-	fullMessage    = 256 << 10
+	fullMessage    = 960 << 10
 	largestMessage = 1 << 20
 	valuePart      = 512 << 10 // larger values are split into parts of so many bytes
 )
@@ -66,7 +67,7 @@ const (
 	wrapped = 1 // the field of StringValue and BytesValue
 )
 
-func newChunkWriter(send func(*encoded) error, large division) *chunkWriter {
+func newChunkWriter(send func(*encoded) error, large func() division) *chunkWriter {
 	return &chunkWriter{send: send, large: large, full: firstMessage}
 }
 
@@ -154,7 +155,8 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 	if label != "" {
 		b = appendText(b, chunkLabels, label)
 	}
-	return w.end(b, value, size, last)
+	w.end(b, value, size, last)
+	return nil
 }
 
 // more writes a chunk that continues a value.
@@ -166,7 +168,8 @@ func (w *chunkWriter) more(key string, value []byte, size int, last bool) error 
 	if err := w.reserve(n); err != nil {
 		return err
 	}
-	return w.end(w.begin(n, key), value, size, last)
+	w.end(w.begin(n, key), value, size, last)
+	return nil
 }
 
 // ensure gives the writer a buffer.
@@ -186,7 +189,7 @@ func (w *chunkWriter) reserve(n int) error {
 		return nil
 	case w.rowStart > 0:
 		return w.flushRows()
-	case have > 0 && w.large != whole:
+	case have > 0 && w.large() != whole:
 		err := w.flush()
 		w.ensure()
 		return err
@@ -196,7 +199,7 @@ func (w *chunkWriter) reserve(n int) error {
 
 // flushRows sends the rows before the current one.
 func (w *chunkWriter) flushRows() error {
-	rest := buffers.Get(fullMessage)
+	rest := buffers.Get(w.full)
 	*rest = append(*rest, (*w.buf)[w.rowStart:]...)
 	*w.buf = (*w.buf)[:w.rowStart]
 	err := w.flush()
@@ -204,32 +207,30 @@ func (w *chunkWriter) flushRows() error {
 	return err
 }
 
-// begin begins a chunk of n bytes. A row's later chunks are without its key, but
-// for the first in a message where the client wants one.
+// begin begins a chunk of n bytes, which it makes room for. A row's later chunks
+// are without its key, but for the first in a message where the client wants one.
 func (w *chunkWriter) begin(n int, key string) []byte {
-	again := w.large == keyed && w.chunks > 0 && len(*w.buf) == 0
+	again := w.chunks > 0 && len(*w.buf) == 0 && w.large() == keyed
 	if again {
 		n += lenField(len(key))
 	}
-	b := protowire.AppendTag(*w.buf, fieldChunks, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(n))
+	b := slices.Grow(*w.buf, lenField(n))
+	b = appendLen(b, fieldChunks, n)
 	if again {
 		b = appendText(b, chunkRowKey, key)
 	}
 	return b
 }
 
-func (w *chunkWriter) end(b, value []byte, size int, last bool) error {
+func (w *chunkWriter) end(b, value []byte, size int, last bool) {
 	if len(value) > 0 {
-		b = protowire.AppendTag(b, chunkValue, protowire.BytesType)
-		b = protowire.AppendBytes(b, value)
+		b = append(appendLen(b, chunkValue, len(value)), value...)
 	}
 	b = appendInt(b, chunkValueSize, uint64(size))
 	if last {
 		b = appendInt(b, chunkCommitRow, 1)
 	}
 	*w.buf = b
-	return nil
 }
 
 // scanned says that the read has come as far as a row that it does not return.
@@ -252,11 +253,10 @@ func (w *chunkWriter) flush() error {
 	return w.send(m)
 }
 
-// The sizes of fields whose numbers are less than 16. Those that are empty or
-// 0 are left out.
+// The sizes of fields whose numbers are less than 16, so that their tags are one
+// byte. Those that are empty or 0 are left out.
 
-func varintLen(n uint64) int { return max(1, (bits.Len64(n)+6)/7) }
-func lenField(n int) int     { return 1 + varintLen(uint64(n)) + n }
+func lenField(n int) int { return 1 + protowire.SizeVarint(uint64(n)) + n }
 
 func textField(n int) int {
 	if n == 0 {
@@ -269,29 +269,35 @@ func intField(n uint64) int {
 	if n == 0 {
 		return 0
 	}
-	return 1 + varintLen(n)
+	return 1 + protowire.SizeVarint(n)
 }
 
 func wrapperLen(n int) int { return textField(n) }
 
+// appendLen begins a field of n bytes. Most have fewer than 128.
+func appendLen(b []byte, field protowire.Number, n int) []byte {
+	tag := byte(field)<<3 | byte(protowire.BytesType)
+	if n < 0x80 {
+		return append(b, tag, byte(n))
+	}
+	return protowire.AppendVarint(append(b, tag), uint64(n))
+}
+
 func appendText(b []byte, field protowire.Number, s string) []byte {
-	b = protowire.AppendTag(b, field, protowire.BytesType)
-	return protowire.AppendString(b, s)
+	return append(appendLen(b, field, len(s)), s...)
 }
 
 func appendInt(b []byte, field protowire.Number, n uint64) []byte {
 	if n == 0 {
 		return b
 	}
-	b = protowire.AppendTag(b, field, protowire.VarintType)
-	return protowire.AppendVarint(b, n)
+	return protowire.AppendVarint(append(b, byte(field)<<3|byte(protowire.VarintType)), n)
 }
 
 // appendWrapper appends a StringValue or BytesValue, which is there also when it
 // is empty.
 func appendWrapper(b []byte, field protowire.Number, s string) []byte {
-	b = protowire.AppendTag(b, field, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(wrapperLen(len(s))))
+	b = appendLen(b, field, wrapperLen(len(s)))
 	if s == "" {
 		return b
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc/encoding"
@@ -41,43 +42,35 @@ func (e *encoded) take() mem.BufferSlice {
 	return mem.BufferSlice{mem.NewBuffer(buf, buffers)}
 }
 
-// A bufferPool keeps buffers for messages, of two sizes: that of a few rows, and
-// that of the messages of a scan. Larger ones, of large rows, are not kept. It
-// implements mem.BufferPool.
-type bufferPool struct{ small, large sync.Pool }
+// A bufferPool keeps buffers for messages of the sizes that they have in a read,
+// each four times the one before, with room for one more row. Larger ones, of
+// large rows, are not kept. It implements mem.BufferPool.
+type bufferPool [len(bufferSizes)]sync.Pool
 
-const (
-	smallBuffer = firstMessage + 4<<10
-	largeBuffer = fullMessage + 64<<10
-)
+var bufferSizes = [...]int{firstMessage + 4<<10, 4*firstMessage + 16<<10, 16*firstMessage + 64<<10, largestMessage}
 
-var buffers = &bufferPool{
-	small: sync.Pool{New: func() any { return newBuffer(smallBuffer) }},
-	large: sync.Pool{New: func() any { return newBuffer(largeBuffer) }},
-}
+var buffers = new(bufferPool)
 
-func newBuffer(size int) *[]byte {
+// Get gives an empty buffer, which grows by append if it has to.
+func (p *bufferPool) Get(size int) *[]byte {
+	for i := range p {
+		if size > bufferSizes[i] && i < len(p)-1 {
+			continue
+		}
+		if b, ok := p[i].Get().(*[]byte); ok {
+			*b = (*b)[:0]
+			return b
+		}
+		size = bufferSizes[i]
+		break
+	}
 	b := make([]byte, 0, size)
 	return &b
 }
 
-// Get gives an empty buffer, which grows by append if it has to.
-func (p *bufferPool) Get(size int) *[]byte {
-	from := &p.small
-	if size > smallBuffer {
-		from = &p.large
-	}
-	b := from.Get().(*[]byte)
-	*b = (*b)[:0]
-	return b
-}
-
 // Put takes a buffer back.
 func (p *bufferPool) Put(b *[]byte) {
-	switch cap(*b) {
-	case smallBuffer:
-		p.small.Put(b)
-	case largeBuffer:
-		p.large.Put(b)
+	if i := slices.Index(bufferSizes[:], cap(*b)); i >= 0 {
+		p[i].Put(b)
 	}
 }

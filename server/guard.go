@@ -228,15 +228,20 @@ func (g *guardedStream) RecvMsg(m any) error {
 	return g.guard.authorize(g.ctx, g.token, g.method, m)
 }
 
-// freeToSend is how much of a stream gRPC queues before it makes the sender wait.
-const freeToSend = 32 << 10
+// freeToSend is how much of a stream gRPC queues before it makes the sender of a
+// further message wait: 64 KiB with the headers of messages.
+const (
+	freeToSend    = 64 << 10
+	messageHeader = 5
+)
 
 // SendMsg implements grpc.ServerStream. A message beyond the first few is sent
 // beside, so that the call can end, and let go of what it holds, while gRPC
 // waits for the client; its end makes gRPC give up.
 func (g *guardedStream) SendMsg(m any) error {
 	n := messageSize(m)
-	if g.sent += n; g.sent-n == 0 || g.sent < freeToSend {
+	before := g.sent
+	if g.sent += messageHeader + n; before < freeToSend {
 		return g.ServerStream.SendMsg(m)
 	}
 	conn := callConn(g.ctx)

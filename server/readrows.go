@@ -33,7 +33,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	if stats {
 		opts = append(opts, query.ReportCost(&cost))
 	}
-	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, divisionFor(stream.Context()))
+	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(stream.Context()) })
 	defer w.close()
 	if req.GetFilter() != nil {
 		p := progress{w: w, every: scannedEvery}
