@@ -956,10 +956,11 @@ static void clear_scan(smolwc_cursor* c) {
 
 // A cursor for reads of single rows, kept or new, at the start of a scan.
 static smolwc_cursor* row_cursor(smolwc_reader* r, rocksdb_column_family_handle_t* family,
-                                 smolwc_kept* kept, const smolwc_scan* scan, const char* bounds,
-                                 const uint32_t* ends, const smolwc_retention* retention,
+                                 smolwc_kept* kept, size_t files, const smolwc_scan* scan,
+                                 const char* bounds, const uint32_t* ends,
+                                 const smolwc_retention* retention,
                                  const smolwc_condition* conditions) {
-  smolwc_cursor* c = smolwc_kept_take(kept);
+  smolwc_cursor* c = smolwc_kept_take(kept, files);
   if (c != NULL && !refresh(c, r->db)) {
     smolwc_cursor_free(c);
     c = NULL;
@@ -978,15 +979,15 @@ static smolwc_cursor* row_cursor(smolwc_reader* r, rocksdb_column_family_handle_
 }
 
 smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
-                          smolwc_kept* kept, const smolwc_scan* scan, const char* bounds,
-                          const uint32_t* ends, const smolwc_retention* retention,
+                          smolwc_kept* kept, size_t files, const smolwc_scan* scan,
+                          const char* bounds, const uint32_t* ends, const smolwc_retention* retention,
                           const smolwc_condition* conditions, char* data, smolwc_row* rows,
                           smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
                           smolwc_cursor** rest) {
   *rest = NULL;
   smolwc_cursor* c =
       scan->single_rows
-          ? row_cursor(r, family, kept, scan, bounds, ends, retention, conditions)
+          ? row_cursor(r, family, kept, files, scan, bounds, ends, retention, conditions)
           : smolwc_cursor_new(r->db, family, NULL, NULL, scan, bounds, ends, retention, conditions);
   if (c == NULL) return SMOLWC_ERROR;
   smolwc_block b = *block;
@@ -1003,7 +1004,7 @@ smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* fami
     *rest = c;
   } else if (scan->single_rows) {
     clear_scan(c);
-    smolwc_kept_put(kept, c);
+    smolwc_kept_put(kept, files, c);
   } else {
     smolwc_cursor_free(c);
   }

@@ -116,10 +116,10 @@ void smolwc_reader_free(smolwc_reader* r);
 // behind it. The memory of the block is given beside it, which may be Go's
 // without further ado. When the status is not SMOLWC_END, *rest is the cursor, to
 // go on with; NULL then means that memory is out. Many reads may use a reader and
-// what is kept at once.
+// what is kept at once; files is as smolwc_kept_take has it.
 smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
-                          smolwc_kept* kept, const smolwc_scan* scan, const char* bounds,
-                          const uint32_t* ends, const smolwc_retention* retention,
+                          smolwc_kept* kept, size_t files, const smolwc_scan* scan,
+                          const char* bounds, const uint32_t* ends, const smolwc_retention* retention,
                           const smolwc_condition* conditions, char* data, smolwc_row* rows,
                           smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
                           smolwc_cursor** rest);

@@ -3,7 +3,13 @@ package rocks
 // #include "kept.h"
 import "C"
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
 
 // keptCursors are cursors of a family that reads of single rows left for the next
 // ones. They hold on to memory and files that the engine would give up otherwise.
@@ -15,6 +21,18 @@ func newKeptCursors() keptCursors { return keptCursors{C.smolwc_kept_new()} }
 func (k keptCursors) clear() { C.smolwc_kept_clear(k.c) }
 
 func (k keptCursors) free() { C.smolwc_kept_free(k.c) }
+
+// filesOf is a number that rows in the same files of a family have in common, for
+// the first row of a scan.
+func (s *Store) filesOf(f *family, spec *cf.Scan) C.size_t {
+	starts := s.fileStarts(f)
+	if len(starts) == 0 || len(spec.Rows) == 0 {
+		return 0
+	}
+	row := spec.Rows[0].Start
+	i, _ := slices.BinarySearchFunc(starts, row, func(s fileStart, row string) int { return strings.Compare(s.row, row) })
+	return C.size_t(i)
+}
 
 // keptFor is how long a cursor may be kept. Making another one every now and then
 // costs nothing, and what a compaction made superfluous goes soon.

@@ -17,7 +17,12 @@ type request struct {
 	block C.smolwc_block
 	cost  C.smolwc_cost
 	rest  *C.smolwc_cursor
+	reads int // that have used it
 }
+
+// manyReads is after how many reads, by about one goroutine, a program is taken for
+// one that reads much.
+const manyReads = 1 << 13
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
@@ -39,12 +44,15 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	}
 	r := requests.Get().(*request)
 	defer requests.Put(r)
+	if r.reads++; r.reads == manyReads {
+		ballast()
+	}
 	r.pack(&spec)
 	r.scan.cells_per_call = patience
 	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec)}
 	b := f.size.block()
 	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells))}
-	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
+	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, s.filesOf(fam, &spec), &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
 		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
 		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
