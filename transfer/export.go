@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -90,6 +91,11 @@ func exportFormat(spec ExportSpec) (f format, err error) {
 		name = "-.jsonl"
 	}
 	if f, err = formatOf(name); err != nil {
+		for _, ext := range []string{".gz", ".zst"} {
+			if inner, ok := strings.CutSuffix(name, ext); ok && filepath.Ext(inner) == ".parquet" {
+				return f, specErrorf("", "%s: a Parquet file is compressed inside; name it %s", spec.Path, filepath.Base(inner))
+			}
+		}
 		return f, specErrorf("", "%s: what it is to hold cannot be told from its name; export writes .csv, .jsonl and .parquet, the first two also with .gz or .zst, and for others as= says which", spec.Path)
 	}
 	if said, _ := formatOf("x." + spec.Format); spec.Format != "" && (said.json != f.json || said.parquet != f.parquet) {

@@ -221,6 +221,16 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 
 func newChunk() *chunk { return &chunk{done: make(chan struct{})} }
 
+// countRows counts the rows of a chunk of the wide form.
+func (c *chunk) countRows() (n int) {
+	for i, key := range c.keys {
+		if i == 0 || key != c.keys[i-1] {
+			n++
+		}
+	}
+	return n
+}
+
 // eachRow calls fn for the cells of each row of a chunk of the wide form, by the
 // columns; a cell is nil where a row has none.
 func (c *chunk) eachRow(columns []wideColumn, fn func(key string, row []*cells.Cell) error) error {

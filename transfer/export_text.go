@@ -186,11 +186,25 @@ func appendJSONText(b []byte, name, text string) []byte {
 }
 
 func appendJSONString(b []byte, s string) []byte {
+	if plainJSON(s) {
+		return append(append(append(b, '"'), s...), '"')
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // a string has no error
 	}
 	return append(b, text...)
+}
+
+// plainJSON reports whether a text is in JSON as it is, between quotes.
+func plainJSON(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ' || c >= utf8.RuneSelf, c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+	return true
 }
 
 // appendJSONValue appends a value that is not of type bytes.

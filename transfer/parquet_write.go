@@ -2,10 +2,13 @@ package transfer
 
 import (
 	"io"
+	"runtime"
 	"slices"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/smolwc/smolwc/cells"
 )
@@ -51,9 +54,12 @@ func valueNode(t cells.Type) parquet.Node {
 // parquetValue is a value for such a column.
 func parquetValue(v cells.Value) parquet.Value {
 	switch v.Type() {
-	case cells.TypeBytes, cells.TypeString:
-		raw, _ := rawText(v)
-		return parquet.ByteArrayValue([]byte(raw))
+	case cells.TypeBytes:
+		raw, _ := v.AsBytes()
+		return parquet.ByteArrayValue(raw)
+	case cells.TypeString:
+		text, _ := v.AsString()
+		return textValue(text)
 	case cells.TypeBool:
 		b, _ := v.AsBool()
 		return parquet.BooleanValue(b)
@@ -69,6 +75,11 @@ func parquetValue(v cells.Value) parquet.Value {
 	}
 	f, _ := v.AsF64()
 	return parquet.DoubleValue(f)
+}
+
+// textValue is a text, which is not copied: the writer only reads it.
+func textValue(s string) parquet.Value {
+	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
 // ordered is a group of columns in the order of names; parquet.Group sorts.
@@ -93,67 +104,101 @@ func (o *ordered) add(name string, n parquet.Node) {
 	o.names = append(o.names, name)
 }
 
-// A parquetOut writes rows in row groups of bounded size.
+// A parquetOut writes rows in row groups of bounded size, and several columns at
+// once.
 type parquetOut struct {
 	columns ordered
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
+	writers []*parquet.ColumnWriter
 	rows    int
 	bytes   int
 }
 
-// parquetRows is an encoded chunk.
-type parquetRows struct {
-	rows  []parquet.Row
-	bytes int
+// parquetColumns is an encoded chunk: the values of each column, nil for one in
+// which all are null.
+type parquetColumns struct {
+	values [][]parquet.Value
+	rows   int
+	bytes  int
 }
 
 func (p *parquetOut) begin(w io.Writer) error {
-	p.w = parquet.NewWriter(w,
+	p.w = parquet.NewGenericWriter[any](w,
 		parquet.NewSchema("smolwc", p.columns),
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedDefault}),
 		parquet.DataPageStatistics(true),
 		parquet.DictionaryMaxBytes(dictionaryBytes),
 		parquet.CreatedBy("smolwc", "", ""),
 	)
+	p.writers = p.w.ColumnWriters()
 	return nil
 }
 
 func (p *parquetOut) write(e encoded) error {
-	c := e.(parquetRows)
-	if _, err := p.w.WriteRows(c.rows); err != nil {
+	c := e.(*parquetColumns)
+	err := p.eachColumn(func(i int, w *parquet.ColumnWriter) error {
+		if c.values[i] != nil {
+			_, err := w.WriteRowValues(c.values[i])
+			return err
+		}
+		for left := c.rows; left > 0; left -= len(nulls) {
+			if _, err := w.WriteRowValues(nulls[:min(left, len(nulls))]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	p.rows += len(c.rows)
+	p.rows += c.rows
 	p.bytes += c.bytes
 	if p.rows < groupRows && p.bytes < groupBytes {
 		return nil
 	}
+	return p.endGroup()
+}
+
+// eachColumn calls fn for the columns, for several at once: most of what writing
+// costs is dictionaries and compression.
+func (p *parquetOut) eachColumn(fn func(i int, w *parquet.ColumnWriter) error) error {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, w := range p.writers {
+		g.Go(func() error { return fn(i, w) })
+	}
+	return g.Wait()
+}
+
+func (p *parquetOut) endGroup() error {
 	p.rows, p.bytes = 0, 0
+	if err := p.eachColumn(func(_ int, w *parquet.ColumnWriter) error { return w.Flush() }); err != nil {
+		return err
+	}
 	return p.w.Flush()
 }
 
-func (p *parquetOut) end() error { return p.w.Close() }
-
-// A rowMaker makes rows of values without an allocation for each.
-type rowMaker struct {
-	columns int
-	arena   []parquet.Value
-	out     parquetRows
-}
-
-func newRowMaker(columns, rows int) *rowMaker {
-	return &rowMaker{columns: columns, arena: make([]parquet.Value, 0, columns*rows), out: parquetRows{rows: make([]parquet.Row, 0, rows)}}
-}
-
-// next is a row in which every column is null.
-func (m *rowMaker) next() parquet.Row {
-	start := len(m.arena)
-	for i := range m.columns {
-		m.arena = append(m.arena, parquet.NullValue().Level(0, 0, i))
+func (p *parquetOut) end() error {
+	if err := p.endGroup(); err != nil {
+		return err
 	}
-	row := parquet.Row(m.arena[start:len(m.arena):len(m.arena)])
-	m.out.rows = append(m.out.rows, row)
-	return row
+	return p.w.Close()
+}
+
+// nulls are what a column without a value is written with.
+var nulls [chunkCells]parquet.Value
+
+// newParquetColumns has room for values in so many rows.
+func newParquetColumns(columns int) *parquetColumns {
+	return &parquetColumns{values: make([][]parquet.Value, columns)}
+}
+
+// set puts a value into a column in which it may be null.
+func (c *parquetColumns) set(column, row, rows int, v cells.Value) {
+	if c.values[column] == nil {
+		c.values[column] = make([]parquet.Value, rows) // null
+	}
+	c.values[column][row] = parquetValue(v).Level(0, 1, column)
 }
 
 // parquetCells writes the long form: columns for the parts of a cell, and one
@@ -177,20 +222,24 @@ func newParquetCells() *parquetCells {
 
 func (p *parquetCells) encode(c *chunk) (encoded, error) {
 	const fixed = 5
-	m := newRowMaker(len(p.columns.names), len(c.cells))
+	out, n := newParquetColumns(len(p.columns.names)), len(c.cells)
+	out.rows = n
+	arena := make([]parquet.Value, fixed*n)
+	for i := range fixed {
+		out.values[i] = arena[i*n : (i+1)*n]
+	}
 	for i := range c.cells {
 		cell := &c.cells[i]
-		row := m.next()
-		row[0] = parquet.ByteArrayValue([]byte(c.keys[i])).Level(0, 0, 0)
-		row[1] = parquet.ByteArrayValue([]byte(cell.Family)).Level(0, 0, 1)
-		row[2] = parquet.ByteArrayValue([]byte(cell.Qualifier)).Level(0, 0, 2)
-		row[3] = parquet.Int64Value(int64(cell.Timestamp)).Level(0, 0, 3)
-		row[4] = parquet.ByteArrayValue([]byte(cell.Value.Type().String())).Level(0, 0, 4)
-		at := fixed + slices.Index(valueTypes, cell.Value.Type())
-		row[at] = parquetValue(cell.Value).Level(0, 1, at)
-		m.out.bytes += len(c.keys[i]) + len(cell.Qualifier) + cell.Value.EncodedLen() + 16
+		typ := cell.Value.Type()
+		out.values[0][i] = textValue(c.keys[i])
+		out.values[1][i] = textValue(cell.Family)
+		out.values[2][i] = textValue(cell.Qualifier)
+		out.values[3][i] = parquet.Int64Value(int64(cell.Timestamp))
+		out.values[4][i] = textValue(typ.String())
+		out.set(fixed+slices.Index(valueTypes, typ), i, n, cell.Value)
+		out.bytes += len(c.keys[i]) + len(cell.Qualifier) + cell.Value.EncodedLen() + 16
 	}
-	return m.out, nil
+	return out, nil
 }
 
 // parquetWide writes the wide form: the row key, and a column for each that was
@@ -210,18 +259,19 @@ func newParquetWide(columns []wideColumn) *parquetWide {
 }
 
 func (p *parquetWide) encode(c *chunk) (encoded, error) {
-	m := newRowMaker(1+len(p.wide), len(c.cells))
+	out, most := newParquetColumns(1+len(p.wide)), c.countRows()
+	out.values[0] = make([]parquet.Value, 0, most)
 	err := c.eachRow(p.wide, func(key string, cells []*cells.Cell) error {
-		row := m.next()
-		row[0] = parquet.ByteArrayValue([]byte(key)).Level(0, 0, 0)
-		m.out.bytes += len(key)
+		out.values[0] = append(out.values[0], textValue(key))
+		out.bytes += len(key)
 		for i, cell := range cells {
 			if cell != nil {
-				row[1+i] = parquetValue(cell.Value).Level(0, 1, 1+i)
-				m.out.bytes += cell.Value.EncodedLen()
+				out.set(1+i, out.rows, most, cell.Value)
+				out.bytes += cell.Value.EncodedLen()
 			}
 		}
+		out.rows++
 		return nil
 	})
-	return m.out, err
+	return out, err
 }

@@ -408,29 +408,29 @@ func TestCompression(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		load := func(content string) (Result, error, int) {
+		load := func(content string) (Result, int, error) {
 			var to list
 			s := spec(t, write(t, "f.csv"+ext, content), "{id}", "delay:n=n")
 			res, err := run(t.Context(), s, fleet, &to)
-			return res, err, to.writes
+			return res, to.writes, err
 		}
-		if res, err, _ := load(packed.String()); err != nil || res.Rows != 20_000 {
+		if res, _, err := load(packed.String()); err != nil || res.Rows != 20_000 {
 			t.Errorf("%s: %+v, %v", ext, res, err)
 		}
 		for _, cut := range []int{0, 1, 5, packed.Len() / 2, packed.Len() - 1} {
-			_, err, writes := load(packed.String()[:cut])
+			_, writes, err := load(packed.String()[:cut])
 			says(t, err, "f.csv"+ext+": ", "nothing was imported")
 			if writes != 0 {
 				t.Errorf("%s cut at %d: something was written", ext, cut)
 			}
 		}
-		_, err, _ := load(packed.String()[:packed.Len()/2])
+		_, _, err := load(packed.String()[:packed.Len()/2])
 		says(t, err, "is cut off after line")
-		_, err, _ = load(text.String())
+		_, _, err = load(text.String())
 		says(t, err, "is not ", " data")
-		damaged := []byte(packed.String())
+		damaged := bytes.Clone(packed.Bytes())
 		damaged[len(damaged)/2] ^= 0x55
-		_, err, writes := load(string(damaged))
+		_, writes, err := load(string(damaged))
 		says(t, err, "nothing was imported")
 		if writes != 0 {
 			t.Errorf("%s damaged: something was written", ext)
