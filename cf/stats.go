@@ -112,6 +112,7 @@ func (s StallState) String() string {
 // LogStats are of the write-ahead log.
 type LogStats struct {
 	Bytes   int64 // in its files now
+	Kept    int64 // besides, in files that are kept for their changes
 	Written int64
 	Syncs   int64
 }

@@ -146,8 +146,8 @@ var ErrNoChangeStream = errors.New("the table has no change stream")
 // Bulk loads go past the log; a table with a change stream refuses them.
 //
 // A reading that nobody takes a change from holds no memory but that of a chunk of
-// the log, no file, no snapshot and no lock; it costs the deletion of the log in no
-// case. Readings do not disturb each other, and each reads the whole log.
+// the log, no file, no snapshot and no lock, and the log is trimmed under it. Readings
+// do not disturb each other, and each reads the log of all tables.
 func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*RowChange, error] {
 	return func(yield func(*RowChange, error) bool) {
 		r, err := t.readChanges(ctx, opts)

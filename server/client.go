@@ -144,6 +144,7 @@ func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {
 		return &schema.Table{Name: m.GetName()}, err
 	}
 	t, err := declaration(name.stored, m.GetColumnFamilies())
+	t.ChangeStream = m.GetChangeStreamConfig().GetRetentionPeriod().AsDuration()
 	return &t, err
 }
 
@@ -209,7 +210,7 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	name := c.server.tableOf(t.Name)
 	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
 		Parent: name.in.String(), TableId: name.id,
-		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS},
+		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: changeStreamConfig(t.ChangeStream)},
 	})
 	return clientError("create table", t.Name, "", err)
 }
@@ -223,6 +224,16 @@ func (c *Client) DropTable(ctx context.Context, table string) error {
 	defer c.forget()
 	_, err := c.admin.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: c.name(table)})
 	return clientError("drop table", table, "", err)
+}
+
+// SetChangeStream has the changes of a table kept for a time.
+func (c *Client) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
+	defer c.forget()
+	_, err := c.admin.UpdateTable(ctx, &adminpb.UpdateTableRequest{
+		Table:      &adminpb.Table{Name: c.name(table), ChangeStreamConfig: changeStreamConfig(keep)},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"change_stream_config"}},
+	})
+	return clientError("set change stream", table, "", err)
 }
 
 // TruncateTable deletes all rows.

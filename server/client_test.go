@@ -289,7 +289,16 @@ func TestClientDeclares(t *testing.T) {
 		{Name: "a", GC: schema.MaxVersions(2)}, {Name: "b", Type: cells.TypeString, GC: schema.Any(schema.MaxVersions(1), schema.MaxAge(time.Hour))},
 		{Name: "c", Type: cells.TypeF32}, {Name: "d", Aggregate: schema.AggregateMax}, {Name: "e", Type: cells.TypeI64},
 	}
-	r.must(c.CreateTable(r.ctx(), schema.Table{Name: "made", Families: families[:3]}))
+	r.must(c.CreateTable(r.ctx(), schema.Table{Name: "made", Families: families[:3], ChangeStream: 48 * time.Hour}))
+	for _, keep := range []time.Duration{48 * time.Hour, 24 * time.Hour, 0} {
+		r.must(c.SetChangeStream(r.ctx(), "made", keep))
+		r.must(c.Refresh(r.ctx()))
+		far, _ := c.LookupTable("made")
+		near, _ := r.db.LookupTable("made")
+		if far.ChangeStream != keep || near.ChangeStream != keep {
+			t.Errorf("changes are kept for %v over the network and %v at hand, want %v", far.ChangeStream, near.ChangeStream, keep)
+		}
+	}
 	r.must(c.AddFamily(r.ctx(), "made", families[3]))
 	r.must(c.AddFamily(r.ctx(), "made", schema.Family{Name: "e"}))
 	r.must(c.Refresh(r.ctx()))

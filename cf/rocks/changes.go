@@ -27,6 +27,12 @@ type changeLog struct {
 	firsts  map[uint64]uint64 // of a log's number, the number of its first change
 }
 
+func (l *changeLog) forget(number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.firsts, number)
+}
+
 // A logFile is one of the logs there are.
 type logFile struct {
 	number   uint64
@@ -103,6 +109,7 @@ func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) 
 		if err := s.engine.logs.remove(path); err != nil {
 			return err
 		}
+		s.changes.forget(f.number)
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (s *Store) engineStats(t map[string]ticker) cf.EngineStats {
 		},
 		Filters: cf.FilterStats{Checked: t["bloom.filter.prefix.checked"].count, Useful: t["bloom.filter.prefix.useful"].count},
 		Stalls:  s.stallStats(t),
-		Log:     cf.LogStats{Bytes: s.logBytes(), Written: t["wal.bytes"].count, Syncs: t["wal.synced"].count},
+		Log:     cf.LogStats{Bytes: s.logBytes(), Kept: s.keptBytes(), Written: t["wal.bytes"].count, Syncs: t["wal.synced"].count},
 		Work: cf.WorkStats{
 			Flushes: t["db.flush.micros"].count, Compactions: t["compaction.times.micros"].count,
 			RunningFlushes: s.number("num-running-flushes"), RunningCompactions: s.number("num-running-compactions"),
@@ -150,11 +150,16 @@ func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
 }
 
 // logBytes is the size of the log's files; one in memory is not known.
-func (s *Store) logBytes() (sum int64) {
+func (s *Store) logBytes() int64 { return s.bytesOfLogs(s.dir) }
+
+// keptBytes is that of the logs which are kept for their changes alone.
+func (s *Store) keptBytes() int64 { return s.bytesOfLogs(filepath.Join(s.dir, archiveDir)) }
+
+func (s *Store) bytesOfLogs(dir string) (sum int64) {
 	if s.options.InMemory {
 		return 0
 	}
-	logs, _ := filepath.Glob(filepath.Join(s.dir, "*.log"))
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	for _, name := range logs {
 		if info, err := os.Stat(name); err == nil { // it may have gone meanwhile
 			sum += info.Size()

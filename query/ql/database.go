@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -23,6 +24,7 @@ type Database interface {
 	AddFamily(ctx context.Context, table string, f schema.Family) error
 	SetFamily(ctx context.Context, table string, f schema.Family) error
 	DropFamily(ctx context.Context, table, family string) error
+	SetChangeStream(ctx context.Context, table string, keep time.Duration) error
 }
 
 // A Table is one of a [Database]. Methods do what those of [query.Table] do.
@@ -96,12 +98,15 @@ func (r *Runner) refuseRemote(st Statement) error {
 		}
 		why = "approx and stats cannot be asked for over the network"
 	case *SetTable:
-		why = "over the network the key format, the retention and the change stream of a table cannot be set"
-	case *CreateTable:
-		if st.KeyFormat == nil && st.Changes == nil && (st.Retention == nil || *st.Retention == schema.Lazy) {
+		if st.KeyFormat == nil && st.Retention == nil {
 			return nil
 		}
-		why = "over the network tables are created with plain keys and lazy retention; leave out key_format=, retention= and change_stream="
+		why = "over the network the key format and the retention of a table cannot be set"
+	case *CreateTable:
+		if st.KeyFormat == nil && (st.Retention == nil || *st.Retention == schema.Lazy) {
+			return nil
+		}
+		why = "over the network tables are created with plain keys and lazy retention; leave out key_format= and retention="
 	case *Explain, *Analyze, *Stats, *Compact, *GC, *Flush, *Import, *Export, *Backup, *Backups, *Restore, *Verify, *Checkpoint, *Refresh:
 	default:
 		return nil

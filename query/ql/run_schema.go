@@ -113,6 +113,11 @@ func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, set, _ := strings.Cut(Print(st), " set ")
+	done := &Done{fmt.Sprintf("set %s of table %s", set, t.Name)}
+	if st.KeyFormat == nil && st.Retention == nil { // over the network too
+		return done, r.Database().SetChangeStream(ctx, t.Name, *st.Changes)
+	}
 	var plan schema.Plan
 	if st.KeyFormat != nil {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetKeyFormat, Table: t.Name, OldKeyFormat: t.KeyFormat, NewKeyFormat: *st.KeyFormat})
@@ -123,8 +128,7 @@ func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
 	if st.Changes != nil {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetChangeStream, Table: t.Name, OldChangeStream: t.ChangeStream, NewChangeStream: *st.Changes})
 	}
-	_, set, _ := strings.Cut(Print(st), " set ")
-	return &Done{fmt.Sprintf("set %s of table %s", set, t.Name)}, r.DB.ApplyPlan(ctx, plan)
+	return done, r.DB.ApplyPlan(ctx, plan)
 }
 
 func (r *Runner) addFamily(ctx context.Context, st *AddFamily) (Result, error) {

@@ -49,6 +49,7 @@ func engineFigures(s *query.Stats) []Figure {
 		bytes("written", s.BytesIn),
 		bytes("read", s.BytesOut),
 		bytes("log", s.Log.Bytes),
+		bytes("log_kept", s.Log.Kept),
 		bytes("log_written", s.Log.Written),
 		count("log_syncs", s.Log.Syncs),
 		count("flushes", s.Work.Flushes),
