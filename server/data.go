@@ -207,25 +207,36 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 		predicate = query.RowFilter(f)
 	}
 	mutator := s.newMutator(t)
-	ifTrue, err := mutator.optional(req.GetTrueMutations())
+	ifTrue, unlessFalse, err := mutator.branch(req.GetTrueMutations())
 	if err != nil {
 		return nil, err
 	}
-	ifFalse, err := mutator.optional(req.GetFalseMutations())
+	ifFalse, unlessTrue, err := mutator.branch(req.GetFalseMutations())
 	if err != nil {
 		return nil, err
 	}
 	matched, err := t.CheckAndMutate(ctx, text(req.GetRowKey()), predicate, ifTrue, ifFalse)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, t.toStatus(ctx, err)
+	case matched && unlessFalse != nil:
+		return nil, unlessFalse
+	case !matched && unlessTrue != nil:
+		return nil, unlessTrue
 	}
 	return &bigtablepb.CheckAndMutateRowResponse{PredicateMatched: matched}, nil
 }
 
-// optional is a mutation of perhaps no changes, nil then.
-func (m *mutator) optional(changes []*bigtablepb.Mutation) (*query.Mutation, error) {
+// branch is a mutation of perhaps no changes, nil then. A family that there is not
+// matters only when the branch is taken: it is a mutation that changes nothing, and
+// the error for that case.
+func (m *mutator) branch(changes []*bigtablepb.Mutation) (_ *query.Mutation, ifTaken, err error) {
 	if len(changes) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return m.mutation(changes)
+	mutation, err := m.mutation(changes)
+	if grpcstatus.Code(err) == codes.NotFound {
+		return nil, err, nil
+	}
+	return mutation, nil, err
 }

@@ -161,6 +161,12 @@ func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_De
 	if since < 0 || until < 0 || until != 0 && since >= until {
 		return invalid("%s:%q: inverted or invalid timestamp range [%d, %d]", f.Name, c.GetColumnQualifier(), since, until)
 	}
+	if since%m.unit != 0 || until%m.unit != 0 {
+		return invalid("Timestamp granularity mismatch: the range [%d, %d] is not one of multiples of %d microseconds, the table's granularity", since, until, m.unit)
+	}
+	if cells.Timestamp(until) > cells.MaxTimestamp { // nothing is later
+		until = 0
+	}
 	to.DeleteTimestampRange(f.Name, text(c.GetColumnQualifier()), cells.Timestamp(since), cells.Timestamp(until))
 	return nil
 }
