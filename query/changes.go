@@ -189,7 +189,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 	for _, o := range opts {
 		o.applyChanges(spec)
 	}
-	if err := spec.check(t.db.changes.low(&t.db.clock)); err != nil {
+	if err := spec.check(t.db.clock.latest()); err != nil {
 		return nil, err
 	}
 	info, stream, err := t.db.catalog.Load().streamOf(t.name)

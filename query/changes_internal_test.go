@@ -1,10 +1,12 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"math"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -36,6 +38,37 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	if c, err := parseDeleteNote(notes[4]); len(notes) != 5 || err != nil || !reflect.DeepEqual(c, Change{Kind: DeleteFamilyChange, Family: "g"}) {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A commit that is under way holds the watermark, and nobody who begins to read.
+func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
+	db, err := OpenInMemory(Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", ChangeStream: schema.MinChangeStream}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	note, err := db.changes.begin(ctx, &db.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Millisecond)
+	beats := 0
+	for c, err := range db.Table("t").Changes(ctx, ChangesSince(db.Now().Time()), ChangesUntil(db.Now().Time()), Heartbeats(time.Millisecond)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch beats++; {
+		case beats > 1 && beats < 5 && c.Watermark > db.Now():
+			t.Errorf("the watermark is %d, and a commit of %d is under way", c.Watermark, note.at)
+		case beats == 5:
+			db.changes.end(note.at, 0) // the reading ends
+		}
+	}
+	if beats < 5 {
+		t.Errorf("the reading ended after %d heartbeats, before a commit of its time", beats)
 	}
 }
 

@@ -101,6 +101,11 @@ func (t *changeTimes) closed() bool {
 	return t.closing
 }
 
+// latest is the time, or the last timestamp that was given out if that is later.
+func (c *clock) latest() cells.Timestamp {
+	return max(c.now(), cells.Timestamp(c.last.Load()))
+}
+
 // pass is a timestamp that no write has or gets below: the wall clock's, or the one
 // that comes next if that is later. It moves the clock there.
 func (c *clock) pass() cells.Timestamp {
