@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-
 // Of a conditional write the branch that is not taken may name families that there
 // are not; of the one that is taken nothing is written then.
 func TestBranchesWithUnknownFamilies(t *testing.T) {

@@ -26,7 +26,7 @@ func (p *sqlPlan) compare(n *sqlNode) (*sqlExpr, error) {
 	if !a.typ.comparable() || !b.typ.comparable() || a.typ != b.typ && !(a.typ.numeric() && b.typ.numeric()) {
 		return nil, sqlErrorf(n.pos, "%s %s %s cannot be compared; CAST(… AS …) makes one type of another", a.typ, n.text, b.typ)
 	}
-	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: a.fixed && b.fixed, eval: func(r *query.Row) (any, error) {
+	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: a.fixed && b.fixed, strict: a.strict || b.strict, eval: func(r *query.Row) (any, error) {
 		x, y, err := both(a, b, r)
 		if x == nil || y == nil || err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func keysWhere(e *sqlExpr, keys func(string) keyRanges) func() keyRanges {
 func (p *sqlPlan) junction(n *sqlNode) (*sqlExpr, error) {
 	parts := make([]*sqlExpr, len(n.args))
 	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: true}
-	byKey := 0
+	byKey, strict, rejects := 0, 0, 0
 	for i, arg := range n.args {
 		var err error
 		if parts[i], err = p.condition(arg); err != nil {
@@ -93,8 +93,16 @@ func (p *sqlPlan) junction(n *sqlNode) (*sqlExpr, error) {
 		if parts[i].keys != nil {
 			byKey++
 		}
+		if parts[i].strict {
+			strict++
+		}
+		if parts[i].strict || parts[i].rejects {
+			rejects++
+		}
 	}
 	decides := n.op == opOr // what makes the others not matter
+	e.strict = strict == len(parts)
+	e.rejects = rejects == len(parts) || n.op == opAnd && rejects > 0
 	e.eval = func(r *query.Row) (any, error) {
 		var result any = !decides
 		for _, part := range parts {
@@ -166,7 +174,7 @@ func (p *sqlPlan) cast(n *sqlNode) (*sqlExpr, error) {
 	}
 	from := e.typ.kind
 	if from == typeNull || from == to {
-		return &sqlExpr{typ: sqlType{kind: to}, key: e.key, fixed: e.fixed, eval: e.eval}, nil
+		return &sqlExpr{typ: sqlType{kind: to}, key: e.key, fixed: e.fixed, strict: e.strict, eval: e.eval}, nil
 	}
 	if !canCast(from, to) {
 		return nil, sqlErrorf(n.pos, "Invalid cast from %s to %s%s", e.typ, to, castHint(from, to))
@@ -247,7 +255,7 @@ func (p *sqlPlan) affix(n *sqlNode) (*sqlExpr, error) {
 	if n.text == "ENDS_WITH" {
 		has = strings.HasSuffix
 	}
-	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: of.fixed && with.fixed, eval: func(r *query.Row) (any, error) {
+	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: of.fixed && with.fixed, strict: of.strict || with.strict, eval: func(r *query.Row) (any, error) {
 		x, y, err := both(of, with, r)
 		if x == nil || y == nil || err != nil {
 			return nil, err

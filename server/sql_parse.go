@@ -8,8 +8,8 @@ import (
 
 // A sqlQuery is a query as it was written:
 //
-//	SELECT * | expression [AS name], …  FROM table[(option => value, …)]
-//	[WHERE condition] [ORDER BY _key [ASC | DESC]] [LIMIT n]
+//	SELECT * | COUNT(*) | expression [AS name], …  FROM table[(option => value, …)]
+//	[WHERE condition] [ORDER BY _key [ASC | DESC]] [LIMIT n [OFFSET m]]
 type sqlQuery struct {
 	columns  []sqlColumn
 	table    string
@@ -18,12 +18,15 @@ type sqlQuery struct {
 	where    *sqlNode // nil: every row
 	reverse  bool
 	limit    *sqlNode // nil: all
+	offset   *sqlNode // nil: none are passed over
 }
 
-// A sqlColumn is one of the result; one without an expression is *.
+// A sqlColumn is one of the result; one without an expression is *, or COUNT(*).
 type sqlColumn struct {
-	name string
-	expr *sqlNode
+	name  string
+	expr  *sqlNode
+	count bool
+	pos   int
 }
 
 type sqlOption struct {
@@ -57,6 +60,7 @@ const (
 	opNegate
 	opCompare
 	opIsNull
+	opLike
 	opNot
 	opAnd
 	opOr
@@ -168,14 +172,17 @@ func (p *sqlParser) query() (*sqlQuery, error) {
 }
 
 func (p *sqlParser) column() (c sqlColumn, err error) {
+	c.pos = p.peek().pos
 	if p.accept("*") {
 		return c, nil
 	}
-	if c.expr, err = p.or(); err != nil {
-		return c, err
-	}
-	if c.expr.op == opName {
-		c.name = c.expr.text
+	if c.count = p.accept("COUNT", "(", "*", ")"); !c.count {
+		if c.expr, err = p.or(); err != nil {
+			return c, err
+		}
+		if c.expr.op == opName {
+			c.name = c.expr.text
+		}
 	}
 	as := p.accept("AS")
 	alias, err := p.name("a name")
@@ -232,13 +239,20 @@ func (p *sqlParser) orderAndLimit(q *sqlQuery) error {
 	if !p.accept("LIMIT") {
 		return nil
 	}
+	var err error
+	if q.limit, err = p.rowCount(); err == nil && p.accept("OFFSET") {
+		q.offset, err = p.rowCount()
+	}
+	return err
+}
+
+// rowCount is a number of rows, written or as a parameter.
+func (p *sqlParser) rowCount() (*sqlNode, error) {
 	switch p.peek().kind {
 	case sqlInt, sqlParam:
-		var err error
-		q.limit, err = p.primary()
-		return err
+		return p.primary()
 	}
-	return p.unexpected("a number of rows")
+	return nil, p.unexpected("a number of rows")
 }
 
 // enter counts levels of nesting.
@@ -316,8 +330,11 @@ func (p *sqlParser) comparison() (*sqlNode, error) {
 	case p.accept("IN"):
 		n, err := p.in(t.pos, left)
 		return negated(not, n), err
+	case p.accept("LIKE"):
+		pattern, err := p.unary()
+		return negated(not, &sqlNode{op: opLike, pos: t.pos, args: []*sqlNode{left, pattern}}), err
 	case not:
-		return nil, p.unexpected("BETWEEN or IN")
+		return nil, p.unexpected("BETWEEN, IN or LIKE")
 	}
 	return left, nil
 }

@@ -20,10 +20,13 @@ type sqlPlan struct {
 	history bool
 	cells   bool // not only row keys are asked for
 	columns []sqlOutput
+	count   bool     // the result is the number of rows
 	where   *sqlExpr // nil: every row
 	reverse bool
 	limit   *sqlExpr
+	offset  *sqlExpr
 	opts    []query.ReadOption
+	reads   []query.ColumnSpec // what expressions look at
 }
 
 type sqlOutput struct {
@@ -36,6 +39,8 @@ type sqlExpr struct {
 	typ     sqlType
 	key     bool // it is _key
 	fixed   bool // it is the same for every row
+	strict  bool // it is NULL in a row that has none of the columns that the query reads
+	rejects bool // it is not TRUE there
 	literal bool
 	eval    func(*query.Row) (any, error)
 	// keys are the rows for which a condition may hold; nil: all.
@@ -52,10 +57,17 @@ func planSQL(q *sqlQuery, t schema.Table, types map[string]sqlType, params map[s
 	if err := p.options(q.options); err != nil {
 		return nil, err
 	}
+	p.count = q.columns[0].count
 	for _, c := range q.columns {
+		if c.count != p.count {
+			return nil, sqlErrorf(c.pos, "COUNT(*) cannot stand beside other columns: there is no GROUP BY")
+		}
 		if err := p.column(c); err != nil {
 			return nil, err
 		}
+	}
+	if p.count && q.reverse {
+		return nil, sqlErrorf(q.columns[0].pos, "one row, of COUNT(*), cannot be ordered by _key")
 	}
 	var err error
 	if q.where != nil {
@@ -68,10 +80,23 @@ func planSQL(q *sqlQuery, t schema.Table, types map[string]sqlType, params map[s
 			return nil, err
 		}
 	}
+	if q.offset != nil {
+		if p.offset, err = p.typed(q.offset, typeInt64, "OFFSET"); err != nil {
+			return nil, err
+		}
+	}
+	if p.where != nil && (p.where.strict || p.where.rejects) && len(p.reads) > 0 {
+		// A row without any of the columns is not wanted.
+		p.opts = append(p.opts, query.Select(p.reads...))
+	}
 	return p, nil
 }
 
 func (p *sqlPlan) column(c sqlColumn) error {
+	if c.count {
+		p.columns = append(p.columns, sqlOutput{c.name, fixedExpr(sqlType{kind: typeInt64}, nil)})
+		return nil
+	}
 	if c.expr != nil {
 		e, err := p.compile(c.expr)
 		p.columns = append(p.columns, sqlOutput{c.name, e})
@@ -256,13 +281,15 @@ func (p *sqlPlan) compile(n *sqlNode) (*sqlExpr, error) {
 			return nil, err
 		}
 		return mapped(e, sqlType{kind: typeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
+	case opLike:
+		return p.like(n)
 	}
 	return p.junction(n)
 }
 
 // mapped is a function of an expression that is NULL where that is.
 func mapped(e *sqlExpr, t sqlType, f func(any) (any, error)) *sqlExpr {
-	return &sqlExpr{typ: t, fixed: e.fixed, eval: func(r *query.Row) (any, error) {
+	return &sqlExpr{typ: t, fixed: e.fixed, strict: e.strict, eval: func(r *query.Row) (any, error) {
 		v, err := e.eval(r)
 		if v == nil || err != nil {
 			return nil, err
@@ -309,6 +336,7 @@ func (p *sqlPlan) named(n *sqlNode) (*sqlExpr, error) {
 		return nil, sqlErrorf(n.pos, "Unrecognized name: %s; table %s has _key and its column families", n.text, p.table.Name)
 	}
 	p.cells = true
+	p.reads = append(p.reads, query.Family(f.Name))
 	t := sqlType{typeMap, familyType(f)}
 	if p.history {
 		t.kind = typeVersions
@@ -342,6 +370,7 @@ func familyValue(r *query.Row, family string, t sqlType) (any, error) {
 
 // index is a column of a family, or a cell of its history.
 func (p *sqlPlan) index(n *sqlNode) (*sqlExpr, error) {
+	before := len(p.reads)
 	of, err := p.compile(n.args[0])
 	if err != nil {
 		return nil, err
@@ -355,13 +384,18 @@ func (p *sqlPlan) index(n *sqlNode) (*sqlExpr, error) {
 		if n.args[0].op != opName {
 			return nil, sqlErrorf(n.pos, "a column is written family['qualifier']")
 		}
+		if by.literal || by.fixed && p.params != nil {
+			if q, err := by.eval(nil); err == nil && q != nil { // of the family no more than this
+				p.reads = append(p.reads[:before], query.Column(n.args[0].text, string(q.([]byte))))
+			}
+		}
 		return columnExpr(n.args[0].text, by, of.typ), nil
 	case typeArray:
 		by, err := p.typed(n.args[1], typeInt64, "an index")
 		if err != nil {
 			return nil, err
 		}
-		return &sqlExpr{typ: sqlType{typeStruct, of.typ.of}, eval: func(r *query.Row) (any, error) {
+		return &sqlExpr{typ: sqlType{typeStruct, of.typ.of}, strict: of.strict || by.strict, eval: func(r *query.Row) (any, error) {
 			array, i, err := both(of, by, r)
 			if array == nil || i == nil || err != nil {
 				return nil, err
@@ -377,7 +411,7 @@ func (p *sqlPlan) index(n *sqlNode) (*sqlExpr, error) {
 }
 
 func columnExpr(family string, by *sqlExpr, t sqlType) *sqlExpr {
-	e := &sqlExpr{typ: sqlType{kind: t.of}}
+	e := &sqlExpr{typ: sqlType{kind: t.of}, strict: true}
 	latest := func(r *query.Row, qualifier string) (any, error) {
 		c, ok := r.Cell(family, qualifier)
 		if !ok {

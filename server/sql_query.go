@@ -187,7 +187,8 @@ type sqlExecution struct {
 	plan    *sqlPlan
 	out     sqlWriter
 	request uint32
-	rows    uint64
+	rows    uint64 // that were wanted, those passed over among them
+	skip    uint64
 	last    string
 	done    bool
 }
@@ -225,6 +226,9 @@ func (x *sqlExecution) run(ctx context.Context, t *openTable) error {
 	if err != nil {
 		return err
 	}
+	if x.plan.count {
+		return x.counted(ctx, t, keys, limit)
+	}
 	if !x.done && len(keys) > 0 && x.rows < limit {
 		if err := x.scan(ctx, t, keys, limit); err != nil {
 			return err
@@ -234,7 +238,29 @@ func (x *sqlExecution) run(ctx context.Context, t *openTable) error {
 	return x.out.flush(x.token())
 }
 
-// bounds are the rows to look at, and how many to return.
+// counted sends the number of rows, unless the limit leaves out that row.
+func (x *sqlExecution) counted(ctx context.Context, t *openTable, keys keyRanges, limit uint64) error {
+	if x.done {
+		return x.out.flush(x.token())
+	}
+	if len(keys) > 0 {
+		if err := x.scan(ctx, t, keys, math.MaxInt64); err != nil {
+			return err
+		}
+	}
+	if limit > 0 && x.skip == 0 {
+		for range x.plan.columns {
+			if err := x.out.value(sqlMessage(int64(x.rows))); err != nil {
+				return err
+			}
+		}
+	}
+	x.last = "" // the end
+	return x.out.flush(x.token())
+}
+
+// bounds are the rows to look at, and how many of those that are wanted to come to:
+// the first of them are passed over.
 func (x *sqlExecution) bounds() (keys keyRanges, limit uint64, err error) {
 	keys, limit = allKeys, math.MaxInt64
 	if w := x.plan.where; w != nil && w.keys != nil {
@@ -247,17 +273,28 @@ func (x *sqlExecution) bounds() (keys keyRanges, limit uint64, err error) {
 	default:
 		keys = keys.and(keyRanges{{x.last + "\x00", ""}})
 	}
-	if x.plan.limit == nil {
-		return keys, limit, nil
-	}
-	n, err := x.plan.limit.eval(nil)
-	if err != nil {
+	if limit, err = rowCount(x.plan.limit, limit, "LIMIT"); err != nil {
 		return nil, 0, err
 	}
-	if rows, ok := n.(int64); ok && rows >= 0 {
-		return keys, uint64(rows), nil
+	if x.skip, err = rowCount(x.plan.offset, 0, "OFFSET"); err != nil {
+		return nil, 0, err
 	}
-	return nil, 0, invalid("LIMIT must not be negative or NULL")
+	return keys, limit + min(x.skip, math.MaxInt64-limit), nil
+}
+
+// rowCount is the value of LIMIT or OFFSET.
+func rowCount(e *sqlExpr, otherwise uint64, what string) (uint64, error) {
+	if e == nil {
+		return otherwise, nil
+	}
+	n, err := e.eval(nil)
+	if err != nil {
+		return 0, err
+	}
+	if rows, ok := n.(int64); ok && rows >= 0 {
+		return uint64(rows), nil
+	}
+	return 0, invalid("%s must not be negative or NULL", what)
 }
 
 func (x *sqlExecution) scan(ctx context.Context, t *openTable, keys keyRanges, limit uint64) error {
@@ -308,7 +345,9 @@ func (x *sqlExecution) wants(row *query.Row) (bool, error) {
 }
 
 func (x *sqlExecution) row(row *query.Row) error {
-	x.rows++
+	if x.rows++; x.rows <= x.skip || x.plan.count {
+		return nil
+	}
 	for _, c := range x.plan.columns {
 		v, err := c.expr.eval(row)
 		if err != nil {

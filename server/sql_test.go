@@ -120,6 +120,25 @@ func TestSQL(t *testing.T) {
 		{`SELECT _key FROM t WHERE g['even'] IS NOT NULL`, "a1\nb1\nc1"},
 		{`SELECT _key FROM t WHERE NOT g['even'] = 'yes'`, ""}, // NULL is neither
 		{`SELECT _key FROM t WHERE g['even'] IS NULL AND ENDS_WITH(_key, '2')`, "a2\nb2"},
+		{`SELECT _key FROM t LIMIT 2 OFFSET 3`, "b2\nc1"},
+		{`SELECT _key FROM t ORDER BY _key DESC LIMIT 2 OFFSET 5`, "a1"},
+		{`SELECT _key FROM t WHERE g['even'] = 'yes' LIMIT 1 OFFSET 1`, "b1"},
+		{`SELECT _key FROM t LIMIT 9 OFFSET 9`, ""},
+		{`SELECT COUNT(*) FROM t`, "6"},
+		{`SELECT count(*) AS n, COUNT(*) FROM t WHERE g['even'] IS NOT NULL AND _key < 'c'`, "2 2"},
+		{`SELECT COUNT(*) FROM t WHERE _key = 'none' AND _key = 'nowhere'`, "0"},
+		{`SELECT COUNT(*) FROM t LIMIT 0`, ""},
+		{`SELECT COUNT(*) FROM t LIMIT 1 OFFSET 1`, ""},
+		{`SELECT _key FROM t WHERE _key LIKE 'a%'`, "a1\na2"},
+		{`SELECT _key FROM t WHERE _key LIKE '_1' AND NOT _key LIKE 'b_'`, "a1\nc1"},
+		{`SELECT _key FROM t WHERE _key NOT LIKE '%1'`, "a2\nb2\n\xff\xff"},
+		{`SELECT _key FROM t WHERE _key LIKE 'c1'`, "c1"},
+		{`SELECT _key FROM t WHERE _key LIKE b'\xff_'`, "\xff\xff"},
+		{`SELECT _key FROM t WHERE _key LIKE NULL`, ""},
+		{`SELECT _key FROM t WHERE CAST(f['model'] AS STRING) LIKE '%6%1%'`, "c1"},
+		{`SELECT 'é%x' LIKE '_\\%_', 'é' LIKE '__', '' LIKE '%', '' LIKE '', 'abcab' LIKE '%ab', 'aXbXc' LIKE 'a%X_' FROM t LIMIT 1`, "true false true true true true"},
+		{`SELECT g['even'], f['model'] FROM t WHERE n['i'] >= 0`, "yes 759\nyes 761"},
+		{`SELECT g, f['model'] FROM t WHERE n['i'] = 2`, "{even=yes} 761"},
 		{`SELECT n['i'] FROM t WHERE n['i'] >= 0`, "0\n2"},
 		{`SELECT n['i'], -n['i'] FROM t WHERE n['i'] < -1.5`, "-2 2"},
 		{`SELECT CAST(n['i'] AS STRING), CAST(n['i'] AS FLOAT64) FROM t WHERE _key = 'c1'`, "2 2"},
@@ -182,11 +201,16 @@ func TestSQLReadsTheRowsThatItWants(t *testing.T) {
 func conditions(depth int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		key := rapid.SampledFrom([]string{"''", "'a'", "'a1'", "'a2'", "'b1'", "'b9'", "'c1'", `b'\xff'`, `b'\xff\xff'`, "NULL"})
-		kind := rapid.IntRange(0, 7).Draw(t, "kind")
-		if depth == 0 {
+		kind := rapid.IntRange(0, 9).Draw(t, "kind")
+		if depth == 0 && kind < 8 {
 			kind %= 4
 		}
 		switch kind {
+		case 8:
+			return rapid.SampledFrom([]string{"g['even'] = 'yes'", "g['even'] IS NULL", "f['no'] IS NOT NULL", "n['i'] > -1", "CAST(n['i'] AS STRING) = '2'",
+				"g['even'] LIKE 'y%'", "f['model'] != g['even']", "n['i'] BETWEEN -2 AND 0", "SAFE_CAST(CAST(f['model'] AS STRING) AS INT64) > 758"}).Draw(t, "column")
+		case 9:
+			return "_key LIKE " + rapid.SampledFrom([]string{"'%'", "'a%'", "'_1'", "'b2'", `b'\xff%'`, "''", "NULL"}).Draw(t, "pattern")
 		case 0, 1:
 			return "_key " + rapid.SampledFrom([]string{"=", "!=", "<", "<=", ">", ">="}).Draw(t, "op") + " " + key.Draw(t, "key")
 		case 2:
