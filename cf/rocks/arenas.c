@@ -13,3 +13,14 @@ __attribute__((constructor)) static void one_arena(void) {
   if (getenv("MALLOC_ARENA_MAX") == NULL) mallopt(M_ARENA_MAX, 1);
 }
 #endif
+
+// Gives free memory back to the system, also what lies between memory in use,
+// which the C library would keep: memtables, and what compactions had. It is
+// whether there was any.
+int smolwc_release(void) {
+#ifdef __GLIBC__
+  return malloc_trim(0);
+#else
+  return 0;
+#endif
+}

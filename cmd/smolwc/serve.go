@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -24,6 +25,7 @@ type serveRun struct {
 	http       string
 	instance   string
 	durability string
+	memory     string
 	grace      time.Duration
 	tls        server.TLSFiles
 	insecure   bool
@@ -57,6 +59,7 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host on that of --addr")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "the tables of `NAME` are those with plain names")
 	flags.StringVar(&r.durability, "durability", "", "acknowledge a write when it is on disk, sync, or when the system has it, `async` (default the configuration's)")
+	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 64MiB without one)")
 	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
 	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
 	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
@@ -144,6 +147,9 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	default:
 		return fail(exitUsage, fmt.Errorf("--durability is %q; want sync or async", r.durability))
 	}
+	if err := r.setMemory(cfg); err != nil {
+		return fail(exitUsage, err)
+	}
 	if r.logLevel != "" {
 		if err := cfg.LogLevel.UnmarshalText([]byte(r.logLevel)); err != nil {
 			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
@@ -185,9 +191,29 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()
+	collectEarly()
+	go releaseIdle(ctx)
 	defer servePages(s, pages)()
 	r.greet(cfg.DataDir, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
+}
+
+// setMemory sets what blocks and writes may take.
+func (r *serveRun) setMemory(cfg *config.Config) error {
+	switch {
+	case r.memory != "":
+		n, err := schema.ParseSize(r.memory)
+		if err == nil && n < config.MinMemory {
+			err = fmt.Errorf("%s is too little; want 16MiB or more", r.memory)
+		}
+		if err != nil {
+			return fmt.Errorf("--memory: %w", err)
+		}
+		cfg.Memory = n
+	case cfg.Path == "":
+		cfg.Memory = serveMemory
+	}
+	return nil
 }
 
 // serveLogger is the log of the server, which is also that of its calls.
