@@ -81,7 +81,7 @@ func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err 
 	for {
 		row, err := r.next(ctx)
 		if err != nil && kindOf(err) == ResourceExhausted && r.filter == nil && r.skip == 0 {
-			key := r.rows.next().key // the row that was being put together
+			key := r.rows.next(r.ready()).key // the row that was being put together
 			s.read = r.returned + 1
 			return key, s.row(ctx, spec, key)
 		}

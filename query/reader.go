@@ -141,7 +141,7 @@ func (r *reader) cost() Cost {
 // next is the next row that the read returns, nil at the end.
 func (r *reader) next(ctx context.Context) (*Row, error) {
 	for !r.done && (r.spec.limit == 0 || r.returned < int64(r.spec.limit)) {
-		row := r.rows.next()
+		row := r.rows.next(r.ready())
 		if err := r.merge(ctx, row); err != nil {
 			r.done = true
 			return nil, err
@@ -163,6 +163,14 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 	}
 	r.done = true
 	return nil, nil
+}
+
+// ready is about how many rows can be made without reading on.
+func (r *reader) ready() int {
+	if s := r.streams[0]; s.block != nil {
+		return len(s.block.Rows) - s.row
+	}
+	return 1
 }
 
 func (r *reader) reject(key string) error {
@@ -281,18 +289,17 @@ func (r *Row) truncate(n int) {
 // each.
 type rowSlab struct {
 	free  []Row
-	size  int
 	width int    // families of a row, each a part if it lies in one block
 	spare []part // for the rows to come
 }
 
 const maxSlab = 256
 
-// next is a row to fill; it is the same one until keep is called.
-func (s *rowSlab) next() *Row {
+// next is a row to fill; it is the same one until keep is called. ready is how many
+// rows there are going to be soon.
+func (s *rowSlab) next(ready int) *Row {
 	if len(s.free) == 0 {
-		s.size = min(max(1, s.size*4), maxSlab)
-		s.free = make([]Row, s.size)
+		s.free = make([]Row, min(max(1, ready), maxSlab))
 	}
 	return &s.free[0]
 }
@@ -304,7 +311,7 @@ func (s *rowSlab) parts(row *Row) []part {
 	}
 	if cap(row.parts) < s.width {
 		if len(s.spare) < s.width {
-			s.spare = make([]part, s.size*s.width)
+			s.spare = make([]part, len(s.free)*s.width)
 		}
 		row.parts, s.spare = s.spare[:s.width:s.width], s.spare[s.width:]
 	}

@@ -127,7 +127,8 @@ func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
 }
 
 func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
-	var p packed
+	p := takeRequest()
+	defer requests.Put(p)
 	p.pack(&spec)
 	p.scan.cells_per_call = C.int64_t(cellsPerCall())
 	return C.smolwc_cursor_new(s.store.c.db, f.c, snapshotHandle(s.engine), overlayHandle(s.overlay), &p.scan,

@@ -11,7 +11,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A request is what one call of smolwc_read needs beside the block.
+// A request is what a read gives to C: one call of smolwc_read needs all of it
+// beside the block, a cursor the scan alone.
 type request struct {
 	packed
 	block C.smolwc_block
@@ -25,6 +26,15 @@ type request struct {
 const manyReads = 1 << 13
 
 var requests = sync.Pool{New: func() any { return new(request) }}
+
+// takeRequest takes a request from requests.
+func takeRequest() *request {
+	r := requests.Get().(*request)
+	if r.reads++; r.reads == manyReads {
+		ballast()
+	}
+	return r
+}
 
 // Read implements cf.Store. A read that fits into one block is one call of C; the
 // engine's iterator sees the state in which it is made, so there is no need of a
@@ -42,11 +52,8 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	if err != nil {
 		return nil, cf.Cost{}, err
 	}
-	r := requests.Get().(*request)
+	r := takeRequest()
 	defer requests.Put(r)
-	if r.reads++; r.reads == manyReads {
-		ballast()
-	}
 	r.pack(&spec)
 	r.scan.cells_per_call = patience
 	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec)}
