@@ -181,10 +181,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 
 // CheckFiles implements cf.Checker.
 func (f *Follower) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
-	v, err := f.use()
-	if err != nil {
-		return err
-	}
+	v := f.use()
 	defer f.unuse(v)
 	return v.Store.CheckFiles(ctx, fn)
 }

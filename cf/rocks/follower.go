@@ -25,11 +25,12 @@ type Follower struct {
 	dir     string
 	options Options
 
-	refreshing sync.Mutex // one Refresh at a time
-	mu         sync.RWMutex
-	view       *view
-	views      map[*view]struct{} // that are open
-	closed     bool
+	refreshing sync.Mutex           // one Refresh at a time
+	view       atomic.Pointer[view] // the newest
+
+	mu     sync.Mutex
+	views  map[*view]struct{} // that are open
+	closed bool
 }
 
 var (
@@ -52,7 +53,7 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.view = v
+	f.view.Store(v)
 	f.views[v] = struct{}{}
 	return f, nil
 }
@@ -137,13 +138,10 @@ func (a stamp) equal(b stamp) bool {
 func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []string) error) error {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
-	old, err := f.use()
-	if err != nil {
-		return err
-	}
+	old := f.use()
 	defer f.unuse(old)
 	if old.stamp.equal(stampOf(f.dir)) {
-		return nil
+		return old.open()
 	}
 	v, err := openView(ctx, f.dir, f.options)
 	if err != nil {
@@ -157,7 +155,7 @@ func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []strin
 		f.mu.Unlock()
 		return errors.Join(cf.ErrClosed, v.Store.Close())
 	}
-	f.view = v
+	f.view.Store(v)
 	f.views[v] = struct{}{}
 	f.mu.Unlock()
 	f.unuse(old) // as the newest
@@ -173,15 +171,26 @@ func (v *view) show(ctx context.Context, accept func(cf.Snapshot, []string) erro
 	return accept(s, v.Store.Families())
 }
 
-// use gives the newest view, which stays open until unuse.
-func (f *Follower) use() (*view, error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if f.closed {
-		return nil, cf.ErrClosed
+// use gives the newest view, which stays open until unuse or Close.
+func (f *Follower) use() *view {
+	for {
+		v := f.view.Load()
+		for n := v.users.Load(); n > 0; n = v.users.Load() {
+			if v.users.CompareAndSwap(n, n+1) {
+				return v
+			}
+		}
 	}
-	f.view.users.Add(1)
-	return f.view, nil
+}
+
+// open reports whether the follower has closed the view.
+func (v *view) open() error {
+	v.Store.mu.RLock()
+	defer v.Store.mu.RUnlock()
+	if v.Store.closed {
+		return cf.ErrClosed
+	}
+	return nil
 }
 
 // unuse closes a view after its last use.
@@ -198,11 +207,9 @@ func (f *Follower) unuse(v *view) {
 }
 
 // useOnce is use with an unuse that acts once.
-func (f *Follower) useOnce() (v *view, done func(), err error) {
-	if v, err = f.use(); err != nil {
-		return nil, nil, err
-	}
-	return v, sync.OnceFunc(func() { f.unuse(v) }), nil
+func (f *Follower) useOnce() (v *view, done func()) {
+	v = f.use()
+	return v, sync.OnceFunc(func() { f.unuse(v) })
 }
 
 // Close implements cf.Store.
@@ -222,10 +229,7 @@ func (f *Follower) Close() error {
 
 // Snapshot implements cf.Store.
 func (f *Follower) Snapshot(ctx context.Context) (cf.Snapshot, error) {
-	v, done, err := f.useOnce()
-	if err != nil {
-		return nil, err
-	}
+	v, done := f.useOnce()
 	s, err := v.Store.Snapshot(ctx)
 	if err != nil {
 		done()
@@ -247,20 +251,14 @@ func (s *followed) Close() {
 
 // Read implements cf.Store.
 func (f *Follower) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
-	v, err := f.use()
-	if err != nil {
-		return nil, cf.Cost{}, err
-	}
+	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Read(ctx, spec)
 }
 
 // Begin implements cf.Store. Such a transaction reads; it cannot commit changes.
 func (f *Follower) Begin(ctx context.Context) (cf.Txn, error) {
-	v, done, err := f.useOnce()
-	if err != nil {
-		return nil, err
-	}
+	v, done := f.useOnce()
 	t, err := v.Store.Begin(ctx)
 	if err != nil {
 		done()
@@ -286,20 +284,14 @@ func (t *followedTxn) Close() {
 
 // Splits implements cf.Store.
 func (f *Follower) Splits(ctx context.Context, families []string, rows cf.RowRange, n int) ([]cf.Part, error) {
-	v, err := f.use()
-	if err != nil {
-		return nil, err
-	}
+	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Splits(ctx, families, rows, n)
 }
 
 // Stats implements cf.Store. Counters begin anew with each refresh.
 func (f *Follower) Stats(ctx context.Context) (cf.Stats, error) {
-	v, err := f.use()
-	if err != nil {
-		return cf.Stats{}, err
-	}
+	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Stats(ctx)
 }
@@ -309,10 +301,7 @@ func (f *Follower) Limits() cf.Limits { return (*Store)(nil).Limits() }
 
 // Families implements cf.Store.
 func (f *Follower) Families() []string {
-	v, err := f.use()
-	if err != nil {
-		return nil
-	}
+	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Families()
 }
