@@ -33,8 +33,8 @@ fuzz: deps ## run each fuzz test for FUZZTIME (30s)
 sanitize: deps ## our C without a warning, its tests under ASan and UBSan; ARGS='./cf/rocks -run Merge'
 	@scripts/sanitize $(ARGS)
 
-crash: deps ## kill the writer 300 times, flip bytes by the thousand
-	$(GO) test ./query -run TestKilledWriters -crashes 300 -timeout 60m -v
+crash: deps ## kill writers and clients 300 times each, flip bytes by the thousand
+	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
 
 soak: build ## everything at once on one database for SOAKTIME (10m), compared with what was written

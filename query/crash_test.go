@@ -45,6 +45,11 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if args := strings.Fields(os.Getenv(linearChild)); len(args) == 2 {
+		seed, _ := strconv.ParseUint(args[1], 10, 64)
+		fmt.Println("fail", clientsToBeKilled(args[0], seed))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
