@@ -62,6 +62,10 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 	return all, nil
 }
 
+// errHalfLoaded: some families have their part of a load and some have not. Beside
+// a writer that passes in a moment.
+var errHalfLoaded = fmt.Errorf("%w: it is half done, and the database is opened for reading; opening it for writing finishes it", cf.ErrUnavailable)
+
 // finishIngestion does what is left to do. Where nothing has been done and files
 // are missing, as in a copy of the database without them, nothing is done.
 func (s *Store) finishIngestion(m *marker) error {
@@ -74,7 +78,7 @@ func (s *Store) finishIngestion(m *marker) error {
 		if none || len(left) == 0 {
 			return nil // a reader sees nothing of it, or all
 		}
-		return fmt.Errorf("%w: it is half done, and the database is opened for reading; opening it for writing finishes it", cf.ErrUnavailable)
+		return errHalfLoaded
 	}
 	for _, family := range left {
 		for _, file := range m.Files[family] {

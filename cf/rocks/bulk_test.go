@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -242,6 +243,28 @@ func TestReadersDoNotSeeHalfAnIngestion(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
+	}
+}
+
+// A reader that opens while a load is handed over waits for the end of that.
+func TestReadersWaitForAnIngestion(t *testing.T) {
+	dir := crashAt(t, "ingested t/a").dir
+	opened := make(chan error)
+	go func() {
+		f, err := OpenFollower(dir, Options{})
+		if err == nil {
+			err = f.Close()
+		}
+		opened <- err
+	}()
+	time.Sleep(200 * time.Millisecond) // it finds the load half done, in all likelihood
+	w, err := Open(dir, Options{})     // and this goes on with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := <-opened; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -64,6 +64,7 @@ const (
 	openPatience = 10 * time.Second
 	openTries    = 20
 	openPause    = 5 * time.Millisecond
+	loadPatience = 2 * time.Second // with a load that is half done
 )
 
 // openView opens the files as they are at a moment. RocksDB reads the manifest
@@ -71,12 +72,13 @@ const (
 // what was in it is in neither, and nothing says so: therefore an opening counts
 // only if meanwhile the manifest stayed as it was and no log was removed.
 func openView(ctx context.Context, dir string, o Options) (*view, error) {
-	deadline := time.Now().Add(openPatience)
+	began := time.Now()
 	for try := 1; ; try++ {
 		before := stampOf(dir)
 		s, err := Open(dir, o)
 		after := stampOf(dir)
-		if before.sameFiles(after) {
+		half := errors.Is(err, errHalfLoaded) && (try < openTries || time.Since(began) < loadPatience)
+		if before.sameFiles(after) && !half {
 			v := &view{Store: s, stamp: before}
 			v.users.Store(1)
 			return v, err
@@ -87,7 +89,7 @@ func openView(ctx context.Context, dir string, o Options) (*view, error) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case try >= openTries && time.Now().After(deadline):
+		case try >= openTries && time.Since(began) > openPatience:
 			return nil, cmp.Or(err, fmt.Errorf("the files of %s change faster than they can be opened; try again: %w", dir, cf.ErrUnavailable))
 		}
 		time.Sleep(openPause)
