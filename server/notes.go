@@ -13,8 +13,8 @@ import (
 
 // What clients say of a table that the database's schema has no place for is
 // kept beside it, in a note: a CreateTableRequest with the splits that the table
-// was created with, its granularity, protection from deletion, configuration of
-// change streams, and the types of its families as they were given.
+// was created with, its granularity, protection from deletion, and the types of its
+// families as they were given.
 //
 // A table that was not created through the API has no note.
 type notes struct {
