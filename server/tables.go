@@ -271,6 +271,20 @@ func (s *Server) dropTable(ctx context.Context, t tableName) error {
 	return nil
 }
 
+// UndeleteTable says how a deleted table could have been kept. Its column families
+// are dropped, and with them their files: keeping these under a name that nobody has
+// would keep the space of every table that a test makes and deletes.
+func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
+	t, err := s.parseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := s.db.LookupTable(t.stored); ok {
+		return nil, status.Errorf(codes.FailedPrecondition, "table %q is not deleted", t)
+	}
+	return nil, status.Errorf(codes.Unimplemented, "table %q cannot be undeleted: what is deleted is gone at once; protect tables with deletion_protection, or restore a backup with RestoreTable", t)
+}
+
 func (s *Server) checkUnprotected(t tableName) error {
 	if s.notes.table(t.stored).table.GetDeletionProtection() {
 		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
