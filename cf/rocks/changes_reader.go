@@ -19,6 +19,7 @@ type logReader struct {
 	chunkAt int64
 }
 
+// logChunk is how much is read at once, in the end: a reading begins with a block.
 const logChunk = 16 * logBlock
 
 // errLogEnd: there is no further whole record now.
@@ -102,11 +103,13 @@ func (r *logReader) fragment(at int64) (kind byte, data []byte, end int64, err e
 func (r *logReader) block(at int64, fresh bool) ([]byte, error) {
 	begin := at - at%logBlock
 	if fresh || at < r.chunkAt || at >= r.chunkAt+int64(len(r.chunk)) {
-		if r.chunk == nil {
-			r.chunk = make([]byte, logChunk)
+		if size := min(2*cap(r.chunk), logChunk); r.chunk == nil {
+			r.chunk = make([]byte, logBlock)
+		} else if !fresh && size > cap(r.chunk) { // it is read on and on
+			r.chunk = make([]byte, size)
 		}
 		r.chunkAt = begin
-		n, err := r.read(r.chunkAt, r.chunk[:logChunk])
+		n, err := r.read(r.chunkAt, r.chunk[:cap(r.chunk)])
 		r.chunk = r.chunk[:n]
 		if err != nil {
 			return nil, err
