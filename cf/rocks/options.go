@@ -104,6 +104,7 @@ func newEngine(o Options) *engine {
 	if o.FileSize > 0 {
 		e.data.SetTargetFileSizeBase(uint64(o.FileSize))
 		e.table.SetBlockSize(min(blockSize, o.FileSize)) // files end where blocks do
+		e.table.SetMetadataBlockSize(uint64(min(blockSize, o.FileSize)))
 	}
 	setDataOptions(e.data, e.table, buffers)
 	// To a family with a compaction filter the engine would give a period of 30
@@ -124,6 +125,13 @@ func newTableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
 	t.SetCacheIndexAndFilterBlocks(true)
 	t.SetCacheIndexAndFilterBlocksWithHighPriority(true)
 	t.SetPinL0FilterAndIndexBlocksInCache(true)
+	// Parts of a filter and of an index are cached one by one. As a whole, the
+	// filter of a file with many small rows is larger than a shard of the cache,
+	// which then never holds it, and every get reads it again.
+	t.SetIndexType(grocksdb.KTwoLevelIndexSearchIndexType)
+	t.SetPartitionFilters(true)
+	t.SetMetadataBlockSize(blockSize)
+	t.SetPinTopLevelIndexAndFilter(true)
 	return t
 }
 
