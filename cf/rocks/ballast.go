@@ -7,7 +7,15 @@ import "sync"
 // that holds little else would otherwise collect every 4 MiB, hundreds of times a
 // second: a third of a scan's time. The memory is never touched, so that the system
 // does not give any; what it costs is that garbage may grow to about as much.
-// docs/performance.md has the measurements.
-var ballast = sync.OnceValue(func() []byte { return make([]byte, ballastSize) })
+// That is why a store with little memory has less of it. docs/performance.md has
+// the measurements.
+func (s *Store) ballast() { s.weight() }
 
-const ballastSize = 16 << 20
+func newBallast(memory int64) func() []byte {
+	return sync.OnceValue(func() []byte { return make([]byte, min(memory/ballastShare, maxBallast)) })
+}
+
+const (
+	ballastShare = 8 // of Options.Memory
+	maxBallast   = 16 << 20
+)

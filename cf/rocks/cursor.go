@@ -127,7 +127,7 @@ func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
 }
 
 func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
-	p := takeRequest()
+	p := s.store.takeRequest()
 	defer requests.Put(p)
 	p.pack(&spec)
 	p.scan.cells_per_call = C.int64_t(cellsPerCall())
@@ -169,7 +169,7 @@ func (c *cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
 	long := c.fills == fillsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
 	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
-		ballast()
+		c.snapshot.store.ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}
 	if c.ahead != nil {

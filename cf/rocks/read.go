@@ -28,10 +28,10 @@ const manyReads = 1 << 13
 var requests = sync.Pool{New: func() any { return new(request) }}
 
 // takeRequest takes a request from requests.
-func takeRequest() *request {
+func (s *Store) takeRequest() *request {
 	r := requests.Get().(*request)
 	if r.reads++; r.reads == manyReads {
-		ballast()
+		s.ballast()
 	}
 	return r
 }
@@ -52,7 +52,7 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	if err != nil {
 		return nil, cf.Cost{}, err
 	}
-	r := takeRequest()
+	r := s.takeRequest()
 	defer requests.Put(r)
 	r.pack(&spec)
 	r.scan.cells_per_call = patience

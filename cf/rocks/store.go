@@ -38,6 +38,7 @@ type Store struct {
 	gate     stallGate
 	changes  changeLog
 	queue    *writeQueue
+	weight   func() []byte // see ballast
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.
@@ -85,6 +86,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.gate.turn = make(chan struct{}, 1)
 	s.queue = newWriteQueue()
+	s.weight = newBallast(o.memory())
 	s.locks.seed = maphash.MakeSeed()
 	if err := s.openChanges(); err != nil {
 		e.destroy()

@@ -70,7 +70,7 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
 	}
 	if len(b.Ops()) >= largeBatch {
-		ballast()
+		s.ballast()
 	}
 	rep := reps.Get().(*[]byte)
 	defer reps.Put(rep)
