@@ -29,6 +29,17 @@ bool is_log(const std::string& path) {
   return path.size() > 4 && path.compare(path.size() - 4, 4, ".log") == 0;
 }
 
+// Passing tells RocksDB of errors that end without its doing: it then tries again
+// each second, and takes writes as soon as they have passed. Otherwise it would
+// take none until it is opened anew.
+IOStatus Passing(IOStatus s) {
+  if (!s.IsIOError()) return s;
+  std::string text = s.ToString();
+  for (const char* cause : {"Too many open files", "Permission denied", "Operation not permitted", "Read-only file system"})
+    if (text.find(cause) != std::string::npos) s.SetRetryable(true);
+  return s;
+}
+
 class LogFiles : public rocksdb::FileSystemWrapper {
  public:
   explicit LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base) : FileSystemWrapper(base) {}
@@ -40,7 +51,12 @@ class LogFiles : public rocksdb::FileSystemWrapper {
                            IODebugContext* debug) override {
     IOStatus s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
-    return s;
+    return Passing(s);
+  }
+
+  IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
+                      IODebugContext* debug) override {
+    return Passing(FileSystemWrapper::RenameFile(from, to, options, debug));
   }
 
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -139,54 +140,95 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// When no more files can be opened, a flush fails and says so, reads of what is
-// open go on, and what was acknowledged is there when the database is opened anew.
+// When no more files can be opened, a flush fails and says so, and reads of what is
+// open go on. When there are files again, the open database takes writes.
 func TestTooManyOpenFiles(t *testing.T) {
-	dir := memoryDir(t)
-	s := open(t, dir, rocks.Options{Memory: 8 << 20})
-	if err := errors.Join(s.CreateFamily(t.Context(), "t"), s.CreateFamily(t.Context(), "u"), putTwice(s, "0000000000x")); err != nil {
-		t.Fatal(err)
-	}
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
 		t.Fatal(err)
 	}
 	now := before
 	now.Cur = 3 // what is open stays open
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
+	failsForATime(t, memoryDir(t), "too many open files", func() error { return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &now) },
+		func() error { return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before) })
+}
+
+// When the right to make files is lost while a database is open, the same.
+func TestPermissionLost(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	attribute := func(a string) func() error {
+		return func() error {
+			if out, err := exec.Command("chattr", a, dir).CombinedOutput(); err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		}
+	}
+	failsForATime(t, dir, "operation not permitted", attribute("+i"), attribute("-i"))
+}
+
+// failsForATime looks what a store does between fail and mend: what needs a new
+// file fails with the cause, what is there is read, what is acknowledged stays; and
+// after it writes are taken without opening anew.
+func failsForATime(t *testing.T, dir, cause string, fail, mend func() error) {
+	t.Helper()
+	s := open(t, dir, rocks.Options{Memory: 8 << 20})
+	defer func() { s.Close() }()
+	n := 0
+	var acknowledged []string
+	put := func(int) error {
+		line := fmt.Sprintf("%010dx", n)
+		n++
+		err := putTwice(s, line)
+		if err == nil {
+			acknowledged = append(acknowledged, line)
+		}
+		return err
+	}
+	if err := errors.Join(s.CreateFamily(t.Context(), "t"), s.CreateFamily(t.Context(), "u"), put(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := fail(); err != nil {
 		t.Skip(err)
 	}
 	flushErr := s.Flush(context.Background(), "t")
 	_, openErr := rocks.Open(dir+"/other", rocks.Options{})
-	writeErr := putTwice(s, "0000000001x")
+	writeErr := put(0)
 	got := values(t, s, "t")
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+	if err := mend(); err != nil {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{"flush": flushErr, "open": openErr} {
-		if !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(strings.ToLower(err.Error()), "too many open files") {
+		if !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(strings.ToLower(err.Error()), cause) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if writeErr != nil && !errors.Is(writeErr, cf.ErrUnavailable) {
 		t.Errorf("write: %v", writeErr)
 	}
-	if len(got) == 0 || got[0] != "0000000000x" {
+	if len(got) == 0 || got[0] != acknowledged[0] {
 		t.Errorf("read: %q", got)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+	expectResumed(t, put)
+	if err := s.Flush(t.Context(), "t"); err != nil {
+		t.Errorf("flush: %v", err)
 	}
-	s = open(t, dir, rocks.Options{})
-	defer s.Close()
-	if err := putTwice(s, "0000000002x"); err != nil {
-		t.Error(err)
-	}
-	want := 3
-	if writeErr != nil {
-		want--
-	}
-	if got := values(t, s, "t"); len(got) < want || got[0] != "0000000000x" {
-		t.Errorf("opened anew: %q", got)
+	for _, when := range []string{"open", "opened anew"} {
+		there := map[string]bool{}
+		for _, v := range values(t, s, "t") {
+			there[v] = true
+		}
+		for _, v := range acknowledged {
+			if !there[v] {
+				t.Errorf("%s: %s was acknowledged and is missing", when, v)
+			}
+		}
+		if other := values(t, s, "u"); len(other) != len(there) {
+			t.Errorf("%s: %d rows in one family and %d in the other", when, len(there), len(other))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, dir, rocks.Options{})
 	}
 }
