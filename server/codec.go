@@ -5,12 +5,14 @@ import (
 	"slices"
 	"sync"
 
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec of all other messages
 	"google.golang.org/grpc/mem"
 )
 
-// A codec is gRPC's own, which also sends messages that are encoded already.
+// A codec is gRPC's own, which also sends messages that are encoded already, and
+// decodes those that write with less work.
 type codec struct{}
 
 // Name implements encoding.CodecV2.
@@ -28,6 +30,12 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if _, ok := v.(*encoded); ok {
 		return fmt.Errorf("%T is a message to send", v)
+	}
+	switch v.(type) {
+	case *bigtablepb.MutateRowRequest, *bigtablepb.MutateRowsRequest:
+		if decodeWrite(data.Materialize(), v) {
+			return nil
+		}
 	}
 	return encoding.GetCodecV2("proto").Unmarshal(data, v)
 }

@@ -1,0 +1,4 @@
+package server
+
+// DecodeWrite is for tests.
+var DecodeWrite = decodeWrite
