@@ -17,7 +17,7 @@ func TestSplitsOfFilesAreEven(t *testing.T) {
 	s := open(t, "", rocks.Options{InMemory: true})
 	defer s.Close()
 	ctx := context.Background()
-	random := rand.New(rand.NewPCG(1, 2))
+	random := rand.NewChaCha8([32]byte{1})
 	for family, key := range map[string]func(int) string{
 		"t/padded":  func(i int) string { return fmt.Sprintf("a-long-common-prefix#%010d", i) },
 		"t/skewed":  func(i int) string { return fmt.Sprintf("%c#%d", 'a'+i*i*20/(rows*rows), i) },
@@ -32,9 +32,7 @@ func TestSplitsOfFilesAreEven(t *testing.T) {
 			_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
 				for j := i; j < i+1000; j++ {
 					value := make([]byte, valueLen)
-					for k := range value {
-						value[k] = byte(random.Uint32())
-					}
+					random.Read(value)
 					counts[key(j)] = true
 					b.Row(cf.RowID{Space: "t", Row: key(j)})
 					b.Put(family, "q", 1, value)
