@@ -9,31 +9,30 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// child makes the name of a resource of an instance that exists; s.adminMu is
-// held.
-func (s *Server) child(parent, kind, id, what string) (instanceID, string, error) {
+// child makes the name of a new resource of an instance, which is created if nobody
+// has; s.adminMu is held.
+func (s *Server) child(ctx context.Context, parent, kind, id, what string) (instanceID, string, error) {
 	in, err := parseInstance(parent)
 	if err != nil {
 		return in, "", err
 	}
-	if _, err := s.instances.get(in.String()); err != nil {
+	name := in.String() + "/" + kind + "/" + id
+	if _, _, err := parseChild(name, kind, what); err != nil {
 		return in, "", err
 	}
-	name := in.String() + "/" + kind + "/" + id
-	_, _, err = parseChild(name, kind, what)
-	return in, name, err
+	return in, name, s.ensureInstance(ctx, in)
 }
 
 // CreateCluster remembers a cluster.
 func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.CreateClusterRequest) (*operation, error) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
-	in, name, err := s.child(req.GetParent(), "clusters", req.GetClusterId(), "a cluster")
-	if err != nil {
-		return nil, err
-	}
 	if req.GetCluster() == nil {
 		return nil, invalid("the request has no cluster")
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	in, name, err := s.child(ctx, req.GetParent(), "clusters", req.GetClusterId(), "a cluster")
+	if err != nil {
+		return nil, err
 	}
 	m := readyCluster(name, clone(req.GetCluster()))
 	if err := s.clusters.create(ctx, name, m); err != nil {
@@ -149,14 +148,14 @@ func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.Delete
 
 // CreateAppProfile remembers an app profile.
 func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.CreateAppProfileRequest) (*adminpb.AppProfile, error) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
-	_, name, err := s.child(req.GetParent(), "appProfiles", req.GetAppProfileId(), "an app profile")
-	if err != nil {
-		return nil, err
-	}
 	if req.GetAppProfile() == nil {
 		return nil, invalid("the request has no app profile")
+	}
+	s.adminMu.Lock()
+	defer s.adminMu.Unlock()
+	_, name, err := s.child(ctx, req.GetParent(), "appProfiles", req.GetAppProfileId(), "an app profile")
+	if err != nil {
+		return nil, err
 	}
 	m := readyProfile(clone(req.GetAppProfile()))
 	m.Name = name

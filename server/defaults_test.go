@@ -121,3 +121,22 @@ func TestRowKeySchemas(t *testing.T) {
 	wantCode(t, "removed", update("none", nil), codes.OK)
 	wantCode(t, "set again", update("none", valid), codes.OK)
 }
+
+// An instance is there as soon as something is created in it.
+func TestInstancesOfNewClusters(t *testing.T) {
+	r := newRig(t)
+	instances := adminpb.NewBigtableInstanceAdminClient(r.conn)
+	get := func(id string) error {
+		_, err := instances.GetInstance(r.ctx(), &adminpb.GetInstanceRequest{Name: "projects/proj/instances/" + id})
+		return err
+	}
+	_, err := instances.CreateCluster(r.ctx(), &adminpb.CreateClusterRequest{Parent: "projects/proj/instances/none", ClusterId: "c"})
+	wantCode(t, "a cluster that is not given", err, codes.InvalidArgument)
+	wantCode(t, "its instance", get("none"), codes.NotFound)
+	_, err = instances.CreateCluster(r.ctx(), &adminpb.CreateClusterRequest{Parent: "projects/proj/instances/one", ClusterId: "c", Cluster: &adminpb.Cluster{}})
+	r.must(err)
+	wantCode(t, "the instance of a cluster", get("one"), codes.OK)
+	_, err = instances.CreateAppProfile(r.ctx(), &adminpb.CreateAppProfileRequest{Parent: "projects/proj/instances/two", AppProfileId: "p", AppProfile: &adminpb.AppProfile{}})
+	r.must(err)
+	wantCode(t, "the instance of a profile", get("two"), codes.OK)
+}
