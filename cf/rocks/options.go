@@ -109,8 +109,9 @@ func newEngine(o Options) *engine {
 	setDataOptions(e.data, e.table, buffers)
 	// To a family with a compaction filter the engine would give a period of 30
 	// days of its own accord.
-	if err := setOptions(e.data, "periodic_compaction_seconds=0"); err != nil {
-		panic(err) // a version of the engine that does not know the option
+	// Level 1 of zstd makes files as small as 3, the engine's, in less time.
+	if err := setOptions(e.data, "periodic_compaction_seconds=0;compression_opts={level=1}"); err != nil {
+		panic(err) // a version of the engine that does not know the options
 	}
 	return e
 }
