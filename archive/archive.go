@@ -194,14 +194,7 @@ func (a *Archive) manifests(ctx context.Context) ([]found, error) {
 // manifest reads one manifest. The error matches ErrDamaged when it is not what
 // was written.
 func (a *Archive) manifest(ctx context.Context, id int) (*manifest, error) {
-	r, err := a.bucket.open(ctx, manifestKey(id))
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
-	if e := r.Close(); err == nil {
-		err = e
-	}
+	text, err := a.readManifest(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -213,6 +206,19 @@ func (a *Archive) manifest(ctx context.Context, id int) (*manifest, error) {
 		return nil, &DamageError{Generation: id, Object: manifestKey(id), Problem: err.Error()}
 	}
 	return m, nil
+}
+
+func (a *Archive) readManifest(ctx context.Context, id int) (text []byte, err error) {
+	err = retried(ctx, func() error {
+		r, err := a.bucket.open(ctx, manifestKey(id))
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		text, err = io.ReadAll(io.LimitReader(r, maxManifest+1))
+		return fileError(err)
+	})
+	return text, err
 }
 
 // intact are the manifests that are not damaged.

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -247,10 +248,13 @@ func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 		return err
 	}
 	if err := r.a.bucket.create(ctx, manifestKey(m.Generation), text); err != nil {
-		if errors.Is(err, errObjectExists) {
-			return fmt.Errorf("backup %d was made by another process meanwhile: %w", m.Generation, ErrLocked)
+		if !errors.Is(err, errObjectExists) {
+			return err
 		}
-		return err
+		// It is this one when the server's answer was lost and it was sent again.
+		if there, err := r.a.readManifest(ctx, m.Generation); err != nil || !bytes.Equal(there, text) {
+			return errors.Join(fmt.Errorf("backup %d was made by another process meanwhile: %w", m.Generation, ErrLocked), err)
+		}
 	}
 	*r.res = BackupResult{Generation: m.generation(), SentBytes: r.bytes.Load(), SentFiles: int(r.files.Load())}
 	return nil

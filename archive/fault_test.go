@@ -31,6 +31,13 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	if job := os.Getenv(beChild); job != "" {
+		args := strings.Split(job, "\n")
+		if err := child(args[0], args[1], args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -79,18 +79,43 @@ func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error
 	case err != nil:
 		return "", err
 	}
+	if old.Owner == l.Owner { // it was taken, and the server's answer was lost
+		return tag, nil
+	}
 	if age := time.Since(old.Renewed); age < leaseStale {
 		return "", fmt.Errorf("process %d on %s holds the lock and renewed it %s ago: %w; a lock that is not renewed for %s is taken over",
 			old.PID, old.Host, age.Round(time.Second), ErrLocked, leaseStale)
 	}
-	tag, err = b.writeLease(ctx, l, tag)
-	if errors.Is(err, errObjectExists) {
-		return "", fmt.Errorf("another process took over the lock: %w", ErrLocked)
+	return b.replaceLease(ctx, l, tag)
+}
+
+// replaceLease replaces the lease with a tag. The error matches ErrLocked when
+// another process has done so.
+func (b *s3Bucket) replaceLease(ctx context.Context, l lease, replaces string) (tag string, err error) {
+	tag, err = b.writeLease(ctx, l, replaces)
+	if !errors.Is(err, errObjectExists) && !errors.Is(err, errNoObject) {
+		return tag, err
 	}
-	return tag, err
+	// It may have been replaced, and the server's answer been lost.
+	now, tag, err := b.readLease(ctx)
+	if err == nil && now.Owner == l.Owner {
+		return tag, nil
+	}
+	if err == nil || errors.Is(err, errNoObject) {
+		err = fmt.Errorf("the lock was taken over by another process: %w", ErrLocked)
+	}
+	return "", err
 }
 
 func (b *s3Bucket) readLease(ctx context.Context) (l lease, tag string, err error) {
+	err = retried(ctx, func() error {
+		l, tag, err = b.tryLease(ctx)
+		return err
+	})
+	return l, tag, err
+}
+
+func (b *s3Bucket) tryLease(ctx context.Context) (l lease, tag string, err error) {
 	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.key(lockKey)})
 	if err != nil {
 		return l, "", b.failure(err)
@@ -100,9 +125,15 @@ func (b *s3Bucket) readLease(ctx context.Context) (l lease, tag string, err erro
 	if err != nil {
 		return l, "", b.failure(err)
 	}
-	// One that is not a lease is as old as can be.
-	_ = json.Unmarshal(text, &l)
-	return l, aws.ToString(out.ETag), nil
+	return leaseOf(text), aws.ToString(out.ETag), nil
+}
+
+// leaseOf reads a lease; what is none is as old as can be.
+func leaseOf(text []byte) (l lease) {
+	if json.Unmarshal(text, &l) != nil {
+		return lease{}
+	}
+	return l
 }
 
 // A keeper renews a lease until it is unlocked. Its fields belong to run until
@@ -127,13 +158,13 @@ func (k *keeper) run() {
 		}
 		k.lease.Renewed = time.Now().UTC()
 		ctx, cancel := context.WithTimeout(context.Background(), leaseRenewed)
-		tag, err := k.bucket.writeLease(ctx, k.lease, k.tag)
+		tag, err := k.bucket.replaceLease(ctx, k.lease, k.tag)
 		cancel()
 		switch {
 		case err == nil:
 			k.tag = tag
-		case errors.Is(err, errObjectExists), errors.Is(err, errNoObject):
-			k.lost = fmt.Errorf("the lock was taken over by another process: %w", ErrLocked)
+		case errors.Is(err, ErrLocked):
+			k.lost = err
 			return
 		}
 		// Of other errors the next renewal may know nothing; held looks itself.

@@ -62,3 +62,11 @@ func ExpireLease(t *testing.T, a *Archive) {
 		t.Fatal(err)
 	}
 }
+
+// FreeLease removes a lock, whoever holds it.
+func FreeLease(t *testing.T, a *Archive) {
+	t.Helper()
+	if err := a.bucket.remove(t.Context(), lockKey); err != nil {
+		t.Fatal(err)
+	}
+}

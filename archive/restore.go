@@ -156,30 +156,34 @@ func (a *Archive) fetch(ctx context.Context, m *manifest, dir string, o Options)
 			current = f
 			continue
 		}
-		g.Go(func() error { return a.fetchFile(gctx, m, f, dir, l) })
+		g.Go(func() error { return a.fetchFile(gctx, m, f, filepath.Join(dir, f.Name), l) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := a.fetchFile(ctx, m, current, dir, l); err != nil {
+	path := filepath.Join(dir, currentFile)
+	if err := a.fetchFile(ctx, m, current, path+".tmp", l); err != nil {
 		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return fileError(err)
 	}
 	return syncDir(dir)
 }
 
-func (a *Archive) fetchFile(ctx context.Context, m *manifest, f file, dir string, l *line) error {
+func (a *Archive) fetchFile(ctx context.Context, m *manifest, f file, path string, l *line) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := retried(ctx, func() error { return a.writeFile(ctx, f, dir, l) })
+	err := retried(ctx, func() error { return a.writeFile(ctx, f, path, l) })
 	if d, ok := errors.AsType[*DamageError](err); ok {
 		d.Generation, d.File = m.Generation, f.Name
 	}
 	return err
 }
 
-func (a *Archive) writeFile(ctx context.Context, f file, dir string, l *line) error {
-	out, err := os.Create(filepath.Join(dir, f.Name))
+func (a *Archive) writeFile(ctx context.Context, f file, path string, l *line) error {
+	out, err := os.Create(path)
 	if err != nil {
 		return fileError(err)
 	}

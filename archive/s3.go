@@ -31,6 +31,8 @@ const (
 	// noAnswer is how long a server may take to begin its answer, after the
 	// last byte has been sent.
 	noAnswer = 2 * time.Minute
+	// attempts is how often a request is made before it has failed.
+	attempts = 5
 )
 
 // newS3Bucket makes a client with the access keys of the environment. Nothing
@@ -40,6 +42,7 @@ func newS3Bucket(ctx context.Context, t s3Target) (*s3Bucket, error) {
 		// Each object's own SHA-256 is signed and compared by the server.
 		config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
+		config.WithRetryMaxAttempts(attempts),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
 			tr.ResponseHeaderTimeout = noAnswer
 		})),
@@ -90,11 +93,14 @@ func (b *s3Bucket) open(ctx context.Context, key string) (io.ReadCloser, error) 
 	return &answer{out.Body}, nil
 }
 
-// An answer is the content of an object on its way. An error is the network's.
+// An answer is the content of an object on its way. An error is the network's, and
+// so is a server that sends nothing more.
 type answer struct{ io.ReadCloser }
 
 func (a *answer) Read(p []byte) (int, error) {
+	stalled := time.AfterFunc(noAnswer, func() { _ = a.Close() }) // ends the reading
 	n, err := a.ReadCloser.Read(p)
+	stalled.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

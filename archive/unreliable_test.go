@@ -1,0 +1,189 @@
+package archive_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/query"
+)
+
+// An unreliable is a proxy of an S3 server that answers some requests with an
+// error, drops some connections before the server sees the request, some when it
+// has done what was asked, and some in the middle of the answer.
+type unreliable struct {
+	*httptest.Server
+	mu     sync.Mutex
+	r      *rand.Rand
+	share  float64 // of requests that go wrong
+	lost   string  // in the path of a PUT whose answer is dropped, once
+	faults map[string]int
+}
+
+func newUnreliable(t *testing.T, g *gateway, seed uint64) *unreliable {
+	t.Helper()
+	u := &unreliable{r: rand.New(rand.NewPCG(seed, 7)), faults: map[string]int{}}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: g.addr})
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) }
+	proxy.Director = func(r *http.Request) { // the Host is signed
+		r.URL.Scheme, r.URL.Host = "http", g.addr
+	}
+	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch u.fault(r) {
+		case "500":
+			w.WriteHeader(http.StatusInternalServerError)
+		case "503":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "dropped":
+			panic(http.ErrAbortHandler)
+		case "done and dropped":
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		case "cut":
+			proxy.ServeHTTP(&cutting{w, 200}, r)
+		case "slow":
+			time.Sleep(50 * time.Millisecond)
+			proxy.ServeHTTP(w, r)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	u.Config.ErrorLog = nil
+	t.Cleanup(u.Close)
+	return u
+}
+
+// fault draws what goes wrong with a request, "" if nothing.
+func (u *unreliable) fault(r *http.Request) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.lost != "" && r.Method == http.MethodPut && strings.Contains(r.URL.Path, u.lost) {
+		u.lost = ""
+		return "done and dropped"
+	}
+	if u.r.Float64() >= u.share {
+		return ""
+	}
+	kind := []string{"500", "503", "dropped", "done and dropped", "cut", "slow"}[u.r.IntN(6)]
+	u.faults[kind+" "+r.Method]++
+	return kind
+}
+
+func (u *unreliable) set(share float64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.share = share
+}
+
+// A cutting drops the connection after some bytes of the answer.
+type cutting struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	if c.left -= len(p); c.left < 0 {
+		panic(http.ErrAbortHandler)
+	}
+	return c.ResponseWriter.Write(p)
+}
+
+// TestALostAnswer: a server that did what was asked, and whose answer was lost, does
+// not make a backup's own lock and manifest look like another's.
+func TestALostAnswer(t *testing.T) {
+	g := startGateway(t)
+	u := newUnreliable(t, g, 1)
+	a := openArchive(t, "s3://bucket/lost?endpoint="+u.URL)
+	db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema()})
+	for i, what := range []string{"/lock", "/generations/", "/objects/"} {
+		change(t, db, rand.New(rand.NewPCG(1, uint64(i))), 5)
+		u.lost = what
+		res, err := a.Backup(t.Context(), db, archive.BackupOptions{})
+		if err != nil || res.ID != i+1 || u.lost != "" {
+			t.Errorf("%s: %+v, %v, left %q", what, res, err, u.lost)
+		}
+	}
+	if report, err := a.Verify(t.Context(), archive.Options{}); err != nil || report.Generations != 3 || report.Unused != 0 {
+		t.Errorf("verify %+v, %v", report, err)
+	}
+}
+
+// TestAnUnreliableServer: backups to a server of which every eighth request goes
+// wrong succeed or say why, what is listed is whole, and restores give what was backed up.
+func TestAnUnreliableServer(t *testing.T) {
+	g := startGateway(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	u := newUnreliable(t, g, seed)
+	ctx, dir := t.Context(), t.TempDir()
+	a := openArchive(t, "s3://bucket/unreliable?endpoint="+u.URL)
+	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+	r := rand.New(rand.NewPCG(seed, 0))
+	excused := func(what string, err error) {
+		t.Helper()
+		if err != nil && !errors.Is(err, archive.ErrUnreachable) {
+			t.Errorf("%s: %v (%s)", what, err, query.KindOf(err))
+		}
+	}
+	moments := map[int][]string{}
+	succeeded := 0
+	for range 2 {
+		change(t, db, r, 20)
+		want := dump(t, db)
+		u.set(0.12)
+		res, err := a.Backup(ctx, db, archive.BackupOptions{Keep: 3})
+		excused("backup", err)
+		if err == nil {
+			succeeded++
+		}
+		u.set(0)
+		list, listErr := a.List(ctx)
+		if listErr != nil {
+			t.Fatal(listErr)
+		}
+		if err == nil && (len(list) == 0 || list[len(list)-1].ID != res.ID) {
+			t.Fatalf("backup %d succeeded and is not listed: %+v", res.ID, list)
+		}
+		if len(list) > 0 {
+			last := list[len(list)-1].ID
+			if moments[last] == nil {
+				moments[last] = want // also when its answer never came
+			}
+		}
+		archive.FreeLease(t, a) // of one that could not give it back
+		if report, err := a.Verify(ctx, archive.Options{}); err != nil {
+			t.Fatalf("verify: %+v, %v", report, err)
+		}
+	}
+	if succeeded == 0 {
+		t.Error("no backup succeeded")
+	}
+	list, err := a.List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.set(0.12)
+	for _, g := range list[max(0, len(list)-1):] {
+		to := filepath.Join(dir, "restored", strings.Repeat("x", g.ID))
+		_, err := a.Restore(ctx, g.ID, to, archive.RestoreOptions{})
+		excused("restore", err)
+		if err == nil {
+			restored := openDB(t, to, query.Options{MustExist: true})
+			expectSame(t, "restored", dump(t, restored), moments[g.ID])
+		}
+		_, err = a.Verify(ctx, archive.Options{})
+		excused("verify", err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	t.Logf("went wrong: %v", u.faults)
+}
