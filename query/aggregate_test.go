@@ -92,7 +92,7 @@ func TestAddsAccumulate(t *testing.T) {
 		add(t, db, "r", "pages", cells.I64(n), "first", cells.I64(n), "last", cells.I64(n))
 	}
 	for _, v := range []cells.Value{cells.String("x"), cells.Bytes([]byte("x")), cells.String("x"), cells.Bool(true),
-		cells.I64(1), cells.Byte(1), cells.I32(1), cells.F32(1), cells.F64(1), cells.F64(-0.0), cells.I64(0), cells.F32(0.5), cells.F64(0.5),
+		cells.I64(1), cells.Byte(1), cells.I32(1), cells.F32(1), cells.F64(1), cells.F64(math.Copysign(0, -1)), cells.I64(0), cells.F32(0.5), cells.F64(0.5),
 		cells.F64(math.NaN()), cells.F32(float32(math.NaN())), cells.F64(math.Inf(1)), cells.String("")} {
 		add(t, db, "r", "users", v) // "x", x, true, 1, 0, 0.5, NaN, Inf, ""
 	}

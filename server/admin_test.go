@@ -300,7 +300,7 @@ func TestInstances(t *testing.T) {
 	r.must(admin.DeleteCluster(r.ctx(), "i1", "c2"))
 	refused(t, "the last cluster", admin.DeleteCluster(r.ctx(), "i1", "c1"), codes.FailedPrecondition, "last")
 
-	_, err = admin.CreateAppProfile(r.ctx(), bigtable.ProfileConf{InstanceID: "i1", ProfileID: "p", RoutingPolicy: bigtable.SingleClusterRouting, ClusterID: "c1", Description: "x"})
+	_, err = admin.CreateAppProfile(r.ctx(), bigtable.ProfileConf{InstanceID: "i1", ProfileID: "p", RoutingConfig: &bigtable.SingleClusterRoutingConfig{ClusterID: "c1"}, Description: "x"})
 	r.must(err)
 	r.must(admin.UpdateAppProfile(r.ctx(), "i1", "p", bigtable.ProfileAttrsToUpdate{Description: "y"}))
 	p, err := admin.GetAppProfile(r.ctx(), "i1", "p")

@@ -17,6 +17,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
+//lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
+
 // A prepared query is the request that it was prepared from, and the checksum of
 // the columns that it had then. It holds nothing at the server, and is planned
 // again when it is executed: when it then has other columns, it has expired.

@@ -13,7 +13,7 @@ import (
 func (s *Session) complete(text string) (begin int, words []string) {
 	expected := s.env().Expect(text, len(text))
 	if expected.Session {
-		return s.completeCommand(text, expected.Begin)
+		return s.completeCommand(text)
 	}
 	for _, want := range expected.Wants {
 		words = append(words, s.propose(want, expected.Quote)...)
@@ -112,14 +112,14 @@ func spaced(words []string) []string {
 
 // completeCommand completes a session command, the words of which are what
 // stands between spaces.
-func (s *Session) completeCommand(text string, begin int) (int, []string) {
+func (s *Session) completeCommand(text string) (int, []string) {
 	line := strings.TrimLeft(text[strings.LastIndexByte(text, '\n')+1:], " \t")
 	name, arg, hasArg := strings.Cut(line, " ")
 	if !hasArg {
 		return len(text) - len(line), spaced(matching(strings.ToLower(name), commandNames(line)))
 	}
 	arg = strings.TrimLeft(arg, " ")
-	begin = len(text) - len(arg)
+	begin := len(text) - len(arg)
 	switch c := findCommand(strings.ToLower(name)); {
 	case c == nil:
 		return begin, nil

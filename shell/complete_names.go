@@ -87,7 +87,10 @@ func keyStop(key string, n int) proposal {
 // successor is the least text beyond all that begin with the prefix, "" when
 // there is none.
 func successor(prefix string) string {
-	b := []byte(strings.TrimRight(prefix, "\xff"))
+	b := []byte(prefix)
+	for len(b) > 0 && b[len(b)-1] == 0xff {
+		b = b[:len(b)-1]
+	}
 	if len(b) == 0 {
 		return ""
 	}

@@ -139,3 +139,13 @@ func TestCompletionOfFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysOfAPrefixThatIsNoText: 0xfe is not 0xff, though neither is UTF-8, and keys
+// between the two are not of the prefix.
+func TestKeysOfAPrefixThatIsNoText(t *testing.T) {
+	for prefix, want := range map[string]string{"a": "b", "a\xff": "b", "a\xfe": "a\xff", "a\xc3\xff\xff": "a\xc4", "a\ufffd": "a\xef\xbf\xbe", "\xff": "", "": ""} {
+		if got := shell.Successor(prefix); got != want {
+			t.Errorf("%q is followed by %q, want %q", prefix, got, want)
+		}
+	}
+}

@@ -10,6 +10,9 @@ import (
 // TextWidth is how many columns of a terminal the text takes.
 var TextWidth = textWidth
 
+// Successor is the least text beyond a prefix.
+var Successor = successor
+
 // Complete completes a line in a session: it returns the whole lines that come
 // of it.
 func Complete(s *Session, line string) []string {

@@ -125,9 +125,8 @@ type Session struct {
 	table    string   // in use; "": none
 	next     *ql.Scan // what .next runs; nil: nothing
 	left     bool
-	hinted   bool // a native spelling was shown once
-	depth    int  // of .read
-	prompt   func(question string) (string, error)
+	hinted   bool            // a native spelling was shown once
+	depth    int             // of .read
 	lines    func() []string // history; nil: none
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -599,6 +600,44 @@ func FuzzImport(f *testing.F) {
 		for _, r := range to.rows {
 			for _, c := range r.cells {
 				if err := c.Value.Check(); err != nil {
+					t.Fatalf("%s: %v", r.key, err)
+				}
+			}
+		}
+	})
+}
+
+// No bytes of a long form, of Parquet's many forms least, may panic the reader or
+// get past it unchecked.
+func FuzzImportCells(f *testing.F) {
+	p := newParquetCells()
+	var file bytes.Buffer
+	c := newChunk()
+	for i, v := range []cells.Value{cells.String("a\x00"), cells.Bytes([]byte{0xff}), cells.Bool(true), cells.Byte(1), cells.I32(-1), cells.I64(1), cells.F32(1), cells.F64(math.NaN())} {
+		c.keys = append(c.keys, "row")
+		c.cells = append(c.cells, cells.Cell{Family: "meta", Qualifier: fmt.Sprint(i), Timestamp: 1, Value: v})
+	}
+	err := p.begin(&file)
+	out, err2 := p.encode(c)
+	if err := errors.Join(err, err2, p.write(out), p.end()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add("f.parquet", file.Bytes())
+	f.Add("f.csv", []byte("row,family,qualifier,timestamp,type,value\nr,meta,q\\x00,1,f64,NaN(0x7ff8000000000123)\nr,meta,b,0,bytes,\\xff\n"))
+	f.Add("f.jsonl", []byte(`{"row_b64":"/w==","family":"meta","qualifier":"q","timestamp":1,"type":"bytes","value_b64":"AP8="}`+"\n"))
+	f.Add("f.jsonl", []byte(`{"row":"r","family":"meta","qualifier":"q","timestamp":1,"type":"i64","value":"-9223372036854775808"}`+"\n"))
+	f.Fuzz(func(t *testing.T, name string, content []byte) {
+		if name != "f.parquet" && name != "f.csv" && name != "f.jsonl" {
+			return
+		}
+		var to list
+		s := Spec{Path: write(t, name, string(content)), BadLines: len(content)}
+		if _, err := run(t.Context(), s, fleet, &to); err != nil && to.writes > 0 {
+			t.Fatalf("%v after %d writes", err, to.writes)
+		}
+		for _, r := range to.rows {
+			for _, c := range r.cells {
+				if err := errors.Join(c.Value.Check(), c.Timestamp.Check()); err != nil {
 					t.Fatalf("%s: %v", r.key, err)
 				}
 			}
