@@ -37,8 +37,10 @@ crash: deps ## kill writers and clients 300 times each, flip bytes by the thousa
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
 
-soak: build ## everything at once on one database for SOAKTIME (10m), compared with what was written
+soak: build ## everything at once on one database for SOAKTIME (10m), compared with what was written; the models at length
 	@bin/smolwc bench --soak $(SOAKTIME) $(ARGS)
+	$(GO) test ./query -run TestHistoriesMatchTheModel -rapid.checks 3000 -rapid.steps 60 -timeout 60m
+	$(GO) test ./cf/rocks -run Conforms/Model -rapid.checks 5000 -timeout 60m
 
 man: build ## write the manual pages to out/man
 	@bin/smolwc man out/man && ls out/man

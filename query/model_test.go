@@ -222,7 +222,7 @@ func (h *history) deleteRange(t *rapid.T) {
 
 func (h *history) maintain(t *rapid.T) {
 	ctx := context.Background()
-	switch rapid.IntRange(0, 3).Draw(t, "what") {
+	switch rapid.IntRange(0, 6).Draw(t, "what") {
 	case 0:
 		if err := h.table().Flush(ctx); err != nil {
 			t.Fatal(err)
@@ -238,7 +238,44 @@ func (h *history) maintain(t *rapid.T) {
 		h.open(t)
 	case 3:
 		h.model.now += genTime.Draw(t, "later")
+	case 4:
+		if _, err := h.db.GC(ctx, historyTable, query.GCOptions{Compact: rapid.Bool().Draw(t, "compact")}); err != nil {
+			t.Fatal(err)
+		}
+	case 5:
+		h.changeRule(t)
+	case 6:
+		h.comeAndGo(t)
 	}
+}
+
+// changeRule gives a family another rule. What the old one hid stays away.
+func (h *history) changeRule(t *rapid.T) {
+	family := h.draw.family.Draw(t, "family")
+	rule := historyRules[rapid.SampledFrom(slices.Sorted(maps.Keys(historyRules))).Draw(t, "rule of")]
+	h.model.sorted()
+	if err := h.db.SetFamily(context.Background(), historyTable, schema.Family{Name: family, GC: rule}); err != nil {
+		t.Fatal(err)
+	}
+	h.model.rules[family] = rule
+}
+
+// comeAndGo adds a family and drops it, or drops one and adds it anew.
+func (h *history) comeAndGo(t *rapid.T) {
+	ctx, family := context.Background(), h.draw.family.Draw(t, "family")
+	if rapid.Bool().Draw(t, "new") {
+		extra := schema.Family{Name: "extra"}
+		if err := errors.Join(h.db.AddFamily(ctx, historyTable, extra),
+			h.table().Apply(ctx, "a", mutate(set("extra", "q", cells.I64(1)))), h.db.DropFamily(ctx, historyTable, "extra")); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := errors.Join(h.db.DropFamily(ctx, historyTable, family),
+		h.db.AddFamily(ctx, historyTable, schema.Family{Name: family, GC: h.model.rules[family]})); err != nil {
+		t.Fatal(err)
+	}
+	h.model.delete(func(id cellID) bool { return id.family == family })
 }
 
 // read compares a read with options drawn at random.
@@ -444,7 +481,8 @@ func memoryDir() string {
 
 // TestHistoriesMatchTheModel drives a database and the model through the same
 // random history: mutations, deletes, backfill, time passing, flushes,
-// compactions and reopenings, with reads of any options compared on the way.
+// compactions, collections, changes of rules, families that come and go, and
+// reopenings, with reads of any options compared on the way.
 // rapid prints the seed of a failure; -rapid.checks makes it longer.
 func TestHistoriesMatchTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -453,7 +491,7 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		h := &history{dir: dir, model: model{now: 30, rules: historyRules, cells: map[cellID]cells.Value{}}, draw: drawNames(t)}
+		h := &history{dir: dir, model: model{now: 30, rules: maps.Clone(historyRules), cells: map[cellID]cells.Value{}}, draw: drawNames(t)}
 		h.open(t)
 		defer func() {
 			if err := h.db.Close(); err != nil {
