@@ -23,11 +23,6 @@ type chunkWriter struct {
 	buf   *[]byte         // nil when nothing was written since the last message
 	full  int             // from how many bytes on a message is sent
 
-	// spelled has each cell name its row, family and column, as the emulator
-	// does. Bigtable leaves out what is as in the chunk before, as its clients
-	// know and those that were written against the emulator may not.
-	spelled bool
-
 	rowStart  int    // where the current row starts in buf
 	family    string // of the last chunk of the current row
 	qualifier string
@@ -123,7 +118,7 @@ func (w *chunkWriter) cell(key string, c *cells.Cell, label string, last bool) e
 // chunk writes the first chunk of a cell. size is the value's when more of it
 // follows, otherwise 0.
 func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byte, size int, last bool) error {
-	newRow := w.chunks == 0 || w.spelled
+	newRow := w.chunks == 0
 	newFamily := newRow || c.Family != w.family
 	newColumn := newFamily || c.Qualifier != w.qualifier
 	w.family, w.qualifier = c.Family, c.Qualifier

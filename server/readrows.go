@@ -34,7 +34,6 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 		opts = append(opts, query.ReportCost(&cost))
 	}
 	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(stream.Context()) })
-	w.spelled = plainClient(stream.Context())
 	defer w.close()
 	if req.GetFilter() != nil {
 		p := progress{w: w, every: scannedEvery}
@@ -54,23 +53,13 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
 }
 
-// plainClient reports whether a client is one of gRPC alone: Bigtable's own send
-// headers that it does not.
-func plainClient(ctx context.Context) bool {
-	for _, header := range []string{"google-cloud-resource-prefix", "x-goog-api-client", "bigtable-features"} {
-		if len(metadata.ValueFromIncomingContext(ctx, header)) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // divisionFor is how the client of a call takes large rows. Bigtable's own
 // clients send headers that a client of gRPC alone does not.
 func divisionFor(ctx context.Context) division {
-	agent := metadata.ValueFromIncomingContext(ctx, "user-agent")
+	md, _ := metadata.FromIncomingContext(ctx)
+	agent := md.Get("user-agent")
 	switch {
-	case len(agent) == 0 || plainClient(ctx):
+	case len(agent) == 0 || len(md.Get("google-cloud-resource-prefix"))+len(md.Get("bigtable-features"))+len(md.Get("x-goog-api-client")) == 0:
 		return divided
 	case strings.Contains(agent[0], "grpc-python"):
 		return keyed

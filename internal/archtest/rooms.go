@@ -98,7 +98,7 @@ var rooms = map[string]room{
 
 	"cmd/smolwc": {
 		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "server", "internal/config", "internal/bench", cobra, term},
-		tests:   []string{pty, bigtable, apiOptions, grpc},
+		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},
 
