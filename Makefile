@@ -4,7 +4,7 @@ GO       := scripts/go
 FUZZTIME := 30s
 SOAKTIME ?= 10m
 
-.PHONY: run build deps test lint bench fuzz sanitize crash soak man clean help
+.PHONY: run build deps test lint analyse bench fuzz sanitize crash soak man clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -22,6 +22,9 @@ lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }
 	$(GO) vet ./...
 	cd bench && ../$(GO) vet ./...
+
+analyse: deps ## staticcheck, nilness and govulncheck, where they can be fetched
+	@scripts/analyse
 
 bench: deps ## measure against RocksDB used by hand, Pebble and Badger; ARGS='-run scan -cells 10M'
 	@cd bench && ../$(GO) build -o ../bin/bench -ldflags "-X github.com/smolwc/smolwc/internal/bench.stamp=$$(git describe --always --dirty=+changes --abbrev=12 --exclude '*' 2>/dev/null)" .

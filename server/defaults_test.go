@@ -24,6 +24,7 @@ func TestDefaultsOfInstances(t *testing.T) {
 	low := &adminpb.AppProfile_StandardIsolation_{StandardIsolation: &adminpb.AppProfile_StandardIsolation{Priority: adminpb.AppProfile_PRIORITY_LOW}}
 	for id, c := range map[string]struct{ given, want *adminpb.AppProfile }{
 		"plain": {&adminpb.AppProfile{RoutingPolicy: anyCluster}, &adminpb.AppProfile{RoutingPolicy: anyCluster, Isolation: high}},
+		//lint:ignore SA1019 clients send it
 		"old":   {&adminpb.AppProfile{Isolation: &adminpb.AppProfile_Priority_{Priority: adminpb.AppProfile_PRIORITY_LOW}}, &adminpb.AppProfile{Isolation: low}},
 		"boost": {&adminpb.AppProfile{Isolation: boost}, &adminpb.AppProfile{Isolation: boost}},
 	} {

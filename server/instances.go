@@ -73,7 +73,7 @@ func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
 	switch given := m.GetIsolation().(type) {
 	case nil:
 	case *adminpb.AppProfile_Priority_:
-		priority = cmp.Or(given.Priority, priority)
+		priority = cmp.Or(given.Priority, priority) //lint:ignore SA1019 clients send it
 	default:
 		return m
 	}

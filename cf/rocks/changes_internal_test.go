@@ -96,7 +96,7 @@ func notes(t *testing.T, c cf.Changes) (texts []string) {
 		if k == nil {
 			return texts
 		}
-		texts = append(texts, fmt.Sprintf("%s", k.Ops[0].Value))
+		texts = append(texts, string(k.Ops[0].Value))
 	}
 }
 
