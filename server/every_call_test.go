@@ -38,7 +38,7 @@ func (r *rig) callIn(ctx context.Context, m protoreflect.MethodDescriptor, req p
 	}
 	stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
 	r.must(err)
-	if err := stream.SendMsg(req); err != nil {
+	if err := stream.SendMsg(req); err != nil && err != io.EOF { // which says that the status has come already
 		return err
 	}
 	r.must(stream.CloseSend())

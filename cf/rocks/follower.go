@@ -78,7 +78,9 @@ func openView(ctx context.Context, dir string, o Options) (*view, error) {
 		s, err := Open(dir, o)
 		after := stampOf(dir)
 		half := errors.Is(err, errHalfLoaded) && (try < openTries || time.Since(began) < loadPatience)
-		if before.sameFiles(after) && !half {
+		// What is wrong may be what the writer was about to write.
+		sound := before.sameFiles(after) && err == nil || before.equal(after)
+		if sound && !half {
 			v := &view{Store: s, stamp: before}
 			v.users.Store(1)
 			return v, err
