@@ -32,10 +32,12 @@ type unreliable struct {
 func newUnreliable(t *testing.T, g *gateway, seed uint64) *unreliable {
 	t.Helper()
 	u := &unreliable{r: rand.New(rand.NewPCG(seed, 7)), faults: map[string]int{}}
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: g.addr})
-	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) }
-	proxy.Director = func(r *http.Request) { // the Host is signed
-		r.URL.Scheme, r.URL.Host = "http", g.addr
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
+			r.Out.Host = r.In.Host // it is signed
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch u.fault(r) {

@@ -73,7 +73,8 @@ func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
 	switch given := m.GetIsolation().(type) {
 	case nil:
 	case *adminpb.AppProfile_Priority_:
-		priority = cmp.Or(given.Priority, priority) //lint:ignore SA1019 clients send it
+		//lint:ignore SA1019 clients send it
+		priority = cmp.Or(given.Priority, priority)
 	default:
 		return m
 	}
