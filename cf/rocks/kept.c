@@ -40,14 +40,26 @@ static smolwc_cursor* take(set* s) {
   return NULL;
 }
 
+// One look at each place: busy reads put cursors back as fast as they are freed.
 void smolwc_kept_clear(smolwc_kept* k) {
-  for (int i = 0; i < SETS; i++)
-    for (smolwc_cursor* c; (c = take(&k->sets[i])) != NULL;) smolwc_cursor_free(c);
+  if (k == NULL) return;
+  for (int i = 0; i < SETS; i++) {
+    for (int j = 0; j < WAYS; j++) {
+      smolwc_cursor* c = atomic_exchange(&k->sets[i].cursors[j], NULL);
+      if (c != NULL) smolwc_cursor_free(c);
+    }
+  }
 }
 
-smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files) { return take(&k->sets[files % SETS]); }
+smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files) {
+  return k == NULL ? NULL : take(&k->sets[files % SETS]);
+}
 
 void smolwc_kept_put(smolwc_kept* k, size_t files, smolwc_cursor* c) {
+  if (k == NULL) { // there was no memory for it
+    smolwc_cursor_free(c);
+    return;
+  }
   set* s = &k->sets[files % SETS];
   for (int i = 0; i < WAYS; i++) {
     smolwc_cursor* none = NULL;
