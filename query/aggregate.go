@@ -30,6 +30,14 @@ func (m *Mutation) AddAt(family, qualifier string, ts cells.Timestamp, v cells.V
 	m.add(change{kind: changeAdd, family: family, qualifier: qualifier, since: ts, value: v})
 }
 
+// MergeAt merges a sketch, which stands for a set of values, into the cell at a
+// timestamp of a column of a family with the aggregate hll: the cell counts the
+// union then. Sketches are the bytes of [MergeChange]; docs/format.md shows them.
+// What is no sketch is an InvalidArgument. To merge one again changes nothing.
+func (m *Mutation) MergeAt(family, qualifier string, ts cells.Timestamp, sketch []byte) {
+	m.add(change{kind: changeMerge, family: family, qualifier: qualifier, since: ts, value: cells.Bytes(sketch)})
+}
+
 // mergeKinds are how the store merges what is added.
 var mergeKinds = map[schema.Aggregate]cf.MergeKind{
 	schema.AggregateSum: cf.MergeSum,
@@ -49,6 +57,24 @@ func (f *familyInfo) checkAdd(c *change) error {
 	if f.aggregate != schema.AggregateHLL && c.value.Type() != cells.TypeI64 {
 		return faultf(InvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.name, f.aggregate, c.value.Type(), shorten(c.value.String()))
 	}
+	return f.checkAggregateTime(c)
+}
+
+// checkMerge is checkAdd for a sketch.
+func (f *familyInfo) checkMerge(c *change) error {
+	column := fmt.Sprintf("%s:%s", c.family, shorten(c.qualifier))
+	if f.aggregate != schema.AggregateHLL {
+		return faultf(InvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.name, f.aggregate)
+	}
+	if err := checkSketch(cells.AppendValue(nil, c.value)); err != nil {
+		return faultf(InvalidArgument, "%s: what is merged is no sketch of distinct values: %w", column, err)
+	}
+	return f.checkAggregateTime(c)
+}
+
+// checkAggregateTime judges at which timestamp something is added.
+func (f *familyInfo) checkAggregateTime(c *change) error {
+	column := fmt.Sprintf("%s:%s", c.family, shorten(c.qualifier))
 	if err := c.since.Check(); err != nil {
 		return faultf(InvalidArgument, "%s: %w", column, err)
 	}
@@ -56,14 +82,6 @@ func (f *familyInfo) checkAdd(c *change) error {
 		return faultf(InvalidArgument, "%s: family %s keeps cells for %s, so that one at timestamp 0 has expired; add at a timestamp", column, f.name, schema.FormatAge(f.maxAge()))
 	}
 	return nil
-}
-
-// checkMerge is checkAdd for a sketch.
-func (f *familyInfo) checkMerge(c *change) error {
-	if _, ok := estimate(cells.AppendValue(nil, c.value)); !ok || f.aggregate != schema.AggregateHLL {
-		return faultf(InvalidArgument, "%s:%s: what is merged is a sketch, into a family with the aggregate hll; %s has %s", c.family, shorten(c.qualifier), f.name, f.aggregate)
-	}
-	return c.since.Check()
 }
 
 // refuseAggregate is the error of a change that an aggregate does not allow.

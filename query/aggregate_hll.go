@@ -2,6 +2,7 @@ package query
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 
@@ -73,6 +74,33 @@ func estimate(value []byte) (n int64, ok bool) {
 		return int64(math.Round(estimateRegisters(body))), true
 	}
 	return 0, false
+}
+
+// checkSketch says why a value is no sketch as they are stored, nil when it is
+// one. One from outside is judged to the last bit: what the store cannot merge is
+// damage to it.
+func checkSketch(value []byte) error {
+	switch {
+	case len(value) < sketchHeader || cells.Type(value[0]) != cells.TypeBytes:
+		return fmt.Errorf("it has %d bytes, and a sketch 10 or more", max(len(value)-1, 0))
+	case value[1] != sketchVersion:
+		return fmt.Errorf("its version is %d; want %d", value[1], sketchVersion)
+	case value[2] != sketchHashes && value[2] != sketchRegisters:
+		return fmt.Errorf("its form is %d; want %d, hashes, or %d, registers", value[2], sketchHashes, sketchRegisters)
+	}
+	body := value[sketchHeader:]
+	if _, ok := estimate(value); !ok {
+		return fmt.Errorf("%d bytes of the form %d are none", len(body), value[2])
+	}
+	if value[2] == sketchRegisters {
+		return nil
+	}
+	for i := 8; i < len(body); i += 8 {
+		if binary.BigEndian.Uint64(body[i-8:]) >= binary.BigEndian.Uint64(body[i:]) {
+			return fmt.Errorf("hash %d is not greater than the one before", i/8)
+		}
+	}
+	return nil
 }
 
 // estimateRegisters is the improved raw estimator of Otmar Ertl, "New cardinality

@@ -179,6 +179,9 @@ func TestAddsRefused(t *testing.T) {
 		{apply(func(m *query.Mutation) { m.AddAt("users", "n", -1, one) }), "users:n: timestamp -1"},
 		{apply(func(m *query.Mutation) { m.Add("hourly", "n", one) }), "hourly:n: family hourly keeps cells for 1d, so that one at timestamp 0 has expired"},
 		{apply(func(m *query.Mutation) { m.Add("pages", "n", one); m.Add("plain", "n", one) }), "plain:n: "},
+		{apply(func(m *query.Mutation) { m.MergeAt("pages", "n", 1, []byte("\x01\x00abcdefgh")) }), "pages:n: sketches are merged into families with the aggregate hll; pages has sum"},
+		{apply(func(m *query.Mutation) { m.MergeAt("users", "n", 1, []byte("\x01\x00abcdefghabcdefgh")) }), "users:n: what is merged is no sketch of distinct values: hash 1 is not greater than the one before"},
+		{apply(func(m *query.Mutation) { m.MergeAt("users", "n", -1, []byte("\x01\x00abcdefgh")) }), "users:n: timestamp -1"},
 	} {
 		if query.KindOf(test.err) != query.InvalidArgument || !strings.Contains(fmt.Sprint(test.err), test.want) {
 			t.Errorf("got %v, want an invalid argument: %s", test.err, test.want)

@@ -148,7 +148,8 @@ const (
 	DeleteRowChange      = ChangeKind(changeDeleteRow)
 	AddChange            = ChangeKind(changeAdd)
 	// MergeChange merges a sketch of distinct values, which is bytes, into a
-	// cell; it comes of [Table.Changes] alone.
+	// cell: what [Table.Changes] has for an add to an hll, and
+	// [Mutation.MergeAt] makes again.
 	MergeChange = ChangeKind(changeMerge)
 )
 

@@ -172,7 +172,8 @@ func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_De
 }
 
 // addToCell adds an input to an aggregate. The state of a sum, a min or a max
-// has the form of an input, so that merging one is adding it.
+// has the form of an input, so that merging one is adding it; that of an hll is a
+// sketch, as change streams have it.
 func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, timestamp, input *bigtablepb.Value) error {
 	raw, ok := qualifier.GetKind().(*bigtablepb.Value_RawValue)
 	if !ok {
@@ -194,7 +195,12 @@ func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, 
 		return err
 	}
 	if what == "merge_to_cell" && f.Aggregate == schema.AggregateHLL {
-		return status.Errorf(codes.Unimplemented, "merge_to_cell: the state of family %q, a sketch of distinct values, cannot be merged", family)
+		sketch, ok := input.GetKind().(*bigtablepb.Value_RawValue)
+		if !ok {
+			return invalid("%s: family %q has the aggregate hll, whose state is a raw_value", what, family)
+		}
+		to.MergeAt(f.Name, text(raw.RawValue), ts, sketch.RawValue)
+		return nil
 	}
 	v, err := inputOf(f, input)
 	if err != nil {
