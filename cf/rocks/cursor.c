@@ -9,6 +9,9 @@
 enum {
   // Stepping over unwanted cells costs about a tenth of a seek.
   SKIP_STEPS = 8,
+  // A scan fetches the memory that it is going to read and to write so many bytes ahead.
+  READ_AHEAD = 2 << 10,
+  WRITE_AHEAD = 1 << 10,
   // A kept cursor keeps so many bytes of its last scan's bounds.
   KEPT_COPY = 16 << 10
 };
@@ -502,6 +505,16 @@ static inline step count(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
+// Begins to fetch memory that later cells are read from and written to, two lines a
+// cell. The processor foresees as much within a page of memory, but not the next page.
+static inline void fetch_ahead(const char* value, const char* at) {
+  enum { LINE = 64 };
+  __builtin_prefetch(value + READ_AHEAD);
+  __builtin_prefetch(value + READ_AHEAD + LINE);
+  __builtin_prefetch(at + WRITE_AHEAD, 1);
+  __builtin_prefetch(at + WRITE_AHEAD + LINE, 1);
+}
+
 // Puts the cell that the iterator stands on into the block, and adds the size of
 // its value to scanned.
 static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int64_t ts,
@@ -527,6 +540,7 @@ static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int
   } else {
     qualifier_len = smolwc_unescape(e->data, e->len, at);
   }
+  if (!c->scan.single_rows) fetch_ahead(value, at);
   memcpy(at + qualifier_len, value, value_len);
   cell->timestamp = ts;
   cell->offset = (uint32_t)b->data_len;
@@ -570,6 +584,7 @@ static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
   smolwc_cell* cell = first;
   char* at = b->data + b->data_len;
   uint64_t scanned = 0;
+  const int on = !c->scan.single_rows;
   step s = STEP_ON;
   const char* key;
   size_t len;
@@ -594,6 +609,7 @@ static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
     } else {
       qualifier_len = smolwc_unescape(e.data, e.len, at);
     }
+    if (on) fetch_ahead(value, at);
     memcpy(at + qualifier_len, value, value_len);
     cell->qualifier_len = (uint32_t)qualifier_len;
     cell->value_len = (uint32_t)value_len;
