@@ -72,9 +72,16 @@ func (s *shape) store(perCell, perRow int) {
 	}
 }
 
-// block is the next block to fill. Its memory is not cleared: C writes it
-// before anyone reads it.
+// block is the next block to fill.
 func (s *blockSizer) block() *cf.Block {
+	b := new(cf.Block)
+	s.make(b)
+	return b
+}
+
+// make gives a block the memory to fill. It is not cleared: C writes it before
+// anyone reads it.
+func (s *blockSizer) make(b *cf.Block) {
 	s.cells = min(s.cells, max(s.share(maxCells), minCells))
 	n := s.cells
 	rows := n/s.perRow + 1
@@ -85,11 +92,9 @@ func (s *blockSizer) block() *cf.Block {
 	data := min(max(s.cells*s.perCell, minData), max(s.share(maxBlockData), minData))
 	const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
 	raw := uncleared(n*cellSize + rows*rowSize + data)
-	return &cf.Block{
-		Cells: unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), n)[:0],
-		Rows:  unsafe.Slice((*cf.RowSpan)(unsafe.Pointer(unsafe.SliceData(raw[n*cellSize:]))), rows)[:0],
-		Data:  raw[n*cellSize+rows*rowSize:][:0],
-	}
+	b.Cells = unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), n)[:0]
+	b.Rows = unsafe.Slice((*cf.RowSpan)(unsafe.Pointer(unsafe.SliceData(raw[n*cellSize:]))), rows)[:0]
+	b.Data = raw[n*cellSize+rows*rowSize:][:0]
 }
 
 // share is a scan's part of what one of few may take.

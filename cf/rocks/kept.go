@@ -23,15 +23,14 @@ func (k keptCursors) clear() { C.smolwc_kept_clear(k.c) }
 func (k keptCursors) free() { C.smolwc_kept_free(k.c) }
 
 // filesOf is a number that rows in the same files of a family have in common, for
-// the first row of a scan.
-func (s *Store) filesOf(f *family, spec *cf.Scan) C.size_t {
+// the first row of a scan; begins says that a file begins in that row.
+func (s *Store) filesOf(f *family, spec *cf.Scan) (files C.size_t, begins bool) {
 	starts := s.fileStarts(f)
 	if len(starts) == 0 || len(spec.Rows) == 0 {
-		return 0
+		return 0, false
 	}
-	row := spec.Rows[0].Start
-	i, _ := slices.BinarySearchFunc(starts, row, func(s fileStart, row string) int { return strings.Compare(s.row, row) })
-	return C.size_t(i)
+	i, begins := slices.BinarySearchFunc(starts, spec.Rows[0].Start, func(s fileStart, row string) int { return strings.Compare(s.row, row) })
+	return C.size_t(i), begins
 }
 
 // keptFor is how long a cursor may be kept. Making another one every now and then

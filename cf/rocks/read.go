@@ -57,9 +57,12 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	r.pack(&spec)
 	r.scan.cells_per_call = patience
 	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec)}
-	b := f.size.block()
+	made := new(loneBlock)
+	b := &made.block
+	f.size.make(b)
+	files, begins := s.filesOf(fam, &spec)
 	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells))}
-	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, s.filesOf(fam, &spec), &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
+	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, files, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
 		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
 		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
@@ -67,13 +70,16 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	if status == C.SMOLWC_END {
 		s.sweepLater()
 		f.put(b, &r.block)
-		if err := f.crossed(true); err != nil {
-			return nil, f.costOf(&r.cost), err
+		if begins || len(spec.Rows) > 1 || r.scan.single_rows == 0 {
+			if err := f.crossed(true); err != nil {
+				return nil, f.costOf(&r.cost), err
+			}
 		}
 		if len(b.Rows) == 0 {
 			return nil, f.costOf(&r.cost), nil
 		}
-		return []*cf.Block{b}, f.costOf(&r.cost), nil
+		made.list[0] = b
+		return made.list[:], f.costOf(&r.cost), nil
 	}
 	if f.c = r.rest; f.c == nil {
 		return nil, cf.Cost{}, errNoMemory
@@ -81,6 +87,12 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	defer f.free()
 	block := r.block // alone: C may not be given what lies beside Go's pointers
 	return f.goOn(ctx, b, &block, status)
+}
+
+// A loneBlock is a block and a list of it alone, in one allocation.
+type loneBlock struct {
+	block cf.Block
+	list  [1]*cf.Block
 }
 
 // goOn reads what is left behind the first call.
