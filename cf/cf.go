@@ -43,7 +43,10 @@ type Store interface {
 	// Update runs fn and commits its batch atomically. fn runs while
 	// nothing else changes any of the rows, reads their newest state from
 	// the snapshot, and its batch may touch no other row. An error of fn
-	// writes nothing and is returned as it is.
+	// writes nothing and is returned as it is. While the store takes no
+	// writes, the update waits until the context ends, holds nobody up
+	// meanwhile, and runs fn again then: so do Write, DropRange and the
+	// commits of transactions and ingestions.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
 
 	// Write runs fn and commits its batch atomically. It does not look at
@@ -53,6 +56,11 @@ type Store interface {
 	// rows that it turns out to touch. An error of fn writes nothing and is
 	// returned as it is.
 	Write(ctx context.Context, rows []RowID, fn func(*Batch) error) (Position, error)
+
+	// PutMeta writes a catalog entry, from within fn of Update or Write as
+	// well. It does not wait while the store takes no writes: it returns a
+	// StallError, and an fn that returns that runs again when it does.
+	PutMeta(ctx context.Context, key string, value []byte) error
 
 	// Ingest begins a load of more cells than a batch holds, which become
 	// visible together. It must be closed.
@@ -92,6 +100,10 @@ type Store interface {
 	Stats(ctx context.Context) (Stats, error)
 
 	ChangeLog
+
+	// EndWaits makes writes that wait since the store takes none fail with
+	// ErrClosed, those to come as well: a Close is to follow.
+	EndWaits()
 
 	// Close releases the store. Cursors and snapshots must be closed before.
 	Close() error

@@ -34,7 +34,9 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (e
 	if len(keys) != len(ms) {
 		return nil, fail(op, t.name, "", faultf(InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
 	}
-	t.db.schemaMu.RLock()
+	if err := t.db.schemaMu.RLock(ctx); err != nil {
+		return nil, fail(op, t.name, "", err)
+	}
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
 	if _, err := c.table(t.name); err != nil {
@@ -64,7 +66,9 @@ type write struct {
 }
 
 func (db *DB) apply(ctx context.Context, entries []batchEntry) error {
-	db.schemaMu.RLock() // the schema checked against is the one written to
+	if err := db.schemaMu.RLock(ctx); err != nil { // the schema checked against is the one written to
+		return err
+	}
 	defer db.schemaMu.RUnlock()
 	c := db.catalog.Load()
 	all := newCommit(db)

@@ -82,7 +82,9 @@ func (t *Table) BulkLoad(ctx context.Context, o BulkOptions) (*BulkLoad, error) 
 }
 
 func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkLoad, error) {
-	db.schemaMu.RLock()
+	if err := db.schemaMu.RLock(ctx); err != nil {
+		return nil, err
+	}
 	defer db.schemaMu.RUnlock()
 	info, err := db.catalog.Load().table(table)
 	if err != nil {
@@ -101,7 +103,8 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if l.into, err = db.store.Ingest(ctx); err != nil {
 		return nil, err
 	}
-	if l.ts, err = db.clock.next(ctx); err != nil {
+	err = db.clock.whenWritable(ctx, func() (err error) { l.ts, err = db.clock.next(ctx); return err })
+	if err != nil {
 		return nil, errors.Join(err, l.into.Close())
 	}
 	l.sorter = cf.NewSorter(len(info.families), db.memory/4, l.into.TempDir(), l.into.Merge)
@@ -256,7 +259,9 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 	if err := l.write(ctx, sorted); err != nil {
 		return err
 	}
-	l.db.schemaMu.RLock()
+	if err := l.db.schemaMu.RLock(ctx); err != nil {
+		return err
+	}
 	defer l.db.schemaMu.RUnlock()
 	if err := l.checkSchema(l.db.catalog.Load()); err != nil {
 		return err

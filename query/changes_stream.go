@@ -70,7 +70,8 @@ func (db *DB) nextStreams(ctx context.Context, old, next *catalog) (map[string]s
 			continue
 		}
 		now := db.clock.now()
-		id, err := db.clock.next(ctx)
+		var id cells.Timestamp
+		err := db.clock.whenWritable(ctx, func() (err error) { id, err = db.clock.next(ctx); return err })
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +137,10 @@ func (db *DB) keepChanges(c *catalog) error {
 }
 
 // trimChanges lets go of changes that have been kept for long enough.
-func (db *DB) trimChanges() error {
-	db.schemaMu.RLock()
+func (db *DB) trimChanges(ctx context.Context) error {
+	if err := db.schemaMu.RLock(ctx); err != nil {
+		return err
+	}
 	defer db.schemaMu.RUnlock()
 	return db.keepChanges(db.catalog.Load())
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,7 +37,8 @@ func (c *clock) now() cells.Timestamp {
 	return min(max(cells.TimestampOf(c.wall()), 0), cells.MaxTimestamp)
 }
 
-// next is the timestamp of one more write.
+// next is the timestamp of one more write, within which it is called: a StallError
+// makes that run again. Elsewhere whenWritable is around it.
 func (c *clock) next(ctx context.Context) (cells.Timestamp, error) {
 	for {
 		last := c.last.Load()
@@ -68,22 +70,35 @@ func (c *clock) reserve(ctx context.Context, ts int64) error {
 	return nil
 }
 
-// save records that timestamps below limit may have been given out.
+// save records that timestamps below limit may have been given out. It does not
+// wait while the store takes no writes.
 func (c *clock) save(ctx context.Context, limit int64) error {
 	if c.store == nil {
 		return nil
 	}
-	_, err := c.store.Write(ctx, nil, func(b *cf.Batch) error {
-		b.PutMeta(keyClock, strconv.AppendInt(nil, limit, 10))
-		return nil
-	})
+	return c.store.PutMeta(ctx, keyClock, strconv.AppendInt(nil, limit, 10))
+}
+
+// whenWritable runs f, which takes timestamps outside of a write, and again when
+// the store has turned a reservation away and takes writes again.
+func (c *clock) whenWritable(ctx context.Context, f func() error) error {
+	err := f()
+	if _, stalled := errors.AsType[*cf.StallError](err); !stalled {
+		return err
+	}
+	_, err = c.store.Write(ctx, nil, func(*cf.Batch) error { return f() })
 	return err
 }
 
-// close records exactly what was given out.
+// close records exactly what was given out. A store that takes no writes now is
+// left as after a crash.
 func (c *clock) close() error {
 	if c.reserved.Load() == 0 {
 		return nil // nothing was
 	}
-	return c.save(context.Background(), c.last.Load()+1)
+	err := c.save(context.Background(), c.last.Load()+1)
+	if _, stalled := errors.AsType[*cf.StallError](err); stalled {
+		return nil
+	}
+	return err
 }

@@ -87,10 +87,7 @@ type DB struct {
 	logger  *slog.Logger
 	catalog atomic.Pointer[catalog]
 
-	// schemaMu is held shared by writes, exclusively by changes of the
-	// schema, so that a write commits under the schema that it was checked
-	// against.
-	schemaMu sync.RWMutex
+	schemaMu schemaLock
 	readOnly bool
 	memory   int64         // Options.Memory
 	loading  chan struct{} // holds one while a bulk load is committed
@@ -188,7 +185,7 @@ func describeOpen(dir string, err error) error {
 }
 
 func newDB(store cf.Store, o Options) (*DB, error) {
-	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, readOnly: o.ReadOnly, tailDeletes: pointDeletes}
+	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
 	db.memory, db.loading = cmp.Or(o.Memory, rocks.DefaultMemory), make(chan struct{}, 1)
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)
@@ -226,8 +223,9 @@ func (db *DB) Close() error {
 	var err error
 	db.close.Do(func() {
 		db.changes.close()
+		db.store.EndWaits()
 		db.janitor.stop()
-		db.schemaMu.Lock()
+		err = db.schemaMu.Lock(context.Background())
 		defer db.schemaMu.Unlock()
 		if !db.readOnly {
 			err = db.clock.close()

@@ -86,7 +86,9 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.prepareLoosening(ctx, plan); err != nil {
 		return err
 	}
-	db.schemaMu.Lock()
+	if err := db.schemaMu.Lock(ctx); err != nil {
+		return err
+	}
 	defer db.schemaMu.Unlock()
 	old := db.catalog.Load()
 	if err := old.checkPlan(plan); err != nil {

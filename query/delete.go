@@ -277,16 +277,16 @@ func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
 	if rows.err != nil {
 		return fail(op, t.name, "", rows.err)
 	}
-	t.db.schemaMu.RLock()
-	defer t.db.schemaMu.RUnlock()
-	info, err := t.db.catalog.Load().table(t.name)
-	if err != nil {
+	if err := t.db.schemaMu.RLock(ctx); err != nil {
 		return fail(op, t.name, "", err)
 	}
-	if info.stream != nil {
-		t.db.schemaMu.RUnlock()
-		err := t.deleteLogged(ctx, rows)
-		t.db.schemaMu.RLock()
+	info, err := t.db.catalog.Load().table(t.name)
+	if err == nil && info.stream != nil {
+		t.db.schemaMu.RUnlock() // each of its writes takes it
+		return fail(op, t.name, "", t.deleteLogged(ctx, rows))
+	}
+	defer t.db.schemaMu.RUnlock()
+	if err != nil {
 		return fail(op, t.name, "", err)
 	}
 	families := make([]string, len(info.families))

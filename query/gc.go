@@ -97,7 +97,7 @@ func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error)
 		if run.DryRun || !run.compacts(&s.found) {
 			continue
 		}
-		if err := db.allowExpiry(db.clock.now()); err != nil {
+		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
 			return report, err
 		}
 		if err := db.store.Compact(ctx, f.store, cf.RowRange{}); err != nil {
@@ -215,7 +215,9 @@ func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
 // cells may have been written and deleted, and the rule changed: it looks
 // again which version is the last to be kept.
 func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
-	s.db.schemaMu.RLock()
+	if err := s.db.schemaMu.RLock(ctx); err != nil {
+		return err
+	}
 	defer s.db.schemaMu.RUnlock()
 	f, ok := s.current()
 	if !ok {
@@ -226,15 +228,15 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 		rows[i] = s.rowID(t)
 	}
 	return s.db.update(ctx, rows, s.stream() != nil, func(snap cf.Snapshot, b *cf.Batch) error {
-		for len(tails) > 0 {
+		for rest := tails; len(rest) > 0; {
 			n := 1
-			for n < len(tails) && tails[n].row == tails[0].row {
+			for n < len(rest) && rest[n].row == rest[0].row {
 				n++
 			}
-			if err := s.deleteInRow(ctx, snap, b, f, tails[:n]); err != nil {
+			if err := s.deleteInRow(ctx, snap, b, f, rest[:n]); err != nil {
 				return err
 			}
-			tails = tails[n:]
+			rest = rest[n:]
 		}
 		return nil
 	})

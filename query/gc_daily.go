@@ -36,7 +36,7 @@ const (
 // startJanitor begins at once with what had expired when the database was opened.
 func (db *DB) startJanitor(interval time.Duration) error {
 	now := db.clock.now()
-	err := db.setExpiry(func(f *familyInfo) cf.Expiry { return cf.Expiry{Before: f.expiry(now).Before} })
+	err := db.setExpiry(context.Background(), func(f *familyInfo) cf.Expiry { return cf.Expiry{Before: f.expiry(now).Before} })
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 		case <-ctx.Done():
 			return
 		case <-lag.C:
-			db.report(ctx, "cannot let expired cells go", db.allowExpiry(now))
-			db.report(ctx, "cannot let old changes go", db.trimChanges())
+			db.report(ctx, "cannot let expired cells go", db.allowExpiry(ctx, now))
+			db.report(ctx, "cannot let old changes go", db.trimChanges(ctx))
 			failures = db.watch(ctx, failures)
 			now = db.clock.now()
 		case <-collect:

@@ -28,7 +28,9 @@ func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, erro
 // SetTableNote keeps the note of a table; nil removes it. Dropping the table
 // does so too.
 func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) error {
-	db.schemaMu.RLock() // the table is not dropped between the look and the write
+	if err := db.schemaMu.RLock(ctx); err != nil { // the table is not dropped between the look and the write
+		return fail("set note", table, "", err)
+	}
 	defer db.schemaMu.RUnlock()
 	if _, err := db.catalog.Load().table(table); err != nil {
 		return fail("set note", table, "", err)

@@ -21,7 +21,9 @@ import (
 // any cell. A row without cells satisfies Absent.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOption, ifTrue, ifFalse *Mutation) (matched bool, err error) {
 	const op = "check and mutate"
-	t.db.schemaMu.RLock()
+	if err := t.db.schemaMu.RLock(ctx); err != nil {
+		return false, fail(op, t.name, key, err)
+	}
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
 	if err := checkRowKey(key); err != nil {
@@ -173,7 +175,9 @@ func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *ReadMod
 }
 
 func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWrite) (row *Row, err error) {
-	t.db.schemaMu.RLock()
+	if err := t.db.schemaMu.RLock(ctx); err != nil {
+		return nil, err
+	}
 	defer t.db.schemaMu.RUnlock()
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {

@@ -38,7 +38,9 @@ func (db *DB) Refresh(ctx context.Context) error {
 		return nil
 	}
 	// One at a time, so that the catalog in force is never the older one.
-	db.schemaMu.Lock()
+	if err := db.schemaMu.Lock(ctx); err != nil {
+		return fail("refresh", "", "", err)
+	}
 	defer db.schemaMu.Unlock()
 	var next *catalog
 	err := r.Refresh(ctx, func(s cf.Snapshot, families []string) (err error) {

@@ -61,12 +61,14 @@ const (
 
 // allowExpiry lets the store drop the cells that are expired at a moment. Reads
 // that began before it and have not opened their cursors may miss them.
-func (db *DB) allowExpiry(now cells.Timestamp) error {
-	return db.setExpiry(func(f *familyInfo) cf.Expiry { return f.expiry(now) })
+func (db *DB) allowExpiry(ctx context.Context, now cells.Timestamp) error {
+	return db.setExpiry(ctx, func(f *familyInfo) cf.Expiry { return f.expiry(now) })
 }
 
-func (db *DB) setExpiry(of func(*familyInfo) cf.Expiry) error {
-	db.schemaMu.RLock() // an alter that relaxes a rule is not overtaken
+func (db *DB) setExpiry(ctx context.Context, of func(*familyInfo) cf.Expiry) error {
+	if err := db.schemaMu.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
+		return err
+	}
 	defer db.schemaMu.RUnlock()
 	for _, t := range db.catalog.Load().tables {
 		for _, f := range t.families {
@@ -148,7 +150,7 @@ func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
 		if s.found.Expired < manyExpired {
 			continue
 		}
-		if err := db.allowExpiry(db.clock.now()); err != nil {
+		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
 			return err
 		}
 		if err := db.store.Compact(ctx, l.old.store, cf.RowRange{}); err != nil {

@@ -136,7 +136,7 @@ func (t *Table) CompactRows(ctx context.Context, rows RowSet) error {
 	if rows.err != nil {
 		return fail("compact", t.name, "", rows.err)
 	}
-	if err := t.db.allowExpiry(t.db.clock.now()); err != nil {
+	if err := t.db.allowExpiry(ctx, t.db.clock.now()); err != nil {
 		return fail("compact", t.name, "", err)
 	}
 	return t.eachFamily("compact", func(f *familyInfo) error {

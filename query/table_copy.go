@@ -122,7 +122,9 @@ func (c *tableCopy) next() (*catalog, error) {
 // reserve creates the families. No name leads to them before the end, so that a
 // crash leaves what one during CreateTable leaves.
 func (c *tableCopy) reserve(ctx context.Context) error {
-	c.db.schemaMu.Lock()
+	if err := c.db.schemaMu.Lock(ctx); err != nil {
+		return err
+	}
 	defer c.db.schemaMu.Unlock()
 	next, err := c.next()
 	if err != nil {
@@ -200,7 +202,9 @@ func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to st
 // there together. Somebody may have created a table of this name meanwhile.
 func (c *tableCopy) commit(ctx context.Context) error {
 	db := c.db
-	db.schemaMu.Lock()
+	if err := db.schemaMu.Lock(ctx); err != nil {
+		return err
+	}
 	defer db.schemaMu.Unlock()
 	old := db.catalog.Load()
 	next, err := c.next()
@@ -234,7 +238,9 @@ func (c *tableCopy) undo(ctx context.Context, cause error) error {
 	if kindOf(cause) == UnknownOutcome {
 		return nil
 	}
-	c.db.schemaMu.Lock()
+	if err := c.db.schemaMu.Lock(ctx); err != nil {
+		return err
+	}
 	defer c.db.schemaMu.Unlock()
 	if _, err := c.db.catalog.Load().table(c.target.name); err == nil {
 		return nil

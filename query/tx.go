@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 )
 
@@ -69,7 +70,9 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	if tx.err != nil {
 		return tx.err
 	}
-	db.schemaMu.RLock()
+	if err := db.schemaMu.RLock(ctx); err != nil {
+		return fail(op, "", "", err)
+	}
 	defer db.schemaMu.RUnlock()
 	if tx.wrote && !tx.schemaHolds() {
 		return cf.ErrConflict
@@ -90,7 +93,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 		_, err := tx.txn.Commit(ctx)
 		return err
 	}
-	note, err := tx.db.changes.begin(ctx, &tx.db.clock)
+	var note commitNote
+	err := tx.db.clock.whenWritable(ctx, func() (err error) { note, err = tx.db.changes.begin(ctx, &tx.db.clock); return err })
 	if err != nil {
 		return err
 	}
@@ -291,7 +295,8 @@ func (w *write) setServerTime(ctx context.Context, c *clock) (bool, error) {
 	if !slices.ContainsFunc(w.m.changes, func(c change) bool { return c.serverTime }) {
 		return false, nil
 	}
-	ts, err := c.next(ctx)
+	var ts cells.Timestamp
+	err := c.whenWritable(ctx, func() (err error) { ts, err = c.next(ctx); return err })
 	if err != nil {
 		return false, err
 	}

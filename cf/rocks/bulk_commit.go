@@ -44,13 +44,37 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.RowRange, fn func(cf.Sn
 		return 0, err
 	}
 	s := in.store
-	s.ingesting.Lock() // one at a time
+	if err := s.ingesting.Lock(ctx); err != nil { // one at a time
+		return 0, err
+	}
 	defer s.ingesting.Unlock()
 	m, err := in.prepare(ctx)
 	if err != nil {
 		return 0, err
 	}
-	s.locks.lock(allStripes) // not between an update's read and its write
+	pos, err := s.letIn(ctx, func() (cf.Position, int, error) {
+		pos, err := in.handOver(ctx, m, rows, fn)
+		return pos, 0, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	// The cells are there. What is left to write may have to wait, since they
+	// can stall the store, and nobody else has to wait for it.
+	if err := s.finished(m); err != nil {
+		in.keep = true
+		return 0, err
+	}
+	return pos, nil
+}
+
+// handOver gives the files to the engine. It returns errStalled, and has done
+// nothing, when the engine takes no writes.
+func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.RowRange, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, err error) {
+	s := in.store
+	if err := s.locks.lock(ctx, allStripes); err != nil { // not between an update's read and its write
+		return 0, err
+	}
 	defer s.locks.unlock(allStripes)
 	if m.Meta, err = in.entries(ctx, fn); err != nil {
 		return 0, err
@@ -188,14 +212,30 @@ func (s *Store) ingest(m *marker) error {
 			return s.stopped(err)
 		}
 	}
-	if err := s.unmark(m, m.Meta); err != nil {
+	return nil
+}
+
+// finished ends an ingestion whose cells are all there, when the engine takes
+// writes.
+func (s *Store) finished(m *marker) error {
+	_, err := s.letIn(context.Background(), func() (cf.Position, int, error) {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		if err := s.writable(); err != nil {
+			return 0, 0, err
+		}
+		return 0, 0, s.unmark(m, m.Meta)
+	})
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		return s.stopped(err)
 	}
 	return s.step("unmarked")
 }
 
 // stopped makes the store useless: what is there of an ingestion must not be seen
-// before the rest is.
+// before the rest is. s.mu is held exclusively.
 func (s *Store) stopped(cause error) error {
 	s.broken = fmt.Errorf("%w: a load stopped half-way (%w); opening the database again finishes it", cf.ErrUnavailable, cause)
 	return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, s.broken)
@@ -232,12 +272,17 @@ func (s *Store) unmark(m *marker, meta map[string][]byte) error {
 }
 
 // writeSynced writes a batch to the disk, whatever the options say: so is what is
-// ingested.
+// ingested. It returns errStalled when the engine turns it away.
 func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()
 	opts.SetSync(!s.options.InMemory)
-	return wrap(s.db.Write(opts, batch))
+	opts.SetNoSlowdown(true)
+	err := s.db.Write(opts, batch)
+	if err != nil && isStall(err.Error()) {
+		return errStalled
+	}
+	return wrap(err)
 }
 
 // ingestFamily hands the engine a family's files, all in one step.

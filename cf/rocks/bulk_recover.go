@@ -84,7 +84,7 @@ func (s *Store) finishIngestion(m *marker) error {
 		for _, file := range m.Files[family] {
 			err := clearSequence(filepath.Join(m.dir, file))
 			if errors.Is(err, os.ErrNotExist) && none {
-				return s.unmark(m, nil)
+				return s.unmarkStalled(m, nil)
 			}
 			if err != nil {
 				return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
@@ -96,7 +96,12 @@ func (s *Store) finishIngestion(m *marker) error {
 			return err
 		}
 	}
-	return s.unmark(m, m.Meta)
+	return s.unmarkStalled(m, m.Meta)
+}
+
+func (s *Store) unmarkStalled(m *marker, meta map[string][]byte) error {
+	_, err := s.letIn(context.Background(), func() (cf.Position, int, error) { return 0, 0, s.unmark(m, meta) })
+	return err
 }
 
 // notIngested are the families without the token.

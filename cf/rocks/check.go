@@ -5,6 +5,7 @@ package rocks
 import "C"
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -163,6 +164,11 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 			if n++; n%entriesPause == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
+			if loading, err := s.isToken(ctx, it.Key().Data()); err != nil {
+				return err
+			} else if loading {
+				continue
+			}
 			if err := fn(it.Key().Data(), it.Value().Data()); err != nil {
 				return err
 			}
@@ -177,6 +183,15 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 		}
 		return nil
 	})
+}
+
+// isToken reports whether a key is that of a load which is yet to be finished.
+func (s *snapshot) isToken(ctx context.Context, key []byte) (bool, error) {
+	if !bytes.HasPrefix(key, tokenKey("")) {
+		return false, nil
+	}
+	marker, err := s.Meta(ctx, string(key[1:]))
+	return marker != nil, err
 }
 
 // CheckFiles implements cf.Checker.

@@ -21,7 +21,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if s.options.InMemory {
 		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
 	}
-	s.ingesting.Lock() // a copy has all of a load, or nothing
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy has all of a load, or nothing
+		return 0, err
+	}
 	defer s.ingesting.Unlock()
 	var at cf.Position
 	err := s.maintain(catalogFamily, func(*family) error {

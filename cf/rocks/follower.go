@@ -318,6 +318,11 @@ func (f *Follower) Flush(context.Context, string) error        { return cf.ErrRe
 func (f *Follower) SetExpiry(string, cf.Expiry) error          { return cf.ErrReadOnly }
 func (f *Follower) SetTuning(string, cf.Tuning) error          { return cf.ErrReadOnly }
 
+func (f *Follower) PutMeta(context.Context, string, []byte) error { return cf.ErrReadOnly }
+
+// EndWaits implements cf.Store: nobody waits.
+func (f *Follower) EndWaits() {}
+
 func (f *Follower) Update(context.Context, []cf.RowID, func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
 	return 0, cf.ErrReadOnly
 }

@@ -1,8 +1,11 @@
 package rocks
 
 import (
+	"context"
 	"encoding/binary"
+	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/smolwc/smolwc/cf"
@@ -40,8 +43,10 @@ const maxGroup = 1 << 20
 
 var queuedWrites = sync.Pool{New: func() any { return &queuedWrite{turn: make(chan bool, 1)} }}
 
-// write writes a batch given in RocksDB's representation, alone or with others.
-func (q *writeQueue) write(rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
+// write writes a batch given in RocksDB's representation, alone or with others. A
+// context that ends while it waits ends the wait; what the engine has been handed
+// is waited for.
+func (q *writeQueue) write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
 	q.mu.Lock()
 	if q.inside < q.most {
 		q.inside++
@@ -54,10 +59,31 @@ func (q *writeQueue) write(rep []byte, put func(rep []byte) (cf.Position, error)
 	w.rep = rep
 	q.waiting = append(q.waiting, w)
 	q.mu.Unlock()
-	if <-w.turn {
+	var first bool
+	select {
+	case first = <-w.turn:
+	case <-ctx.Done():
+		if q.leave(w) {
+			return 0, fmt.Errorf("nothing was written; waiting for the writes before it: %w", ctx.Err())
+		}
+		first = <-w.turn
+	}
+	if first {
 		q.lead(w, put)
 	}
 	return w.pos, w.err
+}
+
+// leave takes a write off the queue, unless it is on its way into the engine.
+func (q *writeQueue) leave(w *queuedWrite) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, w)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
 }
 
 // lead writes what is waiting behind a write whose turn it is, together with it.

@@ -44,7 +44,7 @@ func TestWritesAreJoined(t *testing.T) {
 		write := func(key string, size int, want error) {
 			rep := repOf(t, key, size)
 			done.Go(func() {
-				pos, err := q.write(rep, e.put)
+				pos, err := q.write(t.Context(), rep, e.put)
 				if !errors.Is(err, want) || pos != 7 {
 					t.Errorf("write of %s: %d, %v", key, pos, err)
 				}

@@ -8,8 +8,24 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Flush implements cf.Store.
-func (s *Store) Flush(_ context.Context, name string) error {
+// Flush implements cf.Store. The engine puts a flush off while it would stall
+// writes, and no context ends that: a flush that nobody waits for any more is made
+// all the same.
+func (s *Store) Flush(ctx context.Context, name string) error {
+	done := make(chan error, 1)
+	go func() { done <- s.flush(name) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	if state, _ := s.stall(); state != cf.NotStalled {
+		return s.stallError(ctx.Err())
+	}
+	return ctx.Err()
+}
+
+func (s *Store) flush(name string) error {
 	return s.maintain(name, func(f *family) error {
 		opts := grocksdb.NewDefaultFlushOptions()
 		defer opts.Destroy()

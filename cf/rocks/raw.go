@@ -1,6 +1,8 @@
 package rocks
 
 import (
+	"strconv"
+	"sync"
 	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
@@ -47,4 +49,16 @@ func (r *Raw) Put(key, value []byte) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()
 	return r.DB.PutCF(opts, r.Family, key, value)
+}
+
+// Stall has the engine take no more writes once the family has so many files that
+// are not compacted, and keeps it, and every other database of the process, from
+// compacting until release: for tests of what waits then.
+func (r *Raw) Stall(files int) (release func(), err error) {
+	env := grocksdb.NewDefaultEnv()
+	env.SetBackgroundThreads(0)
+	n := strconv.Itoa(files)
+	err = r.DB.SetOptionsCF(r.Family,
+		[]string{"level0_file_num_compaction_trigger", "level0_slowdown_writes_trigger", "level0_stop_writes_trigger"}, []string{n, n, n})
+	return sync.OnceFunc(func() { env.SetBackgroundThreads(2); env.Destroy() }), err
 }

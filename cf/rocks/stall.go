@@ -2,6 +2,7 @@ package rocks
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,11 +20,19 @@ import (
 type stallGate struct {
 	on   atomic.Bool // the engine has turned a write away and is not known to have recovered
 	turn chan struct{}
+	ends context.Context // of all waits: when the store is to be closed
+	end  context.CancelFunc
 
 	waiting, count, micros atomic.Int64
 
 	mu    sync.Mutex
 	since time.Time // that on is set
+}
+
+func newStallGate() *stallGate {
+	g := &stallGate{turn: make(chan struct{}, 1)}
+	g.ends, g.end = context.WithCancel(context.Background())
+	return g
 }
 
 const (
@@ -54,16 +63,53 @@ func (s *Store) stallLocked() (cf.StallState, int64) {
 	return cf.NotStalled, 0
 }
 
-// awaitStall waits until a write has a chance, without any lock. It costs one
-// load while nothing is stalled.
-func (s *Store) awaitStall(ctx context.Context) error {
+// letIn runs try, which makes a write of some size, or returns errStalled when the
+// engine has turned it away. It runs it again until it gets in or the context ends,
+// and waits between: all locks are try's. It costs one load while nothing is stalled.
+func (s *Store) letIn(ctx context.Context, try func() (pos cf.Position, size int, err error)) (cf.Position, error) {
 	if !s.gate.on.Load() {
-		return nil
+		pos, _, err := try()
+		if !errors.Is(err, errStalled) {
+			return pos, err
+		}
+		s.stalled()
 	}
-	if state, _ := s.stall(); state != cf.Stopped {
-		return nil // the write itself finds out what it is
+	return s.letInStalled(ctx, try)
+}
+
+func (s *Store) letInStalled(ctx context.Context, try func() (pos cf.Position, size int, err error)) (cf.Position, error) {
+	g := s.gate
+	defer g.wait()()
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-ctx.Done():
+		return 0, s.stallError(ctx.Err())
+	case <-g.ends.Done():
+		return 0, cf.ErrClosed
 	}
-	return s.gate.wait(func() error { return s.awaitStart(ctx) })
+	var pause time.Duration
+	for {
+		if err := s.awaitStart(ctx); err != nil {
+			return 0, err
+		}
+		pos, size, err := try()
+		if !errors.Is(err, errStalled) {
+			s.checkFlow()
+			return pos, err
+		}
+		state, rate := s.stall()
+		if state != cf.Delayed {
+			continue
+		}
+		// Asking has put the next grant off by the time that the rate
+		// gives for the batch before, however large that was: only longer
+		// and longer pauses come by a grant for certain.
+		pause = max(2*pause, time.Duration(2*float64(size)/float64(rate)*float64(time.Second)), leastPause)
+		if err := s.pause(ctx, pause); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // awaitStart waits until the engine is not stopped.
@@ -76,72 +122,45 @@ func (s *Store) awaitStart(ctx context.Context) error {
 		if state != cf.Stopped {
 			return nil
 		}
-		if err := sleep(ctx, pause); err != nil {
-			return s.stallError(err)
+		if err := s.pause(ctx, pause); err != nil {
+			return err
 		}
 	}
 }
 
-// writeStalled is for a write that the engine has turned away: it tries again
-// until it gets in or the context ends. Nothing is written unless it returns nil.
-func (s *Store) writeStalled(ctx context.Context, size int, try func() error) error {
-	return s.gate.wait(func() error {
-		select {
-		case s.gate.turn <- struct{}{}:
-			defer func() { <-s.gate.turn }()
-		case <-ctx.Done():
-			return s.stallError(ctx.Err())
-		}
-		var pause time.Duration
-		for {
-			if err := s.awaitStart(ctx); err != nil {
-				return err
-			}
-			if err := try(); err != errStalled {
-				s.checkFlow()
-				return err
-			}
-			state, rate := s.stall()
-			if state != cf.Delayed {
-				continue
-			}
-			// Asking has put the next grant off by the time that the rate
-			// gives for the batch before, however large that was: only longer
-			// and longer pauses come by a grant for certain.
-			pause = max(2*pause, time.Duration(2*float64(size)/float64(rate)*float64(time.Second)), leastPause)
-			if err := sleep(ctx, pause); err != nil {
-				return s.stallError(err)
-			}
-		}
-	})
-}
-
-// wait counts a write that waits, for as long as f takes.
-func (g *stallGate) wait(f func() error) error {
+// wait counts a write that waits; what it returns ends that.
+func (g *stallGate) wait() func() {
 	began := time.Now()
 	g.waiting.Add(1)
 	g.count.Add(1)
-	defer func() {
+	return func() {
 		g.waiting.Add(-1)
 		g.micros.Add(time.Since(began).Microseconds())
-	}()
-	return f()
+	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// pause waits for some time of a stall.
+func (s *Store) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+	case <-s.gate.ends.Done():
+		return cf.ErrClosed
 	}
+	if err := ctx.Err(); err != nil {
+		return s.stallError(err)
+	}
+	return nil
 }
+
+// EndWaits implements cf.Store.
+func (s *Store) EndWaits() { s.gate.end() }
 
 // stalled notes, and logs, that a stall has begun.
 func (s *Store) stalled() {
-	g := &s.gate
+	g := s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.on.Load() {
@@ -162,7 +181,7 @@ func (s *Store) checkFlow() {
 }
 
 func (s *Store) flowing() {
-	g := &s.gate
+	g := s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.on.Swap(false) {

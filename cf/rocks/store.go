@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"maps"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/lock"
 )
 
 // A Store is an open RocksDB database.
@@ -35,7 +35,7 @@ type Store struct {
 	families atomic.Pointer[families]
 	locks    rowLocks
 	history  commitLog
-	gate     stallGate
+	gate     *stallGate
 	changes  changeLog
 	queue    *writeQueue
 	weight   func() []byte // see ballast
@@ -46,7 +46,7 @@ type Store struct {
 	closed  bool
 	dropped []*family
 
-	ingesting sync.Mutex         // held by the Commit of an ingestion; before all other locks
+	ingesting lock.RW            // held by the Commit of an ingestion; before all other locks
 	broken    error              // set when one stopped half-way
 	onStep    func(string) error // for tests, at each step of one
 
@@ -84,10 +84,11 @@ func Open(dir string, o Options) (*Store, error) {
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	s.gate.turn = make(chan struct{}, 1)
+	s.gate = newStallGate()
 	s.queue = newWriteQueue()
 	s.weight = newBallast(o.memory())
-	s.locks.seed = maphash.MakeSeed()
+	s.locks = newRowLocks()
+	s.ingesting = lock.NewRW()
 	if err := s.openChanges(); err != nil {
 		e.destroy()
 		return nil, err
@@ -213,6 +214,7 @@ func (s *Store) writable() error {
 // Close implements cf.Store. Snapshots and cursors that are still open are
 // closed; their further use is an error.
 func (s *Store) Close() error {
+	s.EndWaits()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -75,16 +75,21 @@ func (t *txn) Commit(ctx context.Context) (cf.Position, error) {
 	if len(t.batch.Ops()) == 0 {
 		return 0, nil // what was read is consistent as of the snapshot
 	}
-	if err := s.awaitStall(ctx); err != nil {
-		return 0, err
+	return s.letIn(ctx, func() (cf.Position, int, error) { return t.try(ctx) })
+}
+
+// try commits unless the engine turns the batch away; see letIn.
+func (t *txn) try(ctx context.Context) (pos cf.Position, size int, err error) {
+	s, set := t.store, t.lockSet()
+	if err := s.locks.lock(ctx, set); err != nil {
+		return 0, 0, err
 	}
-	set := t.lockSet()
-	s.locks.lock(set)
 	defer s.locks.unlock(set)
 	if s.history.changed(t.start, &t.reads) {
-		return 0, cf.ErrConflict
+		return 0, 0, cf.ErrConflict
 	}
-	return s.commit(ctx, &t.batch)
+	pos, err = s.commit(ctx, &t.batch)
+	return pos, t.batch.Size(), err
 }
 
 func (t *txn) lockSet() stripeSet {

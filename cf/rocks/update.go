@@ -23,25 +23,30 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := s.awaitStall(ctx); err != nil {
-		return 0, err
-	}
+	return s.letIn(ctx, func() (cf.Position, int, error) { return s.tryUpdate(ctx, rows, fn) })
+}
+
+// tryUpdate makes the update unless the engine turns it away; see letIn.
+func (s *Store) tryUpdate(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, size int, err error) {
 	set := s.locks.setOf(rows)
-	s.locks.lock(set)
+	if err := s.locks.lock(ctx, set); err != nil {
+		return 0, 0, err
+	}
 	defer s.locks.unlock(set)
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer snap.Close()
 	var b cf.Batch
 	if err := fn(snap, &b); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if err := checkRows(rows, b.Rows()); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return s.commit(ctx, &b)
+	pos, err = s.commit(ctx, &b)
+	return pos, b.Size(), err
 }
 
 var (
@@ -63,8 +68,8 @@ func checkRows(locked, touched []cf.RowID) error {
 	return nil
 }
 
-// commit writes a batch; the locks of its rows are held. While writes are
-// stalled it waits as long as the context lives.
+// commit writes a batch; the locks of its rows are held. It returns errStalled
+// when the engine turns it away.
 func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err error) {
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
@@ -74,32 +79,6 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 	}
 	rep := reps.Get().(*[]byte)
 	defer reps.Put(rep)
-	if !s.gate.on.Load() {
-		if pos, err = s.tryCommit(b, rep); err != errStalled {
-			return pos, err
-		}
-		s.stalled()
-	}
-	return s.commitStalled(ctx, b, rep)
-}
-
-func (s *Store) commitStalled(ctx context.Context, b *cf.Batch, rep *[]byte) (pos cf.Position, err error) {
-	err = s.writeStalled(ctx, b.Size(), func() error {
-		var err error
-		pos, err = s.tryCommit(b, rep)
-		return err
-	})
-	return pos, err
-}
-
-// largeBatch is from how many changes in a batch on a program is taken for one
-// that writes much, and does little but make garbage.
-const largeBatch = 64
-
-// errStalled: the engine takes no writes now; nothing was written.
-var errStalled = errors.New("stalled")
-
-func (s *Store) tryCommit(b *cf.Batch, rep *[]byte) (cf.Position, error) {
 	s.mu.RLock() // no family may be dropped between the lookup and the write
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {
@@ -108,16 +87,22 @@ func (s *Store) tryCommit(b *cf.Batch, rep *[]byte) (cf.Position, error) {
 	if len(b.Ops()) == b.Notes() {
 		return cf.Position(s.db.GetLatestSequenceNumber()), nil
 	}
-	var err error
 	if *rep, err = appendRep((*rep)[:0], b, *s.families.Load()); err != nil {
 		return 0, err
 	}
-	pos, err := s.queue.write(*rep, s.put)
+	pos, err = s.queue.write(ctx, *rep, s.put)
 	if err == nil {
 		s.history.addRows(b.Rows())
 	}
 	return pos, err
 }
+
+// largeBatch is from how many changes in a batch on a program is taken for one
+// that writes much, and does little but make garbage.
+const largeBatch = 64
+
+// errStalled: the engine takes no writes now; nothing was written.
+var errStalled = errors.New("the store takes no writes now")
 
 func (s *Store) put(rep []byte) (cf.Position, error) {
 	var seq C.uint64_t
@@ -127,7 +112,7 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
 	text := C.GoString(msg)
-	if strings.Contains(text, "Write stall") {
+	if isStall(text) {
 		return 0, errStalled
 	}
 	err := wrap(errors.New(text))
@@ -136,6 +121,9 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	}
 	return 0, err
 }
+
+// isStall reports whether the engine has turned a write away.
+func isStall(text string) bool { return strings.Contains(text, "Write stall") }
 
 // RocksDB's representation of a batch: a sequence number of 8 bytes, which the
 // engine fills in, the count of records in 4, little-endian, and the records:
@@ -214,12 +202,16 @@ func (s *Store) DropRange(ctx context.Context, names []string, rows cf.RowRange)
 	for _, name := range names {
 		b.DeleteRows(name, rows)
 	}
-	if err := s.awaitStall(ctx); err != nil {
-		return err
-	}
-	s.locks.rlock(allStripes) // not between an update's read and its write
-	defer s.locks.runlock(allStripes)
-	_, err := s.commit(ctx, &b)
-	s.history.addRange(rows)
+	_, err := s.letIn(ctx, func() (cf.Position, int, error) {
+		if err := s.locks.rlock(ctx, allStripes); err != nil { // not between an update's read and its write
+			return 0, 0, err
+		}
+		defer s.locks.runlock(allStripes)
+		pos, err := s.commit(ctx, &b)
+		if err != errStalled {
+			s.history.addRange(rows)
+		}
+		return pos, b.Size(), err
+	})
 	return err
 }

@@ -69,9 +69,9 @@ var rooms = map[string]room{
 
 	"cf":        {imports: []string{"cells", "tuple"}},
 	"cf/cftest": {imports: []string{"cf", rapid}},
-	"cf/rocks":  {imports: []string{"cf", grocksdb}, tests: []string{"cf/cftest"}, c: true},
+	"cf/rocks":  {imports: []string{"cf", "internal/lock", grocksdb}, tests: []string{"cf/cftest"}, c: true},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", binregexp, uuid, xsync, xxhash}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/lock", binregexp, uuid, xsync, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "schema", "cells", compress, parquet, progressbar, xsync}},
 
@@ -91,6 +91,7 @@ var rooms = map[string]room{
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
+	"internal/lock":     {imports: []string{xsync}},
 
 	// What is measured against is plain C, over the handles of cf/rocks.
 	"internal/bench/yardstick": {imports: []string{"cf/rocks"}, c: true},

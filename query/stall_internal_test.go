@@ -1,0 +1,173 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// stalled is a database with a table t whose store takes no writes until release
+// is called. Its clock is far on each time, so that each timestamp needs an entry
+// in the catalog.
+func stalled(t *testing.T) (db *DB, release func()) {
+	t.Helper()
+	var mu sync.Mutex
+	now := time.Now()
+	db, err := Open(t.TempDir(), Options{Durability: Async, Clock: func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(2 * time.Second)
+		return now
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.CreateTable(t.Context(), schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := db.store.(*rocks.Store).Raw("t/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err = raw.Stall(2)
+	t.Cleanup(func() {
+		release()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := put(t.Context(), db, "r"); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.store.Flush(t.Context(), "t/f"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db, release
+}
+
+func aCell() *Mutation {
+	m := NewMutation()
+	m.Set("f", "q", cells.String("v"))
+	return m
+}
+
+func put(ctx context.Context, db *DB, row string) error {
+	return db.Table("t").Apply(ctx, row, aCell())
+}
+
+func awaitStalled(t *testing.T, db *DB, n int64) {
+	t.Helper()
+	for {
+		s, err := db.store.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Engine.Stalls.Waiting == n {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// While writes wait for a stall to end, whatever else wants to write, or to change
+// the schema, ends when its context does, reads go on, and all that wait get in
+// when it is over.
+func TestStalledWritesHoldNobodyUp(t *testing.T) {
+	db, release := stalled(t)
+	var patient sync.WaitGroup
+	patient.Go(func() {
+		if err := put(context.Background(), db, "patient"); err != nil {
+			t.Error(err)
+		}
+	})
+	patient.Go(func() {
+		err := db.Update(context.Background(), func(tx *Tx) error {
+			return tx.Apply(context.Background(), "t", "in a transaction", aCell())
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	awaitStalled(t, db, 2)
+	patient.Go(func() { // it waits for them, and all writes behind it
+		if err := db.CreateTable(context.Background(), schema.Table{Name: "u", Families: []schema.Family{{Name: "f"}}}); err != nil {
+			t.Error(err)
+		}
+	})
+	table := db.Table("t")
+	for name, f := range map[string]func(context.Context) error{
+		"apply":     func(ctx context.Context) error { return put(ctx, db, "patient") },
+		"increment": func(ctx context.Context) error { _, err := table.Increment(ctx, "n", "f", "n", 1); return err },
+		"check and mutate": func(ctx context.Context) error {
+			_, err := table.CheckAndMutate(ctx, "r", nil, aCell(), nil)
+			return err
+		},
+		"delete range": func(ctx context.Context) error { return table.DeleteRange(ctx, Prefix("")) },
+		"bulk load":    func(ctx context.Context) error { _, err := table.BulkLoad(ctx, BulkOptions{}); return err },
+		"create table": func(ctx context.Context) error {
+			return db.CreateTable(ctx, schema.Table{Name: "w", Families: []schema.Family{{Name: "f"}}})
+		},
+		"drop family": func(ctx context.Context) error { return db.DropFamily(ctx, "t", "f") },
+		"note":        func(ctx context.Context) error { return db.SetTableNote(ctx, "t", []byte("n")) },
+		"a note":      func(ctx context.Context) error { return db.SetNote(ctx, "n", []byte("n")) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		err := f(ctx)
+		cancel()
+		if kind := KindOf(err); !errors.Is(err, context.DeadlineExceeded) || kind != Canceled && kind != Unavailable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := table.ReadRow(t.Context(), "r"); err != nil {
+		t.Error(err)
+	}
+	if _, err := table.ReadRow(t.Context(), "n"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("what failed is there: %v", err)
+	}
+	release()
+	patient.Wait()
+	for _, row := range []string{"r", "patient", "in a transaction"} {
+		if _, err := table.ReadRow(t.Context(), row); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := db.Table("u").ReadRow(t.Context(), "x"); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	if names := db.Schema().Tables; len(names) != 2 {
+		t.Errorf("tables %v", names)
+	}
+}
+
+// A database that is stalled closes, and what waits fails.
+func TestCloseOfAStalledDatabase(t *testing.T) {
+	db, _ := stalled(t)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if err := put(context.Background(), db, "a"); KindOf(err) != Unavailable || !errors.Is(err, cf.ErrClosed) {
+			t.Errorf("a write: %v", err)
+		}
+	})
+	awaitStalled(t, db, 1)
+	waiting.Go(func() {
+		if err := db.DropTable(context.Background(), "t"); KindOf(err) != Unavailable || !errors.Is(err, cf.ErrClosed) {
+			t.Errorf("a change of the schema: %v", err)
+		}
+	})
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	waiting.Wait()
+}
