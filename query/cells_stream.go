@@ -66,8 +66,8 @@ type rowWalk struct {
 	spec  *readSpec
 	snap  cf.Snapshot
 	scans []familyScan
-	room  int   // bytes that may still be put together
-	rows  int64 // returned, for the cost
+	room  rowRoom // for the row, or a page of it
+	rows  int64   // returned, for the cost
 	cost  Cost
 	began time.Time
 }
@@ -85,7 +85,7 @@ func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 	case spec.filter != nil:
 		return nil, faultf(InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.filter)
 	}
-	w := &rowWalk{key: key, spec: spec, room: spec.rowBytes(), began: began}
+	w := &rowWalk{key: key, spec: spec, room: newRowRoom(ctx, spec.rowBytes()), began: began}
 	if len(spec.rows) == 0 {
 		return w, nil
 	}

@@ -86,7 +86,7 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 	}
 	row := new(Row)
 	row.parts = row.one[:0]
-	room := spec.rowBytes()
+	room := newRowRoom(ctx, spec.rowBytes())
 	in := stream{family: s.family, store: s.scan.Family, room: &room}
 	for _, b := range blocks {
 		in.block = b

@@ -26,7 +26,7 @@ type reader struct {
 	wanted   bool      // the current row is in every stream that is required
 	counting bool      // the streams count cells
 	counted  int       // cells of the current row
-	room     int       // bytes that the current row may still take
+	room     rowRoom   // of the current row
 	began    time.Time // zero unless the cost is reported
 }
 
@@ -73,7 +73,7 @@ func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSp
 
 // openPlan opens the cursors of a read that has been planned.
 func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *readSpec, p *readPlan) (r *reader, err error) {
-	r = &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.offset, counting: spec.counts()}
+	r = &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.offset, counting: spec.counts(), room: newRowRoom(ctx, spec.rowBytes())}
 	if spec.cost != nil {
 		r.began = time.Now()
 	}
@@ -190,7 +190,8 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 	row.key = lead.key
 	row.parts, row.labels = r.rows.parts(row), nil
 	r.witness.parts = r.witness.parts[:0]
-	r.counted, r.room = 0, r.spec.rowBytes()
+	r.counted = 0
+	r.room.next()
 	r.wanted = true
 	for _, s := range r.streams {
 		if s.required && s.block == nil {

@@ -19,9 +19,9 @@ type stream struct {
 	row   int       // the current row in the block
 	key   string    // its key
 
-	counting bool // the cursor counts cells and yields none
-	counted  int  // cells of the row that was taken last
-	room     *int // bytes that the row being taken may still have
+	counting bool     // the cursor counts cells and yields none
+	counted  int      // cells of the row that was taken last
+	room     *rowRoom // of the row being taken
 }
 
 // load fetches the next block and stands on its first row.
@@ -91,8 +91,8 @@ func (s *stream) addPart(r *Row) error {
 		}
 		size += cellBytes + int(span[i].QualifierLen) + int(span[i].ValueLen)
 	}
-	if *s.room -= size; *s.room < 0 {
-		return rowTooLarge(s.key)
+	if err := s.room.take(size, s.key); err != nil {
+		return err
 	}
 	r.parts = append(r.parts, part{s.family, s.block, span})
 	return nil

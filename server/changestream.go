@@ -109,7 +109,9 @@ func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, 
 	}
 	ctx, cancel := s.untilClosing(stream.Context())
 	defer cancel()
-	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.name.in)}
+	h := newHold(ctx)
+	defer h.release()
+	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.name.in), hold: h}
 	for c, err := range t.Changes(ctx, opts...) {
 		switch {
 		case err == nil:
@@ -221,6 +223,7 @@ type changeWriter struct {
 	rows    query.RowRange
 	cluster string
 	token   string // of what was sent last, or of the start
+	hold    *hold  // counts changes that are large
 }
 
 func (w *changeWriter) write(c *query.RowChange) error {

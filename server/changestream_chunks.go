@@ -23,6 +23,16 @@ type changeMessages struct {
 }
 
 func (w *changeWriter) dataChange(c *query.RowChange) error {
+	size := 0
+	for i := range c.Changes {
+		size += len(c.Changes[i].Qualifier) + c.Changes[i].Value.Len()
+	}
+	if size > changeMessage {
+		if err := w.hold.grown(size); err != nil {
+			return err
+		}
+		defer w.hold.release()
+	}
 	m := changeMessages{w: w, c: c, next: &bigtablepb.ReadChangeStreamResponse_DataChange{
 		Type:            bigtablepb.ReadChangeStreamResponse_DataChange_USER,
 		SourceClusterId: w.cluster,

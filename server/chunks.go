@@ -22,7 +22,14 @@ type chunkWriter struct {
 	large func() division // asked when a row is too large for a message
 	buf   *[]byte         // nil when nothing was written since the last message
 	full  int             // from how many bytes on a message is sent
+	hold  *hold           // counts rows that are large
 
+	// spelled has each cell name its row, family and column, as the emulator
+	// does. Bigtable leaves out what is as in the chunk before: its clients know
+	// that, those of gRPC alone were often written against the emulator.
+	spelled bool
+
+	current   *query.Row
 	rowStart  int    // where the current row starts in buf
 	family    string // of the last chunk of the current row
 	qualifier string
@@ -67,8 +74,8 @@ const (
 	wrapped = 1 // the field of StringValue and BytesValue
 )
 
-func newChunkWriter(send func(*encoded) error, large func() division) *chunkWriter {
-	return &chunkWriter{send: send, large: large, full: firstMessage}
+func newChunkWriter(send func(*encoded) error, large func() division, h *hold) *chunkWriter {
+	return &chunkWriter{send: send, large: large, full: firstMessage, hold: h}
 }
 
 // close gives back what was not sent.
@@ -83,7 +90,7 @@ func (w *chunkWriter) close() {
 func (w *chunkWriter) row(row *query.Row) error {
 	w.ensure()
 	n := row.Len()
-	w.chunks, w.rowStart = 0, len(*w.buf)
+	w.chunks, w.rowStart, w.current = 0, len(*w.buf), row
 	i := 0
 	for c := range row.Cells() {
 		if err := w.cell(row.Key(), &c, row.Label(i), i == n-1); err != nil {
@@ -118,7 +125,7 @@ func (w *chunkWriter) cell(key string, c *cells.Cell, label string, last bool) e
 // chunk writes the first chunk of a cell. size is the value's when more of it
 // follows, otherwise 0.
 func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byte, size int, last bool) error {
-	newRow := w.chunks == 0
+	newRow := w.chunks == 0 || w.spelled
 	newFamily := newRow || c.Family != w.family
 	newColumn := newFamily || c.Qualifier != w.qualifier
 	w.family, w.qualifier = c.Family, c.Qualifier
@@ -193,9 +200,31 @@ func (w *chunkWriter) reserve(n int) error {
 		err := w.flush()
 		w.ensure()
 		return err
+	case have+n > cap(*w.buf) && w.large() == whole:
+		return w.grow()
 	}
 	return nil
 }
+
+// grow makes room for all of a row that is not divided.
+func (w *chunkWriter) grow() error {
+	n := chunkRoom + len(w.current.Key())
+	for c := range w.current.Cells() {
+		size := c.Value.Len()
+		n += chunkRoom + len(c.Family) + len(c.Qualifier) + size + size/valuePart*chunkRoom
+	}
+	if w.spelled {
+		n += w.current.Len() * len(w.current.Key())
+	}
+	if err := w.hold.message(n); err != nil {
+		return err
+	}
+	*w.buf = slices.Grow(*w.buf, n)
+	return nil
+}
+
+// chunkRoom is what a chunk has at most besides names and the value.
+const chunkRoom = 64
 
 // flushRows sends the rows before the current one.
 func (w *chunkWriter) flushRows() error {
@@ -249,6 +278,9 @@ func (w *chunkWriter) flush() error {
 		return nil
 	}
 	m := &encoded{w.buf}
+	if err := w.hold.message(0); err != nil { // which counts as being sent now
+		return err
+	}
 	w.buf, w.full = nil, min(w.full*4, fullMessage)
 	return w.send(m)
 }

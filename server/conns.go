@@ -11,18 +11,19 @@ import (
 )
 
 // The bytes that the server has in hand for a connection are those of requests
-// that have arrived in part, of requests that are being carried out, and of
-// responses that the client does not take. gRPC bounds none of them: it takes in
-// the whole of a request before anybody sees it, and a request may have 256 MiB.
-// So they are counted where they arrive, at the socket. A connection that has
-// more than its share is closed, and when all have too much together, the one
-// that has most.
+// that have arrived in part, of requests that are being carried out, of large rows
+// that are being read, and of responses that the client does not take. gRPC bounds
+// none of them: it takes in the whole of a request before anybody sees it, and a
+// request may have 256 MiB. So they are counted where they arrive, at the socket. A
+// connection that has more than its share is closed, and when all have too much
+// together, the one that has most. What is read in excess ends the call alone.
 
 // conns are the connections that a listener has accepted.
 type conns struct {
 	limits *Limits
 	logger *slog.Logger
 	inHand atomic.Int64 // of all connections
+	rows   atomic.Int64 // of them those of large rows
 
 	mu   sync.Mutex
 	open map[string]*conn // by the address of the client
@@ -89,7 +90,8 @@ type conn struct {
 	received int64 // since one was awaited, less the requests that have arrived
 	held     int64 // of requests that are being carried out
 	queued   int64 // of responses that are being sent
-	inHand   int64 // received, held and queued
+	rows     int64 // of large rows that are being read
+	inHand   int64 // all of these
 	stalls   int   // streams whose client did not read
 	closed   bool
 }
@@ -102,7 +104,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		c.received += int64(n)
 		c.count()
 	}
-	inHand := c.inHand
+	inHand := c.inHand - c.rows
 	c.mu.Unlock()
 	if greedy := c.conns.check(c, inHand); greedy != nil {
 		greedy.refuse("it has too many bytes in hand")
@@ -115,12 +117,13 @@ func (c *conn) Read(b []byte) (int, error) {
 
 var errTooMuch = errors.New("the connection has too many bytes in hand")
 
-// check is the connection that has to go, nil when there is none.
+// check is the connection that has to go, nil when there is none. It does not go for
+// large rows that are being read: of these the next ones are refused.
 func (cs *conns) check(c *conn, inHand int64) *conn {
 	switch {
 	case inHand > cs.limits.ConnectionBytes:
 		return c
-	case cs.inHand.Load() > cs.limits.Bytes:
+	case cs.inHand.Load()-cs.rows.Load() > cs.limits.Bytes:
 		return cs.greediest()
 	}
 	return nil
@@ -157,7 +160,7 @@ func (c *conn) bytes() int64 {
 
 // count brings the sums up to date; c.mu is held.
 func (c *conn) count() {
-	inHand := max(0, c.received) + c.held + c.queued
+	inHand := max(0, c.received) + c.held + c.queued + c.rows
 	if c.closed {
 		inHand = 0
 	}
@@ -221,6 +224,20 @@ func (c *conn) queue(n int64) {
 	defer c.mu.Unlock()
 	c.queued += n
 	c.count()
+}
+
+// holds counts n bytes more of rows that are being read, less than 0 when they have
+// gone, unless there are too many then.
+func (c *conn) holds(n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > 0 && (c.inHand+n > c.conns.limits.ConnectionBytes || c.conns.inHand.Load()+n > c.conns.limits.Bytes) {
+		return false
+	}
+	c.rows += n
+	c.conns.rows.Add(n)
+	c.count()
+	return true
 }
 
 // maxStalls is how many streams of a connection may end because the client does

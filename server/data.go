@@ -215,6 +215,8 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 	if err != nil {
 		return nil, err
 	}
+	ctx, h := s.holding(ctx)
+	defer h.release()
 	matched, err := t.CheckAndMutate(ctx, text(req.GetRowKey()), predicate, ifTrue, ifFalse)
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -223,5 +224,36 @@ func TestMutationsOfARequestAreAtomic(t *testing.T) {
 	}
 	if got := r.rows(tab, bigtable.InfiniteRange("")); got != "" {
 		t.Errorf("the half of it was written: %s", got)
+	}
+}
+
+// A client of gRPC alone gets every cell with its row, family and column, as from
+// the emulator; one of Bigtable's leaves out what is as before.
+func TestChunksOfPlainClients(t *testing.T) {
+	r := newRig(t)
+	r.table("t", "f")
+	data := bigtablepb.NewBigtableClient(r.conn)
+	_, err := data.MutateRow(r.ctx(), &bigtablepb.MutateRowRequest{TableName: tableT, RowKey: []byte("k"), Mutations: []*bigtablepb.Mutation{setCell("f", "q", 1000, "a"), setCell("f", "q", 2000, "b")}})
+	r.must(err)
+	read := func(ctx context.Context) (chunks []*bigtablepb.ReadRowsResponse_CellChunk) {
+		stream, err := data.ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: tableT})
+		r.must(err)
+		for {
+			m, err := stream.Recv()
+			if err == io.EOF {
+				return chunks
+			}
+			r.must(err)
+			chunks = append(chunks, m.GetChunks()...)
+		}
+	}
+	for _, c := range read(r.ctx()) {
+		if string(c.GetRowKey()) != "k" || c.GetFamilyName().GetValue() != "f" || string(c.GetQualifier().GetValue()) != "q" {
+			t.Errorf("a chunk is %v", c)
+		}
+	}
+	second := read(metadata.AppendToOutgoingContext(r.ctx(), "x-goog-api-client", "gl-go/1"))[1]
+	if second.RowKey != nil || second.FamilyName != nil || second.Qualifier != nil {
+		t.Errorf("the second chunk of a column is %v", second)
 	}
 }

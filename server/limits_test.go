@@ -245,8 +245,8 @@ func TestDeadlineOfTheServer(t *testing.T) {
 	}
 }
 
-// A client that sends more at once than its share loses its connection before
-// any request of it is complete, and the others do not notice.
+// A client that sends more at once than its share loses its connection, and the
+// others do not notice. A request that is too large by itself is refused for good.
 func TestGiantRequests(t *testing.T) {
 	r, s, log := limited(t, server.Limits{ConnectionBytes: 24 << 20, Bytes: 64 << 20})
 	tab := r.table("t", "f")
@@ -257,22 +257,37 @@ func TestGiantRequests(t *testing.T) {
 	}
 	r.must(tab.Apply(r.ctx(), "fits", giant(16<<20)))
 
-	var wg sync.WaitGroup
 	conn := r.dial()
-	errs := make([]error, 4)
-	for i := range errs {
-		wg.Go(func() {
-			_, errs[i] = bigtablepb.NewBigtableClient(conn).MutateRow(r.ctx(), &bigtablepb.MutateRowRequest{
-				TableName: parent + "/tables/t", RowKey: []byte("giant"), Mutations: []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_SetCell_{
-					SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", TimestampMicros: 1000, Value: make([]byte, 90<<20)}}}},
-			})
+	send := func(size int) error {
+		_, err := bigtablepb.NewBigtableClient(conn).MutateRow(r.ctx(), &bigtablepb.MutateRowRequest{
+			TableName: parent + "/tables/t", RowKey: []byte("giant"), Mutations: []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_SetCell_{
+				SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", TimestampMicros: 1000, Value: make([]byte, size)}}}},
 		})
+		return err
+	}
+	refused(t, "a request larger than the limit", send(90<<20), codes.ResourceExhausted, "larger than max")
+	r.must(r.ping(r.ctx()))
+	if strings.Contains(log.String(), "too many bytes in hand") {
+		t.Error("a request that was refused has closed the connection")
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() { errs[i] = send(20 << 20) })
 	}
 	wg.Wait()
+	lost := 0
 	for _, err := range errs {
-		if status.Code(err) != codes.Unavailable {
+		switch status.Code(err) {
+		case codes.OK:
+		case codes.Unavailable:
+			lost++
+		default:
 			t.Errorf("%v", err)
 		}
+	}
+	if lost == 0 {
+		t.Error("eight requests at once came through")
 	}
 	if !strings.Contains(log.String(), "too many bytes in hand") {
 		t.Errorf("the log does not tell: %s", log)
@@ -318,7 +333,7 @@ func (r *rig) stuckRequest(size int) <-chan error {
 	go func() {
 		_, err := bigtablepb.NewBigtableClient(conn).MutateRow(r.ctx(), &bigtablepb.MutateRowRequest{
 			TableName: parent + "/tables/t", RowKey: []byte("stuck"), Mutations: []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_SetCell_{
-				SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", TimestampMicros: 1000, Value: make([]byte, 90<<20)}}}},
+				SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", TimestampMicros: 1000, Value: make([]byte, 40<<20)}}}},
 		})
 		ended <- err
 	}()

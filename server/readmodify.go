@@ -47,6 +47,8 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 			return nil, invalid("rule %d says nothing to do", i)
 		}
 	}
+	ctx, h := s.holding(ctx)
+	defer h.release()
 	row, err := t.ApplyReadModifyWrite(ctx, text(req.GetRowKey()), m)
 	if err != nil {
 		return nil, t.toStatus(ctx, err)

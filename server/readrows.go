@@ -33,13 +33,16 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	if stats {
 		opts = append(opts, query.ReportCost(&cost))
 	}
-	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(stream.Context()) })
+	ctx, h := s.holding(stream.Context())
+	defer h.release()
+	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
+	w.spelled = plainClient(ctx)
 	defer w.close()
 	if req.GetFilter() != nil {
 		p := progress{w: w, every: scannedEvery}
 		opts = append(opts, query.Rejected(p.rejected))
 	}
-	for row, err := range t.ReadRows(stream.Context(), opts...) {
+	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
 			return t.readStatus(stream, err)
 		}
@@ -53,13 +56,22 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
 }
 
-// divisionFor is how the client of a call takes large rows. Bigtable's own
-// clients send headers that a client of gRPC alone does not.
+// plainClient reports whether a client is one of gRPC alone: Bigtable's own send
+// headers that it does not.
+func plainClient(ctx context.Context) bool {
+	for _, header := range []string{"google-cloud-resource-prefix", "x-goog-api-client", "bigtable-features"} {
+		if len(metadata.ValueFromIncomingContext(ctx, header)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// divisionFor is how the client of a call takes large rows.
 func divisionFor(ctx context.Context) division {
-	md, _ := metadata.FromIncomingContext(ctx)
-	agent := md.Get("user-agent")
+	agent := metadata.ValueFromIncomingContext(ctx, "user-agent")
 	switch {
-	case len(agent) == 0 || len(md.Get("google-cloud-resource-prefix"))+len(md.Get("bigtable-features"))+len(md.Get("x-goog-api-client")) == 0:
+	case len(agent) == 0 || plainClient(ctx):
 		return divided
 	case strings.Contains(agent[0], "grpc-python"):
 		return keyed

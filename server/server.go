@@ -130,7 +130,7 @@ const streamWorkers = 32
 func (s *Server) ServerOptions() []grpc.ServerOption {
 	own := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{}),
-		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxRecvMsgSize(int(min(maxRequest, s.limits.ConnectionBytes, s.limits.Bytes))),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.MaxConcurrentStreams(uint32(s.limits.Streams)),
 		grpc.WaitForHandlers(true), // they use the database, which is closed next

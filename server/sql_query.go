@@ -133,11 +133,13 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	} else if now != sum {
 		return expired()
 	}
-	x := sqlExecution{plan: p, out: sqlWriter{send: stream.Send, size: firstMessage}}
+	ctx, h := s.holding(stream.Context())
+	defer h.release()
+	x := sqlExecution{plan: p, out: sqlWriter{send: stream.Send, size: firstMessage, hold: h}}
 	if err := x.resume(req); err != nil {
 		return err
 	}
-	return st.table.toStatus(stream.Context(), sqlStatus(st.text, x.run(stream.Context(), st.table)))
+	return st.table.toStatus(ctx, sqlStatus(st.text, x.run(ctx, st.table)))
 }
 
 // executed is the statement of a request, and the checksum of the columns that
@@ -368,13 +370,20 @@ type sqlWriter struct {
 	send  func(*bigtablepb.ExecuteQueryResponse) error
 	batch []byte // a ProtoRows
 	size  int    // from how many bytes on a batch is sent
+	hold  *hold  // counts batches that are large
 }
 
 // value adds a value: the field values of ProtoRows.
 func (w *sqlWriter) value(v *bigtablepb.Value) error {
 	const values = 2
+	size := proto.Size(v)
+	if n := len(w.batch) + size; n > largestMessage {
+		if err := w.hold.message(n); err != nil {
+			return err
+		}
+	}
 	b := protowire.AppendTag(w.batch, values, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(proto.Size(v)))
+	b = protowire.AppendVarint(b, uint64(size))
 	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, v)
 	w.batch = b
 	return err
@@ -408,5 +417,5 @@ func (w *sqlWriter) flush(token []byte) error {
 		}
 	}
 	w.batch, w.size = nil, min(w.size*4, fullMessage)
-	return nil
+	return w.hold.message(0)
 }

@@ -162,6 +162,8 @@ func TestFlagsOfAServer(t *testing.T) {
 		{[]string{"--addr", addr, "--tls-ca", "none.pem", "-c", "tables"}, 2, "--tls-ca: open none.pem"},
 		{[]string{"--addr", addr, "--instance", "x", "-c", "tables"}, 2, "not the name of an instance"},
 		{[]string{"--token", "x", "-c", "tables"}, 2, "name it with --addr"},
+		{[]string{"serve", "--max-bytes", "1MiB"}, 2, "--max-bytes is 1MiB; it must be 16MiB or more"},
+		{[]string{"serve", "--max-connection-bytes", "some"}, 2, "\"some\" is not a size"},
 	} {
 		var out, errs strings.Builder
 		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {

@@ -71,9 +71,27 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.IntVar(&r.limits.Connections, "max-connections", r.limits.Connections, "have up to `N` connections open; others wait")
 	flags.IntVar(&r.limits.Streams, "max-streams", r.limits.Streams, "have up to `N` calls of one connection under way; others wait")
 	flags.IntVar(&r.limits.Calls, "max-calls", r.limits.Calls, "have up to `N` calls under way; others fail and may be tried again")
+	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and large rows in hand for a connection")
+	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of them in hand for all connections")
 	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
 	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
 	return cmd
+}
+
+// minBytes is the least that a limit of bytes can be, as that of --memory.
+const minBytes = 16 << 20
+
+// A sizeFlag is a flag whose value is a size, as in 256MiB.
+type sizeFlag int64
+
+func (f *sizeFlag) String() string { return schema.FormatSize(int64(*f)) }
+
+func (f *sizeFlag) Type() string { return "SIZE" }
+
+func (f *sizeFlag) Set(text string) (err error) {
+	n, err := schema.ParseSize(text)
+	*f = sizeFlag(n)
+	return err
 }
 
 // check finds what is wrong with the flags.
@@ -90,6 +108,8 @@ func (r *serveRun) check() error {
 		{"max-connections", r.limits.Connections <= 0, r.limits.Connections, "greater than 0"},
 		{"max-streams", r.limits.Streams <= 0, r.limits.Streams, "greater than 0"},
 		{"max-calls", r.limits.Calls <= 0, r.limits.Calls, "greater than 0"},
+		{"max-connection-bytes", r.limits.ConnectionBytes < minBytes, schema.FormatSize(r.limits.ConnectionBytes), "16MiB or more"},
+		{"max-bytes", r.limits.Bytes < minBytes, schema.FormatSize(r.limits.Bytes), "16MiB or more"},
 	} {
 		if f.wrong {
 			return fmt.Errorf("--%s is %v; it must be %s", f.name, f.value, f.want)
