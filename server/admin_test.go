@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,47 @@ func TestSampleRowKeysOfSmallTables(t *testing.T) {
 	}
 	if keys = r.samples(tableT); fmt.Sprint(keys) != "[k1 k2 k3 k4 k5 k6 k7 k8 k9 ]" {
 		t.Errorf("samples: %q", keys)
+	}
+}
+
+// The offsets in a small table are the bytes of the values before a row, and the
+// last row is a sample, as in the emulator.
+func TestSampleRowKeysAreExactInSmallTables(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f")
+	var keys []string
+	var ms []*bigtable.Mutation
+	for i := range 1000 {
+		m := bigtable.NewMutation()
+		m.Set("f", "q", 1000, []byte("value"))
+		keys, ms = append(keys, fmt.Sprintf("row%03d", i)), append(ms, m)
+	}
+	_, err := tab.ApplyBulk(r.ctx(), keys, ms)
+	r.must(err)
+	stream, err := bigtablepb.NewBigtableClient(r.conn).SampleRowKeys(r.ctx(), &bigtablepb.SampleRowKeysRequest{TableName: tableT})
+	r.must(err)
+	last := ""
+	for n := 0; ; n++ {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			if n < 10 || last != "" {
+				t.Errorf("%d samples, the last one %q", n, last)
+			}
+			return
+		}
+		r.must(err)
+		want := int64(5000)
+		if key := string(m.GetRowKey()); key != "" {
+			i, err := strconv.Atoi(strings.TrimPrefix(key, "row"))
+			r.must(err)
+			want = int64(i) * 5
+		} else if last != "row999" {
+			t.Errorf("the last row of the samples is %q", last)
+		}
+		if m.GetOffsetBytes() != want {
+			t.Errorf("%q is at %d, want %d", m.GetRowKey(), m.GetOffsetBytes(), want)
+		}
+		last = string(m.GetRowKey())
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"slices"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -25,12 +26,51 @@ func (s *dataService) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream
 	if err != nil {
 		return t.toStatus(stream.Context(), err)
 	}
+	if samples, err = exactSamples(stream.Context(), t, samples); err != nil {
+		return t.toStatus(stream.Context(), err)
+	}
 	for _, p := range withSplits(samples, s.notes.splits(t.name.stored)) {
 		if err := stream.Send(&bigtablepb.SampleRowKeysResponse{RowKey: []byte(p.Key), OffsetBytes: p.OffsetBytes}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// exactUpTo is how large a table is, about, whose samples are exact.
+const exactUpTo = 1 << 20
+
+// exactSamples reads a small table for its samples: their offsets are the bytes of
+// the values before them then, as the emulator counts them, and the last row is
+// one of them. The last sample is the end of the table.
+func exactSamples(ctx context.Context, t *openTable, samples []query.RowKeySample) ([]query.RowKeySample, error) {
+	end := len(samples) - 1
+	if samples[end].OffsetBytes > exactUpTo {
+		return samples, nil
+	}
+	keys := samples[:end]
+	exact := make([]query.RowKeySample, 0, len(samples)+1)
+	var last query.RowKeySample
+	var offset int64
+	for row, err := range t.ReadRows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for ; len(keys) > 0 && keys[0].Key <= row.Key(); keys = keys[1:] {
+			exact = append(exact, query.RowKeySample{Key: keys[0].Key, OffsetBytes: offset})
+		}
+		last = query.RowKeySample{Key: row.Key(), OffsetBytes: offset}
+		for c := range row.Cells() {
+			offset += int64(c.Value.Len())
+		}
+	}
+	if n := len(exact); last.Key != "" && (n == 0 || exact[n-1].Key != last.Key) {
+		exact = append(exact, last)
+	}
+	for _, s := range keys { // of rows that have been deleted
+		exact = append(exact, query.RowKeySample{Key: s.Key, OffsetBytes: offset})
+	}
+	return append(exact, query.RowKeySample{OffsetBytes: offset}), nil
 }
 
 // withSplits puts row keys among samples, at the offset of the sample before.

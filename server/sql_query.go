@@ -66,9 +66,6 @@ func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*sqlStatem
 	if err != nil {
 		return nil, err
 	}
-	if req.GetProtoFormat() == nil {
-		return nil, invalid("data_format is not set; there is proto_format")
-	}
 	st := &sqlStatement{text: req.GetQuery(), types: make(map[string]sqlType, len(req.GetParamTypes()))}
 	for name, t := range req.GetParamTypes() {
 		if st.types[name], err = typeOfParam(name, t); err != nil {

@@ -393,3 +393,15 @@ func FuzzSQL(f *testing.F) {
 	f.Add("SELECT `a` # '\n/* */ FROM t;")
 	f.Fuzz(func(t *testing.T, text string) { server.CheckSQL(text) })
 }
+
+// Bigtable's Java client says no format of results: there is one.
+func TestQueryWithoutAFormat(t *testing.T) {
+	r := newRig(t)
+	r.set(r.table("t", "f"), "k", "f:x=1")
+	prepared, err := r.data().PrepareQuery(r.ctx(), &bigtablepb.PrepareQueryRequest{InstanceName: parent, Query: "SELECT _key FROM t"})
+	r.must(err)
+	keys, _ := r.execute(&bigtablepb.ExecuteQueryRequest{InstanceName: parent, PreparedQuery: prepared.GetPreparedQuery()}, -1)
+	if !slices.Equal(keys, []string{"k"}) {
+		t.Errorf("rows %q", keys)
+	}
+}
