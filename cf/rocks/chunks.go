@@ -1,15 +1,17 @@
 package rocks
 
+// #include "verify.h"
+import "C"
+
 import (
 	"strings"
-
-	"github.com/linxGnu/grocksdb"
+	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
 )
 
 const (
-	// A chunk is about so much of a family's files: enough to make the seek
+	// A chunk is about so much of a family's bytes: enough to make the seek
 	// to it cheap, little enough for its blocks to wait in memory. How much
 	// that is depends on how well the files are compressed.
 	firstChunk = 1 << 20
@@ -24,18 +26,18 @@ const (
 )
 
 // A chunker divides what is left of a scan into chunks, in the order of the
-// scan, by the sizes that the engine's index tells. It looks for the bounds as
-// it goes. The rows that are only in memory count for nothing.
+// scan, by the sizes that the engine's index tells, and its estimate of those in
+// memory. It looks for the bounds as it goes.
 type chunker struct {
 	snap    *snapshot
 	family  *family
 	spec    cf.Scan
-	bytes   uint64 // of files in a chunk
+	bytes   uint64 // in a chunk
 	list    bool   // there are many ranges: a chunk is some of them
 	pending []span // the next one last
 }
 
-// A span is rows of which a chunk is yet to be cut. What files hold of them lies
+// A span is rows of which a chunk is yet to be cut. What there is of them lies
 // between lo and hi.
 type span struct {
 	rows   cf.RowRange
@@ -143,16 +145,13 @@ func (c *chunker) divide() bool {
 	return true
 }
 
-// size is about how many bytes of files rows take. An error makes it zero: the
+// size is about how many bytes of files and memtables rows take. An error makes it zero: the
 // rows are then not divided, and whoever reads them meets it too. It does not
 // lock the store, which the scan's cursor keeps open.
 func (c *chunker) size(rows cf.RowRange) uint64 {
 	start, end := rows.Bounds()
-	sizes, err := c.snap.store.db.GetApproximateSizesCF(c.family.handle, []grocksdb.Range{{Start: start, Limit: end}})
-	if err != nil {
-		return 0
-	}
-	return sizes[0]
+	return uint64(C.smolwc_size(c.snap.store.c.db, c.family.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(start))), C.size_t(len(start)),
+		(*C.char)(unsafe.Pointer(unsafe.SliceData(end))), C.size_t(len(end))))
 }
 
 // lastRow is the last row of a range, "" when there is none.

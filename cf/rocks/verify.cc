@@ -50,3 +50,12 @@ extern "C" size_t smolwc_blob_files(rocksdb_t* db, rocksdb_column_family_handle_
   }
   return n;
 }
+
+extern "C" uint64_t smolwc_size(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* start,
+                                size_t start_len, const char* end, size_t end_len) {
+  rocksdb::SizeApproximationOptions options;
+  options.include_memtables = true;
+  rocksdb::Range range(rocksdb::Slice(start, start_len), rocksdb::Slice(end, end_len));
+  uint64_t size = 0;
+  return db->rep->GetApproximateSizes(options, family->rep, &range, 1, &size).ok() ? size : 0;
+}

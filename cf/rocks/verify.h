@@ -23,6 +23,11 @@ typedef struct {
 // memory, is to be freed with free.
 size_t smolwc_blob_files(rocksdb_t* db, rocksdb_column_family_handle_t* family, smolwc_blob_file** list);
 
+// About how many bytes lie between two keys, in files and in memtables; 0 when there
+// is an error.
+uint64_t smolwc_size(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* start,
+                     size_t start_len, const char* end, size_t end_len);
+
 #ifdef __cplusplus
 }
 #endif
