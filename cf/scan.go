@@ -75,7 +75,7 @@ type Part struct {
 
 // A Filter is the part of a read that the engine evaluates. The zero Filter
 // passes every cell. The conditions are applied in this order: retention,
-// qualifiers, time range, versions, columns per row, cells per row.
+// qualifiers, time range, versions, values, columns per row, cells per row.
 type Filter struct {
 	// Retention hides what retention rules have dropped; see [Retention].
 	Retention []Retention
@@ -97,6 +97,12 @@ type Filter struct {
 	StripValues bool
 	// KeysOnly yields rows without cells: each row that has one that passes.
 	KeysOnly bool
+	// Values are the ranges of which a cell's value must be in one, sorted and
+	// disjoint; none means any value. They come behind Versions. Of a row whose
+	// cells pass but for their values there is the row without cells, so that
+	// readers know how far a scan has come. They cannot be given with
+	// ColumnsPerRow, CellsPerRow, StripValues, KeysOnly, Where or CountOnly.
+	Values []ValueRange
 	// Where passes only rows that satisfy every condition; they are sorted by
 	// qualifier. It cannot be given with ColumnsPerRow or CellsPerRow.
 	Where []RowCondition
@@ -128,8 +134,13 @@ func (c *RowCondition) Holds(value []byte, ok bool) bool {
 	if len(c.Values) == 0 || !ok {
 		return len(c.Values) == 0 && !ok
 	}
-	for i := range c.Values {
-		if r := &c.Values[i]; string(value) >= r.Start && (r.NoEnd || string(value) < r.End) {
+	return ValueIn(c.Values, value)
+}
+
+// ValueIn reports whether a value is in one of the ranges.
+func ValueIn(ranges []ValueRange, value []byte) bool {
+	for i := range ranges {
+		if r := &ranges[i]; string(value) >= r.Start && (r.NoEnd || string(value) < r.End) {
 			return true
 		}
 	}

@@ -29,6 +29,7 @@ var explained = map[string][]query.ReadOption{
 	"versions option":   {query.Versions(3), query.RowFilter(query.ChainFilters(query.TimestampRangeFilter(5, 9), query.ColumnFilter("a")))},
 	"first cells":       {query.RowFilter(query.ChainFilters(query.FamilyFilter("f"), query.CellsPerRowLimitFilter(3), query.StripValueFilter()))},
 	"after a value":     {query.RowFilter(query.ChainFilters(query.ValueCompareFilter(query.GE, cells.I64(5)), query.ColumnFilter("a"), query.LatestNFilter(1)))},
+	"value range":       {query.RowFilter(query.ChainFilters(query.LatestNFilter(2), query.ValueRangeFilter([]byte("a"), []byte("c")), query.LatestNFilter(1), query.ValueRangeFilter([]byte("b"), nil)))},
 	"interleave":        {query.RowFilter(query.InterleaveFilters(query.ColumnRangeFilter("f", "a", "b"), query.ChainFilters(query.ColumnRangeFilter("h", "x", ""), query.CellsPerRowLimitFilter(1))))},
 	"condition":         {query.RowFilter(query.ConditionFilter(query.ColumnRangeFilter("f", "a", "b"), query.FamilyFilter("h"), nil))},
 	"behind a sink":     {query.RowFilter(query.ChainFilters(query.InterleaveFilters(query.SinkFilter(), query.PassAllFilter()), query.RowKeyFilter("a"), query.FamilyFilter("f")))},

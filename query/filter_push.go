@@ -3,14 +3,16 @@ package query
 import (
 	"slices"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A pushdown turns the filters at the head of a chain into what the store
 // evaluates. Filters are looked at in their order; the conditions say what may
 // still go past the filters before, which stay.
 //
-// The store applies columns, time range, versions and cells per row in this
+// The store applies columns, time range, versions, values and cells per row in this
 // order, so a filter can be pushed when no earlier filter or option that stands
 // later in that order has taken effect.
 type pushdown struct {
@@ -22,6 +24,7 @@ type pushdown struct {
 	columns  bool // dropping whole columns is the same here as at first
 	times    bool // and so is a time range
 	versions bool // versions are counted as at first, but for whole columns
+	values   bool // dropping cells by their values is the same here as behind the versions
 	perRow   bool // what is left is what the store yields, in whole rows
 }
 
@@ -33,7 +36,8 @@ func (r *readSpec) push(info *tableInfo) *readSpec {
 	}
 	spec := *r
 	p := &pushdown{spec: &spec, info: info, rows: true, perRow: true,
-		columns: r.cellsPerRow == 0, times: r.cellsPerRow == 0 && r.versions == 0, versions: r.cellsPerRow == 0}
+		columns: r.cellsPerRow == 0, times: r.cellsPerRow == 0 && r.versions == 0, versions: r.cellsPerRow == 0,
+		values: r.cellsPerRow == 0 && len(r.where) == 0}
 	spec.narrow = allColumns(info)
 	for _, f := range flatten(r.filter) {
 		if p.columns {
@@ -86,7 +90,10 @@ func (p *pushdown) take(f Filter) bool {
 		return p.takeColumns(f, "qualifiers of "+f.family, true)
 	case *timestampRangeFilter:
 		return p.takeTimes(f)
-	case *valueRangeFilter, *valueCompareFilter, *valueBitmaskFilter:
+	case *valueRangeFilter:
+		p.takeValues(f)
+		return false
+	case *valueCompareFilter, *valueBitmaskFilter:
 		p.versions, p.perRow = false, false
 		return false
 	case countFilter:
@@ -102,7 +109,9 @@ func (p *pushdown) take(f Filter) bool {
 }
 
 // close says that what follows sees other cells than the store yields.
-func (p *pushdown) close() { p.columns, p.times, p.versions, p.perRow = false, false, false, false }
+func (p *pushdown) close() {
+	p.columns, p.times, p.versions, p.values, p.perRow = false, false, false, false, false
+}
 
 func (p *pushdown) note(f Filter, as string) {
 	p.spec.pushed = append(p.spec.pushed, f.String()+" as "+as)
@@ -168,6 +177,17 @@ func (p *pushdown) takeTimes(f *timestampRangeFilter) bool {
 	return true
 }
 
+// takeValues has the store leave cells out whose values are not in the range. The
+// rows of such cells come all the same, for those who want to know them, so that the
+// filter stays.
+func (p *pushdown) takeValues(f *valueRangeFilter) {
+	p.versions, p.perRow = false, false
+	if p.values && p.spec.values == nil {
+		p.spec.values = &f.span
+		p.note(f, "values"+again(false))
+	}
+}
+
 func (p *pushdown) takeCount(f countFilter) bool {
 	switch {
 	case f.of == columnLimit && p.versions:
@@ -176,7 +196,7 @@ func (p *pushdown) takeCount(f countFilter) bool {
 		p.note(f, "versions")
 		return true
 	case f.of == columnLimit:
-		p.times, p.perRow = false, false
+		p.times, p.values, p.perRow = false, false, false
 		return false
 	case f.of == rowLimit && p.perRow:
 		p.spec.cellsPerRow = least(p.spec.cellsPerRow, f.n)
@@ -211,6 +231,8 @@ func (p *pushdown) takeConstant(f constantFilter) bool {
 	case sink:
 		p.close()
 		p.rows = false
+	case stripValue:
+		p.values = false
 	}
 	return false
 }
@@ -363,6 +385,28 @@ func (f *columnRangeFilter) needs(info *tableInfo) columnSet {
 		return columnSet{}
 	}
 	return columnSet{fam: {q}}
+}
+
+// valuesOf is the values of a family's cells that can pass, as the store has them:
+// those of any type whose raw bytes are in the span, and what is no value, which the
+// read finds out. What aggregates is not stored as it is read.
+func (r *readSpec) valuesOf(f *familyInfo) []cf.ValueRange {
+	if r.values == nil || f.aggregate != schema.NoAggregate {
+		return nil
+	}
+	q := r.values.qualifiers()
+	tagged := func(t cells.Type, bytes string) string { return string([]byte{byte(t)}) + bytes }
+	ranges := []cf.ValueRange{{End: tagged(cells.TypeBytes, "")}}
+	for t := cells.TypeBytes; t <= cells.TypeF64; t++ {
+		v := cf.ValueRange{Start: tagged(t, q.Start), End: tagged(t, q.End)}
+		if q.NoEnd {
+			v.End = tagged(t+1, "")
+		}
+		if v.Start < v.End {
+			ranges = append(ranges, v)
+		}
+	}
+	return append(ranges, cf.ValueRange{Start: tagged(cells.TypeF64+1, ""), NoEnd: true})
 }
 
 // qualifiers is the span as a range of qualifiers.

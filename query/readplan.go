@@ -215,6 +215,7 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells
 			Since:       int64(r.since),
 			Until:       int64(r.until),
 			Versions:    r.versions,
+			Values:      r.valuesOf(f),
 			CellsPerRow: r.cellsPerRow,
 			KeysOnly:    r.keysOnly && r.filter == nil,
 			CountOnly:   r.counts(),

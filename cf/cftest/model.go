@@ -153,7 +153,8 @@ func (m *Model) Scan(s cf.Scan) Rows {
 			to++
 		}
 		wanted := (s.Sample == 0 || cf.RowHash(cells[from].row) < s.Sample) && slices.ContainsFunc(s.Rows, func(r cf.RowRange) bool { return inRows(cells[from].row, r) })
-		if passed := filterRow(cells[from:to], s.Filter); wanted && len(passed) > 0 {
+		passed, any := filterRow(cells[from:to], s.Filter)
+		if wanted && any {
 			found = append(found, Row{cells[from].row, passed})
 		}
 		from = to
@@ -175,9 +176,9 @@ func (m *Model) Scan(s cf.Scan) Rows {
 	return found
 }
 
-// filterRow is the cells of a row that pass a filter.
-func filterRow(cells []modelCell, f cf.Filter) []Cell {
-	var passed []Cell
+// filterRow is the cells of a row that pass a filter, and whether there is any but
+// for its value.
+func filterRow(cells []modelCell, f cf.Filter) (passed []Cell, any bool) {
 	newest := map[string]string{} // values
 	rank := map[string]int{}      // of the columns' cells, hidden or not
 	versions := map[string]int{}  // of the columns' cells that pass
@@ -198,6 +199,10 @@ func filterRow(cells []modelCell, f cf.Filter) []Cell {
 		if versions[c.Qualifier]++; versions[c.Qualifier] == 1 {
 			newest[c.Qualifier] = c.Value
 		}
+		any = true
+		if len(f.Values) > 0 && !cf.ValueIn(f.Values, []byte(c.Value)) {
+			continue
+		}
 		if f.StripValues {
 			c.Value = ""
 		}
@@ -205,10 +210,10 @@ func filterRow(cells []modelCell, f cf.Filter) []Cell {
 	}
 	for _, w := range f.Where {
 		if value, ok := newest[w.Qualifier]; !w.Holds([]byte(value), ok) {
-			return nil
+			return nil, false
 		}
 	}
-	return passed
+	return passed, any
 }
 
 func hidden(rank int, ts int64, rules []cf.Retention) bool {

@@ -158,6 +158,9 @@ var (
 		}
 		if rapid.Bool().Draw(t, "where") {
 			f.Where, f.ColumnsPerRow, f.CellsPerRow = conditions.Draw(t, "conditions"), 0, 0
+		} else if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "by value") {
+			f.Values, f.ColumnsPerRow, f.CellsPerRow = valueRanges.Draw(t, "values"), 0, 0
+			f.StripValues, f.KeysOnly, f.CountOnly = false, false, false
 		}
 		return f
 	})

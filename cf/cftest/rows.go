@@ -155,7 +155,7 @@ func appendBlock(rows Rows, b *cf.Block, s cf.Scan) (Rows, error) {
 			}
 			cells += r.Len
 		}
-		if (r.Len == 0) != s.Filter.KeysOnly {
+		if (r.Len == 0) != s.Filter.KeysOnly && (r.Len != 0 || len(s.Filter.Values) == 0) {
 			return rows, fmt.Errorf("row %q has %d cells in a block", b.RowKey(r), r.Len)
 		}
 		if i > 0 || !b.Continued {

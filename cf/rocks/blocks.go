@@ -18,6 +18,7 @@ type blockSizer struct {
 	perRow   int           // cells that a row has
 	keysOnly bool          // blocks have rows and no cells
 	whole    bool          // rows are read as they are in the family
+	sparse   bool          // most rows have no cells, as far as is known
 	uses     *atomic.Int64 // of the snapshot: its cursors, mostly; nil without one
 }
 
@@ -27,6 +28,8 @@ const (
 	maxCells   = 4096
 	growth     = 8
 
+	sparseCells    = 8 // rows for each cell
+	guessedPerKey  = 32
 	guessedPerCell = 64
 	guessedPerRow  = 8
 	minData        = 512
@@ -40,8 +43,9 @@ const (
 
 func newBlockSizer(s *cf.Scan, like *shape, uses *atomic.Int64) blockSizer {
 	f := &s.Filter
-	b := blockSizer{cells: firstCells, uses: uses, keysOnly: f.KeysOnly || f.CountOnly, whole: len(f.Qualifiers) == 0 && f.Versions == 0 && f.CellsPerRow == 0}
+	b := blockSizer{cells: firstCells, uses: uses, keysOnly: f.KeysOnly || f.CountOnly, whole: len(f.Qualifiers) == 0 && f.Versions == 0 && f.CellsPerRow == 0 && len(f.Values) == 0}
 	b.perCell, b.perRow = like.load()
+	b.sparse = len(f.Values) > 0
 	if n := len(f.Qualifiers); n > 0 && f.Versions == 1 {
 		b.perRow = min(b.perRow, n) // if each is one column
 	}
@@ -89,7 +93,12 @@ func (s *blockSizer) make(b *cf.Block) {
 		rows = n
 		n = 0
 	}
-	data := min(max(s.cells*s.perCell, minData), max(s.share(maxBlockData), minData))
+	size := s.cells * s.perCell
+	if s.sparse {
+		rows, n = n, n/sparseCells
+		size = rows*guessedPerKey + n*s.perCell
+	}
+	data := min(max(size, minData), max(s.share(maxBlockData), minData))
 	const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
 	raw := uncleared(n*cellSize + rows*rowSize + data)
 	b.Cells = unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), n)[:0]
@@ -109,9 +118,10 @@ func (s *blockSizer) share(all int) int {
 // was filled.
 func (s *blockSizer) learn(b *cf.Block, family *shape) {
 	used := len(b.Cells)
-	if s.keysOnly {
+	if s.keysOnly || s.sparse {
 		used = len(b.Rows)
 	}
+	s.sparse = s.sparse && len(b.Cells) < cap(b.Cells)
 	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or few cells are wanted
 		s.cells = max(2*used, minCells)
 	} else {

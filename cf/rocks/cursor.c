@@ -43,9 +43,10 @@ struct smolwc_cursor {
   rocksdb_iterator_t* it;
   rocksdb_readoptions_t* options;
   smolwc_scan scan;
-  buffer copy;  // the memory of the next four
+  buffer copy;  // the memory of the next five
   interval* ranges;
   const interval* qualifiers;
+  const interval* values;
   const smolwc_retention* retention;
   const condition* conditions;
   smolwc_cost cost;
@@ -100,7 +101,7 @@ static int compare(const char* a, size_t a_len, const char* b, size_t b_len) {
 // --- construction
 
 static size_t count_intervals(const smolwc_scan* s, const smolwc_condition* conditions) {
-  size_t n = s->rows_len + s->qualifiers_len;
+  size_t n = s->rows_len + s->qualifiers_len + s->values_len;
   for (size_t i = 0; i < s->conditions_len; i++) n += 1 + conditions[i].values_len;
   return n;
 }
@@ -132,8 +133,9 @@ static int copy_scan(smolwc_cursor* c, const smolwc_scan* s, const char* bounds,
   c->retention = r;
   c->ranges = at;
   c->qualifiers = at + s->rows_len;
+  c->values = c->qualifiers + s->qualifiers_len;
   c->conditions = w;
-  at += s->rows_len + s->qualifiers_len;
+  at += s->rows_len + s->qualifiers_len + s->values_len;
   for (size_t i = 0; i < s->conditions_len; i++) {
     w[i] = (condition){*at, at + 1, conditions[i].values_len};
     at += 1 + conditions[i].values_len;
@@ -496,6 +498,27 @@ static step ensure_row(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
+// Whether a value comes before a bound. Most differ in the first byte, its type.
+static inline int value_before(const char* value, size_t len, slice bound) {
+  if (len != 0 && bound.len != 0 && value[0] != bound.data[0])
+    return (unsigned char)value[0] < (unsigned char)bound.data[0];
+  return compare(value, len, bound.data, bound.len) < 0;
+}
+
+// Whether a value is in one of the intervals.
+static int value_in(const interval* values, size_t n, const char* value, size_t len) {
+  for (size_t i = 0; i < n; i++) {
+    const interval* v = &values[i];
+    if (v->start.len != 0 && value_before(value, len, v->start)) return 0;
+    if (v->end.len == 0 || value_before(value, len, v->end)) return 1;
+  }
+  return 0;
+}
+
+static inline int value_wanted(const smolwc_cursor* c, const char* value, size_t len) {
+  return c->scan.values_len == 0 || value_in(c->values, c->scan.values_len, value, len);
+}
+
 // Counts a cell in the block's row.
 static inline step count(smolwc_cursor* c, smolwc_block* b) {
   step s = ensure_row(c, b);
@@ -515,13 +538,17 @@ static inline void fetch_ahead(const char* value, const char* at) {
   __builtin_prefetch(at + WRITE_AHEAD + LINE, 1);
 }
 
-// Puts the cell that the iterator stands on into the block, and adds the size of
-// its value to scanned.
+// Puts the cell that the iterator stands on into the block, or only its row when its
+// value is not wanted, and adds the size of the value to scanned.
 static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int64_t ts,
                         size_t* scanned) {
   if (c->scan.count_only) return count(c, b);
   size_t value_len = 0;
   const char* value = c->scan.strip_values ? "" : rocksdb_iter_value(c->it, &value_len);
+  if (!value_wanted(c, value, value_len)) {
+    *scanned += value_len;
+    return ensure_row(c, b);
+  }
   size_t need = e->len + value_len;
   if (!c->row_open || b->rows_len == 0) need += c->row_len;
   if (b->cells_len == b->cells_cap) return STEP_FULL;
@@ -652,9 +679,35 @@ static step count_cells(smolwc_cursor* c, smolwc_block* b) {
   return s;
 }
 
+// Steps over cells of the current row whose values are not wanted.
+static step pass_values(smolwc_cursor* c) {
+  int64_t n = 0;
+  uint64_t scanned = 0;
+  step s = STEP_ON;
+  const char* key;
+  size_t len;
+  while (n < c->scan.cells_per_call && look(c, &key, &len) && in_row(c, key, len)) {
+    int64_t ts;
+    if (len < c->row_len + 2 + SMOLWC_VERSION_LEN || !read_version(key, len, &ts)) {
+      s = STEP_CORRUPT;
+      break;
+    }
+    size_t value_len;
+    const char* value = rocksdb_iter_value(c->it, &value_len);
+    if (value_wanted(c, value, value_len)) break;
+    n++;
+    scanned += len + value_len;
+    rocksdb_iter_next(c->it);
+  }
+  c->cost.cells_scanned += (uint64_t)n;
+  c->cost.bytes_scanned += scanned;
+  return s;
+}
+
 static step take_all_cells(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
   step s = take_any_cell(c, b, key, len);
   if (s != STEP_ON || c->scan.strip_values) return s;
+  if (c->scan.values_len != 0) return pass_values(c);
   return c->scan.count_only ? count_cells(c, b) : copy_cells(c, b);
 }
 
@@ -662,14 +715,8 @@ static step take_all_cells(smolwc_cursor* c, smolwc_block* b, const char* key, s
 
 static int is_undecided(const smolwc_cursor* c) { return c->judged < c->scan.conditions_len; }
 
-static int value_in(const condition* w, const char* value, size_t len) {
-  for (size_t i = 0; i < w->values_len; i++) {
-    const interval* v = &w->values[i];
-    if (compare(value, len, v->start.data, v->start.len) >= 0 &&
-        (v->end.len == 0 || compare(value, len, v->end.data, v->end.len) < 0))
-      return 1;
-  }
-  return 0;
+static int satisfies(const condition* w, const char* value, size_t len) {
+  return value_in(w->values, w->values_len, value, len);
 }
 
 // Judges the conditions on columns before a key of the current row, which are
@@ -687,7 +734,7 @@ static int judge_cell(smolwc_cursor* c, const char* key, size_t len) {
     }
     size_t value_len;
     const char* value = rocksdb_iter_value(c->it, &value_len);
-    if (!value_in(w, value, value_len)) return 0;
+    if (!satisfies(w, value, value_len)) return 0;
   }
   return 1;
 }
@@ -763,7 +810,7 @@ static step decide_row(smolwc_cursor* c, smolwc_block* b) {
     const condition* w = &c->conditions[c->judged];
     size_t value_len = 0;
     const char* value = found ? rocksdb_iter_value(c->it, &value_len) : NULL;
-    if (found ? !value_in(w, value, value_len) : w->values_len != 0) return reject_row(c, b);
+    if (found ? !satisfies(w, value, value_len) : w->values_len != 0) return reject_row(c, b);
     c->judged++;
   }
   seek(c, c->prefix.data, c->row_len);

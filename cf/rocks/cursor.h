@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
   size_t rows_len;       // intervals of rows, ascending and disjoint
   size_t qualifiers_len; // intervals of qualifiers, likewise; none means all
+  size_t values_len;     // intervals of values, likewise; a row may have no cell then
   size_t retention_len;
   size_t conditions_len; // ascending by qualifier, of which there may be equal ones
   int64_t since, until;   // [since, until); until 0 is no bound
@@ -84,8 +85,9 @@ typedef enum {
 typedef struct smolwc_cursor smolwc_cursor;
 
 // Copies what it is given. bounds holds the start and the end of each interval
-// of rows, then of qualifiers, one after another, and then, for each condition,
-// of its qualifier and of its values, where an end without bytes is no end; ends
+// of rows, then of qualifiers, then of values, one after another, and then, for each
+// condition, of its qualifier and of its values; an end of values without bytes is no
+// end. ends
 // says where in bounds each of them ends. The snapshot may be NULL, and so may the
 // overlay, changes that are read as if they had been written; it must not change
 // while the cursor is used. NULL is returned when memory is

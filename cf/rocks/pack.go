@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A packed is a scan as C takes it: the bounds of its rows, qualifiers and
-// conditions lie end to end, and ends says where each of them ends.
+// A packed is a scan as C takes it: the bounds of its rows, qualifiers, values
+// and conditions lie end to end, and ends says where each of them ends.
 type packed struct {
 	scan       C.smolwc_scan
 	bounds     []byte
@@ -27,17 +27,12 @@ func (p *packed) pack(s *cf.Scan) {
 	for i := range f.Qualifiers {
 		p.packQualifiers(&f.Qualifiers[i])
 	}
+	p.packValues(f.Values)
 	for i := range f.Where {
 		w := &f.Where[i]
 		q := cf.SingleQualifier(w.Qualifier)
 		p.packQualifiers(&q)
-		for _, v := range w.Values {
-			p.mark(append(p.bounds, v.Start...))
-			if !v.NoEnd {
-				p.bounds = append(p.bounds, v.End...)
-			}
-			p.mark(p.bounds)
-		}
+		p.packValues(w.Values)
 		p.conditions = append(p.conditions, C.smolwc_condition{values_len: C.size_t(len(w.Values))})
 	}
 	for _, r := range f.Retention {
@@ -46,6 +41,7 @@ func (p *packed) pack(s *cf.Scan) {
 	p.scan = C.smolwc_scan{
 		rows_len:        C.size_t(len(s.Rows)),
 		qualifiers_len:  C.size_t(len(f.Qualifiers)),
+		values_len:      C.size_t(len(f.Values)),
 		retention_len:   C.size_t(len(f.Retention)),
 		conditions_len:  C.size_t(len(f.Where)),
 		since:           C.int64_t(f.Since),
@@ -89,6 +85,17 @@ func (p *packed) packRows(rows []cf.RowRange) (single bool) {
 func (p *packed) packQualifiers(q *cf.QualifierRange) {
 	p.mark(cf.AppendRowBound(p.bounds, q.Start))
 	p.mark(q.AppendEnd(p.bounds))
+}
+
+// packValues gives a range without an end one without bytes.
+func (p *packed) packValues(ranges []cf.ValueRange) {
+	for _, v := range ranges {
+		p.mark(append(p.bounds, v.Start...))
+		if !v.NoEnd {
+			p.bounds = append(p.bounds, v.End...)
+		}
+		p.mark(p.bounds)
+	}
 }
 
 // mark ends a bound.

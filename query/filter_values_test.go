@@ -1,0 +1,57 @@
+package query_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// Cells whose values are out of range stay in the store, but not their rows: whoever
+// wants to know how far a read has come learns of each. What aggregates is looked at
+// as it is read, not as it is stored.
+func TestRowsOutsideOfARangeOfValues(t *testing.T) {
+	table := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}, schema.Family{Name: "hll", Aggregate: schema.AggregateHLL})).Table("t")
+	for i := range 3000 {
+		key := fmt.Sprintf("row%04d", i)
+		m := mutate(setAt("f", "a", 1, cells.Bytes([]byte("no"))), setAt("f", "b", 1, cells.String("no")))
+		switch i {
+		case 1000:
+			m.SetAt("g", "a", 1, cells.String("yes"))
+		case 2000:
+			m.SetAt("f", "a", 1, cells.Bytes([]byte("yes")))
+		case 2500:
+			m.AddAt("hll", "a", 1, cells.String("x"))
+		}
+		if err := table.Apply(ctx, key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within := query.RowFilter(query.ValueRangeFilter([]byte("y"), []byte("z")))
+	var rejected []string
+	got := shown(t, table, within, query.Rejected(func(key string) error { rejected = append(rejected, key); return nil }))
+	const want = "row1000 g:a@1 | row2000 f:a@1"
+	if got != want || got != shown(t, table, within, query.Unpushed()) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if len(rejected) != 2998 || rejected[0] != "row0000" || !slices.IsSorted(rejected) {
+		t.Errorf("%d rows were rejected", len(rejected))
+	}
+	for _, opts := range [][]query.ReadOption{
+		{query.Limit(1), query.Prefix("row2")}, {query.KeysOnly(), query.Prefix("row2000")}, {query.Reverse(), query.Limit(1)},
+	} {
+		if pushed, whole := shown(t, table, append(opts, within)...), shown(t, table, append(opts, within, query.Unpushed())...); pushed != whole || pushed == "" {
+			t.Errorf("pushed %s, whole %s", pushed, whole)
+		}
+	}
+	one := query.RowFilter(query.ValueBoundsFilter(query.Including(""), query.Including("\x00\x00\x00\x00\x00\x00\x00\x01")))
+	if got := shown(t, table, one); got != "row2500 hll:a@1" {
+		t.Errorf("got %q of what aggregates", got)
+	}
+	if n, err := table.Count(ctx, within); err != nil || n.Rows != 2 || n.Cells != 2 {
+		t.Errorf("counted %+v, %v", n, err)
+	}
+}
