@@ -342,6 +342,7 @@ func TestS3Errors(t *testing.T) {
 		t.Helper()
 		a, err := archive.Open(ctx, target)
 		if err == nil {
+			archive.Impatient(t, a)
 			_, err = a.Backup(ctx, db, archive.BackupOptions{})
 		}
 		if !errors.Is(err, want) || query.KindOf(err) != kind {
@@ -371,6 +372,7 @@ func TestLease(t *testing.T) { archive.LeaseTest(t, startGateway(t).target("leas
 // TestServerGoesWhileSending: what it has of the backup is none, and the next one
 // goes on.
 func TestServerGoesWhileSending(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t)
 	ctx := t.Context()
 	db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
@@ -383,6 +385,7 @@ func TestServerGoesWhileSending(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := openArchive(t, g.target("x"))
+	archive.Impatient(t, a)
 	time.AfterFunc(500*time.Millisecond, g.stop)
 	_, err := a.Backup(ctx, db, archive.BackupOptions{Options: archive.Options{Rate: 2 << 20}})
 	if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.Unavailable {

@@ -38,7 +38,32 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1)
 	}
+	if err := useTestKeys(); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// The access keys of the servers that tests run against.
+const (
+	TestAccess = "smolwctest"
+	TestSecret = "smolwcsecret"
+)
+
+// useTestKeys puts the access keys of gateways, and nobody else's, into the
+// environment of the process.
+func useTestKeys() error {
+	var err error
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID":           TestAccess,
+		"AWS_SECRET_ACCESS_KEY":       TestSecret,
+		"AWS_CONFIG_FILE":             "/dev/null",
+		"AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+		"AWS_EC2_METADATA_DISABLED":   "true",
+	} {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	return err
 }
 
 func openTestDB(t testing.TB, dir string) *query.DB {

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/uuid"
 )
 
 // An object store has no locks, but it creates an object for one of several who
 // try, and replaces it only if it is as it was last seen. So the lock is an
-// object that its owner renews; one that has not been renewed for leaseStale
-// belongs to a process that died, and is taken over.
+// object that its owner renews; one that has not been renewed for leaseStale, by
+// the server's clock, belongs to a process that died, and is taken over.
 const (
 	leaseRenewed = time.Minute
 	leaseStale   = 10 * time.Minute
@@ -30,6 +31,8 @@ type lease struct {
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
 	Renewed time.Time `json:"renewed"` // by the owner's clock
+
+	age time.Duration // by the server's, when it was read
 }
 
 // lock takes the lease and renews it in the background.
@@ -82,9 +85,9 @@ func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error
 	if old.Owner == l.Owner { // it was taken, and the server's answer was lost
 		return tag, nil
 	}
-	if age := time.Since(old.Renewed); age < leaseStale {
+	if old.age < b.stale {
 		return "", fmt.Errorf("process %d on %s holds the lock and renewed it %s ago: %w; a lock that is not renewed for %s is taken over",
-			old.PID, old.Host, age.Round(time.Second), ErrLocked, leaseStale)
+			old.PID, old.Host, old.age.Round(time.Second), ErrLocked, b.stale)
 	}
 	return b.replaceLease(ctx, l, tag)
 }
@@ -125,7 +128,14 @@ func (b *s3Bucket) tryLease(ctx context.Context) (l lease, tag string, err error
 	if err != nil {
 		return l, "", b.failure(err)
 	}
-	return leaseOf(text), aws.ToString(out.ETag), nil
+	l = leaseOf(text)
+	now, told := awsmiddleware.GetServerTime(out.ResultMetadata)
+	if told && out.LastModified != nil {
+		l.age = now.Sub(*out.LastModified)
+	} else {
+		l.age = time.Since(l.Renewed)
+	}
+	return l, aws.ToString(out.ETag), nil
 }
 
 // leaseOf reads a lease; what is none is as old as can be.

@@ -49,7 +49,8 @@ func LeaseTest(t *testing.T, target string) {
 	}
 }
 
-// ExpireLease makes a lock look as if its owner had died long ago.
+// ExpireLease has the archive take a lock over as if it had not been renewed for
+// long, that of an owner whose clock is far ahead.
 func ExpireLease(t *testing.T, a *Archive) {
 	t.Helper()
 	b := a.bucket.(*s3Bucket)
@@ -57,10 +58,22 @@ func ExpireLease(t *testing.T, a *Archive) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Renewed = time.Now().Add(-leaseStale - time.Second)
+	l.Renewed = time.Now().Add(365 * 24 * time.Hour)
 	if _, err := b.writeLease(t.Context(), l, tag); err != nil {
 		t.Fatal(err)
 	}
+	b.stale = 0
+}
+
+// Impatient has the archive give a server up soon.
+func Impatient(t *testing.T, a *Archive) {
+	t.Helper()
+	b := a.bucket.(*s3Bucket)
+	p, err := newS3Bucket(t.Context(), s3Target{bucket: b.bucket, prefix: b.prefix, endpoint: *b.client.Options().BaseEndpoint}, patience{noProgress: time.Second, attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.bucket = p
 }
 
 // FreeLease removes a lock, whoever holds it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -24,28 +25,31 @@ type s3Bucket struct {
 	client *s3.Client
 	bucket string
 	prefix string
+	stale  time.Duration // see takeOver
 }
 
-const (
-	defaultRegion = "us-east-1"
-	// noAnswer is how long a server may take to begin its answer, after the
-	// last byte has been sent.
-	noAnswer = 2 * time.Minute
+const defaultRegion = "us-east-1"
+
+// A patience is how much a server may try it.
+type patience struct {
+	// noProgress is how long a server may take nothing of what is sent, give
+	// nothing of an answer, or not begin one after the last byte has been sent.
+	noProgress time.Duration
 	// attempts is how often a request is made before it has failed.
-	attempts = 5
-)
+	attempts int
+}
+
+var usualPatience = patience{noProgress: 2 * time.Minute, attempts: 5}
 
 // newS3Bucket makes a client with the access keys of the environment. Nothing
 // is asked of the server yet.
-func newS3Bucket(ctx context.Context, t s3Target) (*s3Bucket, error) {
+func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error) {
 	cfg, err := config.LoadDefaultConfig(ctx,
 		// Each object's own SHA-256 is signed and compared by the server.
 		config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
-		config.WithRetryMaxAttempts(attempts),
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
-			tr.ResponseHeaderTimeout = noAnswer
-		})),
+		config.WithRetryMaxAttempts(p.attempts),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(p.limit)),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDenied, err)
@@ -64,8 +68,60 @@ func newS3Bucket(ctx context.Context, t s3Target) (*s3Bucket, error) {
 			o.BaseEndpoint = &t.endpoint
 			o.UsePathStyle = true // others seldom have a name for each bucket
 		}
+		o.HTTPClient = &patientClient{o.HTTPClient, p.noProgress}
 	})
-	return &s3Bucket{client, t.bucket, t.prefix}, nil
+	return &s3Bucket{client, t.bucket, t.prefix, leaseStale}, nil
+}
+
+// limit ends the sending of a request of which the server takes nothing for too
+// long, however long all of it takes, and the wait for the answer behind it.
+func (p patience) limit(tr *http.Transport) {
+	tr.ResponseHeaderTimeout = p.noProgress
+	dial := tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &patientConn{conn, p.noProgress}, nil
+	}
+}
+
+type patientConn struct {
+	net.Conn
+	noProgress time.Duration
+}
+
+func (c *patientConn) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.noProgress)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// A patientClient ends answers of which nothing more comes.
+type patientClient struct {
+	s3.HTTPClient
+	noProgress time.Duration
+}
+
+func (c *patientClient) Do(r *http.Request) (*http.Response, error) {
+	resp, err := c.HTTPClient.Do(r)
+	if err == nil {
+		resp.Body = &patientBody{resp.Body, c.noProgress}
+	}
+	return resp, err
+}
+
+type patientBody struct {
+	io.ReadCloser
+	noProgress time.Duration
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	stalled := time.AfterFunc(b.noProgress, func() { _ = b.Close() }) // ends the reading
+	defer stalled.Stop()
+	return b.ReadCloser.Read(p)
 }
 
 func (b *s3Bucket) key(key string) *string { return aws.String(b.prefix + key) }
@@ -93,14 +149,11 @@ func (b *s3Bucket) open(ctx context.Context, key string) (io.ReadCloser, error) 
 	return &answer{out.Body}, nil
 }
 
-// An answer is the content of an object on its way. An error is the network's, and
-// so is a server that sends nothing more.
+// An answer is the content of an object on its way. An error is the network's.
 type answer struct{ io.ReadCloser }
 
 func (a *answer) Read(p []byte) (int, error) {
-	stalled := time.AfterFunc(noAnswer, func() { _ = a.Close() }) // ends the reading
 	n, err := a.ReadCloser.Read(p)
-	stalled.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
@@ -145,7 +198,8 @@ func (b *s3Bucket) prepare(context.Context) error { return nil }
 
 // failure gives an error of the client its kind.
 func (b *s3Bucket) failure(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	var ended interface{ CanceledError() bool }
+	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &ended) {
 		return err
 	}
 	api, ok := errors.AsType[smithy.APIError](err)
@@ -153,7 +207,8 @@ func (b *s3Bucket) failure(err error) error {
 		if file := fileError(err); !errors.Is(file, err) || errors.Is(file, ErrNoSpace) {
 			return file
 		}
-		return fmt.Errorf("the object store %w: %w", ErrUnreachable, err)
+		// The cause may be a timeout of ours, which looks like one of the caller's.
+		return fmt.Errorf("the object store %w: %v", ErrUnreachable, err)
 	}
 	said := api.ErrorCode()
 	if m := api.ErrorMessage(); m != "" {

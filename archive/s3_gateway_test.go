@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/smolwc/smolwc/archive"
 )
 
 // gatewayVersion is the S3 server that tests run against, a process of its own.
@@ -16,8 +18,8 @@ import (
 const gatewayVersion = "v1.8.0"
 
 const (
-	testAccess = "smolwctest"
-	testSecret = "smolwcsecret"
+	testAccess = archive.TestAccess
+	testSecret = archive.TestSecret
 )
 
 // buildGateway builds the server once, into the user's cache.
@@ -63,8 +65,8 @@ type gateway struct {
 	start      func(testing.TB) // again after stop, with what it has
 }
 
-// startGateway starts a server for one test, with its access keys in the
-// environment. It skips where the server cannot be had.
+// startGateway starts a server for one test. It skips where the server cannot be
+// had.
 func startGateway(t testing.TB) *gateway {
 	t.Helper()
 	bin, err := buildGateway()
@@ -108,13 +110,6 @@ func startGateway(t testing.TB) *gateway {
 		}
 	}
 	g.start(t)
-	if t, ok := t.(interface{ Setenv(key, value string) }); ok {
-		t.Setenv("AWS_ACCESS_KEY_ID", testAccess)
-		t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
-		t.Setenv("AWS_CONFIG_FILE", filepath.Join(g.root, "none"))
-		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(g.root, "none"))
-		t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	}
 	return g
 }
 

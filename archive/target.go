@@ -23,7 +23,7 @@ func openBucket(ctx context.Context, target string) (bucket, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	b, err := newS3Bucket(ctx, t)
+	b, err := newS3Bucket(ctx, t, usualPatience)
 	return b, target, err
 }
 

@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -10,10 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -119,9 +122,77 @@ func TestALostAnswer(t *testing.T) {
 	}
 }
 
+// TestAServerThatTakesNothingMore: a backup ends when the server stops to read what
+// is sent, or to answer, however long all of it may take; and the next one goes on.
+func TestAServerThatTakesNothingMore(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
+		r.Out.Host = r.In.Host // it is signed
+	}}
+	var stuck atomic.Value // what of a path makes the server stop
+	stuck.Store("none")
+	for _, c := range []struct{ name, at string }{
+		{"it takes no object", "/objects/"},
+		{"it answers no manifest", "/generations/"},
+		{"it takes no lock", "/lock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			over := make(chan struct{})
+			u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				big := r.ContentLength > 12<<20 || !strings.Contains(r.URL.Path, "/objects/")
+				if r.Method == http.MethodPut && big && strings.Contains(r.URL.Path, stuck.Load().(string)) {
+					<-over
+					panic(http.ErrAbortHandler)
+				}
+				proxy.ServeHTTP(w, r)
+			}))
+			t.Cleanup(u.Close)
+			a := openArchive(t, "s3://bucket/"+c.at[1:4]+"?endpoint="+u.URL)
+			archive.Impatient(t, a)
+			db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+			change(t, db, rand.New(rand.NewPCG(1, 1)), 5)
+			if err := db.Table("fleet").Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			m := query.NewMutation()
+			for i := range 5 { // more than the kernel takes for a server
+				m.Set("meta", fmt.Sprint("big", i), cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, uint64(i))), 4<<20)))
+			}
+			if err := db.Table("fleet").Apply(t.Context(), "big", m); err != nil {
+				t.Fatal(err)
+			}
+			stuck.Store(c.at)
+			_, err := a.Backup(t.Context(), db, archive.BackupOptions{})
+			if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.Unavailable {
+				t.Errorf("error %v, want %v", err, archive.ErrUnreachable)
+			}
+			t.Log(err)
+			stuck.Store("none")
+			close(over)
+			archive.FreeLease(t, a)
+			if list, err := a.List(t.Context()); err != nil || len(list) != 0 {
+				t.Errorf("listed %+v, %v", list, err)
+			}
+			res, err := a.Backup(t.Context(), db, archive.BackupOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.at == "/generations/" && res.SentBytes >= 20<<20 {
+				t.Errorf("%d bytes were sent again", res.SentBytes)
+			}
+			if report, err := a.Verify(t.Context(), archive.Options{}); err != nil || report.Generations != 1 {
+				t.Errorf("verify %+v, %v", report, err)
+			}
+		})
+	}
+}
+
 // TestAnUnreliableServer: backups to a server of which every eighth request goes
 // wrong succeed or say why, what is listed is whole, and restores give what was backed up.
 func TestAnUnreliableServer(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
