@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,6 +192,29 @@ func (c *crasher) do(kind, id string, n int) error {
 // transactions, deletes, loads, changes of the schema, collections and flushes,
 // loses nothing that was acknowledged and leaves nothing half done.
 func TestKilledWriters(t *testing.T) {
+	acknowledged := killWriters(t, *crashes, 120*time.Millisecond)
+	if *crashes >= 25 && (acknowledged["batch"] == 0 || acknowledged["tx"] == 0 || acknowledged["bulk"] == 0 || acknowledged["delete"] == 0) {
+		t.Error("the writers were killed before they did anything of some kind")
+	}
+}
+
+// So it is on a disk whose syncs take long, in which most kills come.
+func TestKilledWritersOnASlowDisk(t *testing.T) {
+	library := filepath.Join(t.TempDir(), "slowdisk.so")
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", library, "../cf/rocks/testdata/slowdisk.c", "-ldl").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	acknowledged := killWriters(t, max(1, *crashes/5), 600*time.Millisecond,
+		"LD_PRELOAD="+library, "SLOWDISK_DIR=/", "SLOWDISK_MS=3", "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
+	if *crashes >= 25 && acknowledged["batch"] == 0 {
+		t.Error("the writers were killed before they did anything")
+	}
+}
+
+// killWriters starts and kills writers, each within a time after it has begun, with
+// more in their environment, and looks after each what is there.
+func killWriters(t *testing.T, rounds int, within time.Duration, env ...string) (acknowledged map[string]int) {
+	t.Helper()
 	seed := *crashSeed
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -203,28 +227,26 @@ func TestKilledWriters(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	states := map[string]*crashState{}
-	acknowledged := map[string]int{}
-	for round := range *crashes {
-		said := killedWriter(t, dir, seed+uint64(round), fmt.Sprintf("r%d", round), time.Duration(rng.IntN(120))*time.Millisecond)
+	acknowledged = map[string]int{}
+	for round := range rounds {
+		said := killedWriter(t, dir, seed+uint64(round), fmt.Sprintf("r%d", round), time.Duration(rng.Int64N(int64(within))), env)
 		for _, line := range said {
 			note(states, acknowledged, line)
 		}
 		expectStates(t, dir, states, fmt.Sprintf("-crash-seed %d, round %d", seed, round))
 		if t.Failed() {
-			return
+			t.FailNow()
 		}
 	}
 	t.Logf("acknowledged: %v", acknowledged)
-	if *crashes >= 25 && (acknowledged["batch"] == 0 || acknowledged["tx"] == 0 || acknowledged["bulk"] == 0 || acknowledged["delete"] == 0) {
-		t.Error("the writers were killed before they did anything of some kind")
-	}
+	return acknowledged
 }
 
 // killedWriter starts a writer, kills it, and gives what it said.
-func killedWriter(t *testing.T, dir string, seed uint64, name string, after time.Duration) (said []string) {
+func killedWriter(t *testing.T, dir string, seed uint64, name string, after time.Duration, env []string) (said []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", crashChild, dir, seed, name))
+	cmd.Env = append(append(os.Environ(), fmt.Sprintf("%s=%s %d %s", crashChild, dir, seed, name)), env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

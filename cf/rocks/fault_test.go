@@ -23,7 +23,12 @@ func smallDisk(t *testing.T, mb int) string {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mb)); err != nil {
 		t.Skipf("no disk to fill without the right to mount one: %v", err)
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	t.Cleanup(func() {
+		if log, err := os.ReadFile(filepath.Join(dir, "db", "LOG")); t.Failed() && err == nil {
+			t.Logf("the engine's log ends with:\n%s", log[max(0, len(log)-20_000):])
+		}
+		_ = syscall.Unmount(dir, syscall.MNT_DETACH)
+	})
 	return dir
 }
 
@@ -165,6 +170,25 @@ func TestPermissionLost(t *testing.T) {
 		}
 	}
 	failsForATime(t, dir, "operation not permitted", attribute("+i"), attribute("-i"))
+}
+
+// So it is for a user who is not root, whom the mode of the directory binds.
+func TestPermissionLostByAUser(t *testing.T) {
+	nobody := func(cmd *exec.Cmd) {
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		cmd.Dir = "/"
+	}
+	if !runAgain(t, nobody) {
+		return
+	}
+	if os.Getuid() == 0 {
+		t.Fatal("still root")
+	}
+	dir := filepath.Join(t.TempDir(), "db")
+	mode := func(m os.FileMode) func() error { return func() error { return os.Chmod(dir, m) } }
+	failsForATime(t, dir, "permission denied", mode(0o500), mode(0o700))
 }
 
 // failsForATime looks what a store does between fail and mend: what needs a new
