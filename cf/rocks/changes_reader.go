@@ -120,7 +120,7 @@ func (r *logReader) block(at int64, fresh bool) ([]byte, error) {
 }
 
 func (r *logReader) damaged(at int64, what string) error {
-	return fmt.Errorf("%w: log %06d, at byte %d: %s", cf.ErrCorrupt, r.number, at, what)
+	return fmt.Errorf("%w: %06d.log, at byte %d: %s", cf.ErrCorrupt, r.number, at, what)
 }
 
 // A logRecordHead is what a record of the log of writes begins with.

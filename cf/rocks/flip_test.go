@@ -2,6 +2,7 @@ package rocks_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,7 +19,7 @@ import (
 
 // mixed makes a database with some of everything: cells in files of several
 // levels, values in blob files, deletes of cells and of ranges, an ingested
-// file, and cells in the log alone. It returns what the families t and u have.
+// file, operands of merges, and cells in the log alone. It returns what the families t and u have.
 func mixed(t *testing.T) (dir string, want map[string]cftest.Rows) {
 	t.Helper()
 	dir = memoryDir(t)
@@ -68,6 +69,18 @@ func mixed(t *testing.T) (dir string, want map[string]cftest.Rows) {
 	})
 	must(err)
 	flush()
+	for i := range 3 { // operands, two of them in one log
+		_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
+			b.Note([]byte("a note, as a change stream has them"))
+			b.Row(cf.RowID{Space: "t", Row: "sum"})
+			b.Merge("t", "sum", 0, cf.MergeSum, binary.BigEndian.AppendUint64(nil, uint64(i)))
+			return nil
+		})
+		must(err)
+		if i == 0 {
+			flush()
+		}
+	}
 	fill(400, 20, 25)
 	want = map[string]cftest.Rows{"t": all(t, s, "t"), "u": all(t, s, "u")}
 	must(s.Close())
