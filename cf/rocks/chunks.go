@@ -157,7 +157,7 @@ func (c *chunker) size(rows cf.RowRange) uint64 {
 // lastRow is the last row of a range, "" when there is none.
 func (c *chunker) lastRow(rows cf.RowRange) string {
 	spec := cf.Scan{Family: c.family.name, Rows: []cf.RowRange{rows}, Reverse: true, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}
-	f, err := newFiller(c.snap, c.family, spec)
+	f, err := newFiller(c.snap, c.family, spec, 0)
 	if err != nil {
 		return ""
 	}

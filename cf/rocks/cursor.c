@@ -151,6 +151,7 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
     return;
   }
   rocksdb_readoptions_set_total_order_seek(c->options, 1);
+  if (s->fetch != 0) rocksdb_readoptions_set_readahead_size(c->options, s->fetch);
   // The engine compares every key with a bound; what bounds nothing is left out.
   const slice low = c->ranges[0].start, high = c->ranges[s->rows_len - 1].end;
   if (low.len > 1 && c->backward) rocksdb_readoptions_set_iterate_lower_bound(c->options, low.data, low.len);

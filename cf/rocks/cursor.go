@@ -84,7 +84,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if s.closed {
 		return nil, cf.ErrClosed
 	}
-	f, err := newFiller(s, fam, spec)
+	f, err := newFiller(s, fam, spec, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +95,10 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 }
 
 // newFiller makes a filler that reads at a snapshot, which must stay in use until
-// the filler is freed.
-func newFiller(s *snapshot, fam *family, spec cf.Scan) (*filler, error) {
-	f := &filler{family: fam, size: newBlockSizer(&spec, &fam.shape, &s.uses), crossings: newCrossings(s.store, &spec), c: s.newCursor(fam, spec)}
+// the filler is freed. It reads about so many bytes of a file at a time, when they are
+// not cached; 0 leaves that to the engine, which begins with little.
+func newFiller(s *snapshot, fam *family, spec cf.Scan, fetch int) (*filler, error) {
+	f := &filler{family: fam, size: newBlockSizer(&spec, &fam.shape, &s.uses), crossings: newCrossings(s.store, &spec), c: s.newCursor(fam, spec, fetch)}
 	if f.c == nil {
 		return nil, errNoMemory
 	}
@@ -126,11 +127,11 @@ func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
 	return true
 }
 
-func (s *snapshot) newCursor(f *family, spec cf.Scan) *C.smolwc_cursor {
+func (s *snapshot) newCursor(f *family, spec cf.Scan, fetch int) *C.smolwc_cursor {
 	p := s.store.takeRequest()
 	defer requests.Put(p)
 	p.pack(&spec)
-	p.scan.cells_per_call = C.int64_t(cellsPerCall())
+	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
 	return C.smolwc_cursor_new(s.store.c.db, f.c, snapshotHandle(s.engine), overlayHandle(s.overlay), &p.scan,
 		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
 }

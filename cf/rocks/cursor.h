@@ -34,6 +34,7 @@ typedef struct {
   int64_t cells_per_row;  // 0 is no limit
   int64_t columns_per_row;  // likewise
   int64_t limit;          // rows; 0 is no limit
+  size_t fetch;           // bytes of a file to read at a time; 0 leaves it to the engine
   int64_t cells_per_call; // a call returns when it has looked at about so many
   uint64_t sample;        // only rows whose hash is less; 0 is all
   uint8_t reverse;

@@ -19,6 +19,9 @@ const (
 	// is in. They are what a slow caller costs in memory, and a scan that is
 	// left early in work.
 	chunksPerHelper = 3
+	// chunkFetch is how much of a file a chunk reads at a time. The engine, left
+	// to itself, begins each chunk with 8 KiB and goes up to 256.
+	chunkFetch = 512 << 10
 )
 
 // A readAhead is a long scan that several goroutines work on. What is left of it
@@ -161,7 +164,7 @@ func (r *readAhead) cut() (*chunk, error) {
 		r.cuts = nil
 		return nil, nil
 	}
-	f, err := newFiller(r.snap, r.cuts.family, spec)
+	f, err := newFiller(r.snap, r.cuts.family, spec, chunkFetch)
 	if err != nil {
 		r.cuts = nil
 		return nil, err
