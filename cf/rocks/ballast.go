@@ -11,6 +11,17 @@ import "sync"
 // the measurements.
 func (s *Store) ballast() { s.weight() }
 
+// muchScanned is after how many bytes in blocks a program is taken for one that scans
+// much, if none of its scans is long.
+const muchScanned = 16 << 20
+
+// scanned counts what a scan that is over has put into blocks.
+func (s *Store) scanned(bytes int64) {
+	if s.returned.Load() < muchScanned && s.returned.Add(bytes) >= muchScanned {
+		s.ballast()
+	}
+}
+
 func newBallast(memory int64) func() []byte {
 	return sync.OnceValue(func() []byte { return make([]byte, min(memory/ballastShare, maxBallast)) })
 }

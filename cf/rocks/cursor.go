@@ -320,6 +320,7 @@ func (c *cursor) release() {
 		return
 	}
 	c.closed = true
+	c.snapshot.store.scanned(c.cost.Bytes)
 	if c.ahead != nil {
 		c.ahead.stop()
 	} else {

@@ -55,6 +55,7 @@ type Store struct {
 	open     openSet      // snapshots and cursors
 	sweeping atomic.Bool  // a sweep of kept cursors is due
 	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
+	returned atomic.Int64 // bytes that scans have put into blocks, up to muchScanned
 }
 
 var _ cf.Store = (*Store)(nil)
