@@ -26,11 +26,14 @@ type Store interface {
 
 	// Families lists the names of the families there are, sorted.
 	Families() []string
-	// CreateFamily makes an empty family; it does nothing when it exists.
-	CreateFamily(ctx context.Context, name string) error
-	// DropFamily removes a family and its cells in constant time. Snapshots
-	// taken before may still read it. It does nothing when there is none.
-	DropFamily(ctx context.Context, name string) error
+	// CreateFamily makes empty families, one after the other: an error leaves
+	// those before. It does nothing for one that exists. Many at once take much
+	// less time than one by one.
+	CreateFamily(ctx context.Context, names ...string) error
+	// DropFamily removes families and their cells in constant time each, one
+	// after the other. Snapshots taken before may still read them. It does
+	// nothing for one that does not exist.
+	DropFamily(ctx context.Context, names ...string) error
 
 	// Snapshot is a view of everything written before the call, consistent
 	// across families. It must be closed.

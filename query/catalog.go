@@ -165,10 +165,8 @@ func (db *DB) dropFamilies(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	for _, name := range names {
-		if err := db.store.DropFamily(ctx, name); err != nil {
-			return fmt.Errorf("drop family %s: %w", name, err)
-		}
+	if err := db.store.DropFamily(ctx, names...); err != nil {
+		return fmt.Errorf("drop families %s: %w", strings.Join(names, ", "), err)
 	}
 	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		for _, name := range names {

@@ -223,6 +223,7 @@ func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
 // already was left by a create that was interrupted, and is empty.
 func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
 	have := db.store.Families()
+	var names []string
 	for _, name := range missing(next, old) {
 		if _, ok := slices.BinarySearch(have, name); ok {
 			empty, err := db.isEmpty(ctx, name)
@@ -234,11 +235,9 @@ func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
 			}
 			continue
 		}
-		if err := db.store.CreateFamily(ctx, name); err != nil {
-			return err
-		}
+		names = append(names, name)
 	}
-	return nil
+	return db.store.CreateFamily(ctx, names...)
 }
 
 // missing are the families of the store that a has and b has not, sorted.

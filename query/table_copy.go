@@ -245,14 +245,9 @@ func (c *tableCopy) undo(ctx context.Context, cause error) error {
 	if _, err := c.db.catalog.Load().table(c.target.name); err == nil {
 		return nil
 	}
-	have := c.db.store.Families()
+	var names []string
 	for _, f := range c.target.families {
-		if _, ok := slices.BinarySearch(have, f.store); !ok {
-			continue
-		}
-		if err := c.db.store.DropFamily(ctx, f.store); err != nil {
-			return err
-		}
+		names = append(names, f.store)
 	}
-	return nil
+	return c.db.store.DropFamily(ctx, names...)
 }

@@ -31,6 +31,15 @@ func testFamilies(f *fixture) {
 	f.must(f.store.DropFamily(f.ctx, "t/a")) // does nothing
 	expect("s/a", "t/b")
 
+	f.run("many at once", func(f *fixture) {
+		f.must(f.store.CreateFamily(f.ctx, "t/c", "t/b", "t/d", "t/c"))
+		expect("s/a", "t/b", "t/c", "t/d")
+		f.must(f.store.DropFamily(f.ctx, "t/d", "t/none", "t/c"))
+		expect("s/a", "t/b")
+		f.must(f.store.CreateFamily(f.ctx))
+		f.must(f.store.DropFamily(f.ctx))
+		expect("s/a", "t/b")
+	})
 	f.run("one that was dropped comes back empty", func(f *fixture) {
 		f.create("t/a")
 		f.expect("t/a", "")

@@ -29,6 +29,11 @@ bool is_log(const std::string& path) {
   return path.size() > 4 && path.compare(path.size() - 4, 4, ".log") == 0;
 }
 
+bool is_options(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return path.compare(slash == std::string::npos ? 0 : slash + 1, 8, "OPTIONS-") == 0;
+}
+
 // Passing tells RocksDB of errors that end without its doing: it then tries again
 // each second, and takes writes as soon as they have passed. Otherwise it would
 // take none until it is opened anew.
@@ -49,6 +54,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
+    if (hold_options.load() && is_options(path)) return IOStatus::NotSupported("options are written later");
     IOStatus s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
     return Passing(s);
@@ -69,6 +75,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   }
 
   std::atomic<bool> keep{false};
+  std::atomic<bool> hold_options{false};
   std::atomic<uint64_t> begun{0};
 };
 
@@ -104,6 +111,10 @@ void smolwc_files_free(smolwc_files* files) { delete files; }
 void smolwc_files_keep(smolwc_files* files, uint8_t keep) { files->logs->keep.store(keep != 0); }
 
 uint8_t smolwc_files_keeps(const smolwc_files* files) { return files->logs->keep.load(); }
+
+void smolwc_files_hold_options(smolwc_files* files, uint8_t hold) {
+  files->logs->hold_options.store(hold != 0);
+}
 
 uint64_t smolwc_files_begun(const smolwc_files* files) { return files->logs->begun.load(); }
 

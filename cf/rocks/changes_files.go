@@ -29,6 +29,9 @@ func (l *logFiles) keep(keep bool) { C.smolwc_files_keep(l.c, flag(keep)) }
 
 func (l *logFiles) keeps() bool { return C.smolwc_files_keeps(l.c) != 0 }
 
+// holdOptions has RocksDB write no file of options, or write them again.
+func (l *logFiles) holdOptions(hold bool) { C.smolwc_files_hold_options(l.c, flag(hold)) }
+
 // begun is how many logs there have been since the database was opened.
 func (l *logFiles) begun() uint64 { return uint64(C.smolwc_files_begun(l.c)) }
 

@@ -23,6 +23,9 @@ void smolwc_files_free(smolwc_files* files);
 // beside it, which must be there.
 void smolwc_files_keep(smolwc_files* files, uint8_t keep);
 uint8_t smolwc_files_keeps(const smolwc_files* files);
+// While options are held, RocksDB cannot write the file of them that it writes after
+// each change of families, and does without.
+void smolwc_files_hold_options(smolwc_files* files, uint8_t hold);
 // How many logs RocksDB has begun.
 uint64_t smolwc_files_begun(const smolwc_files* files);
 

@@ -52,52 +52,62 @@ func (s *Store) Families() []string {
 }
 
 // CreateFamily implements cf.Store.
-func (s *Store) CreateFamily(_ context.Context, name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.writable(); err != nil {
-		return err
-	}
-	old := *s.families.Load()
-	if _, ok := old[name]; ok {
+func (s *Store) CreateFamily(_ context.Context, names ...string) error {
+	return s.changeFamilies(names, func(to families, name string) error {
+		if _, ok := to[name]; ok {
+			return nil
+		}
+		e, opts, err := s.engine.newExpiry()
+		if err != nil {
+			return err
+		}
+		defer opts.Destroy()
+		h, err := s.db.CreateColumnFamily(opts, name)
+		if err != nil {
+			e.free()
+			return wrap(err)
+		}
+		to[name] = newFamily(name, h, e)
 		return nil
-	}
-	e, opts, err := s.engine.newExpiry()
-	if err != nil {
-		return err
-	}
-	defer opts.Destroy()
-	h, err := s.db.CreateColumnFamily(opts, name)
-	if err != nil {
-		e.free()
-		return wrap(err)
-	}
-	grown := maps.Clone(old)
-	grown[name] = newFamily(name, h, e)
-	s.families.Store(&grown)
-	return nil
+	})
 }
 
 // DropFamily implements cf.Store.
-func (s *Store) DropFamily(_ context.Context, name string) error {
+func (s *Store) DropFamily(_ context.Context, names ...string) error {
+	return s.changeFamilies(names, func(to families, name string) error {
+		f, ok := to[name]
+		if !ok {
+			return nil
+		}
+		if err := s.db.DropColumnFamily(f.handle); err != nil {
+			return wrap(err)
+		}
+		f.kept.clear()
+		delete(to, name)
+		s.dropped = append(s.dropped, f) // snapshots may read it until Close
+		s.history.addRange(cf.RowRange{})
+		return nil
+	})
+}
+
+// changeFamilies changes one family after the other, up to an error. After each
+// RocksDB writes the options of all families into a file, reads it again and
+// compares, so that it takes time that grows with the square of their number;
+// nothing needs the file before the last.
+func (s *Store) changeFamilies(names []string, change func(to families, name string) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.writable(); err != nil {
 		return err
 	}
-	old := *s.families.Load()
-	f, ok := old[name]
-	if !ok {
-		return nil
+	changed := maps.Clone(*s.families.Load())
+	defer func() { s.families.Store(&changed) }()
+	defer s.engine.logs.holdOptions(false)
+	for i, name := range names {
+		s.engine.logs.holdOptions(i < len(names)-1)
+		if err := change(changed, name); err != nil {
+			return err
+		}
 	}
-	if err := s.db.DropColumnFamily(f.handle); err != nil {
-		return wrap(err)
-	}
-	f.kept.clear()
-	rest := maps.Clone(old)
-	delete(rest, name)
-	s.families.Store(&rest)
-	s.dropped = append(s.dropped, f) // snapshots may read it until Close
-	s.history.addRange(cf.RowRange{})
 	return nil
 }

@@ -312,11 +312,11 @@ func (f *Follower) Families() []string {
 
 // Everything else writes, and is refused.
 
-func (f *Follower) CreateFamily(context.Context, string) error { return cf.ErrReadOnly }
-func (f *Follower) DropFamily(context.Context, string) error   { return cf.ErrReadOnly }
-func (f *Follower) Flush(context.Context, string) error        { return cf.ErrReadOnly }
-func (f *Follower) SetExpiry(string, cf.Expiry) error          { return cf.ErrReadOnly }
-func (f *Follower) SetTuning(string, cf.Tuning) error          { return cf.ErrReadOnly }
+func (f *Follower) CreateFamily(context.Context, ...string) error { return cf.ErrReadOnly }
+func (f *Follower) DropFamily(context.Context, ...string) error   { return cf.ErrReadOnly }
+func (f *Follower) Flush(context.Context, string) error           { return cf.ErrReadOnly }
+func (f *Follower) SetExpiry(string, cf.Expiry) error             { return cf.ErrReadOnly }
+func (f *Follower) SetTuning(string, cf.Tuning) error             { return cf.ErrReadOnly }
 
 func (f *Follower) PutMeta(context.Context, string, []byte) error { return cf.ErrReadOnly }
 
