@@ -30,7 +30,9 @@ func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	// Of a table file that is not there it names the name that LevelDB gave such
+	// files, which it tries last.
+	text := strings.ReplaceAll(err.Error(), ".ldb", ".sst")
 	for _, k := range kinds {
 		if strings.Contains(text, k.text) {
 			return fmt.Errorf("%w: %s", k.kind, text)

@@ -302,3 +302,19 @@ func TestOpenAndCloseAHundredTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestATableFileThatIsGone: the error names the file that there was.
+func TestATableFileThatIsGone(t *testing.T) {
+	dir := database(t, "r q@1=v")
+	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if len(tables) != 1 {
+		t.Fatalf("table files %q", tables)
+	}
+	if err := os.Remove(tables[0]); err != nil {
+		t.Fatal(err)
+	}
+	_, err := rocks.Open(dir, rocks.Options{})
+	if !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(tables[0])) || strings.Contains(err.Error(), ".ldb") {
+		t.Errorf("got %v, want the name of %s", err, tables[0])
+	}
+}
