@@ -224,12 +224,22 @@ char* smolwc_cursor_error(smolwc_cursor* c) {
   return err;
 }
 
+static void forget_row(smolwc_cursor* c) {
+  c->row_len = c->column_len = 0;
+  c->row_open = 0;
+}
+
 int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len) {
   if (c->done) return 1;
   free(c->cut);
   c->cut = malloc(len + 1);
   if (c->cut == NULL) return 0;
   memcpy(c->cut, bound, len);
+  // A row that was begun and is in no block is judged again: it may lie beyond the cut.
+  // Otherwise it is left as it is, since some of its cells may have been passed over.
+  if (c->row_len != 0 && !c->row_open &&
+      (compare(c->prefix.data, c->row_len, bound, len) < 0) == (c->scan.reverse != 0))
+    forget_row(c);
   const slice at = {c->cut, len};
   for (size_t i = c->range;; i += c->scan.reverse ? (size_t)-1 : 1) {
     interval* r = &c->ranges[i];
@@ -326,11 +336,6 @@ static int start_range(smolwc_cursor* c) {
   memcpy(c->target.data + r->start.len, column.data, column.len);
   seek(c, c->target.data, r->start.len + column.len);
   return 1;
-}
-
-static void forget_row(smolwc_cursor* c) {
-  c->row_len = c->column_len = 0;
-  c->row_open = 0;
 }
 
 static void next_range(smolwc_cursor* c) {
