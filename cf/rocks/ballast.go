@@ -23,10 +23,12 @@ func (s *Store) scanned(bytes int64) {
 }
 
 func newBallast(memory int64) func() []byte {
-	return sync.OnceValue(func() []byte { return make([]byte, min(memory/ballastShare, maxBallast)) })
+	return sync.OnceValue(func() []byte { return make([]byte, ballastOf(memory)) })
 }
 
-const (
-	ballastShare = 8 // of Options.Memory
-	maxBallast   = 16 << 20
-)
+// ballastOf is an eighth of Options.Memory up to 16 MiB, and a 32nd from there on,
+// up to 32 MiB.
+func ballastOf(memory int64) int64 {
+	const small, large = 16 << 20, 32 << 20
+	return max(min(memory/8, small), min(memory/32, large))
+}
