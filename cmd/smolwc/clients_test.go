@@ -14,6 +14,11 @@ import (
 //	python3 -m venv py && py/bin/pip install google-cloud-bigtable
 //	npm install --prefix node @google-cloud/bigtable
 //	SMOLWC_PYTHON=$PWD/py/bin/python NODE_PATH=$PWD/node/node_modules go test ./cmd/smolwc -run Client -v
+//
+// That in Java wants the jars of com.google.cloud:google-cloud-bigtable, whose path
+// mvn dependency:build-classpath prints, in $SMOLWC_JAVA_CLASSPATH. Terraform wants
+// the provider google, from the network or as its own configuration says, and
+// SMOLWC_TERRAFORM=1.
 
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
@@ -28,6 +33,50 @@ func TestNodeClient(t *testing.T) {
 	runClient(t, "node", "client.js")
 }
 
+func TestJavaClient(t *testing.T) {
+	t.Parallel()
+	jars := os.Getenv("SMOLWC_JAVA_CLASSPATH")
+	if jars == "" {
+		t.Skip("$SMOLWC_JAVA_CLASSPATH does not say where Bigtable's client is")
+	}
+	runClient(t, "java", "-cp", jars, "Client.java")
+}
+
+// Terraform makes an instance, tables and rules, finds no difference afterwards,
+// changes them, and removes them again.
+func TestTerraform(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SMOLWC_TERRAFORM") == "" {
+		t.Skip("$SMOLWC_TERRAFORM is not set")
+	}
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"))
+	dir := t.TempDir()
+	config, err := os.ReadFile(filepath.Join("..", "..", "server", "testdata", "main.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	terraform := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "terraform", append([]string{"-chdir=" + dir}, args...)...)
+		cmd.Env = append(os.Environ(), "BIGTABLE_EMULATOR_HOST="+s.addr, "CHECKPOINT_DISABLE=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("terraform %s: %v\n%s", args[0], err, out)
+		}
+	}
+	if os.Getenv("TF_CLI_CONFIG_FILE") == "" { // which may name a provider that is here already
+		terraform("init", "-no-color")
+	}
+	const same = "-detailed-exitcode" // fails on any difference
+	for _, versions := range []string{"versions=10", "versions=5"} {
+		terraform("apply", "-auto-approve", "-no-color", "-var", versions)
+		terraform("plan", same, "-no-color", "-var", versions)
+	}
+	terraform("destroy", "-auto-approve", "-no-color")
+}
+
 // needs skips the test when a command fails.
 func needs(t *testing.T, what, command string, args ...string) {
 	t.Helper()
@@ -36,10 +85,13 @@ func needs(t *testing.T, what, command string, args ...string) {
 	}
 }
 
-func runClient(t *testing.T, command, script string) {
+// runClient runs a command whose last argument is a file of testdata.
+func runClient(t *testing.T, command string, args ...string) {
 	t.Helper()
 	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"))
-	cmd := exec.CommandContext(t.Context(), command, filepath.Join("..", "..", "server", "testdata", script))
+	script := args[len(args)-1]
+	args[len(args)-1] = filepath.Join("..", "..", "server", "testdata", script)
+	cmd := exec.CommandContext(t.Context(), command, args...)
 	cmd.Env = append(os.Environ(), "BIGTABLE_EMULATOR_HOST="+s.addr)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", script, err, out)

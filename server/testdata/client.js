@@ -55,11 +55,21 @@ async function main() {
 
   await row.deleteCells(['f:matched']);
   assert.equal((await row.get())[0].data.f.matched, undefined);
-  const value = 'x'.repeat(9 << 20);
-  await table.insert({key: 'large', data: {f: {q: value}}});
-  assert.ok((await table.row('large').get())[0].data.f.q[0].value === value);
+  for (const size of [10_000_000, 50_000_000]) {
+    const value = 'x'.repeat(size);
+    await table.insert({key: 'large', data: {f: {q: value}}});
+    assert.ok((await table.row('large').get())[0].data.f.q[0].value === value);
+  }
+  const wide = {};
+  for (let i = 0; i < 50; i++) {
+    wide[`q${String(i).padStart(2, '0')}`] = String.fromCharCode(65 + i).repeat(100_000);
+  }
+  await table.insert({key: 'wide', data: {f: wide}});
+  const got = (await table.row('wide').get())[0].data.f;
+  assert.equal(Object.keys(got).length, 50);
+  for (const q in wide) assert.ok(got[q][0].value === wide[q]);
   await table.deleteRows('many');
-  assert.deepEqual(await keys({}), ['k1', 'large']);
+  assert.deepEqual(await keys({}), ['k1', 'large', 'wide']);
 
   await table.family('g').delete();
   await table.delete();

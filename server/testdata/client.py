@@ -82,12 +82,21 @@ def admin_and_classic():
     row.delete_cell("f", "matched")
     row.commit()
     expect(b"matched" in table.read_row("k1").cells["f"], False)
-    large = table.direct_row("large")
-    large.set_cell("f", "q", b"x" * (9 << 20))
-    expect(large.commit().code, 0)
-    expect(len(table.read_row("large").cell_value("f", b"q")), 9 << 20)
+    for size in 10_000_000, 50_000_000:
+        large = table.direct_row("large")
+        large.set_cell("f", "q", b"x" * size)
+        expect(large.commit().code, 0)
+        assert table.read_row("large").cell_value("f", b"q") == b"x" * size
+    wide = table.direct_row("wide")
+    for i in range(50):
+        wide.set_cell("f", b"q%02d" % i, bytes([65 + i]) * 100_000)
+    expect(wide.commit().code, 0)
+    got = table.read_row("wide").cells["f"]
+    expect(len(got), 50)
+    for i in range(50):
+        assert got[b"q%02d" % i][0].value == bytes([65 + i]) * 100_000
     table.drop_by_prefix("many")
-    expect([r.row_key for r in table.read_rows()], [b"k1", b"large"])
+    expect([r.row_key for r in table.read_rows()], [b"k1", b"large", b"wide"])
 
 
 def bulk(table, key, i):
