@@ -12,7 +12,7 @@ import (
 
 // serveMemory is the memory setting of a server without a configuration file: it
 // often stands beside what is developed on the same machine.
-const serveMemory = 128 << 20
+const serveMemory = 64 << 20
 
 // gcPercent is how much garbage there may be beside what is in use, unless $GOGC
 // says so. A long scan or a large write has the store set memory aside that counts
@@ -39,25 +39,39 @@ const (
 func releaseIdle(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var last, released uint64
-	idle, busy := 0, true
+	w := idleWatch{busy: true}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		now := allocated()
-		if idle++; now-last >= idleBytes {
-			idle = 0
-		}
-		last = now
-		busy = busy || now-released >= busyBytes
-		if busy && idle == 1 || idle == idleAgain {
+		if w.tick(allocated()) {
 			query.ReleaseMemory()
-			busy, released = false, now
 		}
 	}
+}
+
+// An idleWatch finds out when memory is to be given back.
+type idleWatch struct {
+	last, released uint64 // bytes allocated so far: a second ago, when memory was given back
+	idle           int    // for so many seconds
+	busy           bool   // since memory was given back
+}
+
+// tick is called every second with how many bytes have been allocated so far. It
+// reports whether memory is to be given back now.
+func (w *idleWatch) tick(now uint64) bool {
+	if w.idle++; now-w.last >= idleBytes {
+		w.idle = 0
+	}
+	w.last = now
+	w.busy = w.busy || now-w.released >= busyBytes
+	release := w.busy && w.idle == 1 || w.idle == idleAgain
+	if release {
+		w.busy, w.released = false, now
+	}
+	return release
 }
 
 // allocated is how many bytes Go has allocated so far.
