@@ -59,7 +59,7 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host on that of --addr")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "the tables of `NAME` are those with plain names")
 	flags.StringVar(&r.durability, "durability", "", "acknowledge a write when it is on disk, sync, or when the system has it, `async` (default the configuration's)")
-	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 64MiB without one)")
+	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 128MiB without one)")
 	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
 	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
 	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")

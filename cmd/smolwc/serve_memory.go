@@ -12,7 +12,7 @@ import (
 
 // serveMemory is the memory setting of a server without a configuration file: it
 // often stands beside what is developed on the same machine.
-const serveMemory = 64 << 20
+const serveMemory = 128 << 20
 
 // gcPercent is how much garbage there may be beside what is in use, unless $GOGC
 // says so. A long scan or a large write has the store set memory aside that counts

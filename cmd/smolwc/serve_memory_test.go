@@ -16,7 +16,7 @@ func TestMemoryOfAServer(t *testing.T) {
 		flag, file string
 		want       int64
 	}{
-		{"", "", 64 << 20},
+		{"", "", 128 << 20},
 		{"", "config.yaml", 256 << 20},
 		{"32MiB", "", 32 << 20},
 		{"32MiB", "config.yaml", 32 << 20},
