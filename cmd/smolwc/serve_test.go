@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,9 +20,11 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // A served is smolwc serve as a process of its own.
@@ -93,7 +98,62 @@ func (s *served) table(name string) *bigtable.Table {
 	return c.Open(name)
 }
 
-// What was acknowledged is there after the server was killed under load.
+// A killedWriter writes in one way until the server is gone.
+type killedWriter struct {
+	row          string // to which it appends the number of a write
+	write        func(ctx context.Context, tab *bigtable.Table, row string) error
+	acknowledged atomic.Int64
+}
+
+func (w *killedWriter) key(i int64) string { return fmt.Sprintf("%s#%06d", w.row, i) }
+
+func (w *killedWriter) run(ctx context.Context, tab *bigtable.Table) {
+	for i := int64(1); ; i++ {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := w.write(ctx, tab, w.key(i))
+		cancel()
+		if err != nil {
+			return // the server is gone
+		}
+		w.acknowledged.Store(i)
+	}
+}
+
+func killedWriters() []*killedWriter {
+	set := func(row string) *bigtable.Mutation {
+		m := bigtable.NewMutation()
+		m.Set("f", "n", 1000, []byte(row))
+		return m
+	}
+	apply := func(ctx context.Context, tab *bigtable.Table, row string) error { return tab.Apply(ctx, row, set(row)) }
+	bulk := func(ctx context.Context, tab *bigtable.Table, row string) error {
+		errs, err := tab.ApplyBulk(ctx, []string{row, row + "+"}, []*bigtable.Mutation{set(row), set(row + "+")})
+		return errors.Join(append(errs, err)...)
+	}
+	modify := func(ctx context.Context, tab *bigtable.Table, row string) error {
+		m := bigtable.NewReadModifyWrite()
+		m.AppendValue("f", "n", []byte(row))
+		m.Increment("f", "count", 1)
+		_, err := tab.ApplyReadModifyWrite(ctx, row, m)
+		if err == nil {
+			_, err = tab.ApplyReadModifyWrite(ctx, "count", m)
+		}
+		return err
+	}
+	check := func(ctx context.Context, tab *bigtable.Table, row string) error {
+		return tab.Apply(ctx, row, bigtable.NewCondMutation(bigtable.PassAllFilter(), nil, set(row)))
+	}
+	var all []*killedWriter
+	for i := range 2 {
+		for name, write := range map[string]func(context.Context, *bigtable.Table, string) error{"apply": apply, "bulk": bulk, "modify": modify, "check": check} {
+			all = append(all, &killedWriter{row: fmt.Sprint(name, i), write: write})
+		}
+	}
+	return all
+}
+
+// What was acknowledged is there after the server was killed under load, in the
+// table and in its change stream.
 func TestServeLosesNothingWhenKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "db")
@@ -102,60 +162,94 @@ func TestServeLosesNothingWhenKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.CreateTable(t.Context(), "t"); err != nil {
+	if err := admin.CreateTableFromConf(t.Context(), &bigtable.TableConf{TableID: "t", ChangeStreamRetention: 24 * time.Hour,
+		ColumnFamilies: map[string]bigtable.Family{"f": {GCPolicy: bigtable.NoGcPolicy()}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.CreateColumnFamily(t.Context(), "t", "f"); err != nil {
-		t.Fatal(err)
-	}
-	const writers = 8
-	var acknowledged [writers]atomic.Int64
+	began := time.Now() // the stream has all changes from before now
+	writers := killedWriters()
 	var wg sync.WaitGroup
-	for w := range writers {
+	for _, w := range writers {
 		tab := s.table("t")
-		wg.Go(func() {
-			for i := int64(1); ; i++ {
-				m := bigtable.NewMutation()
-				m.Set("f", "n", 1000, fmt.Append(nil, i))
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-				err := tab.Apply(ctx, fmt.Sprintf("w%d#%06d", w, i), m)
-				cancel()
-				if err != nil {
-					return // the server is gone
-				}
-				acknowledged[w].Store(i)
-			}
-		})
+		wg.Go(func() { w.run(t.Context(), tab) })
 	}
-	for acknowledged[0].Load() < 20 {
+	for slices.ContainsFunc(writers, func(w *killedWriter) bool { return w.acknowledged.Load() < 10 }) {
 		time.Sleep(time.Millisecond)
 	}
 	_ = s.end(syscall.SIGKILL)
 
 	s = startServer(t, "--db", dir)
-	tab := s.table("t")
 	wg.Wait()
-	var found [writers]int64
-	err = tab.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
-		var w int
-		var i int64
-		if _, err := fmt.Sscanf(row.Key(), "w%d#%d", &w, &i); err != nil || string(row["f"][0].Value) != fmt.Sprint(i) {
-			t.Errorf("row %q has %v: %v", row.Key(), row["f"], err)
-			return false
+	found := map[string]string{}
+	var count uint64
+	if err := s.table("t").ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
+		for _, item := range row["f"] {
+			switch {
+			case item.Column == "f:n":
+				found[row.Key()] = string(item.Value)
+			case row.Key() == "count":
+				count = max(count, binary.BigEndian.Uint64(item.Value))
+			}
 		}
-		found[w]++
 		return true
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
-	for w := range writers {
-		if n := acknowledged[w].Load(); found[w] < n {
-			t.Errorf("writer %d: %d writes were acknowledged, %d are there", w, n, found[w])
+	changed := s.changedRows(began)
+	var counted uint64
+	for _, w := range writers {
+		n := w.acknowledged.Load()
+		for i := int64(1); i <= n; i++ {
+			keys := []string{w.key(i)}
+			if strings.HasPrefix(w.row, "bulk") {
+				keys = append(keys, w.key(i)+"+")
+			}
+			for _, key := range keys {
+				if found[key] != key || changed[key] != 1 {
+					t.Errorf("%s was acknowledged; the table has %q for it, its change stream %d changes", key, found[key], changed[key])
+				}
+			}
 		}
+		if strings.HasPrefix(w.row, "modify") {
+			counted += uint64(n)
+		}
+	}
+	if count < counted || changed["count"] < int(counted) {
+		t.Errorf("%d increments were acknowledged; the count is %d, its changes %d", counted, count, changed["count"])
 	}
 	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Errorf("a server that is told to stop: %v", err)
+	}
+}
+
+// changedRows is how many changes each row of the table t has had.
+func (s *served) changedRows(since time.Time) map[string]int {
+	s.t.Helper()
+	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	stream, err := bigtablepb.NewBigtableClient(conn).ReadChangeStream(s.t.Context(), &bigtablepb.ReadChangeStreamRequest{
+		TableName: "projects/local/instances/local/tables/t",
+		StartFrom: &bigtablepb.ReadChangeStreamRequest_StartTime{StartTime: timestamppb.New(since)},
+		EndTime:   timestamppb.Now(),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	rows := map[string]int{}
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			return rows
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if key := m.GetDataChange().GetRowKey(); len(key) > 0 {
+			rows[string(key)]++
+		}
 	}
 }
 
