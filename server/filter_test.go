@@ -94,11 +94,13 @@ func (r *rig) chunksOf(req *bigtablepb.ReadRowsRequest) (string, error) {
 	messages, err := r.tryRead(req)
 	var b strings.Builder
 	family, qualifier := "", ""
+	begins := true // a row
 	for _, m := range messages {
 		for _, c := range m.GetChunks() {
-			if len(c.GetRowKey()) > 0 {
+			if begins {
 				fmt.Fprintf(&b, "%s:", c.GetRowKey())
 			}
+			begins = c.GetCommitRow()
 			if c.GetFamilyName() != nil {
 				family = c.GetFamilyName().GetValue()
 			}
