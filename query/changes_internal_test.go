@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -127,4 +128,76 @@ func FuzzChangeToken(f *testing.F) {
 			t.Errorf("%+v is read as %+v, %v", p, again, err)
 		}
 	})
+}
+
+// slowCommits has a commit of a row wait between taking its timestamp and going into
+// the log.
+type slowCommits struct {
+	cf.Store
+	row            string
+	taken, goAhead chan struct{}
+}
+
+func (s slowCommits) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	return s.Store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+		err := fn(snap, b)
+		if len(rows) == 1 && rows[0].Row == s.row {
+			close(s.taken)
+			<-s.goAhead
+		}
+		return err
+	})
+}
+
+// A reading until a time, and one that goes on from its last token, have everything,
+// even where the log has a change behind one that was made later.
+func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
+	db, err := OpenInMemory(Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", ChangeStream: schema.MinChangeStream, Families: []schema.Family{{Name: "f"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	began := db.Now().Time()
+	put := func(key string) {
+		m := NewMutation()
+		m.Set("f", "q", cells.I64(1))
+		if err := db.Table("t").Apply(ctx, key, m); err != nil {
+			t.Error(err)
+		}
+	}
+	slow := slowCommits{db.store, "early", make(chan struct{}), make(chan struct{})}
+	db.store = slow
+	done := make(chan struct{})
+	go func() { put("early"); close(done) }()
+	<-slow.taken
+	put("between")
+	until := db.clock.latest()
+	put("late")
+	put("later")
+	close(slow.goAhead)
+	<-done
+	put("last")
+
+	var keys []string
+	var token string
+	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(until.Time())) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, token = append(keys, c.Key), c.Token()
+	}
+	if want := []string{"between", "late", "later", "early"}; !slices.Equal(keys, want) {
+		t.Errorf("until the time of %s there are %s", want[0], keys)
+	}
+	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.clock.latest().Time())) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, c.Key)
+	}
+	if want := []string{"between", "late", "later", "early", "last"}; !slices.Equal(keys, want) {
+		t.Errorf("together there are %s, want %s", keys, want)
+	}
 }

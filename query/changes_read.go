@@ -27,6 +27,12 @@ type changeReader struct {
 	at        changePosition
 	watermark cells.Timestamp
 	told      time.Time // when the caller was told something last; 0 is never
+
+	// A commit that was made after until may stand in the log before one that
+	// was made before it. So that a token behind the latter leaves nothing out, the
+	// former is then read too.
+	late    bool        // such a commit was left out, and at stays before it
+	through cf.Position // up to here nothing is left out for being late
 }
 
 // start finds the place in the log to begin at.
@@ -144,8 +150,14 @@ func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
 			if err := r.take(k); err != nil {
 				return nil, err
 			}
+			if r.late && len(r.waiting) > 0 {
+				if err := r.goBack(k.At); err != nil {
+					return nil, err
+				}
+				continue
+			}
 		} else {
-			r.at = changePosition{before: r.log.Position()}
+			r.pass(changePosition{before: r.log.Position()})
 			r.watermark = max(r.watermark, low)
 		}
 		switch {
@@ -160,6 +172,21 @@ func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
 			}
 		}
 	}
+}
+
+// pass moves on to a place in the log behind which what is to come stands.
+func (r *changeReader) pass(at changePosition) {
+	if !r.late {
+		r.at = at
+	}
+}
+
+// goBack reads again from the first commit that was late, up to one that was not.
+func (r *changeReader) goBack(through cf.Position) (err error) {
+	r.waiting, r.late, r.through = nil, false, through
+	r.log.Close()
+	r.log, err = r.db.store.Changes(r.at.before)
+	return gone(err)
 }
 
 // beat is a heartbeat.
@@ -211,6 +238,7 @@ func (r *changeReader) take(k *cf.Commit) error {
 	if err != nil {
 		return err
 	}
+	late := r.spec.hasUntil && note.at > r.spec.until && k.At > r.through
 	n := 0 // rows of the stream
 	for i := range rows {
 		row := &rows[i]
@@ -219,8 +247,13 @@ func (r *changeReader) take(k *cf.Commit) error {
 		}
 		at := changePosition{k.Before, n}
 		n++
-		if !r.wanted(row.key, at) || note.at < r.spec.since || r.spec.hasUntil && note.at > r.spec.until {
+		if !r.wanted(row.key, at) || note.at < r.spec.since {
 			continue
+		}
+		if late {
+			r.pass(at)
+			r.late = true
+			break
 		}
 		c := &RowChange{Key: row.key, Time: note.at, TieBreaker: at.rows, Collected: row.collected, reader: r, at: changePosition{k.Before, n}}
 		if c.Changes, err = r.changesOf(row); err != nil {
@@ -233,7 +266,7 @@ func (r *changeReader) take(k *cf.Commit) error {
 	if len(r.waiting) > 0 {
 		r.waiting[len(r.waiting)-1].at = changePosition{before: k.At}
 	}
-	r.at = changePosition{before: k.At}
+	r.pass(changePosition{before: k.At})
 	r.watermark = max(r.watermark, note.low)
 	return nil
 }
