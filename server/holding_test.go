@@ -111,7 +111,9 @@ func TestRowsLargerThanTheLimit(t *testing.T) {
 	r.giants(1, 20)
 	_, err := r.tryRead(&bigtablepb.ReadRowsRequest{TableName: tablePath("t")})
 	refused(t, "ReadRows", err, codes.FailedPrecondition, "more than the 16 MiB")
+	//lint:ignore SA1019 clients send it
 	stream, err := r.data().ExecuteQuery(r.ctx(), &bigtablepb.ExecuteQueryRequest{InstanceName: parent, Query: "SELECT * FROM t",
+		//lint:ignore SA1019 clients send it
 		DataFormat: &bigtablepb.ExecuteQueryRequest_ProtoFormat{ProtoFormat: &bigtablepb.ProtoFormat{}}})
 	r.must(err)
 	for err == nil {
