@@ -25,6 +25,7 @@ func newBar(w io.Writer, title string, size int64) *bar {
 	return &bar{bar: progressbar.NewOptions64(size,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(title),
+		progressbar.OptionShowCount(),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionShowTotalBytes(true),
 		progressbar.OptionSetPredictTime(true),
