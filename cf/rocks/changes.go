@@ -155,6 +155,10 @@ func (s *Store) readLog(number uint64, at int64, to []byte) (int, error) {
 	return 0, fmt.Errorf("%w: log %06d is gone", cf.ErrTrimmed, number)
 }
 
+func (s *Store) logReader(number uint64) *logReader {
+	return &logReader{number: number, read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
+}
+
 // firstChange is the number of a log's first change; ok is false while it has none.
 func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
 	s.changes.mu.Lock()
@@ -162,8 +166,7 @@ func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
 	if first, ok = s.changes.firsts[number]; ok {
 		return first, true, nil
 	}
-	r := logReader{number: number, read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
-	head, err := r.head()
+	head, err := s.logReader(number).head()
 	if errors.Is(err, errLogEnd) {
 		return 0, false, nil
 	}

@@ -1,6 +1,7 @@
 package rocks_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -132,5 +133,55 @@ func TestAFlippedByteInTheLogOfChanges(t *testing.T) {
 	t.Logf("%d of %d reported", reported, 60**long)
 	if reported == 0 {
 		t.Error("no damage was found")
+	}
+}
+
+// A length that is too long makes a record look cut off, as the last one that a crash
+// left. Behind it are others, and so it is damage: of the first record, of one in the
+// middle, and of the last.
+func TestALengthThatIsTooLongIsDamage(t *testing.T) {
+	pristine, begin, want := logOfChanges(t)
+	logs, _ := filepath.Glob(filepath.Join(pristine, "archive", "*.log"))
+	if len(logs) < 3 {
+		t.Fatalf("%d logs are kept", len(logs))
+	}
+	const block, header = 32 << 10, 7
+	for _, log := range logs[1 : len(logs)-1] {
+		b, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var records []int
+		for at := 0; at+header <= len(b); {
+			if rest := block - at%block; rest < header {
+				at += rest
+				continue
+			}
+			records = append(records, at)
+			at += header + int(binary.LittleEndian.Uint16(b[at+4:]))
+		}
+		for _, at := range []int{records[0], records[len(records)/2], records[len(records)-1]} {
+			dir := filepath.Join(memoryDir(t), "db")
+			if err := os.CopyFS(dir, os.DirFS(pristine)); err != nil {
+				t.Fatal(err)
+			}
+			damaged := slices.Clone(b)
+			damaged[at+5] |= 0x80
+			if err := os.WriteFile(filepath.Join(dir, "archive", filepath.Base(log)), damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, dir, rocks.Options{})
+			got, err := changesOf(t, s, begin)
+			if !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(log)) {
+				t.Errorf("%s, byte %d: %d changes of %d, %v", filepath.Base(log), at, len(got), len(want), err)
+			}
+			if !slices.Equal(got, want[:min(len(got), len(want))]) {
+				t.Errorf("%s, byte %d: other changes before the error", filepath.Base(log), at)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			os.RemoveAll(filepath.Dir(dir))
+		}
 	}
 }

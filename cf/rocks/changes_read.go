@@ -79,7 +79,7 @@ func (c *changes) list() (err error) {
 }
 
 func (c *changes) open(number uint64) {
-	c.log = &logReader{number: number, read: func(at int64, to []byte) (int, error) { return c.store.readLog(number, at, to) }}
+	c.log = c.store.logReader(number)
 }
 
 // Position implements cf.Changes.
@@ -135,6 +135,9 @@ func (c *changes) step() (more bool, err error) {
 	at := c.log.at
 	record, err := c.log.next()
 	if errors.Is(err, errLogEnd) {
+		if err := c.checkEnd(); err != nil {
+			return false, err
+		}
 		if c.turn() { // the log was read to its end after the next was there
 			return true, nil
 		}
@@ -145,9 +148,11 @@ func (c *changes) step() (more bool, err error) {
 		return false, err
 	}
 	head, err := parseHead(record)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
+	}
+	c.log.end = max(c.log.end, head.end())
+	switch {
 	case c.next != 0 && head.first >= c.nextFirst:
 		return true, nil // its write failed, and its numbers were given out again
 	case head.end() > latest+1:
@@ -167,6 +172,30 @@ func (c *changes) take(record []byte, head logRecordHead) error {
 	c.waiting = slices.DeleteFunc(commits, func(k *cf.Commit) bool { return k.At <= c.after })
 	if len(c.waiting) == 0 {
 		c.after = cf.Position(head.end() - 1)
+	}
+	return nil
+}
+
+// checkEnd tells a log that was cut off by a crash from one whose damage looks like
+// its end, and so hides what is behind it: in the latter case the next log does not go
+// on with the number that would come next. Numbers that never were in a log, as those
+// of loads, are missing between logs that end well.
+func (c *changes) checkEnd() error {
+	if c.next == 0 || c.log.end == 0 || c.nextFirst <= c.log.end {
+		return nil
+	}
+	what := fmt.Sprintf("a record is cut off, and what comes next is missing up to change %d", c.nextFirst)
+	if c.log.cut {
+		return c.log.damaged(c.log.at, what)
+	}
+	for _, f := range c.files {
+		if f.number <= c.log.number || f.number >= c.next {
+			continue
+		}
+		r := c.store.logReader(f.number)
+		if _, err := r.head(); errors.Is(err, errLogEnd) && r.cut {
+			return r.damaged(0, what)
+		}
 	}
 	return nil
 }

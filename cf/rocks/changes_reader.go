@@ -15,6 +15,9 @@ type logReader struct {
 	read   func(at int64, to []byte) (int, error)
 	at     int64 // where the next record begins
 
+	end uint64 // the number of the first change behind the records that were read; 0 before the first
+	cut bool   // at the end of the log there is something, and it is no whole record
+
 	chunk   []byte // of the file, from chunkAt on
 	chunkAt int64
 }
@@ -33,6 +36,7 @@ func (r *logReader) next() ([]byte, error) {
 	for {
 		kind, data, end, err := r.fragment(at)
 		if err != nil {
+			r.cut = r.cut || within
 			return nil, err
 		}
 		at = end
@@ -94,6 +98,7 @@ func (r *logReader) fragment(at int64) (kind byte, data []byte, end int64, err e
 		case errors.Is(fault, errChecksum):
 			return 0, nil, 0, r.damaged(at, fault.Error())
 		default:
+			r.cut = !zeros(b)
 			return 0, nil, 0, errLogEnd
 		}
 	}
