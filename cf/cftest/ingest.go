@@ -1,6 +1,7 @@
 package cftest
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -170,4 +171,35 @@ func load(f *fixture, in cf.Ingestion, rows map[string]string, sums map[string][
 		f.must(part.Each(f.ctx, func(c cf.CellGroups) error { return run.Write(f.ctx, c) }))
 		f.must(run.Close())
 	}
+}
+
+// LoadCell makes one cell, at timestamp 1, part of a family by a load.
+func LoadCell(ctx context.Context, s cf.Store, family, row, qualifier, value string) error {
+	in, err := s.Ingest(ctx)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	sorter := cf.NewSorter(1, 1<<20, in.TempDir(), in.Merge)
+	defer sorter.Close()
+	sorter.Row(row)
+	sorter.Group(0)
+	sorter.Value(append(sorter.Cell(qualifier, 1), value...), false)
+	sorter.EndGroup()
+	sorted, err := sorter.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	for _, part := range sorted.Parts(1) {
+		run, err := in.Run(ctx, family)
+		if err != nil {
+			return err
+		}
+		err = part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) })
+		if err := errors.Join(err, run.Close()); err != nil {
+			return err
+		}
+	}
+	_, err = in.Commit(ctx, cf.RowRange{}, nil)
+	return err
 }

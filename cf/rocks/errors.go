@@ -2,6 +2,7 @@ package rocks
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
@@ -25,14 +26,16 @@ var kinds = []struct {
 	{"IO error:", cf.ErrUnavailable},
 }
 
+// levelName is the name that LevelDB gave table files. Of one that is not there RocksDB
+// says this one, which it tries last.
+var levelName = regexp.MustCompile(`\b(\d{6,})\.ldb\b`)
+
 // wrap gives an error of RocksDB its kind.
 func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	// Of a table file that is not there it names the name that LevelDB gave such
-	// files, which it tries last.
-	text := strings.ReplaceAll(err.Error(), ".ldb", ".sst")
+	text := levelName.ReplaceAllString(err.Error(), "$1.sst")
 	for _, k := range kinds {
 		if strings.Contains(text, k.text) {
 			return fmt.Errorf("%w: %s", k.kind, text)

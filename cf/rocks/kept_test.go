@@ -2,7 +2,6 @@ package rocks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -56,8 +55,8 @@ func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 		{"compact", func() error { return s.Compact(ctx, "t", cf.RowRange{}) }, "r b@1=x"},
 		{"drop family", func() error { return s.DropFamily(ctx, "t") }, "none"},
 		{"create it again", func() error { return s.CreateFamily(ctx, "t") }, ""},
-		{"ingest where nothing is", func() error { return ingestCell(ctx, s, "r", "a", "x") }, "r a@1=x"},
-		{"ingest over it", func() error { return ingestCell(ctx, s, "r", "a", "y") }, "r a@1=y"},
+		{"ingest where nothing is", func() error { return cftest.LoadCell(ctx, s, "t", "r", "a", "x") }, "r a@1=x"},
+		{"ingest over it", func() error { return cftest.LoadCell(ctx, s, "t", "r", "a", "y") }, "r a@1=y"},
 	} {
 		must(step.change())
 		if step.want == "none" {
@@ -69,37 +68,6 @@ func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 			}
 		}
 	}
-}
-
-// ingestCell loads one cell at timestamp 1.
-func ingestCell(ctx context.Context, s *Store, row, qualifier, value string) error {
-	in, err := s.Ingest(ctx)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	sorter := cf.NewSorter(1, 1<<20, in.TempDir(), in.Merge)
-	defer sorter.Close()
-	sorter.Row(row)
-	sorter.Group(0)
-	sorter.Value(append(sorter.Cell(qualifier, 1), value...), false)
-	sorter.EndGroup()
-	sorted, err := sorter.Finish(ctx)
-	if err != nil {
-		return err
-	}
-	for _, part := range sorted.Parts(1) {
-		run, err := in.Run(ctx, "t")
-		if err != nil {
-			return err
-		}
-		err = part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) })
-		if err := errors.Join(err, run.Close()); err != nil {
-			return err
-		}
-	}
-	_, err = in.Commit(ctx, cf.RowRange{}, nil)
-	return err
 }
 
 // TestReadsSeeWhatWasAcknowledged, whatever goes on beside them.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
@@ -67,7 +68,7 @@ func TestAStalledWriteHoldsNobodyUp(t *testing.T) {
 		"an update of the row":   func(ctx context.Context) error { return update(ctx, s, "row", &other) },
 		"a write of the row":     func(ctx context.Context) error { return write(ctx, s, "row", 1) },
 		"a delete of all rows":   func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) },
-		"a load into the family": func(ctx context.Context) error { return load(ctx, s, "row") },
+		"a load into the family": func(ctx context.Context) error { return cftest.LoadCell(ctx, s, "t", "row", "q", "loaded") },
 	} {
 		err := briefly(t, f)
 		if _, ok := errors.AsType[*cf.StallError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
@@ -129,37 +130,6 @@ func TestACatalogEntryWithinAStalledWrite(t *testing.T) {
 	}
 }
 
-// load makes one cell of a row part of the family t.
-func load(ctx context.Context, s *rocks.Store, row string) error {
-	in, err := s.Ingest(ctx)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	sorter := cf.NewSorter(1, 1<<20, in.TempDir(), in.Merge)
-	defer sorter.Close()
-	sorter.Row(row)
-	sorter.Group(0)
-	sorter.Value(append(sorter.Cell("q", 1), "loaded"...), false)
-	sorter.EndGroup()
-	sorted, err := sorter.Finish(ctx)
-	if err != nil {
-		return err
-	}
-	for _, part := range sorted.Parts(1) {
-		run, err := in.Run(ctx, "t")
-		if err != nil {
-			return err
-		}
-		err = part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) })
-		if err := errors.Join(err, run.Close()); err != nil {
-			return err
-		}
-	}
-	_, err = in.Commit(ctx, cf.RowRange{}, nil)
-	return err
-}
-
 // A load may stall the store itself: its files are those that are too many. Its
 // cells are there then, are read, and all in all the load waits for its end alone.
 func TestALoadThatStallsTheStore(t *testing.T) {
@@ -170,7 +140,7 @@ func TestALoadThatStallsTheStore(t *testing.T) {
 	}
 	var done sync.WaitGroup
 	done.Go(func() {
-		if err := load(context.Background(), s, "r0"); err != nil {
+		if err := cftest.LoadCell(context.Background(), s, "t", "r0", "q", "loaded"); err != nil {
 			t.Error(err)
 		}
 	})
