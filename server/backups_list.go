@@ -13,8 +13,9 @@ import (
 )
 
 // ListBackups lists the backups of a cluster, or of all of an instance, in pages
-// if it is asked to: those that a filter leaves, in an order.
-func (s *tableService) ListBackups(_ context.Context, req *adminpb.ListBackupsRequest) (*adminpb.ListBackupsResponse, error) {
+// if it is asked to: those that a filter leaves, of tables that the caller may read,
+// in an order.
+func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackupsRequest) (*adminpb.ListBackupsResponse, error) {
 	in, cluster, err := parseChild(req.GetParent(), "clusters", "a cluster")
 	if err != nil {
 		return nil, err
@@ -31,13 +32,13 @@ func (s *tableService) ListBackups(_ context.Context, req *adminpb.ListBackupsRe
 	if cluster == "-" {
 		parent = in.String() + "/clusters"
 	}
-	found := s.listBackups(parent, filter)
+	found := s.listBackups(ctx, parent, filter)
 	slices.SortFunc(found, order.compare)
 	return backupPage(found, order, req.GetPageSize(), req.GetPageToken())
 }
 
 // listBackups are the backups below a parent that a filter leaves.
-func (s *Server) listBackups(parent string, filter backupFilter) []*adminpb.Backup {
+func (s *Server) listBackups(ctx context.Context, parent string, filter backupFilter) []*adminpb.Backup {
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
 	var found []*adminpb.Backup
@@ -45,6 +46,10 @@ func (s *Server) listBackups(parent string, filter backupFilter) []*adminpb.Back
 		note, err := s.backups.find(name)
 		if err != nil {
 			continue // expired
+		}
+		source, err := s.parseTable(note.GetBackup().GetSourceTable())
+		if err != nil || !mayRead(ctx, source) {
+			continue
 		}
 		if m := s.backups.message(note); filter(m) {
 			found = append(found, m)
@@ -56,6 +61,9 @@ func (s *Server) listBackups(parent string, filter backupFilter) []*adminpb.Back
 // backupPage is a page of a sorted list. Its token is the last backup of the page
 // before, so that the next one begins behind it whether it is still there or not.
 func backupPage(all []*adminpb.Backup, order backupOrder, size int32, token string) (*adminpb.ListBackupsResponse, error) {
+	if err := checkPageSize(size); err != nil {
+		return nil, err
+	}
 	if token != "" {
 		last := new(adminpb.Backup)
 		b, err := base64.RawURLEncoding.DecodeString(token)
@@ -64,7 +72,7 @@ func backupPage(all []*adminpb.Backup, order backupOrder, size int32, token stri
 		}
 		all = slices.DeleteFunc(all, func(m *adminpb.Backup) bool { return order.compare(m, last) <= 0 })
 	}
-	if size <= 0 || len(all) <= int(size) {
+	if size == 0 || len(all) <= int(size) {
 		return &adminpb.ListBackupsResponse{Backups: all}, nil
 	}
 	page := all[:size]

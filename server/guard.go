@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -50,8 +49,19 @@ type guard struct {
 	calls atomic.Int64
 }
 
-// Pings find out clients that have gone without a word.
-var keepaliveOptions = []grpc.ServerOption{
+// maxHeaders is how many bytes the metadata of a call may have. They are in memory
+// for every call that waits, and gRPC's own limit is 16 MiB.
+const maxHeaders = 64 << 10
+
+// connectTime is how long a client may take to begin to speak gRPC. Until then it
+// has one of the connections that others may wait for, and gRPC's own limit is 2 min.
+const connectTime = 20 * time.Second
+
+// connectionOptions bound what a connection costs that does nothing. Pings find out
+// clients that have gone without a word.
+var connectionOptions = []grpc.ServerOption{
+	grpc.MaxHeaderListSize(maxHeaders),
+	grpc.ConnectionTimeout(connectTime),
 	grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 	grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 }
@@ -85,17 +95,19 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	if err := g.authorize(ctx, token, info.FullMethod, req); err != nil {
 		return nil, err
 	}
-	resp, err := handler(ctx, req)
-	if token == nil || err != nil {
-		return resp, err
+	if token != nil {
+		ctx = context.WithValue(ctx, tokenKey{}, token)
 	}
-	switch list := resp.(type) {
-	case *adminpb.ListTablesResponse:
-		return g.s.readable(token, list), nil
-	case *adminpb.ListBackupsResponse:
-		return g.s.readableBackups(token, list), nil
-	}
-	return resp, nil
+	return handler(ctx, req)
+}
+
+type tokenKey struct{}
+
+// mayRead reports whether the caller may read a table, so that lists, and the tokens
+// of their pages, tell of no other.
+func mayRead(ctx context.Context, t tableName) bool {
+	token, ok := ctx.Value(tokenKey{}).(*Token)
+	return !ok || token.allows(Read, resource{name: t.stored, exact: true})
 }
 
 func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -176,6 +188,8 @@ func (g *guard) authorize(ctx context.Context, token *Token, method string, req 
 // String says what a resource is.
 func (r resource) String() string {
 	switch {
+	case r.asked != "":
+		return r.asked
 	case r.exact:
 		return "table " + r.name
 	case r.name != "":
@@ -184,30 +198,8 @@ func (r resource) String() string {
 	return "all tables"
 }
 
-// readable leaves those tables of a list that a token may read.
-func (s *Server) readable(token *Token, list *adminpb.ListTablesResponse) *adminpb.ListTablesResponse {
-	left := &adminpb.ListTablesResponse{NextPageToken: list.GetNextPageToken()}
-	for _, t := range list.GetTables() {
-		if token.allows(Read, s.resourceNamed(t.GetName())) {
-			left.Tables = append(left.Tables, t)
-		}
-	}
-	return left
-}
-
-// readableBackups leaves those backups of a list of whose table a token may read.
-func (s *Server) readableBackups(token *Token, list *adminpb.ListBackupsResponse) *adminpb.ListBackupsResponse {
-	left := &adminpb.ListBackupsResponse{NextPageToken: list.GetNextPageToken()}
-	for _, b := range list.GetBackups() {
-		if token.allows(Read, s.resourceNamed(b.GetSourceTable())) {
-			left.Backups = append(left.Backups, b)
-		}
-	}
-	return left
-}
-
-// A guardedStream asks for rights when the request comes, and waits for a client
-// that does not read only for a while.
+// A guardedStream asks for rights when the request comes, ends when its token is no
+// longer good, and waits for a client that does not read only for a while.
 type guardedStream struct {
 	grpc.ServerStream
 	guard  *guard
@@ -239,6 +231,11 @@ const (
 // beside, so that the call can end, and let go of what it holds, while gRPC
 // waits for the client; its end makes gRPC give up.
 func (g *guardedStream) SendMsg(m any) error {
+	if g.token != nil {
+		if err := g.guard.s.tokens.check(g.token); err != nil {
+			return status.Error(codes.Unauthenticated, err.Error())
+		}
+	}
 	n := messageSize(m)
 	before := g.sent
 	if g.sent += messageHeader + n; before < freeToSend {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/query"
@@ -243,6 +244,15 @@ func TestDeadlineOfTheServer(t *testing.T) {
 	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("the stream ends with %v", err)
 	}
+}
+
+// Metadata is bounded: a server that takes gRPC's 16 MiB with each call can be filled
+// with it.
+func TestHugeHeadersAreRefused(t *testing.T) {
+	r := newRig(t)
+	huge := metadata.AppendToOutgoingContext(r.ctx(), "x-huge", strings.Repeat("v", 100<<10))
+	refused(t, "100 KiB of metadata", r.ping(huge), codes.Internal, "maximum size (65536 bytes) set by server")
+	r.must(r.ping(metadata.AppendToOutgoingContext(r.ctx(), "x-large", strings.Repeat("v", 32<<10))))
 }
 
 // A client that sends more at once than its share loses its connection, and the

@@ -103,17 +103,21 @@ func (s *operationsService) DeleteOperation(_ context.Context, req *longrunningp
 	return &emptypb.Empty{}, nil
 }
 
-// ListOperations lists the operations whose names start with a prefix, which
-// are remembered, all in one page.
+// ListOperations lists the operations below a name that are remembered, all in one
+// page.
 func (s *operationsService) ListOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
 	if req.GetPageToken() != "" {
 		return nil, invalid("page_token %q is none that was given out", req.GetPageToken())
+	}
+	below := strings.TrimSuffix(req.GetName(), "/")
+	if below != "" {
+		below += "/"
 	}
 	s.operations.mu.Lock()
 	defer s.operations.mu.Unlock()
 	resp := &longrunningpb.ListOperationsResponse{}
 	for _, op := range s.operations.last {
-		if strings.HasPrefix(op.Name, req.GetName()) {
+		if strings.HasPrefix(op.Name, below) {
 			resp.Operations = append(resp.Operations, op)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -12,8 +13,7 @@ import (
 // before it.
 type Right uint8
 
-// The rights. Conditional writes and read-modify-writes need Write alone,
-// although they tell what is there.
+// The rights.
 const (
 	NoRight Right = iota
 	Read          // rows, and what the table is declared as
@@ -73,7 +73,7 @@ func methodNeeds() map[string]need {
 	// A session carries calls of its own, which nobody looks into here.
 	add(data, needAdmin, "OpenTable OpenAuthorizedView OpenMaterializedView")
 
-	// What these list is what the token may read.
+	// These list what the token may read.
 	add(tables, needToken, "ListTables ListBackups")
 	add(tables, needRead, `GetTable GenerateConsistencyToken CheckConsistency GetIamPolicy TestIamPermissions
 		GetAuthorizedView ListAuthorizedViews GetSnapshot ListSnapshots GetBackup GetSchemaBundle ListSchemaBundles`)
@@ -100,7 +100,8 @@ func methodNeeds() map[string]need {
 // database: one table, or all of an instance, or of the database.
 type resource struct {
 	name  string
-	exact bool // a table of this name
+	exact bool   // a table of this name
+	asked string // what the client named, when saying more would tell what there is
 }
 
 // everything is the resource of a call that does not say what it is about.
@@ -116,6 +117,14 @@ func (s *Server) resources(req any) []resource {
 		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
 			return []resource{s.resourceNamed(name)}
 		}
+	case *bigtablepb.PrepareQueryRequest:
+		return s.queried(m)
+	case *bigtablepb.ExecuteQueryRequest:
+		prepared, _, err := preparedQuery(m)
+		if err != nil {
+			return nil // nor is anything read
+		}
+		return s.queried(prepared)
 	case *adminpb.CreateBackupRequest: // it is of its table, in whatever cluster
 		if name := m.GetBackup().GetSourceTable(); name != "" {
 			return s.namesIn(m.ProtoReflect(), nil, 1, "parent")
@@ -126,7 +135,7 @@ func (s *Server) resources(req any) []resource {
 	}: // the table is yet to be made
 		if in, err := parseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
 			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
-			return append(found, resource{s.tableIn(in, m.GetTableId()).stored, true})
+			return append(found, resource{name: s.tableIn(in, m.GetTableId()).stored, exact: true})
 		}
 	}
 	m, ok := req.(proto.Message)
@@ -137,6 +146,20 @@ func (s *Server) resources(req any) []resource {
 		return found
 	}
 	return everything
+}
+
+// queried is the table of a query. One that is not understood is about nothing, so
+// that its author learns what is wrong with it.
+func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []resource {
+	in, err := parseInstance(req.GetInstanceName())
+	if err != nil {
+		return nil
+	}
+	q, err := parseSQL(req.GetQuery())
+	if err != nil {
+		return nil
+	}
+	return []resource{{name: s.tableIn(in, q.table).stored, exact: true}}
 }
 
 // namesIn are the names of resources in a message and, so many levels deep, in
@@ -166,15 +189,20 @@ func (s *Server) resourceNamed(name string) resource {
 		return resource{}
 	}
 	if id, _, ok := cutSegment(rest, "tables"); ok {
-		return resource{s.tableIn(in, id).stored, true}
+		return resource{name: s.tableIn(in, id).stored, exact: true}
 	}
+	asked := ""
 	if _, _, err := parseBackup(name); err == nil {
+		asked = "backup " + name
 		if t, ok := s.backupSource(name); ok {
-			return resource{t.stored, true}
+			return resource{name: t.stored, exact: true, asked: asked}
 		}
 	}
-	if in == s.own {
-		return resource{}
+	switch {
+	case in == s.own, in.instance == "-" && in.project == s.own.project:
+		return resource{asked: asked}
+	case in.instance == "-": // all of the project
+		return resource{name: in.project + "/", asked: asked}
 	}
-	return resource{name: in.prefix()}
+	return resource{name: in.prefix(), asked: asked}
 }

@@ -149,7 +149,7 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.unary),
 		grpc.ChainStreamInterceptor(s.recoverStream, s.guard.stream),
 	}
-	own = append(own, keepaliveOptions...)
+	own = append(own, connectionOptions...)
 	return append(own, s.grpc...)
 }
 

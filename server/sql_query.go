@@ -97,7 +97,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ExecuteQuery streams the rows of a query.
 func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigtablepb.Bigtable_ExecuteQueryServer) error {
-	st, sum, err := s.executed(req)
+	prepared, sum, err := preparedQuery(req)
+	if err != nil {
+		return err
+	}
+	st, err := s.statement(prepared)
 	if err != nil {
 		return err
 	}
@@ -139,10 +143,10 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	return st.table.toStatus(ctx, sqlStatus(st.text, x.run(ctx, st.table)))
 }
 
-// executed is the statement of a request, and the checksum of the columns that
-// it was prepared with.
-func (s *dataService) executed(req *bigtablepb.ExecuteQueryRequest) (st *sqlStatement, sum uint32, err error) {
-	prepared := &bigtablepb.PrepareQueryRequest{}
+// preparedQuery is the request that a query was prepared from, and the checksum of
+// the columns that it had then. One that was not is as if it had been just now.
+func preparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.PrepareQueryRequest, sum uint32, err error) {
+	prepared = &bigtablepb.PrepareQueryRequest{}
 	switch {
 	case (req.GetQuery() == "") == (len(req.GetPreparedQuery()) == 0):
 		return nil, 0, invalid("the request must have one of query and prepared_query")
@@ -166,8 +170,7 @@ func (s *dataService) executed(req *bigtablepb.ExecuteQueryRequest) (st *sqlStat
 			return nil, 0, invalid("the query was prepared for %s", prepared.GetInstanceName())
 		}
 	}
-	st, err = s.statement(prepared)
-	return st, sum, err
+	return prepared, sum, nil
 }
 
 // expired tells the client to prepare the query again.

@@ -188,14 +188,14 @@ func (s *tableService) GetTable(_ context.Context, req *adminpb.GetTableRequest)
 	return s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
 }
 
-// ListTables lists the tables of an instance by their ids, in pages if it is
-// asked to. A page token is the last id of the page before.
-func (s *tableService) ListTables(_ context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
+// ListTables lists the tables of an instance that the caller may read by their ids,
+// in pages if it is asked to. A page token is the last id of the page before.
+func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
 	in, err := parseInstance(req.GetParent())
 	if err != nil {
 		return nil, err
 	}
-	ids := s.tableIDs(in)
+	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !mayRead(ctx, s.tableIn(in, id)) })
 	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
@@ -225,8 +225,8 @@ func (s *Server) tableIDs(in instanceID) []string {
 
 // pageOf is a page of sorted ids, all of them with a size of 0.
 func pageOf(ids []string, size int32, token string) (page []string, next string, err error) {
-	if size < 0 {
-		return nil, "", invalid("page_size is %d; it must not be negative", size)
+	if err := checkPageSize(size); err != nil {
+		return nil, "", err
 	}
 	if token != "" {
 		after, err := base64.RawURLEncoding.DecodeString(token)
@@ -243,6 +243,13 @@ func pageOf(ids []string, size int32, token string) (page []string, next string,
 		return ids, "", nil
 	}
 	return ids[:size], base64.RawURLEncoding.EncodeToString([]byte(ids[size-1])), nil
+}
+
+func checkPageSize(size int32) error {
+	if size < 0 {
+		return invalid("page_size is %d; it must not be negative", size)
+	}
+	return nil
 }
 
 // DeleteTable deletes a table and its rows.

@@ -198,7 +198,7 @@ func (t *Tokens) Create(name string, grants []Grant, expires time.Time) (secret 
 }
 
 // Revoke removes a token. A server of the database refuses it from the next
-// second on; streams under way go on.
+// second on; a stream under way ends with the next message that it would send.
 func (t *Tokens) Revoke(name string) error {
 	return t.change(func(l *tokenList) error {
 		i := slices.IndexFunc(l.Tokens, func(o *Token) bool { return o.Name == name })
@@ -293,10 +293,30 @@ func (t *Tokens) find(secret string) (*Token, error) {
 		return nil, err
 	case token == nil || subtle.ConstantTimeCompare([]byte(token.Hash), []byte(hashOf(secret))) != 1:
 		return nil, errUnknownToken
-	case !token.Expires.IsZero() && !time.Now().Before(token.Expires):
-		return nil, errExpired
 	}
-	return token, nil
+	return token, token.expired()
+}
+
+// check finds out whether a token that was good still is.
+func (t *Tokens) check(token *Token) error {
+	t.mu.Lock()
+	t.refresh()
+	known, err := t.byID[token.ID], t.err
+	t.mu.Unlock()
+	switch {
+	case err != nil:
+		return err
+	case known == nil || known.Hash != token.Hash:
+		return errUnknownToken
+	}
+	return known.expired()
+}
+
+func (t *Token) expired() error {
+	if !t.Expires.IsZero() && !time.Now().Before(t.Expires) {
+		return errExpired
+	}
+	return nil
 }
 
 // refresh reads the file when it is another one; t.mu is held. A file that
