@@ -49,7 +49,7 @@ type Store interface {
 	// writes nothing and is returned as it is. While the store takes no
 	// writes, the update waits until the context ends, holds nobody up
 	// meanwhile, and runs fn again then: so do Write, DropRange and the
-	// commits of transactions and ingestions.
+	// commits of transactions and ingestions with what they run.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
 
 	// Write runs fn and commits its batch atomically. It does not look at
@@ -157,8 +157,12 @@ type Txn interface {
 	// open.
 	Add(b *Batch) error
 	// Commit writes all changes, or none and returns ErrConflict. It ends
-	// the transaction, as Close does without a commit.
-	Commit(ctx context.Context) (Position, error)
+	// the transaction, as Close does without a commit. last, unless it is nil,
+	// adds to changes that do not conflict, while nothing else changes any of
+	// the rows that were read or written, and may touch no other row. An error
+	// of last writes nothing and is returned as it is. It is not called where
+	// there are no changes.
+	Commit(ctx context.Context, last func(*Batch) error) (Position, error)
 }
 
 // A Cursor yields the cells of a scan in blocks. It belongs to one goroutine

@@ -201,3 +201,70 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 		t.Errorf("together there are %s, want %s", keys, want)
 	}
 }
+
+// lateCommits has something happen between the function of a transaction and its commit.
+type lateCommits struct {
+	cf.Store
+	before func()
+}
+
+type lateTxn struct {
+	cf.Txn
+	before func()
+}
+
+func (s lateCommits) Begin(ctx context.Context) (cf.Txn, error) {
+	txn, err := s.Store.Begin(ctx)
+	return lateTxn{txn, s.before}, err
+}
+
+func (t lateTxn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
+	t.before()
+	return t.Txn.Commit(ctx, last)
+}
+
+// A transaction that writes a row that it has not read does not run again for the
+// row's other writes, and the times of the row's changes ascend all the same.
+func TestATransactionTakesItsTimeUnderItsLocks(t *testing.T) {
+	db, err := OpenInMemory(Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", ChangeStream: schema.MinChangeStream, Families: []schema.Family{{Name: "f"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, began := t.Context(), db.Now().Time()
+	put := func(apply func(string, *Mutation) error, ts cells.Timestamp) {
+		m := NewMutation()
+		m.SetAt("f", "q", ts, cells.I64(int64(ts)))
+		if err := apply("r", m); err != nil {
+			t.Error(err)
+		}
+	}
+	plain := func(key string, m *Mutation) error { return db.Table("t").Apply(ctx, key, m) }
+	db.store = lateCommits{db.store, func() { put(plain, 2) }}
+	runs := 0
+	if err := db.Update(ctx, func(tx *Tx) error {
+		runs++
+		put(plain, 1)
+		put(func(key string, m *Mutation) error { return tx.Apply(ctx, "t", key, m) }, 3)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if runs != 1 {
+		t.Errorf("the transaction ran %d times", runs)
+	}
+	var got []cells.Timestamp
+	last := cells.Timestamp(0)
+	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(db.clock.latest().Time())) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, c.Changes[0].Since); c.Time <= last {
+			t.Errorf("the change of %d has the time %d, the one before it %d", c.Changes[0].Since, c.Time, last)
+		}
+		last = c.Time
+	}
+	if want := []cells.Timestamp{1, 2, 3}; !slices.Equal(got, want) {
+		t.Errorf("changes %d, want %d", got, want)
+	}
+}

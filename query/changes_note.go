@@ -135,19 +135,30 @@ func (f *fields) uint64() uint64 {
 func (w write) logged() bool { return w.table.stream != nil }
 
 // update is the store's Update, of rows of which some are logged: a note of the
-// commit ends the batch. The rows' locks are held while it takes its timestamp, so
-// that those of a row ascend.
+// commit ends the batch.
 func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
 	if !logged {
 		_, err := db.store.Update(ctx, rows, fn)
 		return err
 	}
+	return db.noted(ctx, func(note func(*cf.Batch) error) (cf.Position, error) {
+		return db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+			if err := fn(snap, b); err != nil {
+				return err
+			}
+			return note(b)
+		})
+	})
+}
+
+// noted makes a commit of logged rows, which calls note last: it takes the commit's
+// timestamp and adds the note. The rows' locks are held then, so that the timestamps
+// of a row's changes ascend. It may be called again, when the store has not taken the
+// batch.
+func (db *DB) noted(ctx context.Context, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
 	var note commitNote
-	at, err := db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) (err error) {
+	at, err := commit(func(b *cf.Batch) (err error) {
 		db.changes.end(note.at, 0) // of an earlier run
-		if err := fn(snap, b); err != nil {
-			return err
-		}
 		if note, err = db.changes.begin(ctx, &db.clock); err == nil {
 			note.append(b)
 		}

@@ -90,23 +90,12 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 // commit commits, with a note when rows are logged.
 func (tx *Tx) commit(ctx context.Context) error {
 	if !tx.logged {
-		_, err := tx.txn.Commit(ctx)
+		_, err := tx.txn.Commit(ctx, nil)
 		return err
 	}
-	var note commitNote
-	err := tx.db.clock.whenWritable(ctx, func() (err error) { note, err = tx.db.changes.begin(ctx, &tx.db.clock); return err })
-	if err != nil {
-		return err
-	}
-	var b cf.Batch
-	note.append(&b)
-	if err = tx.txn.Add(&b); err != nil {
-		tx.db.changes.end(note.at, 0)
-		return err
-	}
-	at, err := tx.txn.Commit(ctx)
-	tx.db.changes.end(note.at, at)
-	return err
+	return tx.db.noted(ctx, func(note func(*cf.Batch) error) (cf.Position, error) {
+		return tx.txn.Commit(ctx, note)
+	})
 }
 
 // A Tx is a transaction, inside the function given to [DB.Update]. It belongs
@@ -270,7 +259,7 @@ func (tx *Tx) add(ctx context.Context, w *write) error {
 		return err
 	}
 	tx.logged = tx.logged || w.logged()
-	if w.reads() || stamped || w.logged() {
+	if w.reads() || stamped {
 		// What a delete finds decides what it writes; and a timestamp
 		// that was taken now must not commit behind a later one.
 		tx.txn.Read(w.table.name, cf.SingleRow(w.key))

@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Meta", testMeta},
 		{"Snapshots", testSnapshots},
 		{"Updates", testUpdates},
+		{"Transactions", testTransactions},
 		{"Ingest", testIngest},
 		{"HostileKeys", testHostileKeys},
 		{"Filters", testFilters},

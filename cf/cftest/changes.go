@@ -238,7 +238,7 @@ func testChangesOfTransactions(f *fixture) {
 		put(&b, "t/a", ParseRows("u q@2=x"))
 		f.must(txn.Add(&b))
 	}
-	_, err = txn.Commit(f.ctx)
+	_, err = txn.Commit(f.ctx, nil)
 	f.must(err)
 	f.expectChanges(at, "update u t/a:q@1=x", "txn0 u t/a:q@2=x txn1 u t/a:q@2=x")
 }

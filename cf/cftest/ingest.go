@@ -102,7 +102,7 @@ func testIngest(f *fixture) {
 			_, err = in.Commit(f.ctx, cf.RowRange{Start: "m", End: "m\x00"}, nil)
 			f.must(err)
 			f.must(in.Close())
-			if _, err := tx.Commit(f.ctx); errors.Is(err, cf.ErrConflict) != c.conflict {
+			if _, err := tx.Commit(f.ctx, nil); errors.Is(err, cf.ErrConflict) != c.conflict {
 				f.Errorf("commit after a load of m by a transaction that read %s: %v", c.read, err)
 			}
 		}

@@ -276,9 +276,9 @@ type followedTxn struct {
 	done func()
 }
 
-func (t *followedTxn) Commit(ctx context.Context) (cf.Position, error) {
+func (t *followedTxn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
 	defer t.done()
-	return t.Txn.Commit(ctx)
+	return t.Txn.Commit(ctx, last)
 }
 
 func (t *followedTxn) Close() {

@@ -97,7 +97,7 @@ func TestContextEndsAStalledWrite(t *testing.T) {
 			return err
 		}},
 		{"drop range", func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) }},
-		{"transaction", func(ctx context.Context) error { _, err := tx.Commit(ctx); return err }},
+		{"transaction", func(ctx context.Context) error { _, err := tx.Commit(ctx, nil); return err }},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		err := way.write(ctx)
@@ -195,5 +195,45 @@ func TestCloseEndsAStalledWrite(t *testing.T) {
 	}
 	if err := <-done; !errors.Is(err, cf.ErrClosed) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What a transaction adds last is added anew when the engine has turned the commit
+// away, and is there once.
+func TestAStalledTransactionAddsItsLastOnce(t *testing.T) {
+	var log bytes.Buffer
+	s, release := stalling(t, "2", "2", &log)
+	tx, err := s.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := cf.RowID{Space: "t", Row: "tx"}
+	var b cf.Batch
+	b.Row(own)
+	b.Put("t", "own", 1, nil)
+	if err := tx.Add(&b); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer release()
+		for stats, err := s.Stats(t.Context()); err == nil && stats.Engine.Stalls.Waiting == 0; {
+			stats, err = s.Stats(t.Context())
+		}
+	}()
+	runs := int64(0)
+	if _, err := tx.Commit(t.Context(), func(b *cf.Batch) error {
+		runs++
+		b.Row(own)
+		b.Put("t", "last", runs, nil)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if runs < 2 {
+		t.Fatal("the engine took the commit at once")
+	}
+	got, _, err := scan(s, cf.RowRange{Start: "tx"})
+	if want := fmt.Sprintf("tx last@%d=\"\" own@1=\"\"", runs); err != nil || got.String() != want {
+		t.Errorf("the store has %s, want %s; %v", got, want, err)
 	}
 }

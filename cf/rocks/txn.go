@@ -66,7 +66,7 @@ func (t *txn) Add(b *cf.Batch) error {
 
 // Commit implements cf.Txn. The rows read and written are locked, all rows
 // when ranges were read: nothing can change between the check and the write.
-func (t *txn) Commit(ctx context.Context) (cf.Position, error) {
+func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
 	defer t.Close()
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -75,11 +75,11 @@ func (t *txn) Commit(ctx context.Context) (cf.Position, error) {
 	if len(t.batch.Ops()) == 0 {
 		return 0, nil // what was read is consistent as of the snapshot
 	}
-	return s.letIn(ctx, func() (cf.Position, int, error) { return t.try(ctx) })
+	return s.letIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
 }
 
 // try commits unless the engine turns the batch away; see letIn.
-func (t *txn) try(ctx context.Context) (pos cf.Position, size int, err error) {
+func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
 	s, set := t.store, t.lockSet()
 	if err := s.locks.lock(ctx, set); err != nil {
 		return 0, 0, err
@@ -88,8 +88,17 @@ func (t *txn) try(ctx context.Context) (pos cf.Position, size int, err error) {
 	if s.history.changed(t.start, &t.reads) {
 		return 0, 0, cf.ErrConflict
 	}
-	pos, err = s.commit(ctx, &t.batch)
-	return pos, t.batch.Size(), err
+	b := t.batch // ends where it ended, whatever last has added in an earlier run
+	if last != nil {
+		if err := last(&b); err != nil {
+			return 0, 0, err
+		}
+		if err := checkStripes(set, s.locks.setOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
+			return 0, 0, err
+		}
+	}
+	pos, err = s.commit(ctx, &b)
+	return pos, b.Size(), err
 }
 
 func (t *txn) lockSet() stripeSet {
