@@ -267,6 +267,32 @@ func TestInstancesAreNamespaces(t *testing.T) {
 	refused(t, "a strange project", err, codes.InvalidArgument, "a b")
 }
 
+// Ids that could not stand in a name afterwards are refused, wherever they come in.
+func TestIdsOfClustersAndProfilesAreChecked(t *testing.T) {
+	r := newRig(t)
+	instances := adminpb.NewBigtableInstanceAdminClient(r.conn)
+	for _, id := range []string{"", "-", "a/b", "a b", strings.Repeat("c", 51)} {
+		_, err := instances.CreateInstance(r.ctx(), &adminpb.CreateInstanceRequest{Parent: "projects/p", InstanceId: "i", Instance: &adminpb.Instance{},
+			Clusters: map[string]*adminpb.Cluster{id: {}}})
+		refused(t, "an instance with cluster "+id, err, codes.InvalidArgument, "cluster id")
+		_, err = instances.CreateCluster(r.ctx(), &adminpb.CreateClusterRequest{Parent: parent, ClusterId: id, Cluster: &adminpb.Cluster{}})
+		refused(t, "cluster "+id, err, codes.InvalidArgument, "cluster id")
+		_, err = instances.CreateAppProfile(r.ctx(), &adminpb.CreateAppProfileRequest{Parent: parent, AppProfileId: id, AppProfile: &adminpb.AppProfile{}})
+		refused(t, "app profile "+id, err, codes.InvalidArgument, "app profile id")
+	}
+	_, err := instances.GetInstance(r.ctx(), &adminpb.GetInstanceRequest{Name: "projects/p/instances/i"})
+	refused(t, "the instance", err, codes.NotFound, "not found")
+}
+
+func TestUnknownViewOfATable(t *testing.T) {
+	r := newRig(t)
+	r.table("t")
+	_, err := adminpb.NewBigtableTableAdminClient(r.conn).GetTable(r.ctx(), &adminpb.GetTableRequest{Name: tableT, View: 99})
+	refused(t, "view 99", err, codes.InvalidArgument, "unknown view 99")
+	_, err = adminpb.NewBigtableTableAdminClient(r.conn).ListTables(r.ctx(), &adminpb.ListTablesRequest{Parent: parent, View: 99})
+	refused(t, "a list of view 99", err, codes.InvalidArgument, "unknown view 99")
+}
+
 // What was said of tables and instances is there after a restart.
 func TestAdminStateIsKept(t *testing.T) {
 	dir := t.TempDir()

@@ -195,6 +195,9 @@ func (s *Server) newBackup(ctx context.Context, parent, id string) (instanceID, 
 	if cluster == "-" {
 		return in, "", invalid("%q is all clusters; a backup is in one", parent)
 	}
+	if err := checkID("cluster", cluster); err != nil {
+		return in, "", err
+	}
 	if s.backups.dir == "" {
 		return in, "", status.Error(codes.FailedPrecondition, "the database is in memory, and backups are files beside one that has a directory")
 	}

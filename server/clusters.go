@@ -16,11 +16,10 @@ func (s *Server) child(ctx context.Context, parent, kind, id, what string) (inst
 	if err != nil {
 		return in, "", err
 	}
-	name := in.String() + "/" + kind + "/" + id
-	if _, _, err := parseChild(name, kind, what); err != nil {
+	if err := checkID(what, id); err != nil {
 		return in, "", err
 	}
-	return in, name, s.ensureInstance(ctx, in)
+	return in, in.String() + "/" + kind + "/" + id, s.ensureInstance(ctx, in)
 }
 
 // CreateCluster remembers a cluster.
@@ -30,7 +29,7 @@ func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.Create
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	in, name, err := s.child(ctx, req.GetParent(), "clusters", req.GetClusterId(), "a cluster")
+	in, name, err := s.child(ctx, req.GetParent(), "clusters", req.GetClusterId(), "cluster")
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +152,7 @@ func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.Cre
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	_, name, err := s.child(ctx, req.GetParent(), "appProfiles", req.GetAppProfileId(), "an app profile")
+	_, name, err := s.child(ctx, req.GetParent(), "appProfiles", req.GetAppProfileId(), "app profile")
 	if err != nil {
 		return nil, err
 	}

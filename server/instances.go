@@ -158,6 +158,11 @@ func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.Creat
 	if req.GetInstance() == nil {
 		return nil, invalid("the request has no instance")
 	}
+	for _, id := range sortedKeys(req.GetClusters()) {
+		if err := checkID("cluster", id); err != nil {
+			return nil, err
+		}
+	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
 	m := readyInstance(in, clone(req.GetInstance()))

@@ -229,9 +229,12 @@ func (p *sqlPlan) call(n *sqlNode) (*sqlExpr, error) {
 			return number, nil
 		}), nil
 	case "TIMESTAMP":
-		if len(n.args) == 1 {
-			return p.cast(&sqlNode{op: opCast, pos: n.pos, text: "TIMESTAMP", args: n.args})
+		if len(n.args) != 1 {
+			return nil, sqlErrorf(n.pos, "%s takes one argument", n.text)
 		}
+		return p.cast(&sqlNode{op: opCast, pos: n.pos, text: "TIMESTAMP", args: n.args})
+	case "COUNT":
+		return nil, sqlErrorf(n.pos, "COUNT is understood as COUNT(*) alone, without other columns")
 	}
 	return nil, sqlErrorf(n.pos, "Function not found: %s; there are STARTS_WITH, ENDS_WITH, TO_INT64, TO_FLOAT32, TO_FLOAT64, TIMESTAMP, CAST, SAFE_CAST", n.text)
 }

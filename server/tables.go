@@ -157,8 +157,11 @@ func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Ta
 	case adminpb.Table_REPLICATION_VIEW, adminpb.Table_ENCRYPTION_VIEW:
 		m.ClusterStates = s.clusterStates(t.in)
 		return m, nil
+	case adminpb.Table_SCHEMA_VIEW:
 	case adminpb.Table_FULL:
 		m.ClusterStates = s.clusterStates(t.in)
+	default:
+		return nil, invalid("unknown view %v of a table", view)
 	}
 	note := s.notes.table(t.stored).table
 	m.Granularity = cmp.Or(note.GetGranularity(), adminpb.Table_MILLIS)
@@ -203,8 +206,11 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 	resp := &adminpb.ListTablesResponse{NextPageToken: next}
 	for _, id := range page {
 		m, err := s.tableMessage(s.tableIn(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
-		if err != nil {
+		if status.Code(err) == codes.NotFound {
 			continue // dropped meanwhile
+		}
+		if err != nil {
+			return nil, err
 		}
 		resp.Tables = append(resp.Tables, m)
 	}
