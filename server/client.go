@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,13 +55,11 @@ func Dial(addr string, o ClientOptions) (*Client, error) {
 	if o.TLS != nil {
 		creds = credentials.NewTLS(o.TLS)
 	}
-	if o.Instance == "" {
-		o.Instance = DefaultInstance
+	o.Instance = cmp.Or(o.Instance, DefaultInstance)
+	if err := CheckInstance(o.Instance); err != nil {
+		return nil, err
 	}
-	own, err := parseInstance(o.Instance)
-	if err != nil {
-		return nil, errors.New(statusText(err))
-	}
+	own, _ := parseInstance(o.Instance)
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxRequest), grpc.MaxCallSendMsgSize(maxRequest)),

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -57,6 +58,14 @@ func parseInstance(name string) (instanceID, error) {
 		return id, invalid("%q is not the name of an instance: projects/P/instances/I", name)
 	}
 	return id, id.check()
+}
+
+// CheckInstance finds what is wrong with the name of an instance.
+func CheckInstance(name string) error {
+	if _, err := parseInstance(name); err != nil {
+		return errors.New(statusText(err))
+	}
+	return nil
 }
 
 // check refuses ids that cannot be parts of a table's name.

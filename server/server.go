@@ -10,8 +10,8 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -96,13 +96,11 @@ func New(db *query.DB, o Options) (*Server, error) {
 	s.guard.s = s
 	s.conns = conns{limits: &s.limits, logger: s.logger, open: map[string]*conn{}}
 	s.metrics = newMetrics(s)
-	if o.Instance == "" {
-		o.Instance = DefaultInstance
+	o.Instance = cmp.Or(o.Instance, DefaultInstance)
+	if err := CheckInstance(o.Instance); err != nil {
+		return nil, err
 	}
-	var err error
-	if s.own, err = parseInstance(o.Instance); err != nil {
-		return nil, errors.New(statusText(err))
-	}
+	s.own, _ = parseInstance(o.Instance)
 	for _, t := range db.Schema().Tables {
 		if strings.HasPrefix(t.Name, s.own.prefix()) {
 			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, s.own)

@@ -143,7 +143,7 @@ func (t *Tokens) path() string { return filepath.Join(t.dir, TokenFile) }
 // is made: then exists is false.
 func (t *Tokens) List() (list []*Token, exists bool, err error) {
 	l, err := t.read()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // who opens the database says what is wrong
 		return nil, false, nil
 	}
 	if err != nil {
@@ -200,6 +200,9 @@ func (t *Tokens) Create(name string, grants []Grant, expires time.Time) (secret 
 // Revoke removes a token. A server of the database refuses it from the next
 // second on; a stream under way ends with the next message that it would send.
 func (t *Tokens) Revoke(name string) error {
+	if _, exists, err := t.List(); err == nil && !exists {
+		return fmt.Errorf("there is no token %q", name)
+	}
 	return t.change(func(l *tokenList) error {
 		i := slices.IndexFunc(l.Tokens, func(o *Token) bool { return o.Name == name })
 		if i < 0 {

@@ -42,7 +42,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(s
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return c.exitCode(root.ExecuteContext(context.Background()))
+	ran, err := root.ExecuteContextC(context.Background())
+	return c.exitCode(ran, err)
 }
 
 // root is the tree of commands.
@@ -83,14 +84,14 @@ func fail(code int, err error) error {
 
 // exitCode reports an error and gives its code. Errors that are no failures are
 // cobra's, about flags and arguments.
-func (c *command) exitCode(err error) int {
+func (c *command) exitCode(ran *cobra.Command, err error) int {
 	if err == nil {
 		return 0
 	}
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
 		c.report(err)
-		_, _ = fmt.Fprintln(c.stderr, "try: smolwc --help")
+		_, _ = fmt.Fprintf(c.stderr, "try: %s --help\n", ran.CommandPath())
 		return exitUsage
 	}
 	switch {
@@ -131,6 +132,19 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// oneArg wants one argument, which the usage calls by a name.
+func oneArg(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return fmt.Errorf("%s takes %s, and got nothing", cmd.CommandPath(), name)
+		case 1:
+			return nil
+		}
+		return fmt.Errorf("%s takes %s alone, and got %q too", cmd.CommandPath(), name, args[1])
+	}
 }
 
 // noArgs refuses arguments, and guesses which subcommand was meant.

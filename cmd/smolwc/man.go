@@ -18,7 +18,7 @@ func (c *command) manCommand() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write manual pages into a directory",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   oneArg("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return fail(exitFailed, writeManual(cmd.Root(), args[0]))
 		},

@@ -44,11 +44,7 @@ func (c *command) openDir(dir string, cfg *config.Config, o query.Options) (*que
 		o.Durability = query.Async
 	}
 	o.Logger = c.logger(cfg)
-	db, err := query.Open(dir, o)
-	if query.KindOf(err) == query.Busy {
-		err = fmt.Errorf("%w; --read-only opens it beside that, for reading", err)
-	}
-	return db, err
+	return query.Open(dir, o)
 }
 
 func (c *command) logger(cfg *config.Config) *slog.Logger {

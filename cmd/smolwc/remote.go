@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -47,6 +48,10 @@ func (r *remoteFlags) check(c *command) error {
 		return nil
 	}
 	switch {
+	case !isAddr(r.addr):
+		return fmt.Errorf("--addr is %q; want HOST:PORT, as in localhost:8086", r.addr)
+	case r.instance != "" && server.CheckInstance(r.instance) != nil:
+		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
 	case c.db != "":
 		return errors.New("--db is a database here, and --addr one over the network; give one of them")
 	case c.readOnly:
@@ -55,6 +60,11 @@ func (r *remoteFlags) check(c *command) error {
 		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
 	}
 	return nil
+}
+
+func isAddr(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	return err == nil && port != ""
 }
 
 // config is that of TLS, nil without it.

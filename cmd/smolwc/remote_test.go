@@ -143,6 +143,33 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 	}
 }
 
+// What a running server has, the address and the database, nobody else gets, and
+// hears how else to go on.
+func TestWhatARunningServerHas(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "db")
+	s := startServer(t, "--db", dir)
+	other := filepath.Join(t.TempDir(), "other")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"serve", "--addr", s.addr, "--db", other}, 1, "--addr is " + s.addr + ", where another process listens; name another port"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--http", s.addr, "--db", other}, 1, "--http is " + s.addr + ", where another process listens"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--db", dir}, 3, "in use by another process\n"},
+		{[]string{"--db", dir, "-c", "tables"}, 3, "--read-only opens it beside that, for reading, and --addr reaches it"},
+	} {
+		var out, errs strings.Builder
+		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("smolwc %s: exit %d, %q", strings.Join(c.args, " "), code, errs.String())
+		}
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("a server that could not listen has made a database")
+	}
+}
+
 func TestFlagsOfAServer(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 is any that is free")
 	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host on that of --addr")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "the tables of `NAME` are those with plain names")
-	flags.StringVar(&r.durability, "durability", "", "acknowledge a write when it is on disk, sync, or when the system has it, `async` (default the configuration's)")
+	flags.StringVar(&r.durability, "durability", "", "`WHEN` a write is acknowledged: sync, when it is on disk, or async, when the system has it (default the configuration's)")
 	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 128MiB without one)")
 	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
 	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
@@ -72,7 +73,7 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.IntVar(&r.limits.Streams, "max-streams", r.limits.Streams, "have up to `N` calls of one connection under way; others wait")
 	flags.IntVar(&r.limits.Calls, "max-calls", r.limits.Calls, "have up to `N` calls under way; others fail and may be tried again")
 	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and large rows in hand for a connection")
-	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of them in hand for all connections")
+	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of requests, responses and large rows in hand for all connections")
 	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
 	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
 	return cmd
@@ -116,6 +117,8 @@ func (r *serveRun) check() error {
 		}
 	}
 	switch {
+	case server.CheckInstance(r.instance) != nil:
+		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
 	case r.logFormat != "text" && r.logFormat != "json":
 		return fmt.Errorf("--log-format is %q; want text or json", r.logFormat)
 	case (r.tls.Cert == "") != (r.tls.Key == ""):
@@ -132,13 +135,22 @@ func (r *serveRun) check() error {
 // unless they may be; what says what makes them safe.
 func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", addr)
+	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
+		return nil, fail(exitUsage, fmt.Errorf("--%s is %q: %s; want HOST:PORT, as in 127.0.0.1:8086", flag, addr, wrong.Err))
+	}
 	if err != nil {
-		return nil, fail(exitFailed, fmt.Errorf("--%s: %w", flag, err))
+		return nil, fail(exitFailed, fmt.Errorf("--%s is %q: %w", flag, addr, err))
 	}
 	if !open && !at.IP.IsLoopback() {
 		return nil, fail(exitUsage, fmt.Errorf("--%s is %s, which other machines reach; %s", flag, addr, otherwise))
 	}
 	l, err := net.Listen("tcp", at.String())
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		err = fmt.Errorf("--%s is %s, where another process listens; name another port, or 0 for any that is free", flag, addr)
+	case err != nil:
+		err = fmt.Errorf("--%s: %w", flag, err)
+	}
 	return l, fail(exitFailed, err)
 }
 
@@ -194,7 +206,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	defer func() { _ = listener.Close() }() // closed already, unless something failed before
 	var pages net.Listener
 	if r.http != "" {
-		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "and it has no TLS; name an address of this machine, or give --insecure"); err != nil {
+		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "name an address of this machine, or give --insecure: it has no TLS"); err != nil {
 			return err
 		}
 		defer func() { _ = pages.Close() }()

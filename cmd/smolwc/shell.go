@@ -114,7 +114,11 @@ func (r *shellRun) openForStatements(cfg *config.Config) (*query.DB, error) {
 	}
 	o := query.Options{Schema: cfg.Schema}
 	o.MustExist = cfg.Schema == nil && r.sources.typed() && r.sources.wantData()
-	return r.open(cfg, o)
+	db, err := r.open(cfg, o)
+	if query.KindOf(err) == query.Busy {
+		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that, for reading, and --addr reaches it when smolwc serve has it", err))
+	}
+	return db, err
 }
 
 // statements runs what there is to run on a database here.

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -35,7 +37,7 @@ works while the server runs, which follows within a second.`,
 	}, &cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Revoke a token",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("NAME"),
 		RunE:  func(_ *cobra.Command, args []string) error { return c.revokeToken(args[0]) },
 	})
 	return cmd
@@ -54,9 +56,9 @@ end it is all tables whose names begin so, and * alone is all tables.
 Who may write may also read, and who has admin may do both, and create, change
 and drop the tables that the name stands for.`,
 		Example: `  smolwc token create dashboard --read fleet
-  smolwc token create loader --write 'p/i/*' --read fleet --expires 720h
+  smolwc token create loader --write 'p/i/*' --read fleet --expires 30d
   smolwc token create operator --admin '*'`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArg("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var grants []server.Grant
 			for _, of := range []struct {
@@ -73,30 +75,53 @@ and drop the tables that the name stands for.`,
 	cmd.Flags().StringSliceVar(&read, "read", nil, "let it read `TABLE`; may be repeated")
 	cmd.Flags().StringSliceVar(&write, "write", nil, "let it read and write `TABLE`; may be repeated")
 	cmd.Flags().StringSliceVar(&admin, "admin", nil, "let it do everything with `TABLE`; may be repeated")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "let it expire after `D`, such as 720h (default never)")
+	cmd.Flags().Var((*ageFlag)(&expires), "expires", "let it expire after `D`, such as 30d or 12h (default never)")
 	return cmd
 }
 
 // tokens are those of the database that the configuration names. They need not
 // be opened with it: a server has it open.
-func (c *command) tokens() (*server.Tokens, error) {
+func (c *command) tokens() (tokens *server.Tokens, dir string, err error) {
 	cfg, err := c.load()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return server.OpenTokens(cfg.DataDir), nil
+	return server.OpenTokens(cfg.DataDir), cfg.DataDir, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// An ageFlag is a flag whose value is a time as the language has it, as in 30d.
+type ageFlag time.Duration
+
+func (f *ageFlag) String() string {
+	if *f == 0 {
+		return ""
+	}
+	return schema.FormatAge(time.Duration(*f))
+}
+
+func (f *ageFlag) Type() string { return "D" }
+
+func (f *ageFlag) Set(text string) error {
+	d, err := schema.ParseAge(text)
+	*f = ageFlag(d)
+	return err
 }
 
 func (c *command) createToken(name string, grants []server.Grant, expires time.Duration) error {
-	switch {
-	case len(grants) == 0:
+	if len(grants) == 0 {
 		return fail(exitUsage, errors.New("the token has no rights; give it some with --read, --write or --admin"))
-	case expires < 0:
-		return fail(exitUsage, fmt.Errorf("--expires is %v; it must not be negative", expires))
 	}
-	tokens, err := c.tokens()
+	tokens, dir, err := c.tokens()
 	if err != nil {
 		return err
+	}
+	if !isDir(dir) && !c.quiet { // another one may have been meant
+		_, _ = fmt.Fprintf(c.stderr, "there is no database in %s yet; smolwc serve makes one\n", dir)
 	}
 	var until time.Time
 	if expires > 0 {
@@ -111,7 +136,7 @@ func (c *command) createToken(name string, grants []server.Grant, expires time.D
 }
 
 func (c *command) listTokens() error {
-	tokens, err := c.tokens()
+	tokens, dir, err := c.tokens()
 	if err != nil {
 		return err
 	}
@@ -119,6 +144,9 @@ func (c *command) listTokens() error {
 	switch {
 	case err != nil:
 		return fail(exitFailed, err)
+	case !isDir(dir):
+		c.say("there is no database in %s, and there are no tokens", dir)
+		return nil
 	case !exists:
 		c.say("there are no tokens; whoever can connect may do everything")
 		return nil
@@ -146,7 +174,7 @@ func (c *command) listTokens() error {
 }
 
 func (c *command) revokeToken(name string) error {
-	tokens, err := c.tokens()
+	tokens, _, err := c.tokens()
 	if err != nil {
 		return err
 	}
