@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -33,10 +34,31 @@ func (f TLSFiles) Option(logger *slog.Logger) (grpc.ServerOption, error) {
 	if err := w.load(); err != nil {
 		return nil, err
 	}
-	return grpc.Creds(credentials.NewTLS(&tls.Config{
+	return grpc.Creds(loggedHandshakes{credentials.NewTLS(&tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return w.current(), nil },
-	})), nil
+	}), logger}), nil
+}
+
+// loggedHandshakes tell the log why a client was not let in: the client learns little
+// more than that its connection has ended.
+type loggedHandshakes struct {
+	credentials.TransportCredentials
+	logger *slog.Logger
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (l loggedHandshakes) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secure, info, err := l.TransportCredentials.ServerHandshake(c)
+	if err != nil {
+		l.logger.Info("no TLS with a client", "peer", c.RemoteAddr().String(), "err", err)
+	}
+	return secure, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (l loggedHandshakes) Clone() credentials.TransportCredentials {
+	return loggedHandshakes{l.TransportCredentials.Clone(), l.logger}
 }
 
 // A tlsWatch keeps the configuration that the files make.
@@ -76,6 +98,12 @@ func (w *tlsWatch) load() error {
 	cert, err := tls.LoadX509KeyPair(w.files.Cert, w.files.Key)
 	if err != nil {
 		return fmt.Errorf("certificate %s with key %s: %w", w.files.Cert, w.files.Key, err)
+	}
+	switch now := time.Now(); {
+	case now.After(cert.Leaf.NotAfter):
+		w.logger.Warn("the certificate has expired: clients will not accept it", "file", w.files.Cert, "until", cert.Leaf.NotAfter)
+	case now.Before(cert.Leaf.NotBefore):
+		w.logger.Warn("the certificate is not valid yet: clients will not accept it", "file", w.files.Cert, "from", cert.Leaf.NotBefore)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}}
 	if w.files.ClientCA != "" {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,10 +67,12 @@ func (a *authority) write(name, kind string, der []byte) {
 	}
 }
 
-// sign writes NAME.pem and NAME.key, for 127.0.0.1.
-func (a *authority) sign(name string, serial int64) {
+// sign writes NAME.pem and NAME.key, for 127.0.0.1 and an hour.
+func (a *authority) sign(name string, serial int64) { a.signUntil(name, serial, time.Now().Add(time.Hour)) }
+
+func (a *authority) signUntil(name string, serial int64, end time.Time) {
 	key := a.newKey()
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotAfter: end,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
@@ -108,7 +111,14 @@ func (r *rig) pingWith(creds credentials.TransportCredentials) error {
 
 func serveTLS(t *testing.T, f server.TLSFiles) *rig {
 	t.Helper()
-	creds, err := f.Option(slog.New(slog.DiscardHandler))
+	r, _ := serveLoggedTLS(t, f)
+	return r
+}
+
+func serveLoggedTLS(t *testing.T, f server.TLSFiles) (*rig, *logBuffer) {
+	t.Helper()
+	log := new(logBuffer)
+	creds, err := f.Option(slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +127,29 @@ func serveTLS(t *testing.T, f server.TLSFiles) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return serve(t, db, server.Options{GRPC: []grpc.ServerOption{creds}})
+	return serve(t, db, server.Options{GRPC: []grpc.ServerOption{creds}}), log
+}
+
+// Why a client was not let in is in the log, since the client learns little of it.
+func TestExpiredCertificates(t *testing.T) {
+	a := newAuthority(t)
+	a.sign("server", 2)
+	a.signUntil("client", 3, time.Now().Add(-time.Minute))
+	files := server.TLSFiles{Cert: a.path("server.pem"), Key: a.path("server.key"), ClientCA: a.path("ca.pem")}
+	r, log := serveLoggedTLS(t, files)
+	if log.String() != "" {
+		t.Errorf("before anything was wrong: %s", log)
+	}
+	if err := r.pingWith(credentials.NewTLS(a.client("client"))); status.Code(err) != codes.Unavailable {
+		t.Errorf("with a certificate that has expired: %v", err)
+	}
+	r.until("a line of the log", func() bool {
+		return strings.Contains(log.String(), "no TLS with a client") && strings.Contains(log.String(), "expired")
+	})
+	a.signUntil("server", 4, time.Now().Add(-time.Minute))
+	if _, log = serveLoggedTLS(t, files); !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "the certificate has expired") || !strings.Contains(log.String(), a.path("server.pem")) {
+		t.Errorf("a server with a certificate that has expired says %q", log)
+	}
 }
 
 func TestTLS(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,9 +121,25 @@ func (r *shellRun) connect(ctx context.Context) (*server.Client, error) {
 	defer cancel()
 	if err := client.Refresh(ctx); err != nil {
 		_ = client.Close()
-		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w", r.remote.addr, err))
+		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w%s", r.remote.addr, err, hintOf(err, config != nil)))
 	}
 	return client, nil
+}
+
+// hintOf is what the words of gRPC and TLS mean for the flags, "" when they mean
+// nothing.
+func hintOf(err error, withTLS bool) string {
+	switch says := err.Error(); {
+	case strings.Contains(says, "looked like an HTTP/1.1 header"):
+		return "; this looks like its --http, and --addr is the other port"
+	case !withTLS && strings.Contains(says, "reading server preface"):
+		return "; if it serves with TLS, give --tls or --tls-ca"
+	case withTLS && strings.Contains(says, "first record does not look like a TLS handshake"):
+		return "; it serves without TLS: leave out the --tls flags"
+	case strings.Contains(says, "certificate required"):
+		return "; give --tls-cert and --tls-key"
+	}
+	return ""
 }
 
 // runRemote runs statements on a server's database.

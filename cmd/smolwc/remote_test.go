@@ -208,6 +208,15 @@ func TestServeWithTLSTokensAndPages(t *testing.T) {
 	s := startServer(t, "--db", dir, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert, "--http", ":0")
 	over := []string{"--addr", s.addr, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}
 	output(t, append(over, "-c", "create table mine family f; create table other family f")...)
+	for addr, want := range map[string]string{
+		s.addr: "if it serves with TLS, give --tls or --tls-ca",
+		strings.TrimSuffix(strings.TrimPrefix(s.pages, "http://"), "/metrics"): "this looks like its --http",
+	} {
+		var errs strings.Builder
+		if code := run([]string{"--addr", addr, "-c", "tables"}, strings.NewReader(""), io.Discard, &errs, noEnv); code != 3 || !strings.Contains(errs.String(), want) {
+			t.Errorf("exit %d, %q; want %q", code, errs.String(), want)
+		}
+	}
 	secret, _ := output(t, "token", "create", "writer", "--write", "mine", "--db", dir)
 	secret = strings.TrimSpace(secret)
 	var errs strings.Builder
