@@ -104,8 +104,10 @@ type Store interface {
 
 	ChangeLog
 
-	// EndWaits makes writes that wait since the store takes none fail with
-	// ErrClosed, those to come as well: a Close is to follow.
+	// EndWaits makes what may take long fail with ErrClosed, now and from now
+	// on: writes that wait since the store takes none, flushes, compactions,
+	// checks of files. A Close is to follow. What has been written is kept
+	// all the same.
 	EndWaits()
 
 	// Close releases the store. Cursors and snapshots must be closed before.

@@ -151,7 +151,8 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// A database that is stalled closes, and what waits fails.
+// A database that is stalled closes, and what waits fails: writes, changes of the
+// schema, flushes and compactions.
 func TestCloseOfAStalledDatabase(t *testing.T) {
 	db, _ := stalled(t)
 	var waiting sync.WaitGroup
@@ -166,6 +167,15 @@ func TestCloseOfAStalledDatabase(t *testing.T) {
 			t.Errorf("a change of the schema: %v", err)
 		}
 	})
+	for name, f := range map[string]func(context.Context) error{
+		"a flush": db.Table("t").Flush, "a compaction": db.Table("t").Compact,
+	} {
+		waiting.Go(func() {
+			if err := f(context.Background()); KindOf(err) != Unavailable || !errors.Is(err, cf.ErrClosed) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}

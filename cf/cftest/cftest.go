@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"TrimmedChanges", testTrimmedChanges},
 		{"Contexts", testContexts},
 		{"Reopening", testReopening},
+		{"EndingWaits", testEndingWaits},
 		{"Closed", testClosed},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(newFixture(t, open)) })

@@ -39,6 +39,31 @@ func testReopening(f *fixture) {
 	}
 }
 
+// testEndingWaits is what holds between EndWaits and Close.
+func testEndingWaits(f *fixture) {
+	f.create("t/a", "t/b")
+	f.write("t/a", "r q@1=before")
+	in := f.ingest()
+	load(f, in, map[string]string{"t/b": "loaded q@1=v"}, nil)
+	f.store.EndWaits()
+	f.expectError("Flush", f.store.Flush(f.ctx, "t/a"), cf.ErrClosed)
+	f.expectError("Compact", f.store.Compact(f.ctx, "t/a", cf.RowRange{}), cf.ErrClosed)
+	_, err := in.Commit(f.ctx, cf.RowRange{}, nil)
+	f.expectError("Ingestion.Commit", err, cf.ErrClosed)
+	f.must(in.Close())
+	f.write("t/a", "r q@2=after")
+	const want = "r q@2=after q@1=before"
+	f.expect("t/a", want)
+	f.must(f.store.Close())
+	f.store.EndWaits() // does nothing
+	if f.harness.Reopen != nil {
+		f.store = f.harness.Reopen(f.store)
+		defer f.store.Close()
+		f.expect("t/a", want)
+		f.expect("t/b", "")
+	}
+}
+
 // testClosed closes a store while a snapshot and cursors are open. The
 // documentation forbids it; still nothing may crash.
 func testClosed(f *fixture) {

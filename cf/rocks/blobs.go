@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -65,7 +66,7 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 			continue // it was created just now
 		}
 		for _, b := range s.blobFiles(f) {
-			if err := ctx.Err(); err != nil {
+			if err := cmp.Or(ctx.Err(), s.ending()); err != nil {
 				return err
 			}
 			file := cf.CheckedFile{Name: b.name, Family: name, Bytes: b.bytes}

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,7 +85,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.RowRange, 
 	}
 	s.mu.Lock() // no snapshot sees one family without another
 	defer s.mu.Unlock()
-	if err := s.writable(); err != nil {
+	if err := cmp.Or(s.writable(), s.ending()); err != nil {
 		return 0, err
 	}
 	if err := s.ingest(m); err != nil {

@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 	files := s.db.GetLiveFilesMetaData()
 	slices.SortFunc(files, func(a, b grocksdb.LiveFileMetadata) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range files {
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(ctx.Err(), s.ending()); err != nil {
 			return err
 		}
 		file := cf.CheckedFile{Name: strings.TrimPrefix(f.Name, "/"), Family: f.ColumnFamilyName, Bytes: f.Size}

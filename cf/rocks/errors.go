@@ -18,6 +18,7 @@ var kinds = []struct {
 	{"Corruption:", cf.ErrCorrupt},
 	{"does not exist (create_if_missing is false)", cf.ErrNotExist},
 	{"Column family dropped", cf.ErrNotExist},
+	{"Shutdown in progress", cf.ErrClosed},
 	{"No space left on device", cf.ErrUnavailable},
 	{"Permission denied", cf.ErrUnavailable},
 	{"Read-only file system", cf.ErrUnavailable},

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/linxGnu/grocksdb"
@@ -61,13 +62,14 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.RowRange) erro
 		opts.SetBottommostLevelCompaction(grocksdb.KForce)
 		start, end := rows.Bounds()
 		s.db.CompactRangeCFOpt(f.handle, grocksdb.Range{Start: start, Limit: end}, opts)
-		f.kept.clear() // the old files can go
-		return ctx.Err()
+		f.kept.clear()                       // the old files can go
+		return cmp.Or(ctx.Err(), s.ending()) // the engine does not say that it gave up
 	})
 }
 
 // maintain runs f, which may take long, on a family. Families may come and go
-// meanwhile, the handle stays valid; Close waits for the end.
+// meanwhile, the handle stays valid; Close waits for the end, and EndWaits brings
+// it about.
 func (s *Store) maintain(name string, f func(*family) error) error {
 	fam, err := s.beginMaintenance(name)
 	if err != nil {
@@ -85,7 +87,11 @@ func (s *Store) beginMaintenance(name string) (*family, error) {
 	}
 	fam, err := s.families.Load().get(name)
 	if err == nil {
-		s.maintenance.Add(1)
+		err = s.ending()
 	}
-	return fam, err
+	if err != nil {
+		return nil, err
+	}
+	s.maintenance.Add(1)
+	return fam, nil
 }

@@ -155,8 +155,24 @@ func (s *Store) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// EndWaits implements cf.Store.
-func (s *Store) EndWaits() { s.gate.end() }
+// EndWaits implements cf.Store. What is in memtables is in the log as well, and the
+// engine needs to flush nothing to be closed.
+func (s *Store) EndWaits() {
+	s.gate.end()
+	s.mu.RLock() // not within an ingestion, which would stop half-way
+	defer s.mu.RUnlock()
+	if !s.closed && !s.options.ReadOnly {
+		s.db.CancelAllBackgroundWork(false)
+	}
+}
+
+// ending reports, as an error, that the store is to be closed.
+func (s *Store) ending() error {
+	if s.gate.ends.Err() != nil {
+		return cf.ErrClosed
+	}
+	return nil
+}
 
 // stalled notes, and logs, that a stall has begun.
 func (s *Store) stalled() {

@@ -5,6 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -172,5 +176,110 @@ func TestALoadThatStallsTheStore(t *testing.T) {
 	done.Wait()
 	if err := write(t.Context(), s, "after", 1); err != nil {
 		t.Error(err)
+	}
+}
+
+// closing runs f, which waits in the engine, and closes the store when it does.
+func closing(t *testing.T, s *rocks.Store, waits func() bool, f func() error) {
+	t.Helper()
+	done := make(chan error)
+	go func() { done <- f() }()
+	for !waits() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, cf.ErrClosed) {
+		t.Errorf("what was under way ended with %v", err)
+	}
+}
+
+// A flush that the engine puts off while it would stall writes, for compactions that
+// nobody makes here, does not keep the store from being closed, and what was in
+// memory is in the log.
+func TestCloseEndsAFlushThatIsPutOff(t *testing.T) {
+	var log bytes.Buffer
+	s, release := stalling(t, "3", "3", &log) // one more file than there are
+	if err := write(t.Context(), s, "unflushed", 1); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := s.Raw("t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := raw.DB.Name()
+	putOff := func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "LOG"))
+		return err != nil || strings.Contains(string(text), "waiting on stall conditions")
+	}
+	closing(t, s, putOff, func() error { return s.Flush(t.Context(), "t") })
+	release()
+	again, err := rocks.Open(dir, rocks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got, _, err := scan(again, cf.RowRange{}); err != nil || len(got) != 3 {
+		t.Errorf("opened again it has %v, %v", got, err)
+	}
+}
+
+// A compaction that takes long is given up when the store is closed.
+func TestCloseEndsACompaction(t *testing.T) {
+	dir := t.TempDir()
+	s, err := rocks.Open(dir, rocks.Options{Async: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	noise := rand.NewChaCha8([32]byte{})
+	for i := range 20 {
+		_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+			value := make([]byte, 1<<20)
+			noise.Read(value)
+			b.Row(cf.RowID{Space: "t", Row: fmt.Sprint(i % 10)})
+			b.Put("t", "q", 1, value)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%10 == 9 {
+			if err := s.Flush(t.Context(), "t"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err = rocks.Open(dir, rocks.Options{BackgroundRate: 2 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := func() bool {
+		stats, err := s.Stats(t.Context())
+		return err != nil || stats.Engine.Work.RunningCompactions > 0
+	}
+	closing(t, s, running, func() error { return s.Compact(t.Context(), "t", cf.RowRange{}) })
+}
+
+// So is a check of the files.
+func TestCloseEndsACheck(t *testing.T) {
+	var log bytes.Buffer
+	s, _ := stalling(t, "1000", "1000", &log) // two files
+	tables := 0
+	err := s.CheckFiles(t.Context(), func(f cf.CheckedFile) error {
+		s.EndWaits()
+		if f.Family != "" {
+			tables++
+		}
+		return f.Err
+	})
+	if !errors.Is(err, cf.ErrClosed) || tables > 1 {
+		t.Errorf("%d table files, %v", tables, err)
 	}
 }

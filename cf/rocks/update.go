@@ -122,8 +122,11 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	return 0, err
 }
 
-// isStall reports whether the engine has turned a write away.
-func isStall(text string) bool { return strings.Contains(text, "Write stall") }
+// isStall reports whether the engine has turned a write away. It says the second when
+// it is to be closed.
+func isStall(text string) bool {
+	return strings.Contains(text, "Write stall") || strings.Contains(text, "Shutdown in progress: stalled writes")
+}
 
 // RocksDB's representation of a batch: a sequence number of 8 bytes, which the
 // engine fills in, the count of records in 4, little-endian, and the records:
