@@ -3,6 +3,7 @@
 // system of ours can change its mind.
 
 #include "changes_files.h"
+#include "properties.h"
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
@@ -27,6 +28,10 @@ using rocksdb::IOStatus;
 
 bool is_log(const std::string& path) {
   return path.size() > 4 && path.compare(path.size() - 4, 4, ".log") == 0;
+}
+
+bool is_table(const std::string& path) {
+  return path.size() > 4 && path.compare(path.size() - 4, 4, ".sst") == 0;
 }
 
 bool is_options(const std::string& path) {
@@ -58,6 +63,17 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     IOStatus s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
     return Passing(s);
+  }
+
+  IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                               IODebugContext* debug) override {
+    IOStatus s = FileSystemWrapper::NewRandomAccessFile(path, options, file, debug);
+    uint64_t size = 0;
+    if (!s.ok() || !is_table(path) || !GetFileSize(path, IOOptions(), &size, debug).ok()) return s;
+    s = smolwc::CheckProperties(file->get(), size, path);
+    if (!s.ok()) file->reset();
+    return s;
   }
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,

@@ -131,7 +131,13 @@ func (e *engine) verifyTable(path string, all C.int) error {
 // whichTable gives an error of opening a database the table file that it comes
 // of. RocksDB 7.8 names the manifest, which was read before and is sound.
 func (e *engine) whichTable(dir string, err error) error {
-	if !errors.Is(err, cf.ErrCorrupt) || strings.Contains(err.Error(), ".sst") || checkLogs(dir) != nil {
+	if !errors.Is(err, cf.ErrCorrupt) {
+		return err
+	}
+	if table, _, ok := strings.Cut(err.Error(), " in file "+filepath.Join(dir, "MANIFEST")); ok && strings.Contains(table, ".sst") {
+		return fmt.Errorf("%w%s", cf.ErrCorrupt, strings.TrimPrefix(table, cf.ErrCorrupt.Error()))
+	}
+	if strings.Contains(err.Error(), ".sst") || checkLogs(dir) != nil {
 		return err
 	}
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")) // the pattern is sound

@@ -226,3 +226,38 @@ func checked(t *testing.T, s *rocks.Store, name string, inFamily bool, what stri
 		t.Errorf("%s: a check does not find it", what)
 	}
 }
+
+// The last bit of a table file's properties says how they are to be read, and is looked
+// at before their checksum is: RocksDB would end the process. The same file is looked at
+// when it is checked and ingested.
+func TestADamagedKindOfPropertiesIsDamage(t *testing.T) {
+	pristine, want := mixed(t)
+	files, _ := filepath.Glob(filepath.Join(pristine, "*.sst"))
+	if len(files) == 0 {
+		t.Fatal("there is no table file")
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// In the footer, behind the kind of checksum: where the list of blocks
+		// begins. The properties and their trailer of 5 bytes lie before it.
+		list, _ := binary.Uvarint(b[len(b)-52:])
+		b[list-6] ^= 0x80
+		dir := filepath.Join(memoryDir(t), "db")
+		if err := os.CopyFS(dir, os.DirFS(pristine)); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !opened(t, dir, name, name, want) {
+			t.Errorf("%s: nothing is reported", name)
+		}
+		if _, err := rocks.Open(dir, rocks.Options{}); err == nil || strings.Contains(err.Error(), "MANIFEST") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
