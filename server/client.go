@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -313,12 +314,14 @@ func clientError(op, table, row string, err error) error {
 	if e, ok := errors.AsType[*query.Error](err); ok {
 		return e
 	}
-	cause := errors.New(statusText(err))
+	e := &query.Error{Op: op, Table: table, Row: row, Kind: kindOf[status.Code(err)], Err: errors.New("")}
 	switch status.Code(err) {
 	case codes.Canceled:
-		cause = context.Canceled
+		e.Err = context.Canceled
 	case codes.DeadlineExceeded:
-		cause = context.DeadlineExceeded
+		e.Err = context.DeadlineExceeded
+	default: // the server's database may have said already what the call was about
+		e.Err = errors.New(strings.TrimPrefix(statusText(err), e.Error()))
 	}
-	return &query.Error{Op: op, Table: table, Row: row, Kind: kindOf[status.Code(err)], Err: cause}
+	return e
 }

@@ -273,6 +273,12 @@ func TestClientErrors(t *testing.T) {
 			t.Errorf("%s: %v of kind %v", e.name, e.err, query.KindOf(e.err))
 		}
 	}
+	count := query.NewReadModifyWrite()
+	count.Increment("s", "q", 1)
+	r.must(tab.Apply(ctx, "k", one(func(m *query.Mutation) { m.Set("s", "q", cells.String("one")) })))
+	if _, err := tab.ApplyReadModifyWrite(ctx, "k", count); strings.Count(err.Error(), `read-modify-write t "k": `) != 1 {
+		t.Errorf("what the call was about stands there once: %v", err)
+	}
 	r.stop()
 	for _, err := range tab.ReadRows(ctx) {
 		if query.KindOf(err) != query.Unavailable {

@@ -49,7 +49,14 @@ func (s *Server) notReady(ctx context.Context) string {
 	case err != nil:
 		return "the database does not answer: " + err.Error()
 	case stats.Stalls.State.String() == "stopped":
-		return "the database takes no writes"
+		return "the database takes no writes now: compactions have fallen behind"
+	case stats.Work.Refused == nil:
+		return ""
+	}
+	// Who asks may keep all clients away until it is ready, so that no write of theirs
+	// would find out that writes are taken again.
+	if err := s.db.SetNote(ctx, "probe", nil); err != nil {
+		return "the database takes no writes: " + err.Error()
 	}
 	return ""
 }

@@ -68,7 +68,9 @@ func (a *authority) write(name, kind string, der []byte) {
 }
 
 // sign writes NAME.pem and NAME.key, for 127.0.0.1 and an hour.
-func (a *authority) sign(name string, serial int64) { a.signUntil(name, serial, time.Now().Add(time.Hour)) }
+func (a *authority) sign(name string, serial int64) {
+	a.signUntil(name, serial, time.Now().Add(time.Hour))
+}
 
 func (a *authority) signUntil(name string, serial int64, end time.Time) {
 	key := a.newKey()

@@ -127,7 +127,7 @@ func (s *Store) engineStats(t map[string]ticker) cf.EngineStats {
 			Flushes: t["db.flush.micros"].count, Compactions: t["compaction.times.micros"].count,
 			RunningFlushes: s.number("num-running-flushes"), RunningCompactions: s.number("num-running-compactions"),
 			FlushedBytes: t["flush.write.bytes"].count, CompactedBytes: t["compact.write.bytes"].count,
-			Errors: s.number("background-errors"),
+			Errors: s.number("background-errors"), Refused: s.refusal.cause(),
 		},
 		Open:     cf.OpenStats{Snapshots: int64(snapshots), Cursors: int64(cursors)},
 		BytesIn:  t["bytes.written"].count,

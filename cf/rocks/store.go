@@ -36,6 +36,7 @@ type Store struct {
 	locks    rowLocks
 	history  commitLog
 	gate     *stallGate
+	refusal  refusal
 	changes  changeLog
 	queue    *writeQueue
 	weight   func() []byte // see ballast

@@ -108,6 +108,7 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	var seq C.uint64_t
 	msg := C.smolwc_write(s.c.db, s.c.write, (*C.char)(unsafe.Pointer(unsafe.SliceData(rep))), C.size_t(len(rep)), &seq)
 	if msg == nil {
+		s.taken()
 		return cf.Position(seq), nil
 	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
@@ -119,6 +120,7 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	if errors.Is(err, cf.ErrUnavailable) && strings.Contains(text, "sync") {
 		err = fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err) // it is in the log, and perhaps on the disk
 	}
+	s.refused(err)
 	return 0, err
 }
 

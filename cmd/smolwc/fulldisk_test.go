@@ -36,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 		return cmd.ProcessState.ExitCode(), string(text)
 	}
 	code, out := smolwc("--keep-going", "-c", "create table t family f", "-c", "import t from '"+file+"' key='{n}' columns=f:v=v batch=10000", "-c", "put t x f:v=1", "-c", "count t")
-	if code != 1 || strings.Count(out, "IO error: No space left on device") != 2 {
+	if code != 1 || strings.Count(out, "IO error: No space left on device") != 3 || strings.Count(out, "writes are refused") != 1 { // of two statements, and in the log
 		t.Fatalf("exit %d, %.2000s", code, out)
 	}
 	count := out[strings.LastIndexByte(strings.TrimSpace(out), '\n')+1:]

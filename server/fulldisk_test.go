@@ -1,0 +1,64 @@
+package server_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server"
+)
+
+// A server on a full disk says so: to clients, in the log, once, and to those who
+// ask whether it is ready. It is again when there is room, though nobody writes.
+func TestNotReadyOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skipf("no disk to fill without the right to mount one: %v", err)
+	}
+	defer syscall.Unmount(disk, syscall.MNT_DETACH)
+	log := new(logBuffer)
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	db, err := query.Open(filepath.Join(disk, "db"), query.Options{Memory: 16 << 20, Durability: query.Async, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r, s := serveToo(t, db, server.Options{Logger: logger})
+	defer r.stop()
+	tab := r.table("t", "f")
+	ballast := filepath.Join(disk, "ballast")
+	r.must(os.WriteFile(ballast, make([]byte, 16<<20), 0o600))
+	page(t, s, "/readyz", http.StatusOK)
+	var full error
+	for i := 0; full == nil && i < 200; i++ {
+		m := bigtable.NewMutation()
+		m.Set("f", "q", 1000, []byte(strings.Repeat(fmt.Sprint(i), 100<<10)))
+		full = tab.Apply(r.ctx(), fmt.Sprint(i), m)
+	}
+	if status.Code(full) != codes.ResourceExhausted || !strings.Contains(full.Error(), "No space left on device") {
+		t.Fatalf("on a full disk: %v", full)
+	}
+	if says := page(t, s, "/readyz", http.StatusServiceUnavailable); !strings.Contains(says, "takes no writes") || !strings.Contains(says, "No space left on device") {
+		t.Errorf("not ready: %s", says)
+	}
+	if got := metric(t, s, "smolwc_store_writes_refused"); got != "1" {
+		t.Errorf("smolwc_store_writes_refused is %s", got)
+	}
+	if n := strings.Count(log.String(), "writes are refused"); n != 1 {
+		t.Errorf("%d lines of the log say that writes are refused: %s", n, log)
+	}
+	r.must(os.Remove(ballast))
+	r.until("readiness", func() bool { return isReady(s) })
+	page(t, s, "/readyz", http.StatusOK)
+}
