@@ -59,18 +59,21 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	switch e := e.(type) {
 	case *stats.Begin:
 		w.s.metrics.begin(c.method)
+		w.s.processors.begin()
 		c.conn.awaits()
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
 		if !c.arrived {
 			c.arrived, c.held = true, int64(e.Length)
 			c.conn.arrived(int64(e.WireLength), c.held)
+			w.s.processors.arrived(e.Payload)
 		}
 	case *stats.OutPayload:
 		c.out.Add(int64(e.WireLength))
 		c.messages.Add(1)
 	case *stats.End:
 		c.conn.ended(c.arrived, c.held)
+		w.s.processors.end()
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
 		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())

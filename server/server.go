@@ -52,6 +52,10 @@ type Options struct {
 	// Tokens are asked for when there are any; nil asks nobody.
 	Tokens *Tokens
 	Limits Limits
+	// FewProcessors lets the process have one processor while there is one
+	// caller who asks for single rows, which makes them faster. It is for a
+	// process that does little else, and is ignored where $GOMAXPROCS is set.
+	FewProcessors bool
 }
 
 // A Server serves one database. It is safe for concurrent use.
@@ -69,6 +73,8 @@ type Server struct {
 	conns   conns
 	metrics *metrics
 	state   atomic.Int32
+
+	processors *processors // nil when they are left alone
 
 	// closing ends when the server is about to stop.
 	closing context.Context
@@ -96,6 +102,9 @@ func New(db *query.DB, o Options) (*Server, error) {
 	s.guard.s = s
 	s.conns = conns{limits: &s.limits, logger: s.logger, open: map[string]*conn{}}
 	s.metrics = newMetrics(s)
+	if o.FewProcessors && !processorsGiven() {
+		s.processors = newProcessors(setProcessors)
+	}
 	o.Instance = cmp.Or(o.Instance, DefaultInstance)
 	if err := CheckInstance(o.Instance); err != nil {
 		return nil, err
@@ -174,6 +183,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer s.whileServing(ctx, s.expireBackups)()
+	if s.processors != nil {
+		defer s.whileServing(ctx, s.processors.run)()
+	}
 	err := g.Serve(s.conns.listen(listener))
 	if stop() { // it ended by itself
 		s.state.Store(stateStopping)

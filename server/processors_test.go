@@ -1,0 +1,48 @@
+package server_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server"
+)
+
+func TestServerChoosesProcessors(t *testing.T) {
+	all := runtime.GOMAXPROCS(0)
+	if all == 1 {
+		t.Skip("there is one processor")
+	}
+	t.Setenv("GOMAXPROCS", "") // nobody has chosen
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r := serve(t, db, server.Options{FewProcessors: true})
+	table := r.table("t", "f")
+	until := func(what string, reached func() bool, call func() error) {
+		t.Helper()
+		for late := time.Now().Add(30 * time.Second); !reached(); {
+			if time.Now().After(late) {
+				t.Fatalf("%s: the process has %d of %d processors", what, runtime.GOMAXPROCS(0), all)
+			}
+			r.must(call())
+		}
+	}
+	few := func() bool { return runtime.GOMAXPROCS(0) == 1 }
+	until("one row after another", few, func() error {
+		_, err := table.ReadRow(r.ctx(), "r")
+		return err
+	})
+	until("a scan", func() bool { return !few() }, func() error {
+		return table.ReadRows(r.ctx(), bigtable.InfiniteRange(""), func(bigtable.Row) bool { return true })
+	})
+	r.stop()
+	if got := runtime.GOMAXPROCS(0); got != all {
+		t.Errorf("%d processors when the server has stopped; want %d", got, all)
+	}
+}
