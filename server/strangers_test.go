@@ -125,6 +125,7 @@ func TestSQLAsksForTheRightToItsTable(t *testing.T) {
 		if status.Code(err) != want {
 			t.Errorf("prepare %q: %v, want %v", sql, err, want)
 		}
+		//lint:ignore SA1019 clients send it
 		if err := execute(&bigtablepb.ExecuteQueryRequest{Query: sql}); err.Error() != "EOF" && status.Code(err) != want || err.Error() == "EOF" && want != codes.OK {
 			t.Errorf("execute %q: %v, want %v", sql, err, want)
 		}
