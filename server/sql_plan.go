@@ -128,63 +128,21 @@ func (p *sqlPlan) metadata() *bigtablepb.ResultSetMetadata {
 
 // options are those of the table: which versions of cells there are.
 func (p *sqlPlan) options(options []sqlOption) error {
-	since, until, versions := cells.Timestamp(0), cells.Timestamp(0), 0
-	before := func(ts cells.Timestamp) {
-		if until == 0 || ts < until {
-			until = max(ts, 1)
-		}
-	}
+	var w sqlWindow
 	given := map[string]bool{}
 	for _, o := range options {
 		if given[o.name] {
 			return sqlErrorf(o.pos, "option %s is given twice", o.name)
 		}
 		given[o.name] = true
-		want := typeTimestamp
-		switch o.name {
-		case "with_history":
-			want = typeBool
-		case "latest_n":
-			want = typeInt64
-		case "as_of", "before", "after", "after_or_equal":
-		default:
-			return sqlErrorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, after, after_or_equal", o.name)
-		}
-		e, err := p.typed(o.value, want, o.name)
+		v, err := p.option(o)
 		if err != nil {
 			return err
 		}
-		if !e.fixed {
-			return sqlErrorf(o.value.pos, "%s must be the same for every row", o.name)
-		}
-		if p.params == nil && want != typeBool {
-			continue
-		}
-		v, err := e.eval(nil)
-		if err != nil {
-			return err
-		}
-		if v == nil {
-			return sqlErrorf(o.value.pos, "%s must not be NULL", o.name)
-		}
-		switch o.name {
-		case "with_history":
-			if o.value.op != opBool {
-				return sqlErrorf(o.value.pos, "with_history must be TRUE or FALSE")
-			}
+		if o.name == "with_history" {
 			p.history = v.(bool)
-		case "latest_n":
-			if versions = int(v.(int64)); versions <= 0 {
-				return sqlErrorf(o.value.pos, "latest_n is %d; it must be greater than 0", versions)
-			}
-		case "as_of":
-			before(v.(cells.Timestamp) + 1)
-		case "before":
-			before(v.(cells.Timestamp))
-		case "after":
-			since = max(since, v.(cells.Timestamp)+1)
-		case "after_or_equal":
-			since = max(since, v.(cells.Timestamp))
+		} else if v != nil {
+			w.narrow(o.name, v)
 		}
 	}
 	for _, o := range options {
@@ -193,19 +151,87 @@ func (p *sqlPlan) options(options []sqlOption) error {
 		}
 	}
 	if !p.history {
-		versions = 1
+		w.versions = 1
 	}
-	if versions > 0 {
-		p.opts = append(p.opts, query.Versions(versions))
+	p.read(w)
+	return nil
+}
+
+// option is the value of an option, nil while the parameters have no values.
+func (p *sqlPlan) option(o sqlOption) (any, error) {
+	want := typeTimestamp
+	switch o.name {
+	case "with_history":
+		want = typeBool
+	case "latest_n":
+		want = typeInt64
+	case "as_of", "before", "after", "after_or_equal":
+	default:
+		return nil, sqlErrorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, after, after_or_equal", o.name)
 	}
-	if until != 0 && until <= since {
-		since, until = cells.MaxTimestamp, 0 // no cell is both
+	e, err := p.typed(o.value, want, o.name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !e.fixed:
+		return nil, sqlErrorf(o.value.pos, "%s must be the same for every row", o.name)
+	case p.params == nil && want != typeBool:
+		return nil, nil
 	}
-	if since != 0 || until != 0 {
-		p.opts = append(p.opts, query.TimeRange(min(since, cells.MaxTimestamp), min(until, cells.MaxTimestamp)))
+	v, err := e.eval(nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case v == nil:
+		return nil, sqlErrorf(o.value.pos, "%s must not be NULL", o.name)
+	case want == typeBool && o.value.op != opBool:
+		return nil, sqlErrorf(o.value.pos, "with_history must be TRUE or FALSE")
+	case want == typeInt64 && v.(int64) <= 0:
+		return nil, sqlErrorf(o.value.pos, "latest_n is %d; it must be greater than 0", v)
+	}
+	return v, nil
+}
+
+// A sqlWindow is the cells that a query sees: those since a time and before one, which
+// is 0 for all, and of each column so many, 0 for all.
+type sqlWindow struct {
+	since, until cells.Timestamp
+	versions     int
+}
+
+// narrow makes the window what an option leaves of it.
+func (w *sqlWindow) narrow(option string, v any) {
+	before := func(ts cells.Timestamp) {
+		if w.until == 0 || ts < w.until {
+			w.until = max(ts, 1)
+		}
+	}
+	switch option {
+	case "latest_n":
+		w.versions = int(v.(int64))
+	case "as_of":
+		before(v.(cells.Timestamp) + 1)
+	case "before":
+		before(v.(cells.Timestamp))
+	case "after":
+		w.since = max(w.since, v.(cells.Timestamp)+1)
+	case "after_or_equal":
+		w.since = max(w.since, v.(cells.Timestamp))
+	}
+}
+
+// read has the cells of a window read alone.
+func (p *sqlPlan) read(w sqlWindow) {
+	if w.versions > 0 {
+		p.opts = append(p.opts, query.Versions(w.versions))
+	}
+	if w.until != 0 && w.until <= w.since {
+		w.since, w.until = cells.MaxTimestamp, 0 // no cell is both
+	}
+	if w.since != 0 || w.until != 0 {
+		p.opts = append(p.opts, query.TimeRange(min(w.since, cells.MaxTimestamp), min(w.until, cells.MaxTimestamp)))
 		p.cells = true
 	}
-	return nil
 }
 
 // condition compiles an expression that is true or not.
