@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -51,7 +53,7 @@ func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.Gene
 		return t.noChangeStream()
 	}
 	start := ""
-	for _, end := range append(firstOf(s.notes.splits(t.name.stored), maxPartitions-1), "") {
+	for _, end := range append(spread(s.notes.splits(t.name.stored), maxPartitions-1), "") {
 		p := partition(query.RowRange{Start: start, End: end})
 		if err := stream.Send(&bigtablepb.GenerateInitialChangeStreamPartitionsResponse{Partition: p}); err != nil {
 			return err
@@ -64,16 +66,16 @@ func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.Gene
 // maxPartitions bounds how often clients read the log at the same time.
 const maxPartitions = 16
 
-// firstOf is up to n keys, spread over all of them.
-func firstOf(keys []string, n int) []string {
+// spread is up to n keys out of all of them, about as far from each other.
+func spread(keys []string, n int) []string {
 	if len(keys) <= n {
-		return append([]string(nil), keys...)
+		return slices.Clone(keys)
 	}
-	spread := make([]string, n)
-	for i := range spread {
-		spread[i] = keys[i*len(keys)/n]
+	some := make([]string, n)
+	for i := range some {
+		some[i] = keys[i*len(keys)/n]
 	}
-	return spread
+	return some
 }
 
 func partition(rows query.RowRange) *bigtablepb.StreamPartition {
@@ -86,7 +88,7 @@ func partition(rows query.RowRange) *bigtablepb.StreamPartition {
 // clusterOf is the cluster that changes of an instance's tables are said to come of:
 // clients want one.
 func (s *Server) clusterOf(in instanceID) string {
-	if ids := sortedKeys(s.clusterStates(in)); len(ids) > 0 {
+	if ids := slices.Sorted(maps.Keys(s.clusterStates(in))); len(ids) > 0 {
 		return ids[0]
 	}
 	return localCluster

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -160,7 +162,7 @@ func (c *Client) Schema() *schema.Schema {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := new(schema.Schema)
-	for _, name := range sortedKeys(c.tables) {
+	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
 		if c.server.tableOf(name).in == c.server.own {
 			s.Tables = append(s.Tables, *c.tables[name])
 		}

@@ -54,8 +54,8 @@ func (t *ClientTable) mutation(c query.Change) (*bigtablepb.Mutation, error) {
 	case query.AddChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
 			FamilyName:      c.Family,
-			ColumnQualifier: &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: []byte(c.Qualifier)}},
-			Timestamp:       &bigtablepb.Value{Kind: &bigtablepb.Value_RawTimestampMicros{RawTimestampMicros: int64(c.Since)}},
+			ColumnQualifier: rawValue([]byte(c.Qualifier)),
+			Timestamp:       rawTimestamp(c.Since),
 			Input:           inputMessage(c.Value),
 		}}}, nil
 	case query.DeleteVersionsChange:

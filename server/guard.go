@@ -8,62 +8,15 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
-// Limits bound what clients can make the server hold. What is 0 has its default.
-type Limits struct {
-	Connections     int           // that are open; further ones wait. 1,000
-	Streams         int           // calls of one connection at a time; further ones wait at the client. 128
-	Calls           int           // of all connections at a time; further ones are UNAVAILABLE. 4,096
-	ConnectionBytes int64         // of requests and responses in hand for one connection; it is closed then. 512 MiB
-	Bytes           int64         // of all connections; that with most is closed. 1 GiB
-	Deadline        time.Duration // of a call that has none, or a later one. 1 h
-	SendTimeout     time.Duration // for the client to take a message of a stream, which ends UNAVAILABLE then. 30 s
-}
-
-// SetDefaults gives what is 0 its default.
-func (l *Limits) SetDefaults() {
-	orDefault(&l.Connections, 1000)
-	orDefault(&l.Streams, 128)
-	orDefault(&l.Calls, 4096)
-	orDefault(&l.ConnectionBytes, 2*maxRequest)
-	orDefault(&l.Bytes, 4*maxRequest)
-	orDefault(&l.Deadline, time.Hour)
-	orDefault(&l.SendTimeout, 30*time.Second)
-}
-
-func orDefault[T comparable](v *T, otherwise T) {
-	var zero T
-	if *v == zero {
-		*v = otherwise
-	}
-}
-
 // A guard stands before every handler: it lets in who may, and not too many.
 type guard struct {
 	s     *Server
 	calls atomic.Int64
-}
-
-// maxHeaders is how many bytes the metadata of a call may have. They are in memory
-// for every call that waits, and gRPC's own limit is 16 MiB.
-const maxHeaders = 64 << 10
-
-// connectTime is how long a client may take to begin to speak gRPC. Until then it
-// has one of the connections that others may wait for, and gRPC's own limit is 2 min.
-const connectTime = 20 * time.Second
-
-// connectionOptions bound what a connection costs that does nothing. Pings find out
-// clients that have gone without a word.
-var connectionOptions = []grpc.ServerOption{
-	grpc.MaxHeaderListSize(maxHeaders),
-	grpc.ConnectionTimeout(connectTime),
-	grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
-	grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 }
 
 // enter counts a call in, and bounds its time. The function that it returns
@@ -183,19 +136,6 @@ func (g *guard) authorize(ctx context.Context, token *Token, method string, req 
 		}
 	}
 	return nil
-}
-
-// String says what a resource is.
-func (r resource) String() string {
-	switch {
-	case r.asked != "":
-		return r.asked
-	case r.exact:
-		return "table " + r.name
-	case r.name != "":
-		return "all tables " + r.name + "*"
-	}
-	return "all tables"
 }
 
 // A guardedStream asks for rights when the request comes, ends when its token is no

@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -158,7 +160,7 @@ func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.Creat
 	if req.GetInstance() == nil {
 		return nil, invalid("the request has no instance")
 	}
-	for _, id := range sortedKeys(req.GetClusters()) {
+	for _, id := range slices.Sorted(maps.Keys(req.GetClusters())) {
 		if err := checkID("cluster", id); err != nil {
 			return nil, err
 		}
@@ -169,7 +171,7 @@ func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.Creat
 	if err := s.instances.create(ctx, in.String(), m); err != nil {
 		return nil, err
 	}
-	for _, id := range sortedKeys(req.GetClusters()) {
+	for _, id := range slices.Sorted(maps.Keys(req.GetClusters())) {
 		name := in.String() + "/clusters/" + id
 		if err := s.clusters.put(ctx, name, readyCluster(name, clone(req.GetClusters()[id]))); err != nil {
 			return nil, err

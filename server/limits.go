@@ -1,6 +1,14 @@
 package server
 
-import "github.com/smolwc/smolwc/query"
+import (
+	"cmp"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/smolwc/smolwc/query"
+)
 
 // The limits that Bigtable documents.
 const (
@@ -17,3 +25,42 @@ const maxRequest = 256 << 20
 
 // millisecond is the usual granularity of timestamps, in microseconds.
 const millisecond = 1000
+
+// Limits bound what clients can make the server hold. What is 0 has its default.
+type Limits struct {
+	Connections     int           // that are open; further ones wait. 1,000
+	Streams         int           // calls of one connection at a time; further ones wait at the client. 128
+	Calls           int           // of all connections at a time; further ones are UNAVAILABLE. 4,096
+	ConnectionBytes int64         // of requests and responses in hand for one connection; it is closed then. 512 MiB
+	Bytes           int64         // of all connections; that with most is closed. 1 GiB
+	Deadline        time.Duration // of a call that has none, or a later one. 1 h
+	SendTimeout     time.Duration // for the client to take a message of a stream, which ends UNAVAILABLE then. 30 s
+}
+
+// SetDefaults gives what is 0 its default.
+func (l *Limits) SetDefaults() {
+	l.Connections = cmp.Or(l.Connections, 1000)
+	l.Streams = cmp.Or(l.Streams, 128)
+	l.Calls = cmp.Or(l.Calls, 4096)
+	l.ConnectionBytes = cmp.Or(l.ConnectionBytes, 2*maxRequest)
+	l.Bytes = cmp.Or(l.Bytes, 4*maxRequest)
+	l.Deadline = cmp.Or(l.Deadline, time.Hour)
+	l.SendTimeout = cmp.Or(l.SendTimeout, 30*time.Second)
+}
+
+// maxHeaders is how many bytes the metadata of a call may have. They are in memory
+// for every call that waits, and gRPC's own limit is 16 MiB.
+const maxHeaders = 64 << 10
+
+// connectTime is how long a client may take to begin to speak gRPC. Until then it
+// has one of the connections that others may wait for, and gRPC's own limit is 2 min.
+const connectTime = 20 * time.Second
+
+// connectionOptions bound what a connection costs that does nothing. Pings find out
+// clients that have gone without a word.
+var connectionOptions = []grpc.ServerOption{
+	grpc.MaxHeaderListSize(maxHeaders),
+	grpc.ConnectionTimeout(connectTime),
+	grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+	grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+}

@@ -134,13 +134,6 @@ func (f figure) kind() prometheus.ValueType {
 	return prometheus.GaugeValue
 }
 
-func boolFigure(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func storeFigures(s *query.Stats) []figure {
 	n := func(name string, value int64, help string) figure { return figure{name, float64(value), help} }
 	return []figure{
@@ -169,7 +162,7 @@ func storeFigures(s *query.Stats) []figure {
 		n("running_flushes", s.Work.RunningFlushes, "Flushes that run."),
 		n("running_compactions", s.Work.RunningCompactions, "Compactions that run."),
 		n("background_errors_total", s.Work.Errors, "Faults of flushes and compactions, after which there may be no writes."),
-		{"writes_refused", boolFigure(s.Work.Refused != nil), "1 when the last write was refused, as on a full disk; 0 otherwise."},
+		n("writes_refused", boolInt(s.Work.Refused != nil), "1 when the last write was refused, as on a full disk; 0 otherwise."),
 		n("stall_state", int64(s.Stalls.State), "0 when writes go through, 1 when they are slowed down, 2 when they are stopped."),
 		n("stalled_writes", s.Stalls.Waiting, "Writes that wait now."),
 		n("stalled_writes_total", s.Stalls.Count, "Writes that had to wait."),

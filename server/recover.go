@@ -28,6 +28,3 @@ func (s *Server) recovered(method string, err *error) {
 		*err = status.Errorf(codes.Internal, "%s panicked: %v", method, p)
 	}
 }
-
-// statusText is an error's message without its code.
-func statusText(err error) string { return status.Convert(err).Message() }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -94,7 +96,7 @@ func (r *registry[M]) under(parent string) []string {
 		prefix = project + "/instances/"
 	}
 	var names []string
-	for _, name := range sortedKeys(r.items) {
+	for _, name := range slices.Sorted(maps.Keys(r.items)) {
 		if strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}

@@ -104,6 +104,19 @@ type resource struct {
 	asked string // what the client named, when saying more would tell what there is
 }
 
+// String says what a resource is.
+func (r resource) String() string {
+	switch {
+	case r.asked != "":
+		return r.asked
+	case r.exact:
+		return "table " + r.name
+	case r.name != "":
+		return "all tables " + r.name + "*"
+	}
+	return "all tables"
+}
+
 // everything is the resource of a call that does not say what it is about.
 var everything = []resource{{}}
 

@@ -182,9 +182,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer s.whileServing(ctx, s.expireBackups)()
+	defer beside(ctx, s.expireBackups)()
 	if s.processors != nil {
-		defer s.whileServing(ctx, s.processors.run)()
+		defer beside(ctx, s.processors.run)()
 	}
 	err := g.Serve(s.conns.listen(listener))
 	if stop() { // it ended by itself
@@ -196,9 +196,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// whileServing runs f until the function that it returns is called, which waits
-// for its end.
-func (s *Server) whileServing(ctx context.Context, f func(context.Context)) (stop func()) {
+// beside runs f until the function that it returns is called, which waits for its
+// end.
+func beside(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"math"
@@ -269,7 +270,7 @@ type (
 func compareSQL(a, b any) (order int, ok bool) {
 	switch a := a.(type) {
 	case []byte:
-		return strings.Compare(text(a), text(b.([]byte))), true
+		return bytes.Compare(a, b.([]byte)), true
 	case string:
 		return strings.Compare(a, b.(string)), true
 	case cells.Timestamp:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 // declaration is a table as the schema has it.
 func declaration(stored string, families map[string]*adminpb.ColumnFamily) (schema.Table, error) {
 	t := schema.Table{Name: stored, Retention: schema.Lazy}
-	for _, name := range sortedKeys(families) {
+	for _, name := range slices.Sorted(maps.Keys(families)) {
 		f, err := familyOf(name, families[name])
 		if err != nil {
 			return t, err
@@ -75,15 +76,6 @@ func declaration(stored string, families map[string]*adminpb.ColumnFamily) (sche
 		t.Families = append(t.Families, f)
 	}
 	return t, nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func familyOf(name string, m *adminpb.ColumnFamily) (f schema.Family, err error) {
