@@ -88,6 +88,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.RowRange, 
 	if err := cmp.Or(s.writable(), s.ending()); err != nil {
 		return 0, err
 	}
+	defer s.noteLoaded()
 	if err := s.ingest(m); err != nil {
 		in.keep = s.broken != nil
 		return 0, err

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
@@ -25,7 +26,15 @@ type changeLog struct {
 	keeping sync.Mutex // one KeepChanges at a time
 	mu      sync.Mutex
 	firsts  map[uint64]uint64 // of a log's number, the number of its first change
+
+	// loaded is the number of the latest change when the last load was made, or when
+	// the store was opened: those before may be in no log that there is now. Each
+	// later one is in the log before it is published.
+	loaded atomic.Uint64
 }
+
+// noteLoaded says that a load may have taken numbers. No commit is under way.
+func (s *Store) noteLoaded() { s.changes.loaded.Store(s.db.GetLatestSequenceNumber()) }
 
 func (l *changeLog) forget(number uint64) {
 	l.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
@@ -182,6 +183,177 @@ func TestALengthThatIsTooLongIsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			os.RemoveAll(filepath.Dir(dir))
+		}
+	}
+}
+
+// The log that is being written is damaged where it has been read by nobody: a length
+// that is too long, or zeros, looks like its end. The writer knows how far it has
+// written.
+func TestADamagedEndOfTheLogThatIsWrittenIsDamage(t *testing.T) {
+	for name, damage := range map[string]func(record []byte){
+		"a length that is too long": func(record []byte) { record[5] |= 0x80 },
+		"zeros":                     func(record []byte) { clear(record) },
+	} {
+		for _, damaged := range []int{0, 2, 4} { // of five records
+			t.Run(fmt.Sprintf("%s in record %d", name, damaged), func(t *testing.T) {
+				dir := memoryDir(t)
+				s := open(t, dir, rocks.Options{Async: true})
+				defer s.Close()
+				if err := errors.Join(s.CreateFamily(t.Context(), "t", "u"), s.KeepChanges(time.Now())); err != nil {
+					t.Fatal(err)
+				}
+				note := func(i int) {
+					t.Helper()
+					_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+						b.Note(fmt.Append(nil, i))
+						b.Row(cf.RowID{Space: "t", Row: "r"})
+						b.Put("t", "q", int64(i), nil)
+						return nil
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				note(-1)
+				if err := s.Flush(t.Context(), "t"); err != nil {
+					t.Fatal(err)
+				}
+				starts, err := s.ChangeStarts()
+				if err != nil {
+					t.Fatal(err)
+				}
+				begin := starts[len(starts)-1]
+				under, err := s.Changes(begin) // under way
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer under.Close()
+				if k, err := under.Next(t.Context()); k != nil || err != nil {
+					t.Fatal(k, err)
+				}
+				logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+				path := slices.Max(logs)
+				var at []int64
+				for i := range 5 {
+					info, err := os.Stat(path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					at = append(at, info.Size())
+					note(i)
+				}
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				end := len(b)
+				if damaged < 4 {
+					end = int(at[damaged+1])
+				}
+				damage(b[at[damaged]:end])
+				file, err := os.OpenFile(path, os.O_WRONLY, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := file.WriteAt(b, 0); err != nil {
+					t.Fatal(err)
+				}
+				if err := file.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if late, err := s.Changes(begin); err == nil {
+					late.Close()
+				} else if damaged > 0 || !errors.Is(err, cf.ErrCorrupt) && !errors.Is(err, cf.ErrTrimmed) {
+					t.Errorf("a reading that begins: %v", err)
+				}
+				before := under.Position()
+				for read := 0; ; read++ {
+					k, err := under.Next(t.Context())
+					if err == nil && k != nil {
+						before = k.At
+						continue
+					}
+					if !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(fmt.Sprint(err), filepath.Base(path)) || read != damaged {
+						t.Errorf("a reading under way ends with %v, %v, after %d changes", k, err, read)
+					}
+					break
+				}
+				if p := under.Position(); p != before || p > begin+cf.Position(damaged) {
+					t.Errorf("the reading stands at %d, behind %d", p, begin)
+				}
+			})
+		}
+	}
+}
+
+// Numbers that loads take are in no log. A reading beside writers, loads and flushes
+// takes none of them for damage.
+func TestLoadsAreNoDamageOfTheLog(t *testing.T) {
+	s := open(t, memoryDir(t), rocks.Options{Async: true})
+	defer s.Close()
+	if err := errors.Join(s.CreateFamily(t.Context(), "t", "u"), s.KeepChanges(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Changes(cf.Position(0))
+	if errors.Is(err, cf.ErrTrimmed) {
+		starts, _ := s.ChangeStarts()
+		c, err = s.Changes(starts[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const each = 60
+	var working sync.WaitGroup
+	for w := range 3 {
+		working.Go(func() {
+			for i := range each {
+				_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+					b.Note([]byte{byte(w)})
+					b.Row(cf.RowID{Space: "t", Row: fmt.Sprint(w)})
+					b.Put("t", "q", int64(i), make([]byte, 1000*(i%30)))
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	working.Go(func() {
+		for i := range 15 {
+			if err := cftest.LoadCell(t.Context(), s, "u", fmt.Sprint(i), "q", "loaded"); err != nil {
+				t.Error(err)
+			}
+			if i%5 == 0 {
+				if err := s.Flush(t.Context(), "t"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	done := make(chan struct{})
+	go func() { working.Wait(); close(done) }()
+	for n, ended := 0, false; ; {
+		k, err := c.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k != nil {
+			n++
+			continue
+		}
+		if ended {
+			if n != 3*each {
+				t.Errorf("%d changes", n)
+			}
+			return
+		}
+		select {
+		case <-done:
+			ended = true
+		default:
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
@@ -66,8 +67,15 @@ func (c *changes) start() error {
 			return fmt.Errorf("%w: %d; the log begins with %d", cf.ErrTrimmed, c.after, first)
 		}
 	}
-	if !found && uint64(c.after) < latest {
+	switch {
+	case found:
+	case uint64(c.after) < latest:
+		if err := c.cutHead(0, math.MaxUint64, fmt.Sprintf("there is no whole record, and changes up to %d have been written", latest)); err != nil {
+			return err
+		}
 		return fmt.Errorf("%w: %d; all up to %d is gone", cf.ErrTrimmed, c.after, latest)
+	case len(c.files) > 0:
+		c.open(c.files[len(c.files)-1].number) // it is empty as yet, and must not be missed
 	}
 	return nil
 }
@@ -135,7 +143,7 @@ func (c *changes) step() (more bool, err error) {
 	at := c.log.at
 	record, err := c.log.next()
 	if errors.Is(err, errLogEnd) {
-		if err := c.checkEnd(); err != nil {
+		if err := c.checkEnd(latest); err != nil {
 			return false, err
 		}
 		if c.turn() { // the log was read to its end after the next was there
@@ -176,20 +184,41 @@ func (c *changes) take(record []byte, head logRecordHead) error {
 	return nil
 }
 
-// checkEnd tells a log that was cut off by a crash from one whose damage looks like
-// its end, and so hides what is behind it: in the latter case the next log does not go
-// on with the number that would come next. Numbers that never were in a log, as those
-// of loads, are missing between logs that end well.
-func (c *changes) checkEnd() error {
-	if c.next == 0 || c.log.end == 0 || c.nextFirst <= c.log.end {
+// checkEnd tells a log that was cut off by a crash, or is being written, from one whose
+// damage looks like its end, and so hides what is behind it: in the latter case the next
+// log does not go on with the number that would come next, or there is no other and
+// what has been written up to latest is not all in this one.
+func (c *changes) checkEnd(latest uint64) error {
+	wanted := c.wanted()
+	if c.next == 0 {
+		if latest < wanted || latest <= c.store.changes.loaded.Load() {
+			return nil
+		}
+		last := c.log
+		for _, f := range c.files {
+			if f.number > last.number {
+				last = c.store.logReader(f.number)
+			}
+		}
+		return last.damaged(last.at, fmt.Sprintf("there is no whole record, and changes up to %d have been written", latest))
+	}
+	if c.nextFirst <= wanted {
 		return nil
 	}
+	// Numbers that never were in a log, as those of loads, are missing between logs
+	// that end well.
 	what := fmt.Sprintf("a record is cut off, and what comes next is missing up to change %d", c.nextFirst)
 	if c.log.cut {
 		return c.log.damaged(c.log.at, what)
 	}
+	return c.cutHead(c.log.number+1, c.next, what)
+}
+
+// cutHead is the damage to the first log, from one up to before another, of which not
+// even the first record is whole.
+func (c *changes) cutHead(from, to uint64, what string) error {
 	for _, f := range c.files {
-		if f.number <= c.log.number || f.number >= c.next {
+		if f.number < from || f.number >= to {
 			continue
 		}
 		r := c.store.logReader(f.number)
@@ -198,6 +227,17 @@ func (c *changes) checkEnd() error {
 		}
 	}
 	return nil
+}
+
+// wanted is the number of the change that comes next in the log.
+func (c *changes) wanted() uint64 {
+	if c.log.end != 0 {
+		return c.log.end
+	}
+	if first, ok, err := c.store.firstChange(c.log.number); ok && err == nil {
+		return first
+	}
+	return uint64(c.after) + 1
 }
 
 // turn goes to the next log, if there is one.

@@ -112,6 +112,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := s.finishIngestions(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.noteLoaded()
 	s.logger.Info("opened the database", "dir", dir, "families", len(names)-1, "replayed_bytes", replayed,
 		"duration", time.Since(began).Round(time.Millisecond))
 	return s, nil
