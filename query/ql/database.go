@@ -2,7 +2,6 @@ package ql
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
@@ -70,15 +69,12 @@ func (r *Runner) refresh(ctx context.Context, st Statement) error {
 	return r.Remote.Refresh(ctx)
 }
 
-// errRemote is why a statement cannot run over the network.
-var errRemote = errors.New("it cannot run over the network: run it on the server's machine, with the server stopped")
-
 // refuseRemote refuses what Bigtable's API has no words for.
 func (r *Runner) refuseRemote(st Statement) error {
 	if r.Remote == nil {
 		return nil
 	}
-	why := errRemote.Error()
+	var why string
 	switch st := st.(type) {
 	case *Begin, *Commit, *Abort:
 		why = "over the network a change of one row is atomic, and there are no batches of several"
@@ -107,7 +103,10 @@ func (r *Runner) refuseRemote(st Statement) error {
 			return nil
 		}
 		why = "over the network tables are created with plain keys and lazy retention; leave out key_format= and retention="
-	case *Explain, *Analyze, *Stats, *Compact, *GC, *Flush, *Import, *Export, *Backup, *Backups, *Restore, *Verify, *Checkpoint, *Refresh:
+	case *Explain, *Analyze, *Stats, *Export, *Backups, *Verify, *Refresh:
+		why = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
+	case *Compact, *GC, *Flush, *Import, *Backup, *Restore, *Checkpoint:
+		why = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
 	default:
 		return nil
 	}
