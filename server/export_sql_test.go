@@ -14,12 +14,15 @@ func CheckSQL(text string) {
 		return
 	}
 	t := schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "n", Type: cells.TypeI64}}}
-	types := map[string]sqlType{"p": {kind: typeTimestamp}, "n": {kind: typeInt64}}
+	types := map[string]sqlType{"p": {kind: typeTimestamp}, "n": {kind: typeInt64}, "keys": arrayOf(sqlType{kind: typeBytes}), "d": {kind: typeDate}}
+	if q.table == "" {
+		t = schema.Table{}
+	}
 	if _, err := planSQL(q, t, types, nil); err != nil {
 		_ = sqlStatus(text, err)
 		return
 	}
-	p, err := planSQL(q, t, types, map[string]any{"p": cells.Timestamp(5), "n": int64(7)})
+	p, err := planSQL(q, t, types, map[string]any{"p": cells.Timestamp(5), "n": int64(7), "keys": sqlArray{[]byte("a"), nil}, "d": sqlDate(7)})
 	if err != nil {
 		_ = sqlStatus(text, err)
 		return
@@ -32,6 +35,9 @@ func CheckSQL(text string) {
 		{Family: "f", Qualifier: "x", Timestamp: 9, Value: cells.Bytes([]byte("12345678"))},
 		{Family: "n", Qualifier: "y", Timestamp: 9, Value: cells.I64(-3)},
 	})
+	if q.table == "" {
+		row = nil
+	}
 	if wanted, err := x.wants(row); wanted && err == nil {
 		_ = x.row(row)
 	}

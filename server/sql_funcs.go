@@ -23,7 +23,7 @@ func (p *sqlPlan) compare(n *sqlNode) (*sqlExpr, error) {
 	if b, err = coerced(b, a.typ.kind); err != nil {
 		return nil, at(err, n.args[1].pos)
 	}
-	if !a.typ.comparable() || !b.typ.comparable() || a.typ != b.typ && !(a.typ.numeric() && b.typ.numeric()) {
+	if !canCompare(a.typ, b.typ) {
 		return nil, sqlErrorf(n.pos, "%s %s %s cannot be compared; CAST(… AS …) makes one type of another", a.typ, n.text, b.typ)
 	}
 	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: a.fixed && b.fixed, strict: a.strict || b.strict, eval: func(r *query.Row) (any, error) {
@@ -42,6 +42,11 @@ func (p *sqlPlan) compare(n *sqlNode) (*sqlExpr, error) {
 		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(op, key) })
 	}
 	return e, nil
+}
+
+// canCompare reports whether values of two types can be compared.
+func canCompare(a, b sqlType) bool {
+	return a.comparable() && b.comparable() && (a.kind == b.kind || a.numeric() && b.numeric())
 }
 
 // holds reports whether a comparison does; nothing compares with NaN.
@@ -166,7 +171,7 @@ func (p *sqlPlan) negate(n *sqlNode) (*sqlExpr, error) {
 func (p *sqlPlan) cast(n *sqlNode) (*sqlExpr, error) {
 	to, ok := sqlTypeNames[n.text]
 	if !ok {
-		return nil, sqlErrorf(n.pos, "type %s is not one of BYTES, STRING, INT64, FLOAT32, FLOAT64, BOOL, TIMESTAMP", n.text)
+		return nil, sqlErrorf(n.pos, "type %s is not one of %s", n.text, scalarNames)
 	}
 	e, err := p.compile(n.args[0])
 	if err != nil {
@@ -213,21 +218,7 @@ func (p *sqlPlan) call(n *sqlNode) (*sqlExpr, error) {
 	case "STARTS_WITH", "ENDS_WITH":
 		return p.affix(n)
 	case "TO_INT64", "TO_FLOAT32", "TO_FLOAT64":
-		if len(n.args) != 1 {
-			return nil, sqlErrorf(n.pos, "%s takes one argument", n.text)
-		}
-		e, err := p.typed(n.args[0], typeBytes, "the argument of "+n.text)
-		if err != nil {
-			return nil, err
-		}
-		to := sqlTypeNames[strings.TrimPrefix(n.text, "TO_")]
-		return mapped(e, sqlType{kind: to}, func(v any) (any, error) {
-			number, err := numberOf(v.([]byte), to)
-			if err != nil {
-				return nil, at(err, n.pos)
-			}
-			return number, nil
-		}), nil
+		return p.number(n)
 	case "TIMESTAMP":
 		if len(n.args) != 1 {
 			return nil, sqlErrorf(n.pos, "%s takes one argument", n.text)
@@ -235,8 +226,58 @@ func (p *sqlPlan) call(n *sqlNode) (*sqlExpr, error) {
 		return p.cast(&sqlNode{op: opCast, pos: n.pos, text: "TIMESTAMP", args: n.args})
 	case "COUNT":
 		return nil, sqlErrorf(n.pos, "COUNT is understood as COUNT(*) alone, without other columns")
+	case "DATE":
+		return p.date(n)
+	case "COALESCE", "IFNULL":
+		return p.firstOf(n)
+	case "ARRAY_LENGTH":
+		e, err := p.only(n, typeArray)
+		if err != nil {
+			return nil, err
+		}
+		return mapped(e, sqlType{kind: typeInt64}, func(v any) (any, error) { return int64(len(v.(sqlArray))), nil }), nil
+	case "MAP_KEYS":
+		e, err := p.only(n, typeMap)
+		if err != nil {
+			return nil, err
+		}
+		return mapped(e, arrayOf(sqlType{kind: typeBytes}), func(v any) (any, error) { return mapKeys(v.(sqlFamily)), nil }), nil
 	}
-	return nil, sqlErrorf(n.pos, "Function not found: %s; there are STARTS_WITH, ENDS_WITH, TO_INT64, TO_FLOAT32, TO_FLOAT64, TIMESTAMP, CAST, SAFE_CAST", n.text)
+	if unit, ok := unixUnits[strings.TrimPrefix(strings.TrimPrefix(n.text, "TIMESTAMP_FROM_UNIX_"), "TIMESTAMP_")]; ok {
+		return p.fromUnix(n, unit)
+	}
+	if unit, ok := unixUnits[strings.TrimPrefix(n.text, "UNIX_")]; ok {
+		return p.toUnix(n, unit)
+	}
+	return nil, sqlErrorf(n.pos, "Function not found: %s; there are %s", n.text, sqlFunctions)
+}
+
+// sqlFunctions lists them in messages.
+const sqlFunctions = "STARTS_WITH, ENDS_WITH, CAST, SAFE_CAST, COALESCE, IFNULL, TO_INT64, TO_FLOAT32, TO_FLOAT64, " +
+	"TIMESTAMP, DATE, TIMESTAMP_FROM_UNIX_SECONDS, _MILLIS and _MICROS, UNIX_SECONDS, _MILLIS and _MICROS, ARRAY_LENGTH, MAP_KEYS"
+
+// number compiles TO_INT64 and its like: what big-endian bytes are.
+func (p *sqlPlan) number(n *sqlNode) (*sqlExpr, error) {
+	e, err := p.only(n, typeBytes)
+	if err != nil {
+		return nil, err
+	}
+	to := sqlTypeNames[strings.TrimPrefix(n.text, "TO_")]
+	return mapped(e, sqlType{kind: to}, func(v any) (any, error) {
+		number, err := numberOf(v.([]byte), to)
+		if err != nil {
+			return nil, at(err, n.pos)
+		}
+		return number, nil
+	}), nil
+}
+
+func mapKeys(m sqlFamily) sqlArray {
+	keys := make(sqlArray, len(m))
+	for i, entry := range m {
+		keys[i] = []byte(entry.qualifier)
+	}
+	return keys
 }
 
 func (p *sqlPlan) affix(n *sqlNode) (*sqlExpr, error) {

@@ -8,12 +8,13 @@ import (
 
 // A sqlQuery is a query as it was written:
 //
-//	SELECT * | COUNT(*) | expression [AS name], …  FROM table[(option => value, …)]
+//	SELECT * | COUNT(*) | expression [AS name], …  [FROM table[(option => value, …)] [AS alias]]
 //	[WHERE condition] [ORDER BY _key [ASC | DESC]] [LIMIT n [OFFSET m]]
 type sqlQuery struct {
 	columns  []sqlColumn
-	table    string
+	table    string // empty: one row without columns
 	tablePos int
+	alias    string // the table's name in expressions
 	options  []sqlOption
 	where    *sqlNode // nil: every row
 	reverse  bool
@@ -39,9 +40,11 @@ type sqlOption struct {
 type sqlNode struct {
 	op   sqlOp
 	pos  int
-	text string // of a name, a literal, a comparison; the type of a cast
+	text string // of a name, a literal, a comparison, what IS asks for; the type of a cast
 	kind sqlKind
 	args []*sqlNode
+	// names are those of the fields of a struct, empty where there is none.
+	names []string
 }
 
 type sqlOp uint8
@@ -57,9 +60,12 @@ const (
 	opCall
 	opCast
 	opSafeCast
+	opArray
+	opStruct
 	opNegate
 	opCompare
-	opIsNull
+	opIs
+	opInArray
 	opLike
 	opNot
 	opAnd
@@ -152,10 +158,14 @@ func (p *sqlParser) query() (*sqlQuery, error) {
 			break
 		}
 	}
-	if err := p.from(q); err != nil {
-		return nil, err
-	}
 	var err error
+	if p.accept("FROM") {
+		if err := p.from(q); err != nil {
+			return nil, err
+		}
+	} else if t := p.peek(); t.is("WHERE") || t.kind != sqlEnd && !t.is("ORDER") && !t.is("LIMIT") && !t.is(";") {
+		return nil, p.unexpected("FROM")
+	}
 	if p.accept("WHERE") {
 		if q.where, err = p.or(); err != nil {
 			return nil, err
@@ -180,9 +190,7 @@ func (p *sqlParser) column() (c sqlColumn, err error) {
 		if c.expr, err = p.or(); err != nil {
 			return c, err
 		}
-		if c.expr.op == opName {
-			c.name = c.expr.text
-		}
+		c.name = nameOf(c.expr)
 	}
 	as := p.accept("AS")
 	alias, err := p.name("a name")
@@ -195,18 +203,38 @@ func (p *sqlParser) column() (c sqlColumn, err error) {
 	return c, nil
 }
 
-func (p *sqlParser) from(q *sqlQuery) error {
-	if err := p.expect("FROM"); err != nil {
-		return err
+// nameOf is the name of a column that is given none.
+func nameOf(n *sqlNode) string {
+	if n.op == opName || n.op == opField {
+		return n.text
 	}
+	return ""
+}
+
+// from reads what follows FROM.
+func (p *sqlParser) from(q *sqlQuery) error {
 	t, err := p.name("the name of a table")
 	if err != nil {
 		return err
 	}
-	q.table, q.tablePos = t.text, t.pos
-	if !p.accept("(") {
-		return nil
+	q.table, q.alias, q.tablePos = t.text, t.text, t.pos
+	if p.accept("(") {
+		if err := p.options(q); err != nil {
+			return err
+		}
 	}
+	as := p.accept("AS")
+	alias, err := p.name("an alias")
+	switch {
+	case err == nil:
+		q.alias = alias.text
+	case as:
+		return err
+	}
+	return nil
+}
+
+func (p *sqlParser) options(q *sqlQuery) error {
 	for {
 		name, err := p.name("an option of the table")
 		if err != nil {
@@ -228,7 +256,7 @@ func (p *sqlParser) from(q *sqlQuery) error {
 
 func (p *sqlParser) orderAndLimit(q *sqlQuery) error {
 	if p.accept("ORDER", "BY") {
-		if by, err := p.name("_key"); err != nil || by.text != "_key" {
+		if by, err := p.name("_key"); err != nil || !q.isKey(by.text) {
 			return sqlErrorf(by.pos, "rows are ordered by _key alone; expected _key but got %s", by)
 		}
 		q.reverse = p.accept("DESC")
@@ -244,6 +272,13 @@ func (p *sqlParser) orderAndLimit(q *sqlQuery) error {
 		q.offset, err = p.rowCount()
 	}
 	return err
+}
+
+// isKey reports whether a name in ORDER BY is that of the row key.
+func (q *sqlQuery) isKey(name string) bool {
+	return name == rowKey || slices.ContainsFunc(q.columns, func(c sqlColumn) bool {
+		return c.name == name && c.expr != nil && nameOf(c.expr) == rowKey
+	})
 }
 
 // rowCount is a number of rows, written or as a parameter.
@@ -312,7 +347,11 @@ func (p *sqlParser) comparison() (*sqlNode, error) {
 	}
 	if p.accept("IS") {
 		not := p.accept("NOT")
-		return negated(not, &sqlNode{op: opIsNull, pos: t.pos, args: []*sqlNode{left}}), p.expect("NULL")
+		what := p.peek()
+		if !p.accept("TRUE") && !p.accept("FALSE") {
+			err = p.expect("NULL")
+		}
+		return negated(not, &sqlNode{op: opIs, pos: t.pos, text: strings.ToUpper(what.text), args: []*sqlNode{left}}), err
 	}
 	not := p.accept("NOT")
 	switch {
@@ -352,6 +391,13 @@ func negated(not bool, n *sqlNode) *sqlNode {
 
 // in makes x IN (a, b) an x = a OR x = b.
 func (p *sqlParser) in(pos int, left *sqlNode) (*sqlNode, error) {
+	if p.accept("UNNEST", "(") {
+		array, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		return &sqlNode{op: opInArray, pos: pos, args: []*sqlNode{left, array}}, p.expect(")")
+	}
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
@@ -439,31 +485,54 @@ func (p *sqlParser) primary() (*sqlNode, error) {
 		return p.cast(opCast, t.pos)
 	case p.accept("SAFE_CAST", "("):
 		return p.cast(opSafeCast, t.pos)
+	case p.accept("["), p.accept("ARRAY", "["):
+		n := &sqlNode{op: opArray, pos: t.pos}
+		return n, p.list(n, "]")
+	case p.accept("STRUCT", "("):
+		n := &sqlNode{op: opStruct, pos: t.pos}
+		return n, p.list(n, ")")
 	}
 	name, err := p.name("an expression")
 	if err != nil {
 		return nil, err
 	}
-	if literal := p.peek(); name.is("TIMESTAMP") && literal.kind == sqlString {
+	if literal := p.peek(); (name.is("TIMESTAMP") || name.is("DATE")) && literal.kind == sqlString {
 		p.take()
 		arg := &sqlNode{op: opLiteral, kind: sqlString, pos: literal.pos, text: literal.text}
-		return &sqlNode{op: opCast, pos: name.pos, text: "TIMESTAMP", args: []*sqlNode{arg}}, nil
+		return &sqlNode{op: opCast, pos: name.pos, text: strings.ToUpper(name.text), args: []*sqlNode{arg}}, nil
 	}
 	if !p.accept("(") {
 		return &sqlNode{op: opName, pos: name.pos, text: name.text}, nil
 	}
 	call := &sqlNode{op: opCall, pos: name.pos, text: strings.ToUpper(name.text)}
-	if p.accept(")") {
-		return call, nil
+	return call, p.list(call, ")")
+}
+
+// list reads the arguments of a function, the elements of an array or the fields
+// of a struct, which alone may have names.
+func (p *sqlParser) list(n *sqlNode, end string) error {
+	if p.accept(end) {
+		return nil
 	}
 	for {
 		arg, err := p.or()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		call.args = append(call.args, arg)
+		n.args = append(n.args, arg)
+		if n.op == opStruct {
+			name := nameOf(arg)
+			if p.accept("AS") {
+				as, err := p.name("the name of a field")
+				if err != nil {
+					return err
+				}
+				name = as.text
+			}
+			n.names = append(n.names, name)
+		}
 		if !p.accept(",") {
-			return call, p.expect(")")
+			return p.expect(end)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
@@ -17,6 +16,7 @@ type sqlPlan struct {
 	table   schema.Table
 	types   map[string]sqlType // of the parameters
 	params  map[string]any     // nil while the query is prepared
+	alias   string             // of the table in the query
 	history bool
 	cells   bool // not only row keys are asked for
 	columns []sqlOutput
@@ -53,7 +53,7 @@ const rowKey = "_key"
 // planSQL looks up what a query names and checks its types. Without values of
 // the parameters the plan can say its columns only.
 func planSQL(q *sqlQuery, t schema.Table, types map[string]sqlType, params map[string]any) (*sqlPlan, error) {
-	p := &sqlPlan{table: t, types: types, params: params, reverse: q.reverse}
+	p := &sqlPlan{table: t, alias: q.alias, types: types, params: params, reverse: q.reverse}
 	if err := p.options(q.options); err != nil {
 		return nil, err
 	}
@@ -101,6 +101,9 @@ func (p *sqlPlan) column(c sqlColumn) error {
 		e, err := p.compile(c.expr)
 		p.columns = append(p.columns, sqlOutput{c.name, e})
 		return err
+	}
+	if p.table.Name == "" {
+		return sqlErrorf(c.pos, "SELECT * must have a FROM clause")
 	}
 	names := []string{rowKey}
 	for _, f := range p.table.Families {
@@ -165,9 +168,9 @@ func (p *sqlPlan) option(o sqlOption) (any, error) {
 		want = typeBool
 	case "latest_n":
 		want = typeInt64
-	case "as_of", "before", "after", "after_or_equal":
+	case "as_of", "before", "before_or_equal", "after", "after_or_equal":
 	default:
-		return nil, sqlErrorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, after, after_or_equal", o.name)
+		return nil, sqlErrorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, before_or_equal, after, after_or_equal", o.name)
 	}
 	e, err := p.typed(o.value, want, o.name)
 	switch {
@@ -209,7 +212,7 @@ func (w *sqlWindow) narrow(option string, v any) {
 	switch option {
 	case "latest_n":
 		w.versions = int(v.(int64))
-	case "as_of":
+	case "as_of", "before_or_equal":
 		before(v.(cells.Timestamp) + 1)
 	case "before":
 		before(v.(cells.Timestamp))
@@ -249,6 +252,14 @@ func (p *sqlPlan) typed(n *sqlNode, want sqlTypeKind, what string) (*sqlExpr, er
 	return e, err
 }
 
+// only compiles the one argument of a function.
+func (p *sqlPlan) only(n *sqlNode, want sqlTypeKind) (*sqlExpr, error) {
+	if len(n.args) != 1 {
+		return nil, sqlErrorf(n.pos, "%s takes one argument", n.text)
+	}
+	return p.typed(n.args[0], want, "the argument of "+n.text)
+}
+
 // coerced makes a literal one of the type that its place asks for.
 func coerced(e *sqlExpr, want sqlTypeKind) (*sqlExpr, error) {
 	switch {
@@ -269,6 +280,7 @@ func fixedExpr(t sqlType, v any) *sqlExpr {
 }
 
 func (p *sqlPlan) compile(n *sqlNode) (*sqlExpr, error) {
+	n = p.unqualified(n)
 	switch n.op {
 	case opLiteral:
 		return literalExpr(n)
@@ -292,15 +304,14 @@ func (p *sqlPlan) compile(n *sqlNode) (*sqlExpr, error) {
 		return p.negate(n)
 	case opCompare:
 		return p.compare(n)
-	case opIsNull:
-		e, err := p.compile(n.args[0])
-		if err != nil {
-			return nil, err
-		}
-		return &sqlExpr{typ: sqlType{kind: typeBool}, fixed: e.fixed, eval: func(r *query.Row) (any, error) {
-			v, err := e.eval(r)
-			return v == nil, err
-		}}, nil
+	case opArray:
+		return p.array(n)
+	case opStruct:
+		return p.structure(n)
+	case opInArray:
+		return p.inArray(n)
+	case opIs:
+		return p.is(n)
 	case opNot:
 		e, err := p.condition(n.args[0])
 		if err != nil {
@@ -313,6 +324,22 @@ func (p *sqlPlan) compile(n *sqlNode) (*sqlExpr, error) {
 	return p.junction(n)
 }
 
+// is compiles IS NULL, IS TRUE and IS FALSE, which are not NULL for any value.
+func (p *sqlPlan) is(n *sqlNode) (*sqlExpr, error) {
+	compile, want := p.condition, any(n.text == "TRUE")
+	if n.text == "NULL" {
+		compile, want = p.compile, nil
+	}
+	e, err := compile(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	return &sqlExpr{typ: sqlType{kind: typeBool}, fixed: e.fixed, eval: func(r *query.Row) (any, error) {
+		v, err := e.eval(r)
+		return v == want, err
+	}}, nil
+}
+
 // mapped is a function of an expression that is NULL where that is.
 func mapped(e *sqlExpr, t sqlType, f func(any) (any, error)) *sqlExpr {
 	return &sqlExpr{typ: t, fixed: e.fixed, strict: e.strict, eval: func(r *query.Row) (any, error) {
@@ -322,6 +349,34 @@ func mapped(e *sqlExpr, t sqlType, f func(any) (any, error)) *sqlExpr {
 		}
 		return f(v)
 	}}
+}
+
+// combined is a function of several expressions that is NULL where any is.
+func combined(parts []*sqlExpr, t sqlType, f func([]any) (any, error)) *sqlExpr {
+	e := &sqlExpr{typ: t, fixed: true}
+	for _, part := range parts {
+		e.fixed = e.fixed && part.fixed
+		e.strict = e.strict || part.strict
+	}
+	e.eval = func(r *query.Row) (any, error) {
+		values, err := evalAll(parts, r)
+		if err != nil || slices.Contains(values, nil) {
+			return nil, err
+		}
+		return f(values)
+	}
+	return e
+}
+
+func evalAll(parts []*sqlExpr, r *query.Row) ([]any, error) {
+	values := make([]any, len(parts))
+	for i, part := range parts {
+		var err error
+		if values[i], err = part.eval(r); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 func literalExpr(n *sqlNode) (*sqlExpr, error) {
@@ -350,144 +405,6 @@ func (p *sqlPlan) param(n *sqlNode) (*sqlExpr, error) {
 		return nil, sqlErrorf(n.pos, "query parameter @%s has no type in param_types", n.text)
 	}
 	return &sqlExpr{typ: t, fixed: true, eval: func(*query.Row) (any, error) { return p.params[n.text], nil }}, nil
-}
-
-// named is _key, or a family.
-func (p *sqlPlan) named(n *sqlNode) (*sqlExpr, error) {
-	if n.text == rowKey {
-		return &sqlExpr{typ: sqlType{kind: typeBytes}, key: true, eval: func(r *query.Row) (any, error) { return []byte(r.Key()), nil }}, nil
-	}
-	f, ok := p.table.Family(n.text)
-	if !ok {
-		return nil, sqlErrorf(n.pos, "Unrecognized name: %s; table %s has _key and its column families", n.text, p.table.Name)
-	}
-	p.cells = true
-	p.reads = append(p.reads, query.Family(f.Name))
-	t := sqlType{typeMap, familyType(f)}
-	if p.history {
-		t.kind = typeVersions
-	}
-	return &sqlExpr{typ: t, eval: func(r *query.Row) (any, error) { return familyValue(r, f.Name, t) }}, nil
-}
-
-// familyValue is a family of a row as a map.
-func familyValue(r *query.Row, family string, t sqlType) (any, error) {
-	m := sqlFamily{}
-	for c := range r.Cells() {
-		if c.Family != family {
-			continue
-		}
-		v, err := sqlValueOf(&c, t.of)
-		if err != nil {
-			return nil, err
-		}
-		last := len(m) - 1
-		switch {
-		case t.kind == typeMap:
-			m = append(m, sqlEntry{c.Qualifier, v})
-		case last >= 0 && m[last].qualifier == c.Qualifier:
-			m[last].value = append(m[last].value.(sqlHistory), sqlStruct{c.Timestamp, v})
-		default:
-			m = append(m, sqlEntry{c.Qualifier, sqlHistory{{c.Timestamp, v}}})
-		}
-	}
-	return m, nil
-}
-
-// index is a column of a family, or a cell of its history.
-func (p *sqlPlan) index(n *sqlNode) (*sqlExpr, error) {
-	before := len(p.reads)
-	of, err := p.compile(n.args[0])
-	if err != nil {
-		return nil, err
-	}
-	switch of.typ.kind {
-	case typeMap, typeVersions:
-		by, err := p.typed(n.args[1], typeBytes, "the qualifier of a column")
-		if err != nil {
-			return nil, err
-		}
-		if n.args[0].op != opName {
-			return nil, sqlErrorf(n.pos, "a column is written family['qualifier']")
-		}
-		if by.literal || by.fixed && p.params != nil {
-			if q, err := by.eval(nil); err == nil && q != nil { // of the family no more than this
-				p.reads = append(p.reads[:before], query.Column(n.args[0].text, string(q.([]byte))))
-			}
-		}
-		return columnExpr(n.args[0].text, by, of.typ), nil
-	case typeArray:
-		by, err := p.typed(n.args[1], typeInt64, "an index")
-		if err != nil {
-			return nil, err
-		}
-		return &sqlExpr{typ: sqlType{typeStruct, of.typ.of}, strict: of.strict || by.strict, eval: func(r *query.Row) (any, error) {
-			array, i, err := both(of, by, r)
-			if array == nil || i == nil || err != nil {
-				return nil, err
-			}
-			all, at := array.(sqlHistory), i.(int64)
-			if at < 0 || at >= int64(len(all)) {
-				return nil, sqlErrorf(n.pos, "index %d is out of range: row %q has %d cells there", at, r.Key(), len(all))
-			}
-			return all[at], nil
-		}}, nil
-	}
-	return nil, sqlErrorf(n.pos, "%s has no elements", of.typ)
-}
-
-func columnExpr(family string, by *sqlExpr, t sqlType) *sqlExpr {
-	e := &sqlExpr{typ: sqlType{kind: t.of}, strict: true}
-	latest := func(r *query.Row, qualifier string) (any, error) {
-		c, ok := r.Cell(family, qualifier)
-		if !ok {
-			return nil, nil
-		}
-		return sqlValueOf(&c, t.of)
-	}
-	history := func(r *query.Row, qualifier string) (any, error) {
-		var h sqlHistory
-		for c := range r.Versions(family, qualifier) {
-			v, err := sqlValueOf(&c, t.of)
-			if err != nil {
-				return nil, err
-			}
-			h = append(h, sqlStruct{c.Timestamp, v})
-		}
-		if h == nil {
-			return nil, nil
-		}
-		return h, nil
-	}
-	get := latest
-	if t.kind == typeVersions {
-		e.typ, get = sqlType{typeArray, t.of}, history
-	}
-	e.eval = func(r *query.Row) (any, error) {
-		q, err := by.eval(r)
-		if q == nil || err != nil {
-			return nil, err
-		}
-		return get(r, string(q.([]byte)))
-	}
-	return e
-}
-
-// field is the timestamp or the value of a cell.
-func (p *sqlPlan) field(n *sqlNode) (*sqlExpr, error) {
-	of, err := p.compile(n.args[0])
-	if err != nil {
-		return nil, err
-	}
-	if of.typ.kind == typeStruct {
-		switch strings.ToLower(n.text) {
-		case "timestamp":
-			return mapped(of, sqlType{kind: typeTimestamp}, func(v any) (any, error) { return v.(sqlStruct).at, nil }), nil
-		case "value":
-			return mapped(of, sqlType{kind: of.typ.of}, func(v any) (any, error) { return v.(sqlStruct).value, nil }), nil
-		}
-	}
-	return nil, sqlErrorf(n.pos, "%s has no field %q", of.typ, n.text)
 }
 
 // both evaluates two expressions.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 )
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
@@ -30,7 +31,7 @@ const preparedFor = time.Hour
 type sqlStatement struct {
 	text  string
 	query *sqlQuery
-	table *openTable
+	table *openTable // nil: the query is of none
 	types map[string]sqlType
 }
 
@@ -75,6 +76,9 @@ func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*sqlStatem
 	if st.query, err = parseSQL(st.text); err != nil {
 		return nil, sqlStatus(st.text, err)
 	}
+	if st.query.table == "" {
+		return st, nil
+	}
 	st.table, err = s.openNamed(s.tableIn(in, st.query.table).String())
 	if status.Code(err) == codes.NotFound {
 		return nil, sqlStatus(st.text, sqlErrorf(st.query.tablePos, "Table not found: %s", st.query.table))
@@ -83,7 +87,11 @@ func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*sqlStatem
 }
 
 func (st *sqlStatement) plan(params map[string]any) (*sqlPlan, error) {
-	p, err := planSQL(st.query, st.table.declared, st.types, params)
+	var declared schema.Table
+	if st.table != nil {
+		declared = st.table.declared
+	}
+	p, err := planSQL(st.query, declared, st.types, params)
 	return p, sqlStatus(st.text, err)
 }
 
@@ -140,7 +148,11 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	if err := x.resume(req); err != nil {
 		return err
 	}
-	return st.table.toStatus(ctx, sqlStatus(st.text, x.run(ctx, st.table)))
+	err = sqlStatus(st.text, x.run(ctx, st.table))
+	if st.table == nil {
+		return err
+	}
+	return st.table.toStatus(ctx, err)
 }
 
 // preparedQuery is the request that a query was prepared from, and the checksum of
@@ -302,6 +314,9 @@ func rowCount(e *sqlExpr, otherwise uint64, what string) (uint64, error) {
 }
 
 func (x *sqlExecution) scan(ctx context.Context, t *openTable, keys keyRanges, limit uint64) error {
+	if t == nil {
+		return x.row(nil)
+	}
 	opts := append(keys.options(), x.plan.opts...)
 	if x.plan.reverse {
 		opts = append(opts, query.Reverse())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -52,7 +53,12 @@ func sqlText(v any) string {
 	case nil:
 		return "NULL"
 	case []byte:
+		if v == nil {
+			return "NULL" // an element of an array
+		}
 		return string(v)
+	case bigtable.Struct:
+		return structText(v)
 	case map[string]*int64:
 		var all []string
 		for k, n := range v {
@@ -72,7 +78,31 @@ func sqlText(v any) string {
 		slices.Sort(all)
 		return "{" + strings.Join(all, " ") + "}"
 	}
+	switch value := reflect.ValueOf(v); {
+	case value.Kind() == reflect.Slice:
+		all := make([]string, value.Len())
+		for i := range all {
+			all[i] = sqlText(value.Index(i).Interface())
+		}
+		return "[" + strings.Join(all, " ") + "]"
+	case value.Kind() == reflect.Pointer && value.IsNil():
+		return "NULL"
+	case value.Kind() == reflect.Pointer:
+		return sqlText(value.Elem().Interface())
+	}
 	return fmt.Sprint(v)
+}
+
+// structText is the fields of a struct that has a few.
+func structText(s bigtable.Struct) string {
+	var all []string
+	for _, name := range []string{"timestamp", "value", "a", "b", "x"} {
+		var v any
+		if s.GetByName(name, &v) == nil {
+			all = append(all, name+":"+sqlText(v))
+		}
+	}
+	return "{" + strings.Join(all, " ") + "}"
 }
 
 // sqlRig has the table t, of six planes. Family n is of integers.
@@ -208,7 +238,7 @@ func conditions(depth int) *rapid.Generator[string] {
 		switch kind {
 		case 8:
 			return rapid.SampledFrom([]string{"g['even'] = 'yes'", "g['even'] IS NULL", "f['no'] IS NOT NULL", "n['i'] > -1", "CAST(n['i'] AS STRING) = '2'",
-				"g['even'] LIKE 'y%'", "f['model'] != g['even']", "n['i'] BETWEEN -2 AND 0", "SAFE_CAST(CAST(f['model'] AS STRING) AS INT64) > 758"}).Draw(t, "column")
+				"g['even'] LIKE 'y%'", "f['model'] != g['even']", "n['i'] IN UNNEST([0, NULL])", "n['i'] IN UNNEST([])", "(n['i'] = 0) IS TRUE", "IFNULL(n['i'], 1) = 1", "f['model'] IN UNNEST([g['even'], '760'])", "n['i'] BETWEEN -2 AND 0", "SAFE_CAST(CAST(f['model'] AS STRING) AS INT64) > 758"}).Draw(t, "column")
 		case 9:
 			return "_key LIKE " + rapid.SampledFrom([]string{"'%'", "'a%'", "'_1'", "'b2'", `b'\xff%'`, "''", "NULL"}).Draw(t, "pattern")
 		case 0, 1:
@@ -216,6 +246,9 @@ func conditions(depth int) *rapid.Generator[string] {
 		case 2:
 			return key.Draw(t, "key") + " " + rapid.SampledFrom([]string{"<", "<=", ">", ">="}).Draw(t, "op") + " _key"
 		case 3:
+			if rapid.Bool().Draw(t, "unnest") {
+				return "_key IN UNNEST([" + strings.Join(rapid.SliceOfN(key, 0, 3).Draw(t, "keys"), ", ") + "])"
+			}
 			return "STARTS_WITH(_key, " + key.Draw(t, "prefix") + ")"
 		case 4:
 			return "NOT (" + conditions(depth-1).Draw(t, "negated") + ")"
@@ -392,6 +425,8 @@ func TestSQLRefusesTokensOfOthers(t *testing.T) {
 func FuzzSQL(f *testing.F) {
 	f.Add(`SELECT *, CAST(f['x'] AS STRING) AS a FROM t(with_history => TRUE, as_of => @p) WHERE NOT _key IN ('a', b"\xff") AND -1.5e3 < n['y'][0].value ORDER BY _key DESC LIMIT @n`)
 	f.Add(`SELECT _key FROM t WHERE _key BETWEEN TIMESTAMP '2024-01-01' AND 0x1F OR STARTS_WITH(_key, r'\') -- x`)
+	f.Add(`SELECT [1, NULL], STRUCT(1 AS a).a, DATE '2024-01-01', IFNULL(NULL, 2.5), UNIX_MILLIS(TIMESTAMP_MILLIS(1)), DATE(2024, 1, 2) = @d`)
+	f.Add(`SELECT x._key AS k, MAP_KEYS(x.f)[SAFE_OFFSET(0)] FROM t AS x WHERE _key IN UNNEST(@keys) AND (f['a'] = b'a') IS NOT TRUE ORDER BY k`)
 	f.Add("SELECT `a` # '\n/* */ FROM t;")
 	f.Fuzz(func(t *testing.T, text string) { server.CheckSQL(text) })
 }

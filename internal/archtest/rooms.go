@@ -25,7 +25,8 @@ const (
 	adminpb     = "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	iampb       = "cloud.google.com/go/iam/apiv1/iampb"
 	longrunning = "cloud.google.com/go/longrunning/autogen/longrunningpb"
-	genproto    = "google.golang.org/genproto/googleapis/rpc"
+	genproto    = "google.golang.org/genproto"
+	genprotoRPC = "google.golang.org/genproto/googleapis/rpc"
 	grpc        = "google.golang.org/grpc"
 	protobuf    = "google.golang.org/protobuf"
 	binregexp   = "rsc.io/binaryregexp"
@@ -50,6 +51,7 @@ const (
 
 	bigtable   = "cloud.google.com/go/bigtable"
 	apiOptions = "google.golang.org/api"
+	civil      = "cloud.google.com/go"
 	datadriven = "github.com/cockroachdb/datadriven"
 	goleak     = "go.uber.org/goleak"
 	gointernal = "github.com/rogpeppe/go-internal"
@@ -82,8 +84,8 @@ var rooms = map[string]room{
 	// in its tests and not in the binary, which it would make five times as
 	// large.
 	"server": {
-		imports: []string{"query", "schema", "cells", bigtablepb, adminpb, iampb, longrunning, genproto, grpc, prometheus, protobuf, xnet},
-		tests:   []string{bigtable, apiOptions},
+		imports: []string{"query", "schema", "cells", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf, xnet},
+		tests:   []string{bigtable, apiOptions, civil},
 	},
 
 	// The shell is handed a query.DB and prints its rows.

@@ -1,0 +1,226 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// array compiles [a, b, c], whose elements are of one type.
+func (p *sqlPlan) array(n *sqlNode) (*sqlExpr, error) {
+	parts, t, err := p.alike(n.args, "the elements of an array")
+	if err != nil {
+		return nil, err
+	}
+	if t.kind == typeArray || t.kind == typeMap {
+		return nil, sqlErrorf(n.pos, "an array cannot have elements of type %s", t)
+	}
+	e := &sqlExpr{typ: arrayOf(t), fixed: allFixed(parts)}
+	e.literal = !slices.ContainsFunc(parts, func(part *sqlExpr) bool { return !part.literal })
+	e.eval = func(r *query.Row) (any, error) {
+		values, err := evalAll(parts, r)
+		return sqlArray(values), err
+	}
+	return e, nil
+}
+
+func allFixed(parts []*sqlExpr) bool {
+	return !slices.ContainsFunc(parts, func(part *sqlExpr) bool { return !part.fixed })
+}
+
+// alike compiles expressions that must have one type: literals take that of the
+// others, and among integers and floats all are FLOAT64. It is that of NULL when
+// all are.
+func (p *sqlPlan) alike(nodes []*sqlNode, what string) (parts []*sqlExpr, t sqlType, err error) {
+	parts = make([]*sqlExpr, len(nodes))
+	for i, n := range nodes {
+		if parts[i], err = p.compile(n); err != nil {
+			return nil, t, err
+		}
+		switch e := parts[i]; {
+		case e.typ.kind == typeNull:
+		case t.kind == typeNull, t.kind == typeString && e.typ.kind == typeBytes: // which the literals before can be
+			t = e.typ
+		case t.numeric() && e.typ.numeric() && t.kind != e.typ.kind:
+			t.kind = typeFloat64
+		}
+	}
+	for i, e := range parts {
+		if e, err = coerced(e, t.kind); err != nil {
+			return nil, t, at(err, nodes[i].pos)
+		}
+		if nodes[i].op == opNull {
+			e.typ = t
+		}
+		if e.typ.kind != t.kind && e.typ.numeric() && t.numeric() {
+			e = mapped(e, t, func(v any) (any, error) { return toFloat(v), nil })
+		}
+		if e.typ.kind != t.kind || !t.comparable() && e.typ.String() != t.String() {
+			return nil, t, sqlErrorf(nodes[i].pos, "%s are of types %s and %s; CAST(… AS …) makes one type of another", what, t, e.typ)
+		}
+		parts[i] = e
+	}
+	return parts, t, nil
+}
+
+// structure compiles STRUCT(a AS name, b).
+func (p *sqlPlan) structure(n *sqlNode) (*sqlExpr, error) {
+	t := sqlType{kind: typeStruct}
+	parts := make([]*sqlExpr, len(n.args))
+	for i, arg := range n.args {
+		var err error
+		if parts[i], err = p.compile(arg); err != nil {
+			return nil, err
+		}
+		t.fields = append(t.fields, sqlField{n.names[i], parts[i].typ})
+	}
+	return &sqlExpr{typ: t, fixed: allFixed(parts), eval: func(r *query.Row) (any, error) {
+		values, err := evalAll(parts, r)
+		return sqlStruct(values), err
+	}}, nil
+}
+
+// field compiles a field of a struct, such as the timestamp or the value of a
+// cell in a history.
+func (p *sqlPlan) field(n *sqlNode) (*sqlExpr, error) {
+	of, err := p.compile(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(of.typ.fields, func(f sqlField) bool { return strings.EqualFold(f.name, n.text) })
+	if i < 0 {
+		return nil, sqlErrorf(n.pos, "%s has no field %q", of.typ, n.text)
+	}
+	return mapped(of, of.typ.fields[i].typ, func(v any) (any, error) { return v.(sqlStruct)[i], nil }), nil
+}
+
+// element compiles array[i], where i may be OFFSET(i), the same, or ORDINAL(i),
+// which counts from 1; SAFE_ before these is for NULL where there is none.
+func (p *sqlPlan) element(n *sqlNode, of *sqlExpr) (*sqlExpr, error) {
+	index, first, safe := n.args[1], int64(0), false
+	if index.op == opCall && len(index.args) == 1 {
+		var name string
+		name, safe = strings.CutPrefix(index.text, "SAFE_")
+		switch name {
+		case "ORDINAL":
+			first = 1
+			fallthrough
+		case "OFFSET":
+			index = index.args[0]
+		}
+	}
+	by, err := p.typed(index, typeInt64, "an index")
+	if err != nil {
+		return nil, err
+	}
+	return combined([]*sqlExpr{of, by}, *of.typ.of, func(v []any) (any, error) {
+		all, at := v[0].(sqlArray), v[1].(int64)
+		switch {
+		case at >= first && at-first < int64(len(all)):
+			return all[at-first], nil
+		case safe:
+			return nil, nil
+		}
+		return nil, sqlErrorf(n.pos, "index %d is out of range: the array has %d elements", at, len(all))
+	}), nil
+}
+
+// inArray compiles x IN UNNEST(array): FALSE when the array is NULL or empty.
+func (p *sqlPlan) inArray(n *sqlNode) (*sqlExpr, error) {
+	x, err := p.compile(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	array, err := p.compile(n.args[1])
+	if err != nil {
+		return nil, err
+	}
+	if array.typ.kind != typeArray {
+		return nil, sqlErrorf(n.args[1].pos, "UNNEST takes an array, not %s", array.typ)
+	}
+	of := *array.typ.of
+	if x, err = coerced(x, of.kind); err != nil {
+		return nil, at(err, n.args[0].pos)
+	}
+	if array.literal && of.kind == typeString && x.typ.kind == typeBytes {
+		of = x.typ
+		array = mapped(array, arrayOf(of), castElements(of.kind))
+	}
+	if of.kind != typeNull && !canCompare(x.typ, of) {
+		return nil, sqlErrorf(n.pos, "%s cannot be among %s; CAST(… AS …) makes one type of another", x.typ, array.typ)
+	}
+	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: x.fixed && array.fixed, rejects: x.strict || array.strict, eval: func(r *query.Row) (any, error) {
+		v, all, err := both(x, array, r)
+		if all == nil || err != nil {
+			return false, err
+		}
+		return among(v, all.(sqlArray)), nil
+	}}
+	if x.key && array.fixed {
+		e.keys = func() keyRanges { return keysAmong(array) }
+	}
+	return e, nil
+}
+
+func castElements(to sqlTypeKind) func(any) (any, error) {
+	return func(v any) (any, error) {
+		var err error
+		array := slices.Clone(v.(sqlArray))
+		for i, element := range array {
+			if element != nil && err == nil {
+				array[i], err = castSQL(element, to)
+			}
+		}
+		return array, err
+	}
+}
+
+// among is NULL when only a NULL on either side may be why nothing is equal.
+func among(v any, all sqlArray) any {
+	var result any = false
+	for _, element := range all {
+		if v == nil || element == nil {
+			result = nil
+		} else if order, ok := compareSQL(v, element); ok && order == 0 {
+			return true
+		}
+	}
+	return result
+}
+
+func keysAmong(array *sqlExpr) keyRanges {
+	v, err := array.eval(nil)
+	if err != nil {
+		return allKeys // each row says what is wrong
+	}
+	var rs keyRanges
+	all, _ := v.(sqlArray)
+	for _, key := range all {
+		if b, ok := key.([]byte); ok {
+			rs = append(rs, keysThat("=", string(b))...)
+		}
+	}
+	return unionOf(rs)
+}
+
+// firstOf compiles COALESCE and IFNULL: the first that is not NULL.
+func (p *sqlPlan) firstOf(n *sqlNode) (*sqlExpr, error) {
+	if len(n.args) == 0 || n.text == "IFNULL" && len(n.args) != 2 {
+		return nil, sqlErrorf(n.pos, "%s takes other arguments: COALESCE(a, b, …), IFNULL(a, b)", n.text)
+	}
+	parts, t, err := p.alike(n.args, "the arguments of "+n.text)
+	if err != nil {
+		return nil, err
+	}
+	e := &sqlExpr{typ: t, fixed: allFixed(parts), strict: !slices.ContainsFunc(parts, func(part *sqlExpr) bool { return !part.strict })}
+	e.eval = func(r *query.Row) (any, error) {
+		for _, part := range parts {
+			if v, err := part.eval(r); v != nil || err != nil {
+				return v, err
+			}
+		}
+		return nil, nil
+	}
+	return e, nil
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// castSQL converts a value, which is not NULL, or says that it cannot.
+func castSQL(v any, to sqlTypeKind) (any, error) {
+	fails := func() (any, error) { return nil, invalid("a value cannot be cast to %s", to) }
+	switch v := v.(type) {
+	case []byte:
+		if to == typeString && !utf8.Valid(v) {
+			return nil, invalid("bytes that are not valid UTF-8 cannot be cast to STRING")
+		} else if to == typeString {
+			return string(v), nil
+		}
+	case string:
+		return castString(v, to)
+	case int64:
+		switch to {
+		case typeString:
+			return strconv.FormatInt(v, 10), nil
+		case typeFloat32, typeFloat64:
+			return rounded(float64(v), to), nil
+		case typeBool:
+			return v != 0, nil
+		}
+	case float64:
+		switch to {
+		case typeString:
+			return strconv.FormatFloat(v, 'g', -1, 64), nil
+		case typeFloat32, typeFloat64:
+			return rounded(v, to), nil
+		case typeInt64:
+			r := math.Round(v)
+			if !(r >= math.MinInt64 && r < math.MaxInt64) {
+				return nil, invalid("%v cannot be cast to INT64: it is out of range", v)
+			}
+			return int64(r), nil
+		}
+	case bool:
+		switch to {
+		case typeString:
+			return strconv.FormatBool(v), nil
+		case typeInt64:
+			return boolInt(v), nil
+		}
+	case cells.Timestamp:
+		switch to {
+		case typeString:
+			return v.Time().UTC().Format("2006-01-02 15:04:05.999999+00"), nil
+		case typeDate:
+			return dateOf(v.Time())
+		}
+	case sqlDate:
+		switch to {
+		case typeString:
+			return v.String(), nil
+		case typeTimestamp:
+			return cells.TimestampOf(v.time()), nil
+		}
+	}
+	return fails()
+}
+
+func rounded(f float64, to sqlTypeKind) float64 {
+	if to == typeFloat32 {
+		return float64(float32(f))
+	}
+	return f
+}
+
+func castString(s string, to sqlTypeKind) (any, error) {
+	trimmed := strings.TrimSpace(s)
+	switch to {
+	case typeBytes:
+		return []byte(s), nil
+	case typeInt64:
+		if n, err := literalInt(trimmed); err == nil {
+			return n, nil
+		}
+	case typeFloat32, typeFloat64:
+		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
+			return rounded(f, to), nil
+		}
+	case typeBool:
+		switch strings.ToLower(trimmed) {
+		case "true":
+			return true, nil
+		case "false":
+			return false, nil
+		}
+	case typeDate:
+		if t, err := time.Parse("2006-1-2", trimmed); err == nil {
+			return dateOf(t)
+		}
+	case typeTimestamp:
+		for _, layout := range timestampLayouts {
+			if t, err := time.Parse(layout, trimmed); err == nil {
+				return cells.TimestampOf(t), nil
+			}
+		}
+	}
+	return nil, invalid("%.100q cannot be cast to %s", s, to)
+}
+
+// timestampLayouts are how timestamps are written, in UTC where there is no zone.
+var timestampLayouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02", "2006-01-02 15:04:05.999999999",
+	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999 UTC",
+}
+
+// castable says which types can be cast to which others, besides themselves.
+var castable = map[sqlTypeKind][]sqlTypeKind{
+	typeBytes:     {typeString},
+	typeString:    {typeBytes, typeInt64, typeFloat32, typeFloat64, typeBool, typeTimestamp, typeDate},
+	typeInt64:     {typeString, typeFloat32, typeFloat64, typeBool},
+	typeFloat32:   {typeString, typeInt64, typeFloat64},
+	typeFloat64:   {typeString, typeInt64, typeFloat32},
+	typeBool:      {typeString, typeInt64},
+	typeTimestamp: {typeString, typeDate},
+	typeDate:      {typeString, typeTimestamp},
+}
+
+// numberOf reads the big-endian number that bytes are.
+func numberOf(b []byte, as sqlTypeKind) (any, error) {
+	switch {
+	case as == typeInt64 && len(b) == 8:
+		return int64(binary.BigEndian.Uint64(b)), nil
+	case as == typeFloat64 && len(b) == 8:
+		return math.Float64frombits(binary.BigEndian.Uint64(b)), nil
+	case as == typeFloat32 && len(b) == 4:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(b))), nil
+	}
+	return nil, invalid("%d bytes are not a big-endian %s", len(b), as)
+}

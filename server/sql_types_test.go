@@ -1,0 +1,176 @@
+package server_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"cloud.google.com/go/civil"
+	"google.golang.org/genproto/googleapis/type/date"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// What is no row's: arrays, structs, dates, and queries of no table.
+func TestSQLValuesOfEveryType(t *testing.T) {
+	r, c := sqlRig(t)
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT 1, 'a' AS s`, "1 a"},
+		{`SELECT COUNT(*)`, "1"},
+		{`SELECT 1 LIMIT 0`, ""},
+		{`SELECT 1 ORDER BY _key LIMIT 1 OFFSET 1`, ""},
+		{`SELECT DATE(2024, 06, 01), DATE '2024-2-29', DATE('0001-01-01'), DATE "9999-12-31"`, "2024-06-01 2024-02-29 0001-01-01 9999-12-31"},
+		{`SELECT CAST(DATE '1969-12-31' AS TIMESTAMP), DATE(TIMESTAMP '1969-12-31 23:59:59.999999'), CAST(DATE '1970-01-02' AS STRING)`, "-86400000000 1969-12-31 1970-01-02"},
+		{`SELECT DATE '2024-01-31' < DATE '2024-02-01', DATE '2024-01-31' = DATE(2024, 1, 31), CAST(NULL AS DATE), DATE(NULL, 1, 1)`, "true true NULL NULL"},
+		{`SELECT TIMESTAMP_FROM_UNIX_MILLIS(1000), TIMESTAMP_SECONDS(-1), TIMESTAMP_FROM_UNIX_MICROS(7)`, "1000000 -1000000 7"},
+		{`SELECT UNIX_MILLIS(TIMESTAMP_FROM_UNIX_MICROS(-1)), UNIX_SECONDS(TIMESTAMP '1970-01-01 00:01:00'), UNIX_MICROS(TIMESTAMP_MILLIS(2))`, "-1 60 2000"},
+		{`SELECT [1, 2, 3], ['a', NULL], [], [1, 2.5], [b'a', 'b'], ['b', b'a'], ARRAY[TRUE]`, "[1 2 3] [a NULL] [] [1 2.5] [a b] [b a] [true]"},
+		{`SELECT [1, 2][0], [1, 2][OFFSET(1)], [1, 2][ORDINAL(2)], [1][SAFE_OFFSET(1)], [1][SAFE_ORDINAL(0)], ARRAY_LENGTH([1, NULL]), ARRAY_LENGTH(NULL)`, "1 2 2 NULL NULL 2 NULL"},
+		{`SELECT STRUCT(1 AS a, 'foo' AS b), STRUCT(1 AS a, [2] AS b).B[0], [STRUCT(1 AS x)][0].x`, "{a:1 b:foo} 2 1"},
+		{`SELECT COALESCE(NULL, 2, 3), IFNULL(NULL, 'x'), COALESCE(1, 2.5), COALESCE(NULL, [1])[0], COALESCE(NULL)`, "2 x 1 1 NULL"},
+		{`SELECT 1 IN UNNEST([1, 2]), 3 IN UNNEST([1, NULL]), 3 IN UNNEST([]), NULL IN UNNEST([1]), 3 NOT IN UNNEST([1.5]), b'a' IN UNNEST(['a'])`, "true NULL false NULL true true"},
+		{`SELECT 1 IN UNNEST(IFNULL(NULL, [1])), TRUE IS TRUE, NULL IS TRUE, FALSE IS NOT FALSE, NULL IS NOT TRUE`, "true true false false true"},
+
+		{`SELECT _key FROM t WHERE _key IN UNNEST(['c1', 'a1', NULL, 'nope', 'c1'])`, "a1\nc1"},
+		{`SELECT _key FROM t WHERE _key IN UNNEST([])`, ""},
+		{`SELECT _key FROM t WHERE _key NOT IN UNNEST(['a1', 'b1', 'c1', b'\xff\xff'])`, "a2\nb2"},
+		{`SELECT _key FROM t WHERE f['model'] IN UNNEST(['757', '760'])`, "a1\nb2"},
+		{`SELECT _key FROM t WHERE n['i'] IN UNNEST([0, 2, 9])`, "b1\nc1"},
+		{`SELECT _key FROM t WHERE n['i'] NOT IN UNNEST([])`, "a1\na2\nb1\nb2\nc1\n\xff\xff"}, // NULL is in no empty array
+		{`SELECT _key FROM t WHERE (g['even'] = 'yes') IS NOT TRUE`, "a2\nb2\n\xff\xff"},
+		{`SELECT IFNULL(g['even'], 'no') FROM t WHERE _key < 'b'`, "yes\nno"},
+		{`SELECT _key FROM t WHERE IFNULL(g['even'], 'no') = 'no' AND _key < 'c'`, "a2\nb2"},
+		{`SELECT MAP_KEYS(g), ARRAY_LENGTH(MAP_KEYS(f)) FROM t WHERE _key < 'b'`, "[even] 1\n[] 1"},
+		{`SELECT [_key, f['model'], g['even']] FROM t WHERE _key = 'a2'`, "[a2 758 NULL]"},
+		{`SELECT ARRAY_LENGTH(f['model']), f['model'][SAFE_OFFSET(5)].value FROM t(with_history => TRUE) WHERE _key = 'a1'`, "2 NULL"},
+		{`SELECT f['model'] FROM t(with_history => TRUE, before_or_equal => TIMESTAMP_MILLIS(1)) WHERE _key = 'a1'`, "[{timestamp:1000 value:old}]"},
+		{`SELECT p._key AS k, p.f['model'] FROM t AS p ORDER BY k DESC LIMIT 2`, "\xff\xff 762\nc1 761"},
+		{`SELECT t._key FROM t(with_history => FALSE) WHERE t.n['i'] = 2`, "c1"},
+	} {
+		got, err := r.query(c, q.sql, nil, nil)
+		if err != nil || got != q.want {
+			t.Errorf("%s\ngot  %q, %v\nwant %q", q.sql, got, err, q.want)
+		}
+	}
+}
+
+func TestSQLErrorsOfTypes(t *testing.T) {
+	r, c := sqlRig(t)
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT *`, `SELECT * must have a FROM clause [at 1:8]`},
+		{`SELECT _key`, `Unrecognized name: _key; the query has no FROM clause [at 1:8]`},
+		{`SELECT 1 WHERE TRUE`, `expected FROM but got "WHERE"`},
+		{`SELECT DATE(2023, 2, 29)`, `2023-2-29 is not a DATE [at 1:8]`},
+		{`SELECT DATE(9999999999, 1, 1)`, `is not a DATE`},
+		{`SELECT CAST('x' AS DATE)`, `"x" cannot be cast to DATE`},
+		{`SELECT DATE '10000-01-01'`, `cannot be cast to DATE`},
+		{`SELECT TIMESTAMP_FROM_UNIX_SECONDS(9223372036854775807)`, `is not a TIMESTAMP`},
+		{`SELECT [1, 'a']`, `the elements of an array are of types INT64 and STRING`},
+		{`SELECT [[1]]`, `an array cannot have elements of type ARRAY<INT64>`},
+		{`SELECT [1][1]`, `index 1 is out of range: the array has 1 elements`},
+		{`SELECT [1][ORDINAL(0)]`, `index 0 is out of range`},
+		{`SELECT STRUCT(1 AS a).b`, `STRUCT<a INT64> has no field "b"`},
+		{`SELECT [1] = [1]`, `ARRAY<INT64> = ARRAY<INT64> cannot be compared`},
+		{`SELECT 1 IN UNNEST(2)`, `UNNEST takes an array, not INT64`},
+		{`SELECT 1 IN UNNEST(['a'])`, `INT64 cannot be among ARRAY<STRING>`},
+		{`SELECT IFNULL(1, 'a')`, `the arguments of IFNULL are of types INT64 and STRING`},
+		{`SELECT IFNULL(1)`, `IFNULL takes other arguments`},
+		{`SELECT MAP_KEYS(_key) FROM t`, `the argument of MAP_KEYS is BYTES`},
+		{`SELECT x._key FROM t AS p`, `Unrecognized name: x`},
+		{`SELECT _key FROM t ORDER BY k`, `ordered by _key alone`},
+		{`SELECT ` + strings.Repeat("[", 200), `nested too deep`},
+	} {
+		_, err := r.query(c, q.sql, nil, nil)
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), q.want) {
+			t.Errorf("%.80s: %v; want %s", q.sql, err, q.want)
+		}
+	}
+}
+
+// Parameters of every type come back as what they are, NULL among them.
+func TestSQLParametersOfEveryType(t *testing.T) {
+	r, c := sqlRig(t)
+	at, day := time.UnixMicro(1_717_200_000_123_456).UTC(), civil.Date{Year: 2024, Month: 6, Day: 1}
+	for _, p := range []struct {
+		of     bigtable.SQLType
+		value  any
+		values any
+	}{
+		{bigtable.BytesSQLType{}, []byte("a\x00"), [][]byte{[]byte("x"), nil, {}}},
+		{bigtable.StringSQLType{}, "é", []any{"x", nil, ""}},
+		{bigtable.Int64SQLType{}, int64(math.MinInt64), []any{int64(1), nil}},
+		{bigtable.Float32SQLType{}, float32(1.3), []any{float32(1.3), nil}},
+		{bigtable.Float64SQLType{}, 1.4, []float64{1.4, math.Inf(1)}},
+		{bigtable.BoolSQLType{}, true, []any{true, nil, false}},
+		{bigtable.TimestampSQLType{}, at, []any{at, nil}},
+		{bigtable.DateSQLType{}, day, []civil.Date{day, {Year: 1, Month: 1, Day: 1}, {Year: 9999, Month: 12, Day: 31}}},
+	} {
+		types := map[string]bigtable.SQLType{"v": p.of, "none": p.of, "vs": bigtable.ArraySQLType{ElemType: p.of}, "nothing": bigtable.ArraySQLType{ElemType: p.of}}
+		ps, err := c.PrepareStatement(r.ctx(), "SELECT @v AS v, @none AS none, @vs AS vs, @nothing AS nothing, @v IN UNNEST(@vs), ARRAY_LENGTH(@vs)", types)
+		r.must(err)
+		bs, err := ps.Bind(map[string]any{"v": p.value, "none": nil, "vs": p.values, "nothing": nil})
+		r.must(err)
+		rows := 0
+		r.must(bs.Execute(r.ctx(), func(row bigtable.ResultRow) bool {
+			rows++
+			v := reflect.New(reflect.TypeOf(p.value))
+			vs := reflect.New(reflect.TypeOf(p.values))
+			var none, nothing any
+			var length int64
+			for i, to := range []any{v.Interface(), &none, vs.Interface(), &nothing} {
+				if err := row.GetByIndex(i, to); err != nil {
+					t.Errorf("%T, column %d: %v", p.of, i, err)
+				}
+			}
+			r.must(row.GetByIndex(5, &length))
+			if got := v.Elem().Interface(); fmt.Sprint(got) != fmt.Sprint(p.value) || none != nil {
+				t.Errorf("%T: got %v and %v; want %v and NULL", p.of, got, none, p.value)
+			}
+			if got := vs.Elem().Interface(); fmt.Sprint(got) != fmt.Sprint(p.values) || int(length) != vs.Elem().Len() {
+				t.Errorf("%T: got %v, of %d; want %v", p.of, got, length, p.values)
+			}
+			return true
+		}))
+		if rows != 1 {
+			t.Errorf("%T: %d rows", p.of, rows)
+		}
+	}
+	got, err := r.query(c, `SELECT _key FROM t WHERE _key IN UNNEST(@keys) ORDER BY _key DESC`, map[string]bigtable.SQLType{"keys": bigtable.ArraySQLType{ElemType: bigtable.BytesSQLType{}}},
+		map[string]any{"keys": [][]byte{[]byte("b1"), nil, []byte("zz"), []byte("a2")}})
+	if want := "b1\na2"; err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
+// Values that are not of their parameter's type are the client's fault.
+func TestSQLParametersThatAreNotWhatTheySay(t *testing.T) {
+	r, _ := sqlRig(t)
+	dates := &bigtablepb.Type{Kind: &bigtablepb.Type_DateType{DateType: &bigtablepb.Type_Date{}}}
+	array := func(of *bigtablepb.Type) *bigtablepb.Type {
+		return &bigtablepb.Type{Kind: &bigtablepb.Type_ArrayType{ArrayType: &bigtablepb.Type_Array{ElementType: of}}}
+	}
+	number := &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: 1}}
+	for what, v := range map[string]*bigtablepb.Value{
+		"a day that is none":  {Type: dates, Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 2023, Month: 2, Day: 29}}},
+		"a year alone":        {Type: dates, Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 2023}}},
+		"no date":             {Type: dates, Kind: number.Kind},
+		"no array":            {Type: array(dates), Kind: number.Kind},
+		"another element":     {Type: array(dates), Kind: &bigtablepb.Value_ArrayValue{ArrayValue: &bigtablepb.ArrayValue{Values: []*bigtablepb.Value{number}}}},
+		"an array of arrays":  {Type: array(array(dates))},
+		"an array of nothing": {Type: array(nil)},
+		"a struct":            {Type: &bigtablepb.Type{Kind: &bigtablepb.Type_StructType{StructType: &bigtablepb.Type_Struct{}}}},
+	} {
+		stream, err := r.data().ExecuteQuery(r.ctx(), &bigtablepb.ExecuteQueryRequest{InstanceName: parent, Query: "SELECT @p", Params: map[string]*bigtablepb.Value{"p": v}})
+		for err == nil {
+			_, err = stream.Recv()
+		}
+		if status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
