@@ -320,6 +320,12 @@ func TestAdminStateIsKept(t *testing.T) {
 	if keys := r.samples(tableT); fmt.Sprint(keys) != "[k ]" {
 		t.Errorf("samples %q", keys)
 	}
+	if _, err := r.instanceAdmin().GetAppProfile(r.ctx(), "made", "default"); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.instanceAdmin().GetAppProfile(r.ctx(), instance, "default"); err != nil {
+		t.Error(err)
+	}
 	made, err := r.instanceAdmin().InstanceInfo(r.ctx(), "made")
 	r.must(err)
 	if made.DisplayName != "Made" {
@@ -344,6 +350,16 @@ func TestNotesGoWithTheirTable(t *testing.T) {
 	r.must(r.db.CreateTable(r.ctx(), schema.Table{Name: "proj/inst/t"}))
 	again := serve(t, r.db, server.Options{})
 	r.must(again.admin().DeleteTable(r.ctx(), "t"))
+}
+
+// A name that is none is refused in Bigtable's words.
+func TestDeleteInstanceRefusesOtherNames(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"", "/", "projects/foo", "projects/foo/instances/", "projects/foo/instances/a10/bar"} {
+		_, err := adminpb.NewBigtableInstanceAdminClient(r.conn).DeleteInstance(r.ctx(), &adminpb.DeleteInstanceRequest{Name: name})
+		refused(t, name, err, codes.InvalidArgument, "Error in field 'instance_name' : Invalid name for collection instances : Should match "+
+			`^projects/[a-z][a-z0-9\\-]+[a-z0-9]/instances/[a-z][a-z0-9\\-]+[a-z0-9]$ but found '`+name+"'")
+	}
 }
 
 func TestInstances(t *testing.T) {

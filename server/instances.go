@@ -56,16 +56,15 @@ func (s *Server) assumeInstance(in instanceID) {
 	s.instances.items[name] = readyInstance(in, &adminpb.Instance{})
 	cluster := name + "/clusters/" + localCluster
 	s.clusters.items[cluster] = readyCluster(cluster, &adminpb.Cluster{Location: "projects/" + in.project + "/locations/local"})
-	s.assumeProfile(in)
+	profile := defaultProfile(in)
+	s.profiles.items[profile.GetName()] = profile
 }
 
-func (s *Server) assumeProfile(in instanceID) {
-	profile := in.String() + "/appProfiles/default"
-	if s.profiles.items[profile] == nil {
-		s.profiles.items[profile] = readyProfile(&adminpb.AppProfile{Name: profile, RoutingPolicy: &adminpb.AppProfile_MultiClusterRoutingUseAny_{
-			MultiClusterRoutingUseAny: &adminpb.AppProfile_MultiClusterRoutingUseAny{},
-		}})
-	}
+// defaultProfile is the app profile of an instance for clients that name none.
+func defaultProfile(in instanceID) *adminpb.AppProfile {
+	return readyProfile(&adminpb.AppProfile{Name: in.String() + "/appProfiles/default", RoutingPolicy: &adminpb.AppProfile_MultiClusterRoutingUseAny_{
+		MultiClusterRoutingUseAny: &adminpb.AppProfile_MultiClusterRoutingUseAny{},
+	}})
 }
 
 // readyProfile gives a profile the isolation that Bigtable has for all that say
@@ -93,6 +92,10 @@ func (s *Server) ensureInstance(ctx context.Context, in instanceID) error {
 	s.assumeInstance(in)
 	cluster := in.String() + "/clusters/" + localCluster
 	if err := s.clusters.put(ctx, cluster, s.clusters.items[cluster]); err != nil {
+		return err
+	}
+	profile := defaultProfile(in)
+	if err := s.profiles.put(ctx, profile.GetName(), profile); err != nil {
 		return err
 	}
 	return s.instances.put(ctx, in.String(), s.instances.items[in.String()])
@@ -177,7 +180,10 @@ func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.Creat
 			return nil, err
 		}
 	}
-	s.assumeProfile(in)
+	profile := defaultProfile(in)
+	if err := s.profiles.put(ctx, profile.GetName(), profile); err != nil {
+		return nil, err
+	}
 	return s.done(in, m, &adminpb.CreateInstanceMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
 }
 
@@ -256,11 +262,14 @@ func (s *Server) updateInstance(ctx context.Context, from *adminpb.Instance, pat
 	return m, s.instances.put(ctx, in.String(), readyInstance(in, m))
 }
 
+// instancePattern is that of Bigtable, which is stricter than the server.
+const instancePattern = `^projects/[a-z][a-z0-9\\-]+[a-z0-9]/instances/[a-z][a-z0-9\\-]+[a-z0-9]$`
+
 // DeleteInstance deletes an instance with its tables.
 func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.DeleteInstanceRequest) (*emptypb.Empty, error) {
 	in, err := parseInstance(req.GetName())
-	if err != nil {
-		return nil, err
+	if err != nil { // in Bigtable's words, which clients' tests look for
+		return nil, invalid(`Error in field 'instance_name' : Invalid name for collection instances : Should match %s but found '%s'`, instancePattern, req.GetName())
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
