@@ -161,15 +161,15 @@ func (s *Server) resources(req any) []resource {
 	return everything
 }
 
-// queried is the table of a query. One that is not understood is about nothing, so
-// that its author learns what is wrong with it.
+// queried is the table of a query. One that has none is about nothing; so is one
+// that is not understood, so that its author learns what is wrong with it.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []resource {
 	in, err := parseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil
 	}
 	q, err := parseSQL(req.GetQuery())
-	if err != nil {
+	if err != nil || q.table == "" {
 		return nil
 	}
 	return []resource{{name: s.tableIn(in, q.table).stored, exact: true}}

@@ -118,7 +118,7 @@ func TestSQLAsksForTheRightToItsTable(t *testing.T) {
 		return err
 	}
 	for sql, want := range map[string]codes.Code{
-		"SELECT * FROM mine": codes.OK, "SELECT * FROM other": codes.PermissionDenied, "SELECT * FROM none": codes.PermissionDenied,
+		"SELECT * FROM mine": codes.OK, "SELECT * FROM other": codes.PermissionDenied, "SELECT * FROM none": codes.PermissionDenied, "SELECT 1": codes.OK,
 		"SELEC * FROM other": codes.InvalidArgument, "": codes.InvalidArgument,
 	} {
 		_, err := prepare(r.with(reader), sql)
