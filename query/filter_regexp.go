@@ -13,8 +13,9 @@ import (
 
 // A byteRegexp matches whole byte strings, as RE2 does in its Latin-1 mode.
 type byteRegexp struct {
-	re    *binaryregexp.Regexp
-	stems stems
+	re     *binaryregexp.Regexp
+	stems  stems
+	pieces *pieces // nil when it is not of that kind
 }
 
 func compileRegexp(expr string) (*byteRegexp, error) {
@@ -42,10 +43,15 @@ func compileRegexp(expr string) (*byteRegexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &byteRegexp{re: re, stems: stemsOf(tree)}, nil
+	return &byteRegexp{re: re, stems: stemsOf(tree), pieces: piecesOf(tree)}, nil
 }
 
-func (r *byteRegexp) matches(s string) bool { return r.re.MatchString(s) }
+func (r *byteRegexp) matches(s string) bool {
+	if r.pieces != nil {
+		return r.pieces.match(s)
+	}
+	return r.re.MatchString(s)
+}
 
 // latin1 is the UTF-8 of the code points that have the bytes of s as numbers.
 func latin1(s string) string {
