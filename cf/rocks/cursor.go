@@ -36,6 +36,8 @@ type filler struct {
 	family *family
 	size   blockSizer
 	at     string // the last row that it has read, "" before the first
+	early  bool   // the scan has not proved long, and is to do so soon
+	begun  bool   // it has filled something, or tried to
 	crossings
 	c *C.smolwc_cursor
 
@@ -88,6 +90,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.early = true
 	c := &cursor{snapshot: s, spec: spec, filler: f}
 	s.uses.Add(1)
 	s.store.open.addCursor(c)
@@ -168,7 +171,8 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 // fill gets the next blocks: made now, or by the goroutines that read ahead.
 func (c *cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
-	long := c.fills == fillsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
+	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
+	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
 	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
 		c.snapshot.store.ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
@@ -219,7 +223,11 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	var pin runtime.Pinner // cb is Go memory that points at Go memory
 	defer pin.Unpin()
 	cb.data, cb.rows, cb.cells = (*C.char)(pinned(&pin, b.Data)), (*C.smolwc_row)(pinned(&pin, b.Rows)), (*C.smolwc_cell)(pinned(&pin, b.Cells))
-	most := patience / cellsPerCall()
+	most := patience
+	if f.early {
+		most = 2 * cellsBeforeAhead
+	}
+	most = max(1, most/cellsPerCall())
 	for calls := 0; ; calls++ {
 		if status == C.SMOLWC_GROW { // the block is empty
 			b.Data = make([]byte, 0, int(cb.need))
@@ -230,6 +238,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 			break
 		}
 		cb.undecided = 0
+		f.begun = true
 		status = C.smolwc_cursor_fill(f.c, cb)
 	}
 	f.put(b, cb)
@@ -268,11 +277,23 @@ func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
 	return unsafe.Pointer(at)
 }
 
-// corrupt describes the key that C could not read.
-func (f *filler) corrupt() error {
+// key is the key that the engine's iterator stands on, which is empty at its end.
+func (f *filler) key() []byte {
 	var n C.size_t
 	key := C.smolwc_cursor_key(f.c, &n)
-	raw := C.GoBytes(unsafe.Pointer(key), C.int(n))
+	return C.GoBytes(unsafe.Pointer(key), C.int(n))
+}
+
+// row is the row of that key: all before it, in the order of the scan, have been
+// judged, and most of them returned if they were wanted.
+func (f *filler) row() (key string, ok bool) {
+	row, _, _, err := cf.SplitCellKey(f.key())
+	return string(row), err == nil
+}
+
+// corrupt describes the key that C could not read.
+func (f *filler) corrupt() error {
+	raw := f.key()
 	_, _, _, err := cf.SplitCellKey(raw)
 	return &cf.CorruptCell{Family: f.family.name, Key: raw, Err: err}
 }

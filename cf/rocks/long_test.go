@@ -166,6 +166,47 @@ func TestLongScansAreTheSameInParallel(t *testing.T) {
 	}
 }
 
+// TestAScanOfUnwantedCellsIsSoonLong: not by blocks that are full, which never come,
+// and what it has looked at is not read again.
+func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
+	s := longTable(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	for _, reverse := range []bool{false, true} {
+		opened, err := snap.Scan(t.Context(), cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: reverse,
+			Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "none", Values: []cf.ValueRange{{NoEnd: true}}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := opened.(*cursor)
+		defer c.Close()
+		first, err := c.fill(t.Context())
+		if err != nil || first.end {
+			t.Fatal(first.end, err)
+		}
+		if c.cost = first.cost; c.cost.CellsScanned > 3*cellsBeforeAhead {
+			t.Errorf("reverse %v: %d cells before anybody helps", reverse, c.cost.CellsScanned)
+		}
+		if _, err := c.fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c.ahead == nil || c.ahead.cuts == nil {
+			t.Errorf("reverse %v: nobody helps", reverse)
+		}
+		if b, err := c.Next(t.Context()); b != nil || err != nil {
+			t.Errorf("reverse %v: %v, %v", reverse, b, err)
+		}
+		const rows = longRows + 2000
+		if read := c.Cost().RowsScanned; read < rows || read > rows+100 { // a row at a bound may be looked at twice
+			t.Errorf("reverse %v: %d rows read of %d", reverse, read, rows)
+		}
+	}
+}
+
 // TestLongScansEndWhenTheyAreLeft: helpers do not go on.
 func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 	s := longTable(t)

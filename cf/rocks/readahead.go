@@ -12,6 +12,11 @@ const (
 	// fillsBeforeAhead is the fill with which a scan counts as long; the
 	// blocks before it are small.
 	fillsBeforeAhead = 4
+	// cellsBeforeAhead is how many cells a scan that counts as long has looked
+	// at, if they are so little wanted that they fill no blocks; a seek is as
+	// good as some of them.
+	cellsBeforeAhead = 1 << 12
+	cellsPerSeek     = 8
 	// maxHelpers is how many goroutines help one scan at most.
 	maxHelpers = 3
 	// chunksPerHelper is how many chunks may be under way or wait for the
@@ -60,6 +65,7 @@ type chunk struct {
 // startReadAhead takes over a cursor's filler.
 func startReadAhead(s *snapshot, spec cf.Scan, first *filler) *readAhead {
 	r := &readAhead{snap: s, spec: spec, size: first.size, wake: make(chan struct{}, 1)}
+	first.early = false
 	r.queue = []*chunk{{filler: first}}
 	r.cutFirst(first)
 	return r
@@ -71,10 +77,14 @@ func (r *readAhead) cutFirst(first *filler) {
 	if r.spec.Limit != 0 || helpersFor() == 0 {
 		return
 	}
-	if r.spec.Reverse && first.at == "" && first.returned.Rows > 0 {
-		return // in the row of the empty key: behind it there is none
+	at := ""
+	if first.begun {
+		var ok bool
+		if at, ok = first.row(); !ok || r.spec.Reverse && at == "" { // behind the row of the empty key there is none
+			return
+		}
 	}
-	cuts := newChunker(r.snap, first.family, r.spec, first.at)
+	cuts := newChunker(r.snap, first.family, r.spec, at)
 	if rows := cuts.next(); len(cuts.pending) > 0 && first.cut(rows, r.spec.Reverse) {
 		r.cuts = cuts
 	}
