@@ -44,7 +44,15 @@ type Filter interface {
 // range, versions and cells per row select, of the rows that satisfy the
 // conditions. [Limit] and [Offset] count the rows that the filter leaves. With
 // [KeysOnly] the filter decides which rows are returned.
-func RowFilter(f Filter) ReadOption { return optionFunc(func(r *readSpec) { r.filter = f }) }
+func RowFilter(f Filter) ReadOption {
+	return optionFunc(func(r *readSpec) { r.filter, r.eightBytes = f, false })
+}
+
+// BigtableFilter is [RowFilter], but the raw bytes of an i32 or a byte are those of
+// the i64 of the same value: Bigtable has integers of 8 bytes alone.
+func BigtableFilter(f Filter) ReadOption {
+	return optionFunc(func(r *readSpec) { r.filter, r.eightBytes = f, true })
+}
 
 // leaf is what filters without filters inside have in common.
 type leaf struct{}

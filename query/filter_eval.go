@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"unsafe"
@@ -21,6 +22,8 @@ type evaluator struct {
 	sunk   []view   // what sinks have let out
 	labels []string // by number, counted from 1
 	random func() float64
+	wide   bool          // integers are seen as those of 8 bytes
+	i64    [8]byte       // room for one
 	spans  []cf.CellSpan // room for the cells of the rows that go out
 }
 
@@ -43,8 +46,8 @@ type view struct {
 // returns is good until it runs again.
 type step func(in []view) []view
 
-func newEvaluator(f Filter) *evaluator {
-	e := &evaluator{random: rand.Float64}
+func newEvaluator(f Filter, wide bool) *evaluator {
+	e := &evaluator{random: rand.Float64, wide: wide}
 	e.run = f.compile(e)
 	return e
 }
@@ -143,12 +146,21 @@ func (e *evaluator) encoded(v view) []byte {
 	return p.block.Value(&p.cells[at.cell])
 }
 
-// raw is the raw bytes of the value.
+// raw is the raw bytes of the value, until it is called again.
 func (e *evaluator) raw(v view) []byte {
-	if b := e.encoded(v); len(b) > 0 {
-		return b[1:]
+	b := e.encoded(v)
+	if len(b) == 0 {
+		return nil
 	}
-	return nil
+	if e.wide {
+		switch t := cells.Type(b[0]); {
+		case t == cells.TypeI32 && len(b) == 5:
+			return binary.BigEndian.AppendUint64(e.i64[:0], uint64(int32(binary.BigEndian.Uint32(b[1:]))))
+		case t == cells.TypeByte && len(b) == 2:
+			return binary.BigEndian.AppendUint64(e.i64[:0], uint64(b[1]))
+		}
+	}
+	return b[1:]
 }
 
 func (e *evaluator) sameColumn(a, b view) bool {

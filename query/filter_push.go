@@ -402,6 +402,9 @@ func (r *readSpec) valuesOf(f *familyInfo) []cf.ValueRange {
 		if q.NoEnd {
 			v.End = tagged(t+1, "")
 		}
+		if r.eightBytes && (t == cells.TypeI32 || t == cells.TypeByte) { // they are stored in fewer, and left to the filter
+			v = cf.ValueRange{Start: tagged(t, ""), End: tagged(t+1, "")}
+		}
 		if v.Start < v.End {
 			ranges = append(ranges, v)
 		}

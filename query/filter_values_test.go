@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
@@ -53,5 +54,36 @@ func TestRowsOutsideOfARangeOfValues(t *testing.T) {
 	}
 	if n, err := table.Count(ctx, within); err != nil || n.Rows != 2 || n.Cells != 2 {
 		t.Errorf("counted %+v, %v", n, err)
+	}
+}
+
+// Bigtable has integers of 8 bytes alone: its filters find those of 4 and 1 by these.
+func TestFiltersOfBigtableSeeEightBytes(t *testing.T) {
+	table := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "i", Type: cells.TypeI32}, schema.Family{Name: "s"})).Table("t")
+	for n := range 400 {
+		m := mutate(setAt("f", "byte", 1, cells.Byte(byte(n))), setAt("f", "i64", 1, cells.I64(int64(n-200))), setAt("i", "i32", 1, cells.I32(int32(n-200))), setAt("s", "s", 1, cells.String("\x00\x00\x00\x05")))
+		if err := table.Apply(ctx, fmt.Sprintf("r%03d", n), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eight := func(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n))) }
+	for name, c := range map[string]struct {
+		filter query.Filter
+		want   string
+	}{
+		"a range": {query.ValueBoundsFilter(query.Including(eight(5)), query.Excluding(eight(7))),
+			"r005 f:byte@1 | r006 f:byte@1 | r205 f:i64@1 i:i32@1 | r206 f:i64@1 i:i32@1 | r261 f:byte@1 | r262 f:byte@1"},
+		"below zero": {query.ValueRangeFilter([]byte(eight(-1)), nil), "r199 f:i64@1 i:i32@1"},
+		"one value":  {query.ValueFilter(`\x00{7}\x05`), "r005 f:byte@1 | r205 f:i64@1 i:i32@1 | r261 f:byte@1"},
+		"a mask":     {query.ValueBitmaskFilter([]byte(eight(-2))), "r198 f:i64@1 i:i32@1 | r199 f:i64@1 i:i32@1"},
+	} {
+		got := shown(t, table, query.BigtableFilter(c.filter))
+		if got != c.want || got != shown(t, table, query.BigtableFilter(c.filter), query.Unpushed()) {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+	four := query.RowFilter(query.ValueFilter(`\x00\x00\x00\x05`))
+	if got := shown(t, table, four, query.Limit(1), query.Prefix("r205")); got != "r205 i:i32@1 s:s@1" {
+		t.Errorf("as they are stored: %s", got)
 	}
 }

@@ -32,6 +32,7 @@ type readSpec struct {
 	keysOnly    bool
 	cost        *Cost
 	filter      Filter
+	eightBytes  bool   // the filter sees every integer as an i64
 	sample      uint64 // only rows whose hash is less; 0 is all
 	none        bool   // no row at all: a sample of nothing
 	page        pageSpec

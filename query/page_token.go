@@ -115,6 +115,9 @@ func (r *readSpec) fingerprint(table string, kind byte) uint64 {
 	if r.filter != nil {
 		fmt.Fprintf(h, " filter %q", r.filter.String())
 	}
+	if r.eightBytes {
+		fmt.Fprint(h, " of eight bytes")
+	}
 	fmt.Fprintf(h, " time %d %d versions %d cells %d limit %d offset %d reverse %t keys %t",
 		r.since, r.until, r.versions, r.cellsPerRow, r.limit, r.offset, r.reverse, r.keysOnly)
 	return h.Sum64()

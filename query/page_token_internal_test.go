@@ -27,7 +27,7 @@ func TestTokensAreForever(t *testing.T) {
 }
 
 func TestFingerprintKnowsEveryOption(t *testing.T) {
-	known := strings.Fields("rows hasRows after hasAfter columns where since until versions cellsPerRow limit offset reverse keysOnly filter sample none")
+	known := strings.Fields("rows hasRows after hasAfter columns where since until versions cellsPerRow limit offset reverse keysOnly filter eightBytes sample none")
 	others := strings.Fields("cost page row err counting maxBytes narrow pushed nothing values rejected unpushed")
 	for f := range reflect.TypeFor[readSpec]().Fields() {
 		if !slices.Contains(known, f.Name) && !slices.Contains(others, f.Name) {
@@ -41,6 +41,7 @@ func TestFingerprintKnowsEveryOption(t *testing.T) {
 		"since": {TimeRange(1, 0)}, "until": {TimeRange(0, 1)}, "versions": {Versions(1)}, "cells": {CellsPerRow(1)},
 		"limit": {Limit(1)}, "offset": {Offset(1)}, "reverse": {Reverse()}, "keys": {KeysOnly()},
 		"sample": {Sample(0.5)}, "no sample": {Sample(0)}, "filter": {RowFilter(FamilyFilter("f"))},
+		"filter of Bigtable": {BigtableFilter(FamilyFilter("f"))},
 	} {
 		spec, err := newPageSpec(opts)
 		if err != nil {

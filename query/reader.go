@@ -78,7 +78,7 @@ func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *readSpec, 
 		r.began = time.Now()
 	}
 	if spec.filter != nil {
-		r.filter = newEvaluator(spec.filter)
+		r.filter = newEvaluator(spec.filter, spec.eightBytes)
 	}
 	if len(spec.rows) == 0 || len(p.scans) == 0 {
 		r.done = true

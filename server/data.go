@@ -204,7 +204,7 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 		if err != nil {
 			return nil, err
 		}
-		predicate = query.RowFilter(f)
+		predicate = query.BigtableFilter(f)
 	}
 	mutator := s.newMutator(t)
 	ifTrue, unlessFalse, err := mutator.branch(req.GetTrueMutations())

@@ -111,7 +111,7 @@ func readOptions(req *bigtablepb.ReadRowsRequest) ([]query.ReadOption, error) {
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, query.RowFilter(f))
+		opts = append(opts, query.BigtableFilter(f))
 	}
 	return opts, nil
 }

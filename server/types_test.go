@@ -2,9 +2,12 @@ package server_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
+	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
@@ -160,5 +163,39 @@ func TestValueTypes(t *testing.T) {
 		if !proto.Equal(vt, g.t) {
 			t.Errorf("%s: type %v came back as %v", name, g.t, vt)
 		}
+	}
+}
+
+// A filter of values finds what it is given, whatever the shell declared: the bytes of
+// an i32 are eight to clients, in rows and in filters.
+func TestValueFiltersSeeWhatClientsGet(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "delay", Type: cells.TypeI32}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r := serve(t, db, server.Options{Instance: parent})
+	defer r.stop()
+	for i, minutes := range []int32{-3, 7, 119, 120, 400} {
+		m := query.NewMutation()
+		m.Set("delay", "dep", cells.I32(minutes))
+		r.must(db.Table("t").Apply(r.ctx(), fmt.Sprintf("r%d", i), m))
+	}
+	tab := r.client().Open("t")
+	late := bigtable.ValueRangeFilter([]byte(int64Bytes(120)), []byte(int64Bytes(1<<40)))
+	var got []string
+	r.must(tab.ReadRows(r.ctx(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
+		got = append(got, row.Key()+"="+strconv.Itoa(int(binary.BigEndian.Uint64(row["delay"][0].Value))))
+		return true
+	}, bigtable.RowFilter(late)))
+	if fmt.Sprint(got) != "[r3=120 r4=400]" {
+		t.Errorf("two hours late or more: %v", got)
+	}
+	var matched bool
+	m := bigtable.NewMutation()
+	m.DeleteRow()
+	r.must(tab.Apply(r.ctx(), "r2", bigtable.NewCondMutation(late, m, nil), bigtable.GetCondMutationResult(&matched)))
+	if matched {
+		t.Error("119 is 120 or more")
 	}
 }
