@@ -34,6 +34,7 @@ type RowChange struct {
 
 	reader *changeReader
 	at     changePosition
+	exact  cells.Timestamp // nothing behind at is older
 }
 
 // Heartbeat reports whether there is no change, only a token and a watermark.
@@ -42,7 +43,7 @@ func (c *RowChange) Heartbeat() bool { return len(c.Changes) == 0 }
 // Token is where a reading goes on behind this change: see [ChangesAfter]. It is
 // bound to the database, to the table's change stream and to the rows that are read,
 // and good for as long as the changes behind it are kept.
-func (c *RowChange) Token() string { return c.reader.token(c.at, c.Watermark) }
+func (c *RowChange) Token() string { return c.reader.token(c.at, c.Watermark, c.exact) }
 
 // Mutation is the changes as a mutation: applied to rows of a table with the same
 // families, change by change in their order, it makes the same of them.

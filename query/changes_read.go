@@ -54,7 +54,7 @@ func (r *changeReader) start(ctx context.Context, s *changeStream) (err error) {
 		if err != nil {
 			return err
 		}
-		r.parts = []changePart{{rows: r.spec.rows, at: changePosition{before: before}, watermark: r.spec.since}}
+		r.parts = []changePart{{rows: r.spec.rows, at: changePosition{before: before}, watermark: r.spec.since, since: r.spec.since}}
 	}
 	r.at, r.watermark = r.parts[0].at, r.parts[0].watermark
 	for _, p := range r.parts {
@@ -133,7 +133,7 @@ func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
 		if len(r.waiting) > 0 {
 			c := r.waiting[0]
 			r.waiting = r.waiting[1:]
-			c.Watermark = r.watermark
+			c.Watermark, c.exact = r.watermark, r.watermark
 			r.told = time.Now()
 			return c, nil
 		}
@@ -192,7 +192,11 @@ func (r *changeReader) goBack(through cf.Position) (err error) {
 // beat is a heartbeat.
 func (r *changeReader) beat() *RowChange {
 	r.told = time.Now()
-	return &RowChange{Watermark: r.watermark, reader: r, at: r.at}
+	c := &RowChange{Watermark: r.watermark, reader: r, at: r.at, exact: r.watermark}
+	if r.late { // at is not as far as the watermark
+		c.exact = 0
+	}
+	return c
 }
 
 // holds reports an error when the stream has ended.
@@ -247,7 +251,7 @@ func (r *changeReader) take(k *cf.Commit) error {
 		}
 		at := changePosition{k.Before, n}
 		n++
-		if !r.wanted(row.key, at) || note.at < r.spec.since {
+		if !r.wanted(row.key, at, note.at) {
 			continue
 		}
 		if late {
@@ -271,12 +275,12 @@ func (r *changeReader) take(k *cf.Commit) error {
 	return nil
 }
 
-// wanted reports whether a row is to be read, and was not read before.
-func (r *changeReader) wanted(key string, at changePosition) bool {
+// wanted reports whether a change of a row is to be read, and was not read before.
+func (r *changeReader) wanted(key string, at changePosition, made cells.Timestamp) bool {
 	for i := range r.parts {
 		p := &r.parts[i]
 		if key >= p.rows.Start && (p.rows.End == "" || key < p.rows.End) {
-			return !p.at.covers(at)
+			return !p.at.covers(at) && made >= p.since
 		}
 	}
 	return false

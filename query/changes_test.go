@@ -549,3 +549,127 @@ func randomWrite(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	}
 	return db.Table("t").Apply(ctx, row(), mutation())
 }
+
+// A token from before the first change of a reading that begins at a time goes on
+// there: what was made before that time was not asked for.
+func TestATokenFromTheBeginningGivesNothingOlder(t *testing.T) {
+	db := openMemory(t, changesSchema())
+	ctx, table := context.Background(), db.Table("t")
+	put := func(rows ...string) {
+		t.Helper()
+		b := query.NewBatch()
+		for _, row := range rows {
+			b.Add("t", row, mutate(setAt("meta", "x", 1, cells.I64(1))))
+		}
+		must(t, db.Apply(ctx, b))
+	}
+	put("old")
+	put("a", "z")
+	time.Sleep(time.Millisecond)
+	since := db.Now().Time()
+	var tokens []string
+	for _, rows := range []query.RowRange{{End: "m"}, {Start: "m"}, {}} {
+		for c, err := range table.Changes(ctx, query.ChangesIn(rows), query.ChangesSince(since), query.Heartbeats(time.Minute)) {
+			must(t, err)
+			tokens = append(tokens, c.Token())
+			break
+		}
+	}
+	put("b")
+	wantLines(t, readChanges(t, db, "t", query.ChangesAfter(tokens[2])), "b meta:x@1=1")
+	wantLines(t, readChanges(t, db, "t", query.ChangesAfter(tokens[:2]...)), "b meta:x@1=1")
+	for c, err := range table.Changes(ctx, query.ChangesAfter(tokens[:2]...), query.Heartbeats(time.Minute)) {
+		must(t, err)
+		wantLines(t, readChanges(t, db, "t", query.ChangesAfter(c.Token())), "b meta:x@1=1")
+		break
+	}
+}
+
+// TestPartsOfAStreamGoOnTogether reads random parts of the rows, each as far as it
+// comes, goes on with neighbours together, and again, from the last token each time:
+// every change comes once, and those of a row in their order.
+func TestPartsOfAStreamGoOnTogether(t *testing.T) {
+	db := openMemory(t, changesSchema())
+	ctx := context.Background()
+	rapid.Check(t, func(rt *rapid.T) {
+		must(t, db.SetChangeStream(ctx, "t", 0))
+		must(t, db.Table("silent").Flush(ctx))
+		must(t, db.SetChangeStream(ctx, "t", 24*time.Hour))
+		n := 0
+		write := func(times int) {
+			for range times {
+				b := query.NewBatch()
+				for _, row := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "c", "e", "g"}), 1, 3).Draw(rt, "rows") {
+					n++
+					b.Add("t", row, mutate(setAt("meta", "x", cells.Timestamp(n), cells.I64(1))))
+				}
+				must(t, db.Apply(ctx, b))
+			}
+		}
+		write(rapid.IntRange(0, 4).Draw(rt, "before")) // is not asked for
+		unwanted := n
+		time.Sleep(100 * time.Microsecond)
+		since := db.Now().Time()
+		write(rapid.IntRange(1, 8).Draw(rt, "wanted"))
+
+		type part struct {
+			rows   query.RowRange
+			tokens []string // none is from since on
+		}
+		var parts []part
+		last := ""
+		for _, end := range append(rapid.SampledFrom([][]string{{}, {"d"}, {"b", "f"}, {"b", "d", "f"}}).Draw(rt, "ends"), "") {
+			parts = append(parts, part{rows: query.RowRange{Start: last, End: end}})
+			last = end
+		}
+		seen := map[cells.Timestamp]int{}
+		newest := map[string]cells.Timestamp{}
+		read := func(p *part, most int) {
+			opts := []query.ChangesOption{query.ChangesIn(p.rows), query.ChangesUntil(db.Now().Time().Add(time.Millisecond))}
+			if p.tokens == nil {
+				opts = append(opts, query.ChangesSince(since))
+			} else {
+				opts = append(opts, query.ChangesAfter(p.tokens...))
+			}
+			if rapid.Bool().Draw(rt, "heartbeats") {
+				opts = append(opts, query.Heartbeats(time.Minute)) // one at once
+			}
+			for c, err := range db.Table("t").Changes(ctx, opts...) {
+				must(t, err)
+				for _, ch := range c.Changes {
+					seen[ch.Since]++
+					if ch.Since <= newest[c.Key] {
+						rt.Errorf("row %s has change %d behind %d", c.Key, ch.Since, newest[c.Key])
+					}
+					newest[c.Key] = ch.Since
+				}
+				p.tokens = []string{c.Token()}
+				if most--; most <= 0 {
+					break
+				}
+			}
+		}
+		for range rapid.IntRange(1, 6).Draw(rt, "steps") {
+			i := rapid.IntRange(0, len(parts)-1).Draw(rt, "part")
+			read(&parts[i], rapid.IntRange(1, 4).Draw(rt, "most"))
+			write(rapid.IntRange(0, 1).Draw(rt, "more"))
+			if i > 0 && parts[i].tokens != nil && parts[i-1].tokens != nil && rapid.Bool().Draw(rt, "together") {
+				parts[i-1].rows.End = parts[i].rows.End
+				parts[i-1].tokens = append(parts[i-1].tokens, parts[i].tokens...)
+				parts = slices.Delete(parts, i, i+1)
+			}
+		}
+		for i := range parts {
+			read(&parts[i], 1000)
+		}
+		for i := 1; i <= n; i++ {
+			want := 1
+			if i <= unwanted {
+				want = 0
+			}
+			if got := seen[cells.Timestamp(i)]; got != want {
+				rt.Errorf("change %d of %d came %d times, want %d", i, n, got, want)
+			}
+		}
+	})
+}

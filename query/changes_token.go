@@ -13,14 +13,25 @@ import (
 
 // A token of changes is URL-safe base64, without padding, of
 //
-//	version 1 | kind 's' | database, 16 bytes | stream, 8 | position, 8 | rows, uvarint
-//	| watermark, 8 | length of the first row key, uvarint | first row key
-//	| end of the rows | CRC-32C, 4 bytes
+//	version | kind 's' | database, 16 bytes | stream, 8 | ... | CRC-32C, 4 bytes
+//
+// with, in version 1, one part of the rows, and all that was made behind a place:
+//
+//	position, 8 | rows, uvarint | watermark, 8
+//	| length of the first row key, uvarint | first row key | end of the rows
+//
+// and in version 2 several that are not equally far, or such as have yet to come to
+// the time that they are read from:
+//
+//	watermark, 8 | each part: position, 8 | rows, uvarint | since, 8
+//	| length of the first row key, uvarint | first row key
+//	| length of the end, uvarint | end of the rows
 //
 // where position is that before the commit to go on with, and rows says how many of
 // the stream's rows in it have been read. Integers of fixed size are big-endian.
 const (
 	changeTokenVersion = 1
+	changeTokenParts   = 2
 	changeTokenKind    = 's'
 )
 
@@ -39,69 +50,144 @@ type changePart struct {
 	rows      RowRange
 	at        changePosition
 	watermark cells.Timestamp
+	since     cells.Timestamp // what was made before it was not asked for
 }
 
-func (r *changeReader) token(at changePosition, watermark cells.Timestamp) string {
-	b := append([]byte{changeTokenVersion, changeTokenKind}, r.db.uuid[:]...)
+// partsAt are the parts of the rows when a reading is at a place, those that are equally
+// far as one.
+func (r *changeReader) partsAt(at changePosition, exact cells.Timestamp) (parts []changePart) {
+	for _, p := range r.parts {
+		if at.covers(p.at) {
+			p.at = at
+		}
+		if exact > p.since { // there is nothing older behind the place
+			p.since = 0
+		}
+		if n := len(parts); n > 0 && parts[n-1].at == p.at && parts[n-1].since == p.since {
+			parts[n-1].rows.End = p.rows.End
+			continue
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// token is where a reading goes on that is at a place, behind which nothing is older
+// than exact.
+func (r *changeReader) token(at changePosition, watermark, exact cells.Timestamp) string {
+	parts := r.partsAt(at, exact)
+	version := byte(changeTokenVersion)
+	if len(parts) > 1 || parts[0].since > 0 {
+		version = changeTokenParts
+	}
+	b := append([]byte{version, changeTokenKind}, r.db.uuid[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.stream))
-	b = binary.BigEndian.AppendUint64(b, uint64(at.before))
-	b = binary.AppendUvarint(b, uint64(at.rows))
-	b = binary.BigEndian.AppendUint64(b, uint64(watermark))
-	b = binary.AppendUvarint(b, uint64(len(r.spec.rows.Start)))
-	b = append(append(b, r.spec.rows.Start...), r.spec.rows.End...)
+	if version == changeTokenVersion {
+		p := &parts[0]
+		b = binary.BigEndian.AppendUint64(b, uint64(p.at.before))
+		b = binary.AppendUvarint(b, uint64(p.at.rows))
+		b = binary.BigEndian.AppendUint64(b, uint64(watermark))
+		b = append(appendSized(b, p.rows.Start), p.rows.End...)
+	} else {
+		b = binary.BigEndian.AppendUint64(b, uint64(watermark))
+		for i := range parts {
+			p := &parts[i]
+			b = binary.BigEndian.AppendUint64(b, uint64(p.at.before))
+			b = binary.AppendUvarint(b, uint64(p.at.rows))
+			b = binary.BigEndian.AppendUint64(b, uint64(p.since))
+			b = appendSized(appendSized(b, p.rows.Start), p.rows.End)
+		}
+	}
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func appendSized(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func damagedChanges(how string) error {
 	return faultf(InvalidArgument, "the token of changes is damaged: %s", how)
 }
 
-// parseChangeToken is the inverse of token. What is of another database or of a
-// stream that has ended is gone.
-func (r *changeReader) parseToken(token string) (p changePart, err error) {
+// parseToken is the inverse of token. What is of another database or of a stream that
+// has ended is gone.
+func (r *changeReader) parseToken(token string) (parts []changePart, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < 2+tokenTail {
-		return p, damagedChanges("it is no token")
+		return nil, damagedChanges("it is no token")
 	}
 	sum := binary.BigEndian.Uint32(b[len(b)-tokenTail:])
 	b = b[:len(b)-tokenTail]
 	switch {
 	case crc32.Checksum(b, castagnoli) != sum:
-		return p, damagedChanges("its checksum is wrong")
+		return nil, damagedChanges("its checksum is wrong")
 	case b[1] != changeTokenKind:
-		return p, faultf(InvalidArgument, "the token is one of pages and not of changes")
-	case b[0] != changeTokenVersion:
-		return p, faultf(InvalidArgument, "the token of changes is of version %d; this program knows version %d", b[0], changeTokenVersion)
+		return nil, faultf(InvalidArgument, "the token is one of pages and not of changes")
+	case b[0] != changeTokenVersion && b[0] != changeTokenParts:
+		return nil, faultf(InvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], changeTokenVersion, changeTokenParts)
 	}
 	in := fields{rest: b[2:]}
 	id := in.bytes(16)
 	stream := in.uint64()
-	p.at.before = cf.Position(in.uint64())
-	rows := in.uvarint()
-	p.watermark = cells.Timestamp(in.uint64())
+	var ok bool
+	if b[0] == changeTokenVersion {
+		parts, ok = parseWholeToken(&in)
+	} else {
+		parts, ok = parsePartsToken(&in)
+	}
+	switch {
+	case in.bad || !ok:
+		return nil, damagedChanges("a field is out of range")
+	case string(id) != string(r.db.uuid[:]):
+		return nil, faultf(FailedPrecondition, "%w: the token is of another database", ErrChangesGone)
+	case int64(stream) != r.stream:
+		return nil, faultf(FailedPrecondition, "%w: the token is of a change stream that has ended", ErrChangesGone)
+	}
+	return parts, nil
+}
+
+func parseWholeToken(in *fields) ([]changePart, bool) {
+	p := changePart{at: in.position(), watermark: cells.Timestamp(in.uint64())}
 	p.rows.Start = string(in.bytes(in.uvarint()))
 	p.rows.End = string(in.rest)
-	p.at.rows = int(rows)
-	switch {
-	case in.bad || rows > 1<<31 || p.watermark.Check() != nil || p.rows.End != "" && p.rows.Start >= p.rows.End:
-		return p, damagedChanges("a field is out of range")
-	case string(id) != string(r.db.uuid[:]):
-		return p, faultf(FailedPrecondition, "%w: the token is of another database", ErrChangesGone)
-	case int64(stream) != r.stream:
-		return p, faultf(FailedPrecondition, "%w: the token is of a change stream that has ended", ErrChangesGone)
+	return []changePart{p}, p.valid()
+}
+
+func parsePartsToken(in *fields) (parts []changePart, ok bool) {
+	watermark := cells.Timestamp(in.uint64())
+	for len(in.rest) > 0 && !in.bad {
+		p := changePart{at: in.position(), watermark: watermark, since: cells.Timestamp(in.uint64())}
+		p.rows.Start = string(in.bytes(in.uvarint()))
+		p.rows.End = string(in.bytes(in.uvarint()))
+		if !p.valid() {
+			return nil, false
+		}
+		parts = append(parts, p)
 	}
-	return p, nil
+	return parts, len(parts) > 0
+}
+
+func (f *fields) position() changePosition {
+	before, rows := f.uint64(), f.uvarint()
+	if rows > 1<<31 {
+		f.bad = true
+	}
+	return changePosition{cf.Position(before), int(rows)}
+}
+
+func (p *changePart) valid() bool {
+	return p.watermark.Check() == nil && p.since.Check() == nil && (p.rows.End == "" || p.rows.Start < p.rows.End)
 }
 
 // parseTokens are the parts of tokens that together are the rows, ascending.
 func (r *changeReader) parseTokens(tokens []string) (parts []changePart, err error) {
 	for _, token := range tokens {
-		p, err := r.parseToken(token)
+		of, err := r.parseToken(token)
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, p)
+		parts = append(parts, of...)
 	}
 	slices.SortFunc(parts, func(a, b changePart) int { return strings.Compare(a.rows.Start, b.rows.Start) })
 	from := r.spec.rows.Start
