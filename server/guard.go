@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -73,7 +74,23 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 	if err != nil {
 		return err
 	}
+	if info.FullMethod == grpc_health_v1.Health_Watch_FullMethodName {
+		var cancel func()
+		ctx, cancel = g.s.untilStopped(ctx)
+		defer cancel()
+	}
 	return handler(srv, &guardedStream{ServerStream: inner, guard: g, ctx: ctx, token: token, method: info.FullMethod})
+}
+
+// lastWord is how long those who watch the server's health have to hear that it stops.
+const lastWord = 100 * time.Millisecond
+
+// untilStopped is the context of who watches the server's health: as long as a client
+// is there, which would hold up a server that stops to the end of its grace period.
+func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.closing, func() { time.AfterFunc(lastWord, cancel) })
+	return ctx, func() { stop(); cancel() }
 }
 
 // identify is the token of a call, nil when it needs none.

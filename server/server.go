@@ -211,7 +211,14 @@ func beside(ctx context.Context, f func(context.Context)) (stop func()) {
 	}
 }
 
+// silentStop is how long calls may take to end before who waits for that is told.
+const silentStop = 500 * time.Millisecond
+
 func (s *Server) stop(g *grpc.Server) {
+	slow := time.AfterFunc(min(silentStop, s.grace/2), func() {
+		s.logger.Warn("stopping: waiting for calls to end", "calls", s.guard.calls.Load(), "up_to", s.grace)
+	})
+	defer slow.Stop()
 	late := time.AfterFunc(s.grace, func() {
 		s.logger.Warn("canceling calls that have not ended", "after", s.grace)
 		g.Stop()

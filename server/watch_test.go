@@ -58,7 +58,8 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	r, s := serveToo(t, db, server.Options{Grace: 2 * time.Second})
+	log := new(logBuffer)
+	r, s := serveToo(t, db, server.Options{Grace: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	r.big()
 	watch, err := grpc_health_v1.NewHealthClient(r.conn).Watch(r.ctx(), &grpc_health_v1.HealthCheckRequest{})
 	r.must(err)
@@ -89,8 +90,36 @@ func TestShutdown(t *testing.T) {
 	if code := status.Code(err); code != codes.Unavailable {
 		t.Errorf("a read whose client does not read: %v", err)
 	}
+	if text := log.String(); !strings.Contains(text, "stopping: waiting for calls to end") || !strings.Contains(text, "canceling calls that have not ended") {
+		t.Errorf("the log does not tell what the stop waits for: %s", text)
+	}
 	if n := r.snapshots(); n != 0 {
 		t.Errorf("%d snapshots and cursors are held by a server that has stopped", n)
+	}
+}
+
+// Who watches the health of a server does not hold it up when it stops.
+func TestWatchersDoNotHoldUpAStop(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	log := new(logBuffer)
+	r := serve(t, db, server.Options{Grace: time.Hour, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	watch, err := grpc_health_v1.NewHealthClient(r.conn).Watch(r.ctx(), &grpc_health_v1.HealthCheckRequest{})
+	r.must(err)
+	_, err = watch.Recv()
+	r.must(err)
+	r.stop()
+	if m, err := watch.Recv(); err != nil || m.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("health: %v, %v", m, err)
+	}
+	if _, err := watch.Recv(); err == nil {
+		t.Error("the stream goes on")
+	}
+	if strings.Contains(log.String(), "canceling") {
+		t.Errorf("the log: %s", log)
 	}
 }
 

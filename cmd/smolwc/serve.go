@@ -270,7 +270,7 @@ func servePages(s *server.Server, l net.Listener) (stop func()) {
 	if l == nil {
 		return func() {}
 	}
-	h := &http.Server{Handler: s.HTTP(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	h := &http.Server{Handler: s.HTTP(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
