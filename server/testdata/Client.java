@@ -115,6 +115,25 @@ public class Client {
       expect(rs.next(), false);
     }
 
+    query =
+        data.prepareStatement(
+            "SELECT _key, @day AS day, [1, NULL] AS n, STRUCT(1 AS a, 'b' AS b) AS s FROM java WHERE _key IN UNNEST(@keys)",
+            Map.of("keys", SqlType.arrayOf(SqlType.bytes()), "day", SqlType.date()));
+    try (ResultSet rs =
+        data.executeQuery(
+            query
+                .bind()
+                .setListParam("keys", List.of(ByteString.copyFromUtf8("many0997"), ByteString.copyFromUtf8("none")), SqlType.arrayOf(SqlType.bytes()))
+                .setDateParam("day", com.google.cloud.Date.fromYearMonthDay(2024, 6, 1))
+                .build())) {
+      expect(rs.next(), true);
+      expect(rs.getBytes("_key").toStringUtf8(), "many0997");
+      expect(rs.getDate("day").toString(), "2024-06-01");
+      expect(rs.getList("n", SqlType.arrayOf(SqlType.int64())), Arrays.asList(1L, null));
+      expect(rs.getStruct("s").getString("b"), "b");
+      expect(rs.next(), false);
+    }
+
     data.mutateRow(RowMutation.create(id, "k1").deleteRow());
     admin.dropRowRange("java", "many");
     expect(keys(data, Query.create(id)), List.of("large", "wide"));

@@ -1,6 +1,8 @@
 """Bigtable's official Python client against the server that
 $BIGTABLE_EMULATOR_HOST names. Ends with status 0 when every answer was right."""
 
+import datetime
+
 from google.cloud import bigtable
 from google.cloud.bigtable import column_family, row_filters
 from google.cloud.bigtable.data import (
@@ -11,6 +13,7 @@ from google.cloud.bigtable.data import (
     SetCell,
 )
 from google.cloud.bigtable.data import row_filters as data_filters
+from google.cloud.bigtable.data.execute_query.metadata import SqlType
 
 
 def expect(got, want):
@@ -125,6 +128,19 @@ def data():
             parameters={"from": b"d6"},
         )
         expect([(r["_key"], r["q"]) for r in result], [(b"d7", b"7"), (b"d8", b"8")])
+        keys = [b"d8", b"d3", None]
+        result = client.execute_query(
+            "SELECT _key, @days AS days, STRUCT(1 AS a, 'b' AS b) AS s, [1, 2] AS n"
+            " FROM python WHERE _key IN UNNEST(@keys)",
+            "local",
+            parameters={"keys": keys, "days": [datetime.date(2024, 6, 1), None]},
+            parameter_types={"keys": SqlType.Array(SqlType.Bytes()), "days": SqlType.Array(SqlType.Date())},
+        )
+        rows = list(result)
+        expect([r["_key"] for r in rows], [b"d3", b"d8"])
+        day, none = rows[0]["days"]
+        expect((day.year, day.month, day.day, none), (2024, 6, 1, None))
+        expect((rows[0]["s"]["a"], rows[0]["s"]["b"], rows[0]["n"]), (1, "b", [1, 2]))
 
 
 def clean():
