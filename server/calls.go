@@ -21,6 +21,7 @@ type call struct {
 	conn   *conn  // nil when the listener is not the server's own
 	peer   net.Addr
 	table  atomic.Pointer[string] // as the database names it
+	token  atomic.Pointer[string] // its name; nil without one
 
 	arrived  bool  // its request has
 	held     int64 // bytes of it
@@ -104,7 +105,7 @@ func (s *Server) logCall(ctx context.Context, c *call, err error, code codes.Cod
 	if !s.logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 8)
+	attrs := make([]slog.Attr, 0, 9)
 	attrs = append(attrs, slog.String("method", c.method), slog.String("code", code.String()), slog.Duration("duration", took),
 		slog.Int64("received", c.in.Load()), slog.Int64("sent", c.out.Load()))
 	if c.peer != nil {
@@ -112,6 +113,9 @@ func (s *Server) logCall(ctx context.Context, c *call, err error, code codes.Cod
 	}
 	if t := c.table.Load(); t != nil {
 		attrs = append(attrs, slog.String("table", *t))
+	}
+	if t := c.token.Load(); t != nil {
+		attrs = append(attrs, slog.String("token", *t))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))

@@ -114,6 +114,11 @@ func (g *guard) identify(ctx context.Context, method string) (*Token, error) {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}
 	token, err := g.s.tokens.find(secret)
+	if token != nil {
+		if c := callOf(ctx); c != nil {
+			c.token.Store(&token.Name)
+		}
+	}
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -258,6 +259,30 @@ func TestRevokedTokens(t *testing.T) {
 	}
 	if err := tokens.Revoke("only"); err == nil {
 		t.Error("a token was revoked twice")
+	}
+}
+
+// Who called is in the log: the name of the token, also of one that has expired, and
+// never its secret.
+func TestTheLogNamesTokens(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tokens, log := server.OpenTokens(t.TempDir()), new(logBuffer)
+	r := serve(t, db, server.Options{Instance: parent, Tokens: tokens, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	defer r.stop()
+	good := newToken(t, tokens, "dashboard", time.Time{}, grant(server.Read, "*"))
+	late := newToken(t, tokens, "of-yesterday", time.Now().Add(-time.Hour), grant(server.Read, "*"))
+	waitForTokens(r)
+	r.must(r.ping(r.with(good)))
+	refused(t, "a token of yesterday", r.ping(r.with(late)), codes.Unauthenticated, "expired")
+	r.until("two lines with names", func() bool {
+		return strings.Contains(log.String(), "code=OK") && strings.Contains(log.String(), "token=dashboard") && strings.Contains(log.String(), "token=of-yesterday")
+	})
+	if text := log.String(); strings.Contains(text, good) || strings.Contains(text, late) {
+		t.Errorf("the log has a secret: %s", text)
 	}
 }
 
