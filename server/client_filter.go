@@ -187,12 +187,10 @@ func (t *ClientTable) predicate(c query.Condition) (*bigtablepb.RowFilter, error
 	return chainedFilters(append(newest, equal)), nil
 }
 
-// equalTo finds the values that are equal to v, as they may be stored. Of an
-// integer nobody here knows in how many bytes that is: 8, or 4 or 1 of a family
-// of i32 or byte, which is one of i64 over the network.
+// equalTo finds the values that are equal to v, as they come over the network.
 func (t *ClientTable) equalTo(family string, v cells.Value) []*bigtablepb.RowFilter {
-	var stored [][]byte
-	add := func(v cells.Value) { stored = append(stored, appendPayload(nil, v)) }
+	var equal [][]byte
+	add := func(v cells.Value) { equal = append(equal, appendPayload(nil, v)) }
 	declared := cells.TypeAny
 	if f, ok := t.declared.Family(family); ok {
 		declared = f.Type
@@ -203,14 +201,7 @@ func (t *ClientTable) equalTo(family string, v cells.Value) []*bigtablepb.RowFil
 	switch {
 	case declared == cells.TypeI64:
 		if n, ok := wholeNumber(v); ok {
-			b := appendPayload(nil, cells.I64(n))
-			stored = append(stored, b)
-			if n == int64(int32(n)) {
-				stored = append(stored, b[4:])
-			}
-			if n == int64(byte(n)) {
-				stored = append(stored, b[7:])
-			}
+			add(cells.I64(n))
 		}
 	case declared == cells.TypeF64 || declared == cells.TypeF32:
 		for _, f := range floats(v) {
@@ -224,7 +215,7 @@ func (t *ClientTable) equalTo(family string, v cells.Value) []*bigtablepb.RowFil
 		add(v)
 	}
 	var fs []*bigtablepb.RowFilter
-	for _, b := range stored {
+	for _, b := range equal {
 		fs = append(fs, &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueRangeFilter{ValueRangeFilter: &bigtablepb.ValueRange{
 			StartValue: &bigtablepb.ValueRange_StartValueClosed{StartValueClosed: b}, EndValue: &bigtablepb.ValueRange_EndValueClosed{EndValueClosed: b}}}})
 	}
