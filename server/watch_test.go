@@ -48,6 +48,9 @@ func TestMetrics(t *testing.T) {
 	page(t, s, "/healthz", http.StatusOK)
 	page(t, s, "/readyz", http.StatusOK)
 	page(t, s, "/else", http.StatusNotFound)
+	for path := range strings.Lines(page(t, s, "/", http.StatusOK)) { // who forgets what there is finds it
+		page(t, s, strings.TrimSpace(path), http.StatusOK)
+	}
 }
 
 // The server says that it is not ready before it ends calls, finishes those that

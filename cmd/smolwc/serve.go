@@ -197,7 +197,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 		o.GRPC = append(o.GRPC, creds)
 	}
 	if _, _, err := o.Tokens.List(); err != nil {
-		return fail(exitUsage, err)
+		return fail(exitUsage, fmt.Errorf("the tokens, without which nobody is let in: %w", err))
 	}
 	listener, err := r.listen("addr", r.addr, withTLS || r.insecure, "give --tls-cert and --tls-key, or --insecure")
 	if err != nil {
