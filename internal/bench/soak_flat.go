@@ -25,6 +25,10 @@ const (
 	memorySlack  = 16 // MiB
 	filesSlack   = 16
 	leastSamples = 60 // that are judged
+
+	// leastDuration is of a run that is judged: a shorter one is still warming up at
+	// its end, all the more where the machine is slow and it takes longer than it says.
+	leastDuration = 10 * time.Second
 )
 
 // A verdict is whether something stayed what it was.
@@ -79,8 +83,10 @@ func (s *soak) report(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 1) {
 		return nil
 	}
-	s.flat.memory = append(s.flat.memory, float64(residentBytes()>>20))
-	s.flat.files = append(s.flat.files, float64(openFiles()))
+	if s.Duration >= leastDuration {
+		s.flat.memory = append(s.flat.memory, float64(residentBytes()>>20))
+		s.flat.files = append(s.flat.files, float64(openFiles()))
+	}
 	if time.Since(s.last.at) < s.Interval {
 		return nil
 	}
