@@ -98,7 +98,7 @@ func (db *DB) readIdentity(entries map[string][]byte) error {
 		if err != nil || last < 0 {
 			return faultf(Corruption, "catalog entry %s is %q, not a timestamp", keyClock, clock)
 		}
-		db.clock.last.Store(last - 1)
+		db.clock.start(last - 1)
 	}
 	return nil
 }

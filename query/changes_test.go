@@ -673,3 +673,37 @@ func TestPartsOfAStreamGoOnTogether(t *testing.T) {
 		}
 	})
 }
+
+// A watermark that was told holds over a reopening for which the wall clock was set
+// back, also when nothing was written since.
+func TestAWatermarkHoldsOverAReopening(t *testing.T) {
+	dir, ctx := filepath.Join(t.TempDir(), "db"), context.Background()
+	shifted := func(by time.Duration) query.Options {
+		return query.Options{Schema: changesSchema(), Clock: func() time.Time { return time.Now().Add(by) }}
+	}
+	db := mustOpen(t, dir, shifted(0))
+	must(t, db.Table("t").Apply(ctx, "r", mutate(setAt("meta", "x", 1, cells.I64(1)))))
+	must(t, db.Close())
+	db = mustOpen(t, dir, shifted(time.Hour))
+	var token string
+	var watermark cells.Timestamp
+	beats := 0
+	for c, err := range db.Table("t").Changes(ctx, query.Heartbeats(time.Millisecond)) {
+		must(t, err)
+		if token, watermark = c.Token(), c.Watermark; beats == 2 {
+			break
+		}
+		beats++
+	}
+	must(t, db.Close())
+	db = mustOpen(t, dir, shifted(0))
+	defer db.Close()
+	must(t, db.Table("t").Apply(ctx, "r", mutate(setAt("meta", "x", 2, cells.I64(1)))))
+	for c, err := range db.Table("t").Changes(ctx, query.ChangesAfter(token)) {
+		must(t, err)
+		if c.Time < watermark || c.Watermark > c.Time {
+			t.Errorf("a change of %d, where the watermark was %d, and is %d", c.Time, watermark, c.Watermark)
+		}
+		break
+	}
+}

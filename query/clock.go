@@ -23,6 +23,7 @@ import (
 type clock struct {
 	wall     func() time.Time
 	store    cf.Store // nil: nothing is kept
+	begin    int64    // what last was
 	last     atomic.Int64
 	reserved atomic.Int64
 	mu       sync.Mutex // one reservation at a time
@@ -31,6 +32,12 @@ type clock struct {
 // clockLead is how far ahead a reservation reaches, in microseconds: one write
 // of the catalog a second while there are others.
 const clockLead = 1_000_000
+
+// start sets the last timestamp that may have been given out before.
+func (c *clock) start(last int64) {
+	c.begin = last
+	c.last.Store(last)
+}
 
 // now is the wall clock within the range of timestamps, for retention.
 func (c *clock) now() cells.Timestamp {
@@ -93,8 +100,8 @@ func (c *clock) whenWritable(ctx context.Context, f func() error) error {
 // close records exactly what was given out. A store that takes no writes now is
 // left as after a crash.
 func (c *clock) close() error {
-	if c.reserved.Load() == 0 {
-		return nil // nothing was
+	if c.reserved.Load() == 0 && c.last.Load() == c.begin {
+		return nil // nothing was, nor was a watermark told
 	}
 	err := c.save(context.Background(), c.last.Load()+1)
 	if _, stalled := errors.AsType[*cf.StallError](err); stalled {
