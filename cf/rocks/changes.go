@@ -204,6 +204,9 @@ func (s *Store) ChangeStarts() ([]cf.Position, error) {
 	var starts []cf.Position
 	for _, f := range files {
 		first, ok, err := s.firstChange(f.number)
+		if errors.Is(err, cf.ErrTrimmed) { // just now
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
