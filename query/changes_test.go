@@ -707,3 +707,65 @@ func TestAWatermarkHoldsOverAReopening(t *testing.T) {
 		break
 	}
 }
+
+// TestChangesOfAnyHistoryMakeTheSameTable is the same with what goes over many rows and
+// with changes of the schema, on a disk, reopened now and then; it reads at the end, from
+// the beginning, in two parts.
+func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "db")
+	opts := query.Options{Schema: changesSchema(), Durability: query.Async, GCInterval: -1, Memory: 16 << 20}
+	db := mustOpen(t, dir, opts)
+	defer func() { must(t, db.Close()) }()
+	rapid.Check(t, func(rt *rapid.T) {
+		must(t, db.SetChangeStream(ctx, "t", 0))
+		must(t, db.TruncateTable(ctx, "t"))
+		must(t, db.TruncateTable(ctx, "copy"))
+		must(t, db.SetChangeStream(ctx, "t", 24*time.Hour))
+		began := db.Now().Time()
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			switch rng.IntN(14) {
+			case 0:
+				must(t, db.Table("t").DeleteRange(ctx, query.Range("b", "d")))
+			case 1:
+				must(t, db.TruncateTable(ctx, "t"))
+			case 2, 3:
+				f := changesFamilies[rng.IntN(len(changesFamilies))]
+				must(t, db.DropFamily(ctx, "t", f.Name))
+				must(t, db.AddFamily(ctx, "t", f))
+			case 4:
+				if rng.IntN(4) == 0 {
+					must(t, db.Close())
+					db = mustOpen(t, dir, opts)
+				}
+			case 5:
+				must(t, db.SetFamily(ctx, "t", schema.Family{Name: "two", GC: schema.MaxVersions(1 + rng.IntN(3))}))
+			default:
+				must(t, randomWrite(ctx, db, rng))
+			}
+		}
+		must(t, db.SetFamily(ctx, "t", schema.Family{Name: "two", GC: schema.MaxVersions(1)}))
+		must(t, db.SetFamily(ctx, "copy", schema.Family{Name: "two", GC: schema.MaxVersions(1)}))
+		until := query.ChangesUntil(db.Now().Time().Add(5 * time.Millisecond))
+		n := 0
+		for _, rows := range []query.RowRange{{End: "c"}, {Start: "c"}} {
+			last := map[string]cells.Timestamp{}
+			for c, err := range db.Table("t").Changes(ctx, query.ChangesSince(began), query.ChangesIn(rows), until) {
+				must(t, err)
+				if c.Time < last[c.Key] || c.Watermark > c.Time {
+					rt.Errorf("row %s has a change of %d behind one of %d, with the watermark %d", c.Key, c.Time, last[c.Key], c.Watermark)
+				}
+				last[c.Key] = c.Time
+				must(t, db.Table("copy").Apply(ctx, c.Key, c.Mutation()))
+				n++
+			}
+		}
+		if want, got := dump(t, db, "t"), dump(t, db, "copy"); want != got {
+			rt.Errorf("%d changes, the table\n%sits copy\n%s", n, want, got)
+		}
+		for _, table := range []string{"t", "copy"} {
+			must(t, db.SetFamily(ctx, table, schema.Family{Name: "two", GC: schema.MaxVersions(2)}))
+		}
+	})
+}
