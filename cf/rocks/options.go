@@ -80,7 +80,7 @@ type engine struct {
 // the number of families nor the size of the data multiplies it.
 func newEngine(o Options) *engine {
 	buffers := uint64(o.memory() / writeShare)
-	e := &engine{cache: grocksdb.NewLRUCache(uint64(o.memory()) - buffers)}
+	e := &engine{cache: newCache(uint64(o.memory()) - buffers)}
 	e.db = grocksdb.NewDefaultOptions()
 	e.db.SetCreateIfMissing(!o.MustExist)
 	e.db.SetDbWriteBufferSize(buffers)
