@@ -165,6 +165,7 @@ func TestSQLParametersThatAreNotWhatTheySay(t *testing.T) {
 		"an array of nothing": {Type: array(nil)},
 		"a struct":            {Type: &bigtablepb.Type{Kind: &bigtablepb.Type_StructType{StructType: &bigtablepb.Type_Struct{}}}},
 	} {
+		//lint:ignore SA1019 clients send it
 		stream, err := r.data().ExecuteQuery(r.ctx(), &bigtablepb.ExecuteQueryRequest{InstanceName: parent, Query: "SELECT @p", Params: map[string]*bigtablepb.Value{"p": v}})
 		for err == nil {
 			_, err = stream.Recv()
