@@ -185,6 +185,31 @@ func TestSampleRowKeysOfSmallTables(t *testing.T) {
 	}
 }
 
+// A small table that was created to be split is split there and nowhere else, as
+// clients' tests expect, wherever its rows are.
+func TestSampleRowKeysOfASplitTable(t *testing.T) {
+	r := newRig(t)
+	r.must(r.admin().CreateTableFromConf(r.ctx(), &bigtable.TableConf{TableID: "t", Families: map[string]bigtable.GCPolicy{"f": bigtable.NoGcPolicy()}, SplitKeys: []string{"b", "y", "k5"}}))
+	tab := r.client().Open("t")
+	for i := range 10 {
+		r.set(tab, fmt.Sprintf("k%d", i), "f:x=12")
+	}
+	stream, err := r.data().SampleRowKeys(r.ctx(), &bigtablepb.SampleRowKeysRequest{TableName: tableT})
+	r.must(err)
+	var got []string
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			break
+		}
+		r.must(err)
+		got = append(got, fmt.Sprintf("%s@%d", m.GetRowKey(), m.GetOffsetBytes()))
+	}
+	if want := "[b@0 k5@10 y@20 @20]"; fmt.Sprint(got) != want {
+		t.Errorf("samples %v, want %v", got, want)
+	}
+}
+
 // The offsets in a small table are the bytes of the values before a row, and the
 // last row is a sample, as in the emulator.
 func TestSampleRowKeysAreExactInSmallTables(t *testing.T) {

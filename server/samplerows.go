@@ -26,10 +26,13 @@ func (s *dataService) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream
 	if err != nil {
 		return t.toStatus(stream.Context(), err)
 	}
-	if samples, err = exactSamples(stream.Context(), t, samples); err != nil {
+	splits := s.notes.splits(t.name.stored)
+	if end := samples[len(samples)-1]; end.OffsetBytes > exactUpTo {
+		samples = withSplits(samples, splits)
+	} else if samples, err = exactSamples(stream.Context(), t, samples, splits); err != nil {
 		return t.toStatus(stream.Context(), err)
 	}
-	for _, p := range withSplits(samples, s.notes.splits(t.name.stored)) {
+	for _, p := range samples {
 		if err := stream.Send(&bigtablepb.SampleRowKeysResponse{RowKey: []byte(p.Key), OffsetBytes: p.OffsetBytes}); err != nil {
 			return err
 		}
@@ -42,14 +45,17 @@ const exactUpTo = 1 << 20
 
 // exactSamples reads a small table for its samples: their offsets are the bytes of
 // the values before them then, as the emulator counts them, and the last row is
-// one of them. The last sample is the end of the table.
-func exactSamples(ctx context.Context, t *openTable, samples []query.RowKeySample) ([]query.RowKeySample, error) {
-	end := len(samples) - 1
-	if samples[end].OffsetBytes > exactUpTo {
-		return samples, nil
+// one of them. Where the table was created to be split it is split there alone, as
+// in Bigtable. The last sample is the end of the table.
+func exactSamples(ctx context.Context, t *openTable, samples []query.RowKeySample, splits []string) ([]query.RowKeySample, error) {
+	keys := samples[:len(samples)-1]
+	if len(splits) > 0 {
+		keys = make([]query.RowKeySample, len(splits))
+		for i, key := range splits {
+			keys[i].Key = key
+		}
 	}
-	keys := samples[:end]
-	exact := make([]query.RowKeySample, 0, len(samples)+1)
+	exact := make([]query.RowKeySample, 0, len(keys)+2)
 	var last query.RowKeySample
 	var offset int64
 	for row, err := range t.ReadRows(ctx) {
@@ -64,10 +70,10 @@ func exactSamples(ctx context.Context, t *openTable, samples []query.RowKeySampl
 			offset += int64(c.Value.Len())
 		}
 	}
-	if n := len(exact); last.Key != "" && (n == 0 || exact[n-1].Key != last.Key) {
+	if n := len(exact); last.Key != "" && len(splits) == 0 && (n == 0 || exact[n-1].Key != last.Key) {
 		exact = append(exact, last)
 	}
-	for _, s := range keys { // of rows that have been deleted
+	for _, s := range keys { // behind the last row
 		exact = append(exact, query.RowKeySample{Key: s.Key, OffsetBytes: offset})
 	}
 	return append(exact, query.RowKeySample{OffsetBytes: offset}), nil
