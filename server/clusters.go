@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -98,6 +101,26 @@ func (s *instanceService) PartialUpdateCluster(ctx context.Context, req *adminpb
 	return s.done(in, m, &adminpb.PartialUpdateClusterMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
 }
 
+// copyPath makes one field of a message, which may be one inside it, that of
+// another. It says whether there is such a field.
+func copyPath(to, from protoreflect.Message, path string) bool {
+	name, rest, deeper := strings.Cut(path, ".")
+	f := to.Descriptor().Fields().ByName(protoreflect.Name(name))
+	switch {
+	case f == nil:
+		return false
+	case deeper && (f.Message() == nil || f.IsList() || f.IsMap()):
+		return false
+	case deeper:
+		return copyPath(to.Mutable(f).Message(), from.Get(f).Message(), rest)
+	case from.Has(f):
+		to.Set(f, from.Get(f))
+	default:
+		to.Clear(f)
+	}
+	return true
+}
+
 func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (instanceID, *adminpb.Cluster, error) {
 	in, _, err := parseChild(from.GetName(), "clusters", "a cluster")
 	if err != nil {
@@ -111,14 +134,9 @@ func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths
 	}
 	m = clone(m)
 	for _, path := range paths {
-		switch path {
-		case "serve_nodes":
-			m.ServeNodes = from.GetServeNodes()
-		case "node_scaling_factor":
-			m.NodeScalingFactor = from.GetNodeScalingFactor()
-		case "cluster_config", "cluster_config.cluster_autoscaling_config":
-			m.Config = from.GetConfig()
-		default:
+		field, _, _ := strings.Cut(path, ".")
+		changeable := slices.Contains([]string{"serve_nodes", "node_scaling_factor", "cluster_config"}, field)
+		if !changeable || !copyPath(m.ProtoReflect(), from.ProtoReflect(), path) {
 			return in, nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
 		}
 	}

@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"slices"
 	"testing"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/iam/apiv1/iampb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -140,4 +142,50 @@ func TestInstancesOfNewClusters(t *testing.T) {
 	_, err = instances.CreateAppProfile(r.ctx(), &adminpb.CreateAppProfileRequest{Parent: "projects/proj/instances/two", AppProfileId: "p", AppProfile: &adminpb.AppProfile{}})
 	r.must(err)
 	wantCode(t, "the instance of a profile", get("two"), codes.OK)
+}
+
+// A mask may name fields inside a cluster's configuration, as Python's client does;
+// the others stay.
+func TestClustersAreUpdatedInPart(t *testing.T) {
+	r := newRig(t)
+	admin := adminpb.NewBigtableInstanceAdminClient(r.conn)
+	scaling := func(low, high, cpu int32) *adminpb.Cluster {
+		return &adminpb.Cluster{Name: cluster, Config: &adminpb.Cluster_ClusterConfig_{ClusterConfig: &adminpb.Cluster_ClusterConfig{
+			ClusterAutoscalingConfig: &adminpb.Cluster_ClusterAutoscalingConfig{
+				AutoscalingLimits:  &adminpb.AutoscalingLimits{MinServeNodes: low, MaxServeNodes: high},
+				AutoscalingTargets: &adminpb.AutoscalingTargets{CpuUtilizationPercent: cpu},
+			},
+		}}}
+	}
+	_, err := admin.CreateCluster(r.ctx(), &adminpb.CreateClusterRequest{Parent: parent, ClusterId: "c", Cluster: scaling(2, 5, 20)})
+	r.must(err)
+	const limits = "cluster_config.cluster_autoscaling_config.autoscaling_limits"
+	update := func(m *adminpb.Cluster, paths ...string) error {
+		_, err := admin.PartialUpdateCluster(r.ctx(), &adminpb.PartialUpdateClusterRequest{Cluster: m, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths}})
+		return err
+	}
+	expect := func(nodes, low, high, cpu int32) {
+		t.Helper()
+		m, err := admin.GetCluster(r.ctx(), &adminpb.GetClusterRequest{Name: cluster})
+		r.must(err)
+		c := m.GetClusterConfig().GetClusterAutoscalingConfig()
+		if got := []int32{m.GetServeNodes(), c.GetAutoscalingLimits().GetMinServeNodes(), c.GetAutoscalingLimits().GetMaxServeNodes(), c.GetAutoscalingTargets().GetCpuUtilizationPercent()}; !slices.Equal(got, []int32{nodes, low, high, cpu}) {
+			t.Errorf("cluster %v, want %d nodes, %d to %d at %d %%", m, nodes, low, high, cpu)
+		}
+	}
+	r.must(update(scaling(3, 9, 50), limits+".min_serve_nodes"))
+	expect(3, 3, 5, 20)
+	r.must(update(scaling(1, 9, 50), limits+".max_serve_nodes", "cluster_config.cluster_autoscaling_config.autoscaling_targets"))
+	expect(3, 3, 9, 50)
+	for _, path := range []string{"name", "location", "cluster_config.nothing", "serve_nodes.more", limits + ".min_serve_nodes.x", ""} {
+		refused(t, path, update(scaling(1, 1, 1), path), codes.InvalidArgument, "incorrect path in update_mask")
+	}
+	r.must(update(&adminpb.Cluster{Name: cluster, ServeNodes: 7}, "serve_nodes", "cluster_config.cluster_autoscaling_config"))
+	expect(7, 0, 0, 0)
+
+	policy, err := admin.GetIamPolicy(r.ctx(), &iampb.GetIamPolicyRequest{Resource: parent})
+	r.must(err)
+	if string(policy.GetEtag()) != "\x00 \x01" { // ACAB in base64
+		t.Errorf("the etag of no policy is %q", policy.GetEtag())
+	}
 }

@@ -8,6 +8,9 @@ import (
 
 // Policies of access are accepted and remembered; they forbid nothing.
 
+// noPolicy is the etag of a policy that nobody has set, as Bigtable has it.
+var noPolicy = []byte("\x00\x20\x01")
+
 func (s *Server) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
@@ -17,7 +20,7 @@ func (s *Server) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error
 	if p := s.policies.items[req.GetResource()]; p != nil {
 		return p, nil
 	}
-	return &iampb.Policy{}, nil
+	return &iampb.Policy{Etag: noPolicy}, nil
 }
 
 func (s *Server) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
