@@ -16,12 +16,12 @@ import (
 // has one processor while that is so, and all of them otherwise.
 
 const (
-	lookEvery = 10 * time.Millisecond
+	lookEvery = 5 * time.Millisecond
 	// calmLooks is how long callers have to come one after another before they
 	// are served by one processor.
-	calmLooks = 5
+	calmLooks = 3
 	// idleLooks is how long nobody calls before nobody looks.
-	idleLooks = 100
+	idleLooks = 200
 
 	fewRows    = 1000 // that a read may want
 	fewEntries = 10   // that a write may have
