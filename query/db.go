@@ -223,8 +223,9 @@ func (db *DB) Close() error {
 	var err error
 	db.close.Do(func() {
 		db.changes.close()
+		db.janitor.end()
 		db.store.EndWaits()
-		db.janitor.stop()
+		db.janitor.wait()
 		err = db.schemaMu.Lock(context.Background())
 		defer db.schemaMu.Unlock()
 		if !db.readOnly {

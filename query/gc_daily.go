@@ -52,10 +52,16 @@ func (db *DB) startJanitor(interval time.Duration) error {
 	return nil
 }
 
-// stop ends the goroutine and waits for its end.
-func (j *janitor) stop() {
+// end tells the goroutine to end. What it fails in from then on is no news.
+func (j *janitor) end() {
 	if j.cancel != nil {
 		j.cancel()
+	}
+}
+
+// wait waits for its end.
+func (j *janitor) wait() {
+	if j.cancel != nil {
 		<-j.done
 	}
 }
