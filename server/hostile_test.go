@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"flag"
+	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -67,6 +68,53 @@ func TestEveryCallWithHostileRequests(t *testing.T) {
 	}
 	r.must(r.ping(r.ctx())) // it lives
 	t.Log(ends)
+}
+
+// So are rows of MutateRows, each by itself.
+func TestHostileRowsOfABatch(t *testing.T) {
+	r := newRig(t)
+	hostileTable(r)
+	rng := rand.New(rand.NewPCG(8, *hostileSeed))
+	refusals := 0
+	for range 20 * *hostileRounds {
+		req := &bigtablepb.MutateRowsRequest{TableName: tableT}
+		for range 1 + rng.IntN(4) {
+			e := &bigtablepb.MutateRowsRequest_Entry{}
+			poison(e.ProtoReflect(), rng, 6)
+			req.Entries = append(req.Entries, e)
+		}
+		stream, err := r.data().MutateRows(r.ctx(), req)
+		r.must(err)
+		answered := 0
+		for {
+			m, err := stream.Recv()
+			if err == io.EOF {
+				break
+			}
+			if code := status.Code(err); err != nil {
+				if answered = len(req.Entries); !permanent[code] {
+					t.Errorf("%v\n%.2000v", err, req)
+				}
+				break
+			}
+			for _, e := range m.GetEntries() {
+				answered++
+				code := codes.Code(e.GetStatus().GetCode())
+				if code != codes.OK {
+					refusals++
+				}
+				if !permanent[code] || code != codes.OK && e.GetStatus().GetMessage() == "" {
+					t.Errorf("%v\n%.2000v", e.GetStatus(), req.GetEntries()[e.GetIndex()])
+				}
+			}
+		}
+		if answered != len(req.Entries) {
+			t.Errorf("%d of %d rows were answered", answered, len(req.Entries))
+		}
+	}
+	if refusals == 0 {
+		t.Error("nothing was hostile")
+	}
 }
 
 // goodNames are fields that must be right for a call to look at the others.
