@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,10 +44,15 @@ func TestMemoryOfAScanIsBounded(t *testing.T) {
 				return kib >> 10
 			}
 			t.Logf("filling took %d MiB", peak("fill"))
-			if got := peak("scan"); got > memory+beside {
-				t.Errorf("scanning took %d MiB, with a budget of %d and %d beside", got, memory, beside)
-			} else {
-				t.Logf("scanning took %d MiB", got)
+			// Where others take the processors, the collector comes late; a
+			// scan that keeps too much does so each time.
+			var took []int64
+			for len(took) < 3 && (took == nil || took[len(took)-1] > memory+beside) {
+				took = append(took, peak("scan"))
+			}
+			t.Logf("scanning took %d MiB", took)
+			if slices.Min(took) > memory+beside {
+				t.Errorf("scanning took %d MiB, with a budget of %d and %d beside", took, memory, beside)
 			}
 		})
 	}
