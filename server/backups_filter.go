@@ -296,3 +296,5 @@ func compares(op string, c int) bool {
 	}
 	return c == 0 // = and :
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

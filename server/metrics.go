@@ -172,6 +172,13 @@ func storeFigures(s *query.Stats) []figure {
 	}
 }
 
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // A tableSum is the families of one table together.
 type tableSum struct{ bytes, files, cells, tombstones, memtables, pending int64 }
 

@@ -7,6 +7,8 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/smolwc/smolwc/server/sql"
 )
 
 // A Right is what the holder of a token may do with a table. Each includes those
@@ -168,11 +170,11 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []resource {
 	if err != nil {
 		return nil
 	}
-	q, err := parseSQL(req.GetQuery())
-	if err != nil || q.table == "" {
+	q, err := sql.Parse(req.GetQuery())
+	if err != nil || q.Table() == "" {
 		return nil
 	}
-	return []resource{{name: s.tableIn(in, q.table).stored, exact: true}}
+	return []resource{{name: s.tableIn(in, q.Table()).stored, exact: true}}
 }
 
 // namesIn are the names of resources in a message and, so many levels deep, in

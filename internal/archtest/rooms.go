@@ -80,11 +80,12 @@ var rooms = map[string]room{
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", aws, awsConfig, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
 
-	// The server alone knows protocol buffers and gRPC. Bigtable's client is
-	// in its tests and not in the binary, which it would make five times as
-	// large.
+	// The server alone knows gRPC, and with its language protocol buffers.
+	// Bigtable's client is in its tests and not in the binary, which it would
+	// make five times as large.
+	"server/sql": {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
 	"server": {
-		imports: []string{"query", "schema", "cells", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf, xnet},
+		imports: []string{"query", "schema", "cells", "server/sql", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf, xnet},
 		tests:   []string{bigtable, apiOptions, civil},
 	},
 

@@ -1,8 +1,9 @@
-package server
+package sql
 
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math"
 	"strings"
 
@@ -13,12 +14,12 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// sqlValueOf is a cell's value in SQL.
-func sqlValueOf(c *cells.Cell, as sqlTypeKind) (any, error) {
+// cellValue is a cell's value in SQL.
+func cellValue(c *cells.Cell, as typeKind) (any, error) {
 	v := c.Value
 	switch as {
 	case typeBytes:
-		return appendPayload(nil, v), nil
+		return bytesOf(v), nil
 	case typeString:
 		if s, ok := v.AsString(); ok {
 			return s, nil
@@ -39,60 +40,18 @@ func sqlValueOf(c *cells.Cell, as sqlTypeKind) (any, error) {
 	return nil, invalid("%s: a cell is of type %s, and its family is %s in SQL", c.Column(), v.Type(), as)
 }
 
-// paramValue is the value of a parameter, nil for NULL.
-func paramValue(name string, v *bigtablepb.Value, as sqlType) (any, error) {
-	switch k := v.GetKind().(type) {
-	case nil:
-		return nil, nil
-	case *bigtablepb.Value_BytesValue:
-		if as.kind == typeBytes {
-			return k.BytesValue, nil
-		}
-	case *bigtablepb.Value_StringValue:
-		if as.kind == typeString {
-			return k.StringValue, nil
-		}
-	case *bigtablepb.Value_IntValue:
-		if as.kind == typeInt64 {
-			return k.IntValue, nil
-		}
-	case *bigtablepb.Value_FloatValue:
-		if as.kind == typeFloat32 || as.kind == typeFloat64 {
-			return k.FloatValue, nil
-		}
-	case *bigtablepb.Value_BoolValue:
-		if as.kind == typeBool {
-			return k.BoolValue, nil
-		}
-	case *bigtablepb.Value_TimestampValue:
-		if as.kind == typeTimestamp && k.TimestampValue.CheckValid() == nil {
-			return cells.TimestampOf(k.TimestampValue.AsTime()), nil
-		}
-	case *bigtablepb.Value_DateValue:
-		if d, err := newDate(int64(k.DateValue.GetYear()), int64(k.DateValue.GetMonth()), int64(k.DateValue.GetDay())); err == nil && as.kind == typeDate {
-			return d, nil
-		}
-	case *bigtablepb.Value_ArrayValue:
-		if as.kind == typeArray {
-			return arrayParam(name, k.ArrayValue.GetValues(), *as.of)
-		}
+// bytesOf is a cell's value as clients get it outside of queries too: integers
+// have eight bytes.
+func bytesOf(v cells.Value) []byte {
+	if n, ok := v.Int(); ok {
+		return binary.BigEndian.AppendUint64(nil, uint64(n))
 	}
-	return nil, invalid("parameter @%s: its value is not a valid one of its type, %s", name, as)
+	const tag = 1
+	return cells.AppendValue(make([]byte, 0, v.EncodedLen()), v)[tag:]
 }
 
-func arrayParam(name string, values []*bigtablepb.Value, of sqlType) (any, error) {
-	array := make(sqlArray, len(values))
-	for i, v := range values {
-		var err error
-		if array[i], err = paramValue(name, v, of); err != nil {
-			return nil, err
-		}
-	}
-	return array, nil
-}
-
-// sqlMessage is a value in a result.
-func sqlMessage(v any) *bigtablepb.Value {
+// valueMessage is a value in a result.
+func valueMessage(v any) *bigtablepb.Value {
 	switch v := v.(type) {
 	case []byte:
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: v}}
@@ -106,27 +65,27 @@ func sqlMessage(v any) *bigtablepb.Value {
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_BoolValue{BoolValue: v}}
 	case cells.Timestamp:
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_TimestampValue{TimestampValue: timestamppb.New(v.Time())}}
-	case sqlDate:
+	case dateValue:
 		year, month, day := v.time().Date()
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: int32(year), Month: int32(month), Day: int32(day)}}}
-	case sqlStruct:
-		return sqlMessages(v)
-	case sqlArray:
-		return sqlMessages(v)
-	case sqlFamily:
+	case structValue:
+		return listMessage(v)
+	case arrayValue:
+		return listMessage(v)
+	case mapValue:
 		all := make([]*bigtablepb.Value, len(v))
 		for i, c := range v {
-			all[i] = arrayMessage(sqlMessage([]byte(c.qualifier)), sqlMessage(c.value))
+			all[i] = arrayMessage(valueMessage([]byte(c.qualifier)), valueMessage(c.value))
 		}
 		return arrayMessage(all...)
 	}
 	return &bigtablepb.Value{} // NULL
 }
 
-func sqlMessages(vs []any) *bigtablepb.Value {
+func listMessage(vs []any) *bigtablepb.Value {
 	all := make([]*bigtablepb.Value, len(vs))
 	for i, v := range vs {
-		all[i] = sqlMessage(v)
+		all[i] = valueMessage(v)
 	}
 	return arrayMessage(all...)
 }
@@ -135,20 +94,20 @@ func arrayMessage(vs ...*bigtablepb.Value) *bigtablepb.Value {
 	return &bigtablepb.Value{Kind: &bigtablepb.Value_ArrayValue{ArrayValue: &bigtablepb.ArrayValue{Values: vs}}}
 }
 
-// A sqlFamily is the columns of a row's family. The history of a column is an
+// A mapValue is the columns of a row's family. The history of a column is an
 // array of its cells, newest first, each a struct of timestamp and value.
 type (
-	sqlFamily []sqlEntry
-	sqlEntry  struct {
+	mapValue []mapEntry
+	mapEntry struct {
 		qualifier string
 		value     any
 	}
-	sqlArray  []any
-	sqlStruct []any
+	arrayValue  []any
+	structValue []any
 )
 
-// compareSQL orders two values of one type, or two numbers.
-func compareSQL(a, b any) (order int, ok bool) {
+// compareValues orders two values of one type, or two numbers.
+func compareValues(a, b any) (order int, ok bool) {
 	switch a := a.(type) {
 	case []byte:
 		return bytes.Compare(a, b.([]byte)), true
@@ -156,8 +115,8 @@ func compareSQL(a, b any) (order int, ok bool) {
 		return strings.Compare(a, b.(string)), true
 	case cells.Timestamp:
 		return cmp.Compare(a, b.(cells.Timestamp)), true
-	case sqlDate:
-		return cmp.Compare(a, b.(sqlDate)), true
+	case dateValue:
+		return cmp.Compare(a, b.(dateValue)), true
 	case bool:
 		return cmp.Compare(boolInt(a), boolInt(b.(bool))), true
 	case int64:

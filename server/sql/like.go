@@ -1,4 +1,4 @@
-package server
+package sql
 
 import (
 	"strings"
@@ -13,37 +13,37 @@ type likeItem struct {
 }
 
 // like compiles a comparison with a pattern.
-func (p *sqlPlan) like(n *sqlNode) (*sqlExpr, error) {
+func (p *Plan) like(n *node) (*expr, error) {
 	of, err := p.compile(n.args[0])
 	if err != nil {
 		return nil, err
 	}
 	if of.typ.kind != typeBytes && of.typ.kind != typeString {
-		return nil, sqlErrorf(n.pos, "LIKE takes BYTES or STRING, not %s", of.typ)
+		return nil, p.errorf(n.pos, "LIKE takes BYTES or STRING, not %s", of.typ)
 	}
 	pattern, err := p.typed(n.args[1], of.typ.kind, "the pattern of LIKE")
 	if err != nil {
 		return nil, err
 	}
 	if !pattern.fixed {
-		return nil, sqlErrorf(n.args[1].pos, "the pattern of LIKE must be the same for every row")
+		return nil, p.errorf(n.args[1].pos, "the pattern of LIKE must be the same for every row")
 	}
 	var items []likeItem
-	if pattern.literal || p.params != nil { // it is known
+	if pattern.literal || p.params.bound() { // it is known
 		v, err := pattern.eval(nil)
 		if err != nil {
 			return nil, err
 		}
 		if v == nil {
-			return fixedExpr(sqlType{kind: typeBool}, nil), nil
+			return fixedExpr(valueType{kind: typeBool}, nil), nil
 		}
 		var ok bool
 		if items, ok = likeItems(textOf(v), of.typ.kind == typeString); !ok {
-			return nil, sqlErrorf(n.args[1].pos, `the pattern of LIKE ends with \, which stands before the character that it means`)
+			return nil, p.errorf(n.args[1].pos, `the pattern of LIKE ends with \, which stands before the character that it means`)
 		}
 	}
 	width := charWidth(of.typ.kind == typeString)
-	e := mapped(of, sqlType{kind: typeBool}, func(v any) (any, error) { return matchesLike(items, textOf(v), width), nil })
+	e := mapped(of, valueType{kind: typeBool}, func(v any) (any, error) { return matchesLike(items, textOf(v), width), nil })
 	if of.key {
 		e.keys = func() keyRanges { return keysLike(items) }
 	}

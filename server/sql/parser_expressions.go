@@ -1,27 +1,24 @@
-package server
+package sql
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // enter counts levels of nesting.
-func (p *sqlParser) enter() error {
-	if p.depth++; p.depth > maxQueryDepth {
-		return sqlErrorf(p.peek().pos, "the query is nested too deep: up to %d levels", maxQueryDepth)
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxDepth {
+		return p.errorf(p.peek().pos, "the query is nested too deep: up to %d levels", maxDepth)
 	}
 	return nil
 }
 
-func (p *sqlParser) or() (*sqlNode, error)  { return p.series(opOr, "OR", p.and) }
-func (p *sqlParser) and() (*sqlNode, error) { return p.series(opAnd, "AND", p.not) }
+func (p *parser) or() (*node, error)  { return p.series(opOr, "OR", p.and) }
+func (p *parser) and() (*node, error) { return p.series(opAnd, "AND", p.not) }
 
-func (p *sqlParser) series(op sqlOp, word string, part func() (*sqlNode, error)) (*sqlNode, error) {
+func (p *parser) series(op operator, word string, part func() (*node, error)) (*node, error) {
 	first, err := part()
 	if err != nil || !p.peek().is(word) {
 		return first, err
 	}
-	all := &sqlNode{op: op, pos: first.pos, args: []*sqlNode{first}}
+	all := &node{op: op, pos: first.pos, args: []*node{first}}
 	for p.accept(word) {
 		n, err := part()
 		if err != nil {
@@ -32,7 +29,7 @@ func (p *sqlParser) series(op sqlOp, word string, part func() (*sqlNode, error))
 	return all, nil
 }
 
-func (p *sqlParser) not() (*sqlNode, error) {
+func (p *parser) not() (*node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
@@ -42,10 +39,10 @@ func (p *sqlParser) not() (*sqlNode, error) {
 		return p.comparison()
 	}
 	n, err := p.not()
-	return &sqlNode{op: opNot, pos: pos, args: []*sqlNode{n}}, err
+	return &node{op: opNot, pos: pos, args: []*node{n}}, err
 }
 
-func (p *sqlParser) comparison() (*sqlNode, error) {
+func (p *parser) comparison() (*node, error) {
 	left, err := p.unary()
 	if err != nil {
 		return nil, err
@@ -66,7 +63,7 @@ func (p *sqlParser) comparison() (*sqlNode, error) {
 		if !p.accept("TRUE") && !p.accept("FALSE") {
 			err = p.expect("NULL")
 		}
-		return negated(not, &sqlNode{op: opIs, pos: t.pos, text: strings.ToUpper(what.text), args: []*sqlNode{left}}), err
+		return negated(not, &node{op: opIs, pos: t.pos, text: strings.ToUpper(what.text), args: []*node{left}}), err
 	}
 	not := p.accept("NOT")
 	switch {
@@ -79,44 +76,44 @@ func (p *sqlParser) comparison() (*sqlNode, error) {
 			return nil, err
 		}
 		high, err := p.unary()
-		both := []*sqlNode{compareNode(">=", t.pos, left, low), compareNode("<=", t.pos, left, high)}
-		return negated(not, &sqlNode{op: opAnd, pos: t.pos, args: both}), err
+		both := []*node{compareNode(">=", t.pos, left, low), compareNode("<=", t.pos, left, high)}
+		return negated(not, &node{op: opAnd, pos: t.pos, args: both}), err
 	case p.accept("IN"):
 		n, err := p.in(t.pos, left)
 		return negated(not, n), err
 	case p.accept("LIKE"):
 		pattern, err := p.unary()
-		return negated(not, &sqlNode{op: opLike, pos: t.pos, args: []*sqlNode{left, pattern}}), err
+		return negated(not, &node{op: opLike, pos: t.pos, args: []*node{left, pattern}}), err
 	case not:
 		return nil, p.unexpected("BETWEEN, IN or LIKE")
 	}
 	return left, nil
 }
 
-func compareNode(op string, pos int, left, right *sqlNode) *sqlNode {
-	return &sqlNode{op: opCompare, text: op, pos: pos, args: []*sqlNode{left, right}}
+func compareNode(op string, pos int, left, right *node) *node {
+	return &node{op: opCompare, text: op, pos: pos, args: []*node{left, right}}
 }
 
-func negated(not bool, n *sqlNode) *sqlNode {
+func negated(not bool, n *node) *node {
 	if !not {
 		return n
 	}
-	return &sqlNode{op: opNot, pos: n.pos, args: []*sqlNode{n}}
+	return &node{op: opNot, pos: n.pos, args: []*node{n}}
 }
 
 // in makes x IN (a, b) an x = a OR x = b.
-func (p *sqlParser) in(pos int, left *sqlNode) (*sqlNode, error) {
+func (p *parser) in(pos int, left *node) (*node, error) {
 	if p.accept("UNNEST", "(") {
 		array, err := p.or()
 		if err != nil {
 			return nil, err
 		}
-		return &sqlNode{op: opInArray, pos: pos, args: []*sqlNode{left, array}}, p.expect(")")
+		return &node{op: opInArray, pos: pos, args: []*node{left, array}}, p.expect(")")
 	}
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
-	either := &sqlNode{op: opOr, pos: pos}
+	either := &node{op: opOr, pos: pos}
 	for {
 		n, err := p.unary()
 		if err != nil {
@@ -129,7 +126,7 @@ func (p *sqlParser) in(pos int, left *sqlNode) (*sqlNode, error) {
 	}
 }
 
-func (p *sqlParser) unary() (*sqlNode, error) {
+func (p *parser) unary() (*node, error) {
 	pos := p.peek().pos
 	if !p.accept("-") {
 		return p.postfix()
@@ -138,15 +135,15 @@ func (p *sqlParser) unary() (*sqlNode, error) {
 		return nil, err
 	}
 	defer func() { p.depth-- }()
-	if t := p.peek(); t.kind == sqlInt || t.kind == sqlFloat {
+	if t := p.peek(); t.kind == intToken || t.kind == floatToken {
 		p.take()
-		return &sqlNode{op: opLiteral, kind: t.kind, pos: pos, text: "-" + t.text}, nil
+		return &node{op: opLiteral, kind: t.kind, pos: pos, text: "-" + t.text}, nil
 	}
 	n, err := p.unary()
-	return &sqlNode{op: opNegate, pos: pos, args: []*sqlNode{n}}, err
+	return &node{op: opNegate, pos: pos, args: []*node{n}}, err
 }
 
-func (p *sqlParser) postfix() (*sqlNode, error) {
+func (p *parser) postfix() (*node, error) {
 	n, err := p.primary()
 	if err != nil {
 		return nil, err
@@ -154,8 +151,8 @@ func (p *sqlParser) postfix() (*sqlNode, error) {
 	for levels := 0; ; levels++ {
 		t := p.peek()
 		switch {
-		case levels > maxQueryDepth:
-			return nil, sqlErrorf(t.pos, "the query is nested too deep: up to %d levels", maxQueryDepth)
+		case levels > maxDepth:
+			return nil, p.errorf(t.pos, "the query is nested too deep: up to %d levels", maxDepth)
 		case p.accept("["):
 			by, err := p.or()
 			if err != nil {
@@ -164,32 +161,32 @@ func (p *sqlParser) postfix() (*sqlNode, error) {
 			if err := p.expect("]"); err != nil {
 				return nil, err
 			}
-			n = &sqlNode{op: opIndex, pos: t.pos, args: []*sqlNode{n, by}}
+			n = &node{op: opIndex, pos: t.pos, args: []*node{n, by}}
 		case p.accept("."):
 			field, err := p.name("the name of a field")
 			if err != nil {
 				return nil, err
 			}
-			n = &sqlNode{op: opField, pos: t.pos, text: field.text, args: []*sqlNode{n}}
+			n = &node{op: opField, pos: t.pos, text: field.text, args: []*node{n}}
 		default:
 			return n, nil
 		}
 	}
 }
 
-func (p *sqlParser) primary() (*sqlNode, error) {
+func (p *parser) primary() (*node, error) {
 	t := p.peek()
 	switch {
-	case t.kind >= sqlString && t.kind <= sqlFloat:
+	case t.kind >= stringToken && t.kind <= floatToken:
 		p.take()
-		return &sqlNode{op: opLiteral, kind: t.kind, pos: t.pos, text: t.text}, nil
-	case t.kind == sqlParam:
+		return &node{op: opLiteral, kind: t.kind, pos: t.pos, text: t.text}, nil
+	case t.kind == paramToken:
 		p.take()
-		return &sqlNode{op: opParam, pos: t.pos, text: t.text}, nil
+		return &node{op: opParam, pos: t.pos, text: t.text}, nil
 	case p.accept("NULL"):
-		return &sqlNode{op: opNull, pos: t.pos}, nil
+		return &node{op: opNull, pos: t.pos}, nil
 	case p.accept("TRUE"), p.accept("FALSE"):
-		return &sqlNode{op: opBool, pos: t.pos, text: strings.ToLower(t.text)}, nil
+		return &node{op: opBool, pos: t.pos, text: strings.ToLower(t.text)}, nil
 	case p.accept("("):
 		n, err := p.or()
 		if err != nil {
@@ -201,31 +198,31 @@ func (p *sqlParser) primary() (*sqlNode, error) {
 	case p.accept("SAFE_CAST", "("):
 		return p.cast(opSafeCast, t.pos)
 	case p.accept("["), p.accept("ARRAY", "["):
-		n := &sqlNode{op: opArray, pos: t.pos}
+		n := &node{op: opArray, pos: t.pos}
 		return n, p.list(n, "]")
 	case p.accept("STRUCT", "("):
-		n := &sqlNode{op: opStruct, pos: t.pos}
+		n := &node{op: opStruct, pos: t.pos}
 		return n, p.list(n, ")")
 	}
 	name, err := p.name("an expression")
 	if err != nil {
 		return nil, err
 	}
-	if literal := p.peek(); (name.is("TIMESTAMP") || name.is("DATE")) && literal.kind == sqlString {
+	if literal := p.peek(); (name.is("TIMESTAMP") || name.is("DATE")) && literal.kind == stringToken {
 		p.take()
-		arg := &sqlNode{op: opLiteral, kind: sqlString, pos: literal.pos, text: literal.text}
-		return &sqlNode{op: opCast, pos: name.pos, text: strings.ToUpper(name.text), args: []*sqlNode{arg}}, nil
+		arg := &node{op: opLiteral, kind: stringToken, pos: literal.pos, text: literal.text}
+		return &node{op: opCast, pos: name.pos, text: strings.ToUpper(name.text), args: []*node{arg}}, nil
 	}
 	if !p.accept("(") {
-		return &sqlNode{op: opName, pos: name.pos, text: name.text}, nil
+		return &node{op: opName, pos: name.pos, text: name.text}, nil
 	}
-	call := &sqlNode{op: opCall, pos: name.pos, text: strings.ToUpper(name.text)}
+	call := &node{op: opCall, pos: name.pos, text: strings.ToUpper(name.text)}
 	return call, p.list(call, ")")
 }
 
 // list reads the arguments of a function, the elements of an array or the fields
 // of a struct, which alone may have names.
-func (p *sqlParser) list(n *sqlNode, end string) error {
+func (p *parser) list(n *node, end string) error {
 	if p.accept(end) {
 		return nil
 	}
@@ -253,7 +250,7 @@ func (p *sqlParser) list(n *sqlNode, end string) error {
 }
 
 // cast reads what follows CAST(.
-func (p *sqlParser) cast(op sqlOp, pos int) (*sqlNode, error) {
+func (p *parser) cast(op operator, pos int) (*node, error) {
 	n, err := p.or()
 	if err != nil {
 		return nil, err
@@ -265,15 +262,5 @@ func (p *sqlParser) cast(op sqlOp, pos int) (*sqlNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sqlNode{op: op, pos: pos, text: strings.ToUpper(to.text), args: []*sqlNode{n}}, p.expect(")")
-}
-
-// literalInt is the value of an integer as it is written.
-func literalInt(text string) (int64, error) { return strconv.ParseInt(text, intBase(text), 64) }
-
-func intBase(text string) int {
-	if strings.Contains(strings.ToLower(text), "0x") {
-		return 0
-	}
-	return 10
+	return &node{op: op, pos: pos, text: strings.ToUpper(to.text), args: []*node{n}}, p.expect(")")
 }

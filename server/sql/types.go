@@ -1,4 +1,4 @@
-package server
+package sql
 
 import (
 	"strings"
@@ -9,24 +9,24 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A sqlType is the type of an expression. Values of it are nil for NULL, and:
+// A valueType is the type of an expression. Values of it are nil for NULL, and:
 // []byte, string, int64, float64 (also of FLOAT32), bool, cells.Timestamp,
-// sqlDate, sqlArray, sqlStruct, sqlFamily.
-type sqlType struct {
-	kind   sqlTypeKind
-	of     *sqlType   // an array's elements, a map's values
-	fields []sqlField // a struct's
+// dateValue, arrayValue, structValue, mapValue.
+type valueType struct {
+	kind   typeKind
+	of     *valueType // an array's elements, a map's values
+	fields []field    // a struct's
 }
 
-type sqlField struct {
+type field struct {
 	name string
-	typ  sqlType
+	typ  valueType
 }
 
-type sqlTypeKind uint8
+type typeKind uint8
 
 const (
-	typeNull sqlTypeKind = iota
+	typeNull typeKind = iota
 	typeBytes
 	typeString
 	typeInt64
@@ -40,7 +40,7 @@ const (
 	typeMap // of qualifiers: a family
 )
 
-var sqlTypeNames = map[string]sqlTypeKind{
+var typeNames = map[string]typeKind{
 	"BYTES": typeBytes, "STRING": typeString, "INT64": typeInt64, "FLOAT32": typeFloat32,
 	"FLOAT64": typeFloat64, "BOOL": typeBool, "TIMESTAMP": typeTimestamp, "DATE": typeDate,
 }
@@ -48,8 +48,8 @@ var sqlTypeNames = map[string]sqlTypeKind{
 // scalarNames lists them in messages.
 const scalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, BOOL, TIMESTAMP, DATE"
 
-func (k sqlTypeKind) String() string {
-	for name, kind := range sqlTypeNames {
+func (k typeKind) String() string {
+	for name, kind := range typeNames {
 		if kind == k {
 			return name
 		}
@@ -57,7 +57,7 @@ func (k sqlTypeKind) String() string {
 	return "NULL"
 }
 
-func (t sqlType) String() string {
+func (t valueType) String() string {
 	switch t.kind {
 	case typeMap:
 		return "MAP<BYTES, " + t.of.String() + ">"
@@ -73,25 +73,25 @@ func (t sqlType) String() string {
 	return t.kind.String()
 }
 
-func arrayOf(t sqlType) sqlType { return sqlType{kind: typeArray, of: &t} }
-func mapOf(t sqlType) sqlType   { return sqlType{kind: typeMap, of: &t} }
+func arrayOf(t valueType) valueType { return valueType{kind: typeArray, of: &t} }
+func mapOf(t valueType) valueType   { return valueType{kind: typeMap, of: &t} }
 
 // cellType is a cell in the history of a column.
-func cellType(value sqlType) sqlType {
-	return sqlType{kind: typeStruct, fields: []sqlField{{"timestamp", sqlType{kind: typeTimestamp}}, {"value", value}}}
+func cellType(value valueType) valueType {
+	return valueType{kind: typeStruct, fields: []field{{"timestamp", valueType{kind: typeTimestamp}}, {"value", value}}}
 }
 
-func (t sqlType) numeric() bool {
+func (t valueType) numeric() bool {
 	return t.kind == typeInt64 || t.kind == typeFloat32 || t.kind == typeFloat64
 }
 
 // comparable reports whether two values of the type can be compared.
-func (t sqlType) comparable() bool { return t.kind <= typeDate }
+func (t valueType) comparable() bool { return t.kind <= typeDate }
 
 // familyType is what the cells of a family are in SQL.
-func familyType(f *schema.Family) sqlType { return sqlType{kind: familyKind(f)} }
+func familyType(f *schema.Family) valueType { return valueType{kind: familyKind(f)} }
 
-func familyKind(f *schema.Family) sqlTypeKind {
+func familyKind(f *schema.Family) typeKind {
 	if f.Aggregate != schema.NoAggregate {
 		return typeInt64
 	}
@@ -110,7 +110,7 @@ func familyKind(f *schema.Family) sqlTypeKind {
 	return typeBytes
 }
 
-func (t sqlType) message() *bigtablepb.Type {
+func (t valueType) message() *bigtablepb.Type {
 	switch t.kind {
 	case typeMap:
 		return &bigtablepb.Type{Kind: &bigtablepb.Type_MapType{MapType: &bigtablepb.Type_Map{KeyType: typeBytes.message(), ValueType: t.of.message()}}}
@@ -126,7 +126,7 @@ func (t sqlType) message() *bigtablepb.Type {
 	return t.kind.message()
 }
 
-func (k sqlTypeKind) message() *bigtablepb.Type {
+func (k typeKind) message() *bigtablepb.Type {
 	switch k {
 	case typeString:
 		return &bigtablepb.Type{Kind: &bigtablepb.Type_StringType{StringType: &bigtablepb.Type_String{}}}
@@ -144,31 +144,4 @@ func (k sqlTypeKind) message() *bigtablepb.Type {
 		return &bigtablepb.Type{Kind: &bigtablepb.Type_TimestampType{TimestampType: &bigtablepb.Type_Timestamp{}}}
 	}
 	return &bigtablepb.Type{Kind: &bigtablepb.Type_BytesType{BytesType: &bigtablepb.Type_Bytes{}}}
-}
-
-// typeOfParam is the type that a parameter is declared with.
-func typeOfParam(name string, t *bigtablepb.Type) (sqlType, error) {
-	switch t.GetKind().(type) {
-	case *bigtablepb.Type_BytesType:
-		return sqlType{kind: typeBytes}, nil
-	case *bigtablepb.Type_StringType:
-		return sqlType{kind: typeString}, nil
-	case *bigtablepb.Type_Int64Type:
-		return sqlType{kind: typeInt64}, nil
-	case *bigtablepb.Type_Float32Type:
-		return sqlType{kind: typeFloat32}, nil
-	case *bigtablepb.Type_Float64Type:
-		return sqlType{kind: typeFloat64}, nil
-	case *bigtablepb.Type_BoolType:
-		return sqlType{kind: typeBool}, nil
-	case *bigtablepb.Type_TimestampType:
-		return sqlType{kind: typeTimestamp}, nil
-	case *bigtablepb.Type_DateType:
-		return sqlType{kind: typeDate}, nil
-	case *bigtablepb.Type_ArrayType:
-		if of, err := typeOfParam(name, t.GetArrayType().GetElementType()); err == nil && of.kind != typeArray {
-			return arrayOf(of), nil
-		}
-	}
-	return sqlType{}, invalid("parameter @%s: its type is not one of %s, or an ARRAY of one", name, scalarNames)
 }

@@ -1,4 +1,4 @@
-package server
+package sql
 
 import (
 	"slices"
@@ -8,32 +8,32 @@ import (
 )
 
 // array compiles [a, b, c], whose elements are of one type.
-func (p *sqlPlan) array(n *sqlNode) (*sqlExpr, error) {
+func (p *Plan) array(n *node) (*expr, error) {
 	parts, t, err := p.alike(n.args, "the elements of an array")
 	if err != nil {
 		return nil, err
 	}
 	if t.kind == typeArray || t.kind == typeMap {
-		return nil, sqlErrorf(n.pos, "an array cannot have elements of type %s", t)
+		return nil, p.errorf(n.pos, "an array cannot have elements of type %s", t)
 	}
-	e := &sqlExpr{typ: arrayOf(t), fixed: allFixed(parts)}
-	e.literal = !slices.ContainsFunc(parts, func(part *sqlExpr) bool { return !part.literal })
+	e := &expr{typ: arrayOf(t), fixed: allFixed(parts)}
+	e.literal = !slices.ContainsFunc(parts, func(part *expr) bool { return !part.literal })
 	e.eval = func(r *query.Row) (any, error) {
 		values, err := evalAll(parts, r)
-		return sqlArray(values), err
+		return arrayValue(values), err
 	}
 	return e, nil
 }
 
-func allFixed(parts []*sqlExpr) bool {
-	return !slices.ContainsFunc(parts, func(part *sqlExpr) bool { return !part.fixed })
+func allFixed(parts []*expr) bool {
+	return !slices.ContainsFunc(parts, func(part *expr) bool { return !part.fixed })
 }
 
 // alike compiles expressions that must have one type: literals take that of the
 // others, and among integers and floats all are FLOAT64. It is that of NULL when
 // all are.
-func (p *sqlPlan) alike(nodes []*sqlNode, what string) (parts []*sqlExpr, t sqlType, err error) {
-	parts = make([]*sqlExpr, len(nodes))
+func (p *Plan) alike(nodes []*node, what string) (parts []*expr, t valueType, err error) {
+	parts = make([]*expr, len(nodes))
 	for i, n := range nodes {
 		if parts[i], err = p.compile(n); err != nil {
 			return nil, t, err
@@ -48,7 +48,7 @@ func (p *sqlPlan) alike(nodes []*sqlNode, what string) (parts []*sqlExpr, t sqlT
 	}
 	for i, e := range parts {
 		if e, err = coerced(e, t.kind); err != nil {
-			return nil, t, at(err, nodes[i].pos)
+			return nil, t, p.placed(err, nodes[i].pos)
 		}
 		if nodes[i].op == opNull {
 			e.typ = t
@@ -57,7 +57,7 @@ func (p *sqlPlan) alike(nodes []*sqlNode, what string) (parts []*sqlExpr, t sqlT
 			e = mapped(e, t, func(v any) (any, error) { return toFloat(v), nil })
 		}
 		if e.typ.kind != t.kind || !t.comparable() && e.typ.String() != t.String() {
-			return nil, t, sqlErrorf(nodes[i].pos, "%s are of types %s and %s; CAST(… AS …) makes one type of another", what, t, e.typ)
+			return nil, t, p.errorf(nodes[i].pos, "%s are of types %s and %s; CAST(… AS …) makes one type of another", what, t, e.typ)
 		}
 		parts[i] = e
 	}
@@ -65,39 +65,39 @@ func (p *sqlPlan) alike(nodes []*sqlNode, what string) (parts []*sqlExpr, t sqlT
 }
 
 // structure compiles STRUCT(a AS name, b).
-func (p *sqlPlan) structure(n *sqlNode) (*sqlExpr, error) {
-	t := sqlType{kind: typeStruct}
-	parts := make([]*sqlExpr, len(n.args))
+func (p *Plan) structure(n *node) (*expr, error) {
+	t := valueType{kind: typeStruct}
+	parts := make([]*expr, len(n.args))
 	for i, arg := range n.args {
 		var err error
 		if parts[i], err = p.compile(arg); err != nil {
 			return nil, err
 		}
-		t.fields = append(t.fields, sqlField{n.names[i], parts[i].typ})
+		t.fields = append(t.fields, field{n.names[i], parts[i].typ})
 	}
-	return &sqlExpr{typ: t, fixed: allFixed(parts), eval: func(r *query.Row) (any, error) {
+	return &expr{typ: t, fixed: allFixed(parts), eval: func(r *query.Row) (any, error) {
 		values, err := evalAll(parts, r)
-		return sqlStruct(values), err
+		return structValue(values), err
 	}}, nil
 }
 
 // field compiles a field of a struct, such as the timestamp or the value of a
 // cell in a history.
-func (p *sqlPlan) field(n *sqlNode) (*sqlExpr, error) {
+func (p *Plan) field(n *node) (*expr, error) {
 	of, err := p.compile(n.args[0])
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(of.typ.fields, func(f sqlField) bool { return strings.EqualFold(f.name, n.text) })
+	i := slices.IndexFunc(of.typ.fields, func(f field) bool { return strings.EqualFold(f.name, n.text) })
 	if i < 0 {
-		return nil, sqlErrorf(n.pos, "%s has no field %q", of.typ, n.text)
+		return nil, p.errorf(n.pos, "%s has no field %q", of.typ, n.text)
 	}
-	return mapped(of, of.typ.fields[i].typ, func(v any) (any, error) { return v.(sqlStruct)[i], nil }), nil
+	return mapped(of, of.typ.fields[i].typ, func(v any) (any, error) { return v.(structValue)[i], nil }), nil
 }
 
 // element compiles array[i], where i may be OFFSET(i), the same, or ORDINAL(i),
 // which counts from 1; SAFE_ before these is for NULL where there is none.
-func (p *sqlPlan) element(n *sqlNode, of *sqlExpr) (*sqlExpr, error) {
+func (p *Plan) element(n *node, of *expr) (*expr, error) {
 	index, first, safe := n.args[1], int64(0), false
 	if index.op == opCall && len(index.args) == 1 {
 		var name string
@@ -114,20 +114,20 @@ func (p *sqlPlan) element(n *sqlNode, of *sqlExpr) (*sqlExpr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return combined([]*sqlExpr{of, by}, *of.typ.of, func(v []any) (any, error) {
-		all, at := v[0].(sqlArray), v[1].(int64)
+	return combined([]*expr{of, by}, *of.typ.of, func(v []any) (any, error) {
+		all, at := v[0].(arrayValue), v[1].(int64)
 		switch {
 		case at >= first && at-first < int64(len(all)):
 			return all[at-first], nil
 		case safe:
 			return nil, nil
 		}
-		return nil, sqlErrorf(n.pos, "index %d is out of range: the array has %d elements", at, len(all))
+		return nil, p.errorf(n.pos, "index %d is out of range: the array has %d elements", at, len(all))
 	}), nil
 }
 
 // inArray compiles x IN UNNEST(array): FALSE when the array is NULL or empty.
-func (p *sqlPlan) inArray(n *sqlNode) (*sqlExpr, error) {
+func (p *Plan) inArray(n *node) (*expr, error) {
 	x, err := p.compile(n.args[0])
 	if err != nil {
 		return nil, err
@@ -137,25 +137,25 @@ func (p *sqlPlan) inArray(n *sqlNode) (*sqlExpr, error) {
 		return nil, err
 	}
 	if array.typ.kind != typeArray {
-		return nil, sqlErrorf(n.args[1].pos, "UNNEST takes an array, not %s", array.typ)
+		return nil, p.errorf(n.args[1].pos, "UNNEST takes an array, not %s", array.typ)
 	}
 	of := *array.typ.of
 	if x, err = coerced(x, of.kind); err != nil {
-		return nil, at(err, n.args[0].pos)
+		return nil, p.placed(err, n.args[0].pos)
 	}
 	if array.literal && of.kind == typeString && x.typ.kind == typeBytes {
 		of = x.typ
 		array = mapped(array, arrayOf(of), castElements(of.kind))
 	}
 	if of.kind != typeNull && !canCompare(x.typ, of) {
-		return nil, sqlErrorf(n.pos, "%s cannot be among %s; CAST(… AS …) makes one type of another", x.typ, array.typ)
+		return nil, p.errorf(n.pos, "%s cannot be among %s; CAST(… AS …) makes one type of another", x.typ, array.typ)
 	}
-	e := &sqlExpr{typ: sqlType{kind: typeBool}, fixed: x.fixed && array.fixed, rejects: x.strict || array.strict, eval: func(r *query.Row) (any, error) {
+	e := &expr{typ: valueType{kind: typeBool}, fixed: x.fixed && array.fixed, rejects: x.strict || array.strict, eval: func(r *query.Row) (any, error) {
 		v, all, err := both(x, array, r)
 		if all == nil || err != nil {
 			return false, err
 		}
-		return among(v, all.(sqlArray)), nil
+		return among(v, all.(arrayValue)), nil
 	}}
 	if x.key && array.fixed {
 		e.keys = func() keyRanges { return keysAmong(array) }
@@ -163,13 +163,13 @@ func (p *sqlPlan) inArray(n *sqlNode) (*sqlExpr, error) {
 	return e, nil
 }
 
-func castElements(to sqlTypeKind) func(any) (any, error) {
+func castElements(to typeKind) func(any) (any, error) {
 	return func(v any) (any, error) {
 		var err error
-		array := slices.Clone(v.(sqlArray))
+		array := slices.Clone(v.(arrayValue))
 		for i, element := range array {
 			if element != nil && err == nil {
-				array[i], err = castSQL(element, to)
+				array[i], err = castValue(element, to)
 			}
 		}
 		return array, err
@@ -177,25 +177,25 @@ func castElements(to sqlTypeKind) func(any) (any, error) {
 }
 
 // among is NULL when only a NULL on either side may be why nothing is equal.
-func among(v any, all sqlArray) any {
+func among(v any, all arrayValue) any {
 	var result any = false
 	for _, element := range all {
 		if v == nil || element == nil {
 			result = nil
-		} else if order, ok := compareSQL(v, element); ok && order == 0 {
+		} else if order, ok := compareValues(v, element); ok && order == 0 {
 			return true
 		}
 	}
 	return result
 }
 
-func keysAmong(array *sqlExpr) keyRanges {
+func keysAmong(array *expr) keyRanges {
 	v, err := array.eval(nil)
 	if err != nil {
 		return allKeys // each row says what is wrong
 	}
 	var rs keyRanges
-	all, _ := v.(sqlArray)
+	all, _ := v.(arrayValue)
 	for _, key := range all {
 		if b, ok := key.([]byte); ok {
 			rs = append(rs, keysThat("=", string(b))...)
@@ -205,15 +205,15 @@ func keysAmong(array *sqlExpr) keyRanges {
 }
 
 // firstOf compiles COALESCE and IFNULL: the first that is not NULL.
-func (p *sqlPlan) firstOf(n *sqlNode) (*sqlExpr, error) {
+func (p *Plan) firstOf(n *node) (*expr, error) {
 	if len(n.args) == 0 || n.text == "IFNULL" && len(n.args) != 2 {
-		return nil, sqlErrorf(n.pos, "%s takes other arguments: COALESCE(a, b, …), IFNULL(a, b)", n.text)
+		return nil, p.errorf(n.pos, "%s takes other arguments: COALESCE(a, b, …), IFNULL(a, b)", n.text)
 	}
 	parts, t, err := p.alike(n.args, "the arguments of "+n.text)
 	if err != nil {
 		return nil, err
 	}
-	e := &sqlExpr{typ: t, fixed: allFixed(parts), strict: !slices.ContainsFunc(parts, func(part *sqlExpr) bool { return !part.strict })}
+	e := &expr{typ: t, fixed: allFixed(parts), strict: !slices.ContainsFunc(parts, func(part *expr) bool { return !part.strict })}
 	e.eval = func(r *query.Row) (any, error) {
 		for _, part := range parts {
 			if v, err := part.eval(r); v != nil || err != nil {

@@ -1,88 +1,63 @@
-package server
+package sql
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// A sqlKind is what a token of a query is.
-type sqlKind uint8
+// A tokenKind is what a token of a query is.
+type tokenKind uint8
 
 const (
-	sqlEnd sqlKind = iota
-	sqlWord
-	sqlQuoted // a name in backquotes
-	sqlString
-	sqlBytes
-	sqlInt
-	sqlFloat
-	sqlParam
-	sqlSign
+	endToken tokenKind = iota
+	wordToken
+	quotedToken // a name in backquotes
+	stringToken
+	bytesToken
+	intToken
+	floatToken
+	paramToken
+	signToken
 )
 
-// A sqlToken is a word, a literal or a sign, and where it begins.
-type sqlToken struct {
-	kind sqlKind
+// A token is a word, a literal or a sign, and where it begins.
+type token struct {
+	kind tokenKind
 	pos  int
 	text string // of a literal, its value
 }
 
 // is reports whether the token is a keyword or a sign.
-func (t sqlToken) is(what string) bool {
-	return t.kind == sqlSign && t.text == what || t.kind == sqlWord && strings.EqualFold(t.text, what)
+func (t token) is(what string) bool {
+	return t.kind == signToken && t.text == what || t.kind == wordToken && strings.EqualFold(t.text, what)
 }
 
-func (t sqlToken) String() string {
+func (t token) String() string {
 	switch t.kind {
-	case sqlEnd:
+	case endToken:
 		return "the end of the query"
-	case sqlString, sqlBytes:
+	case stringToken, bytesToken:
 		return "a literal"
 	}
 	return strconv.Quote(t.text)
 }
 
-// A sqlError is what is wrong with a query, and where.
-type sqlError struct {
-	pos int
-	msg string
-}
-
-func (e *sqlError) Error() string { return e.msg }
-
-func sqlErrorf(pos int, format string, args ...any) error {
-	return &sqlError{pos, fmt.Sprintf(format, args...)}
-}
-
-// sqlStatus says where in the query an error is, by line and column from 1.
-func sqlStatus(query string, err error) error {
-	e, ok := err.(*sqlError)
-	if !ok {
-		return err
-	}
-	before := query[:min(e.pos, len(query))]
-	line := strings.Count(before, "\n")
-	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
-	return invalid("%s [at %d:%d]", e.msg, line+1, column+1)
-}
-
-type sqlLexer struct {
-	text   string
+type lexer struct {
+	source
 	at     int
-	tokens []sqlToken
+	tokens []token
 }
 
-// sqlTokens are those of a query; the last is the end.
-func sqlTokens(text string) ([]sqlToken, error) {
-	l := sqlLexer{text: text}
+// tokenize reads the tokens of a query; the last is the end.
+func tokenize(s source) ([]token, error) {
+	l := lexer{source: s}
 	for {
 		if err := l.skip(); err != nil {
 			return nil, err
 		}
-		if l.at == len(text) {
-			return append(l.tokens, sqlToken{kind: sqlEnd, pos: l.at}), nil
+		if l.at == len(l.text) {
+			return append(l.tokens, token{kind: endToken, pos: l.at}), nil
 		}
 		if err := l.next(); err != nil {
 			return nil, err
@@ -91,7 +66,7 @@ func sqlTokens(text string) ([]sqlToken, error) {
 }
 
 // skip passes over space and comments.
-func (l *sqlLexer) skip() error {
+func (l *lexer) skip() error {
 	for l.at < len(l.text) {
 		rest := l.text[l.at:]
 		switch {
@@ -106,7 +81,7 @@ func (l *sqlLexer) skip() error {
 		case strings.HasPrefix(rest, "/*"):
 			n := strings.Index(rest[2:], "*/")
 			if n < 0 {
-				return sqlErrorf(l.at, "Syntax error: the comment does not end")
+				return l.errorf(l.at, "Syntax error: the comment does not end")
 			}
 			l.at += n + 4
 		default:
@@ -116,14 +91,14 @@ func (l *sqlLexer) skip() error {
 	return nil
 }
 
-func (l *sqlLexer) add(kind sqlKind, n int, text string) {
-	l.tokens = append(l.tokens, sqlToken{kind, l.at, text})
+func (l *lexer) add(kind tokenKind, n int, text string) {
+	l.tokens = append(l.tokens, token{kind, l.at, text})
 	l.at += n
 }
 
-var sqlSigns = []string{"<=", ">=", "<>", "!=", "=>", "=", "<", ">", "(", ")", "[", "]", ",", ".", "*", "-", ";"}
+var signs = []string{"<=", ">=", "<>", "!=", "=>", "=", "<", ">", "(", ")", "[", "]", ",", ".", "*", "-", ";"}
 
-func (l *sqlLexer) next() error {
+func (l *lexer) next() error {
 	rest := l.text[l.at:]
 	if n := literalPrefix(rest); n >= 0 {
 		return l.literal(strings.ToLower(rest[:n]))
@@ -134,31 +109,31 @@ func (l *sqlLexer) next() error {
 		return l.number()
 	case isWord(c):
 		n := wordLen(rest)
-		l.add(sqlWord, n, rest[:n])
+		l.add(wordToken, n, rest[:n])
 		return nil
 	case c == '@':
 		n := wordLen(rest[1:])
 		if n == 0 {
-			return sqlErrorf(l.at, "Syntax error: @ wants the name of a parameter behind it")
+			return l.errorf(l.at, "Syntax error: @ wants the name of a parameter behind it")
 		}
-		l.add(sqlParam, n+1, rest[1:n+1])
+		l.add(paramToken, n+1, rest[1:n+1])
 		return nil
 	case c == '`':
 		n := strings.IndexByte(rest[1:], '`')
 		if n <= 0 {
-			return sqlErrorf(l.at, "Syntax error: the name in backquotes is empty or does not end")
+			return l.errorf(l.at, "Syntax error: the name in backquotes is empty or does not end")
 		}
-		l.add(sqlQuoted, n+2, rest[1:n+1])
+		l.add(quotedToken, n+2, rest[1:n+1])
 		return nil
 	}
-	for _, s := range sqlSigns {
+	for _, s := range signs {
 		if strings.HasPrefix(rest, s) {
-			l.add(sqlSign, len(s), s)
+			l.add(signToken, len(s), s)
 			return nil
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(rest)
-	return sqlErrorf(l.at, "Syntax error: unexpected %q", r)
+	return l.errorf(l.at, "Syntax error: unexpected %q", r)
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
@@ -190,7 +165,7 @@ func literalPrefix(s string) int {
 	return -1
 }
 
-func (l *sqlLexer) number() error {
+func (l *lexer) number() error {
 	rest := l.text[l.at:]
 	n := 0
 	for n < len(rest) && (isWord(rest[n]) || rest[n] == '.' ||
@@ -201,24 +176,24 @@ func (l *sqlLexer) number() error {
 	hex := strings.HasPrefix(strings.ToLower(text), "0x")
 	if strings.ContainsAny(text, ".eE") && !hex {
 		if _, err := strconv.ParseFloat(text, 64); err != nil || strings.Contains(text, "_") {
-			return sqlErrorf(l.at, "Syntax error: %q is not a number", text)
+			return l.errorf(l.at, "Syntax error: %q is not a number", text)
 		}
-		l.add(sqlFloat, n, text)
+		l.add(floatToken, n, text)
 		return nil
 	}
 	for i := range len(text) {
 		if !isDigit(text[i]) && !hex {
-			return sqlErrorf(l.at, "Syntax error: %q is not a number", text)
+			return l.errorf(l.at, "Syntax error: %q is not a number", text)
 		}
 	}
-	l.add(sqlInt, n, text)
+	l.add(intToken, n, text)
 	return nil
 }
 
-func (l *sqlLexer) literal(prefix string) error {
-	kind, raw := sqlString, strings.Contains(prefix, "r")
+func (l *lexer) literal(prefix string) error {
+	kind, raw := stringToken, strings.Contains(prefix, "r")
 	if strings.Contains(prefix, "b") {
-		kind = sqlBytes
+		kind = bytesToken
 	}
 	body := l.text[l.at+len(prefix):]
 	quote := body[0]
@@ -226,13 +201,13 @@ func (l *sqlLexer) literal(prefix string) error {
 	for i := 1; i < len(body); {
 		switch c := body[i]; {
 		case c == quote:
-			if kind == sqlString && !utf8.Valid(value) {
-				return sqlErrorf(l.at, "Syntax error: the string is not valid UTF-8; b'…' has any bytes")
+			if kind == stringToken && !utf8.Valid(value) {
+				return l.errorf(l.at, "Syntax error: the string is not valid UTF-8; b'…' has any bytes")
 			}
 			l.add(kind, len(prefix)+i+1, string(value))
 			return nil
 		case c == '\n':
-			return sqlErrorf(l.at, "Syntax error: the literal does not end on its line")
+			return l.errorf(l.at, "Syntax error: the literal does not end on its line")
 		case c != '\\' || i+1 == len(body):
 			value = append(value, c)
 			i++
@@ -242,21 +217,21 @@ func (l *sqlLexer) literal(prefix string) error {
 		default:
 			var n int
 			if value, n = appendEscape(value, body[i:], kind); n == 0 {
-				return sqlErrorf(l.at+len(prefix)+i, "Syntax error: illegal escape sequence")
+				return l.errorf(l.at+len(prefix)+i, "Syntax error: illegal escape sequence")
 			}
 			i += n
 		}
 	}
-	return sqlErrorf(l.at, "Syntax error: the literal does not end")
+	return l.errorf(l.at, "Syntax error: the literal does not end")
 }
 
-var sqlEscapes = map[byte]byte{'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
+var escapes = map[byte]byte{'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
 	'\\': '\\', '?': '?', '"': '"', '\'': '\'', '`': '`'}
 
 // appendEscape appends what the escape sequence at the front of s means, and
 // says how long that is, 0 when it is none.
-func appendEscape(dst []byte, s string, kind sqlKind) ([]byte, int) {
-	if c, ok := sqlEscapes[s[1]]; ok {
+func appendEscape(dst []byte, s string, kind tokenKind) ([]byte, int) {
+	if c, ok := escapes[s[1]]; ok {
 		return append(dst, c), 2
 	}
 	digits, from, base := 0, 2, 16
@@ -270,14 +245,14 @@ func appendEscape(dst []byte, s string, kind sqlKind) ([]byte, int) {
 	case '0', '1', '2', '3':
 		digits, from, base = 3, 1, 8
 	}
-	if digits == 0 || len(s) < from+digits || digits > 3 && kind == sqlBytes {
+	if digits == 0 || len(s) < from+digits || digits > 3 && kind == bytesToken {
 		return dst, 0
 	}
 	n, err := strconv.ParseUint(s[from:from+digits], base, 32)
 	switch {
 	case err != nil:
 		return dst, 0
-	case kind == sqlBytes:
+	case kind == bytesToken:
 		return append(dst, byte(n)), from + digits
 	case !utf8.ValidRune(rune(n)):
 		return dst, 0

@@ -1,6 +1,7 @@
-package server
+package sql
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -11,63 +12,48 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A sqlPlan is a query on a table as it is declared.
-type sqlPlan struct {
+// A Plan is a query on a table as it is declared. Without values of its
+// parameters it can say its columns only. Goroutines may share it.
+type Plan struct {
+	source
 	table   schema.Table
-	types   map[string]sqlType // of the parameters
-	params  map[string]any     // nil while the query is prepared
-	alias   string             // of the table in the query
+	params  Params
+	alias   string // of the table in the query
 	history bool
 	cells   bool // not only row keys are asked for
-	columns []sqlOutput
-	count   bool     // the result is the number of rows
-	where   *sqlExpr // nil: every row
+	columns []output
+	count   bool  // the result is the number of rows
+	where   *expr // nil: every row
 	reverse bool
-	limit   *sqlExpr
-	offset  *sqlExpr
+	limit   *expr
+	offset  *expr
 	opts    []query.ReadOption
 	reads   []query.ColumnSpec // what expressions look at
 }
 
-type sqlOutput struct {
+type output struct {
 	name string
-	expr *sqlExpr
+	expr *expr
 }
 
-// A sqlExpr is an expression that can be evaluated.
-type sqlExpr struct {
-	typ     sqlType
-	key     bool // it is _key
-	fixed   bool // it is the same for every row
-	strict  bool // it is NULL in a row that has none of the columns that the query reads
-	rejects bool // it is not TRUE there
-	literal bool
-	eval    func(*query.Row) (any, error)
-	// keys are the rows for which a condition may hold; nil: all.
-	keys func() keyRanges
-}
-
-// rowKey is the name of the column of row keys.
-const rowKey = "_key"
-
-// planSQL looks up what a query names and checks its types. Without values of
-// the parameters the plan can say its columns only.
-func planSQL(q *sqlQuery, t schema.Table, types map[string]sqlType, params map[string]any) (*sqlPlan, error) {
-	p := &sqlPlan{table: t, alias: q.alias, types: types, params: params, reverse: q.reverse}
+// Plan looks up what the query names and checks its types. The table is the zero
+// one when the query is of none.
+func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
+	p := &Plan{source: q.source, table: t, alias: q.alias, params: params, reverse: q.reverse}
 	if err := p.options(q.options); err != nil {
 		return nil, err
 	}
 	p.count = q.columns[0].count
 	for _, c := range q.columns {
 		if c.count != p.count {
-			return nil, sqlErrorf(c.pos, "COUNT(*) cannot stand beside other columns: there is no GROUP BY")
+			return nil, p.errorf(c.pos, "COUNT(*) cannot stand beside other columns: there is no GROUP BY")
 		}
 		if err := p.column(c); err != nil {
 			return nil, err
 		}
 	}
 	if p.count && q.reverse {
-		return nil, sqlErrorf(q.columns[0].pos, "one row, of COUNT(*), cannot be ordered by _key")
+		return nil, p.errorf(q.columns[0].pos, "one row, of COUNT(*), cannot be ordered by _key")
 	}
 	var err error
 	if q.where != nil {
@@ -92,18 +78,18 @@ func planSQL(q *sqlQuery, t schema.Table, types map[string]sqlType, params map[s
 	return p, nil
 }
 
-func (p *sqlPlan) column(c sqlColumn) error {
+func (p *Plan) column(c column) error {
 	if c.count {
-		p.columns = append(p.columns, sqlOutput{c.name, fixedExpr(sqlType{kind: typeInt64}, nil)})
+		p.columns = append(p.columns, output{c.name, fixedExpr(valueType{kind: typeInt64}, nil)})
 		return nil
 	}
 	if c.expr != nil {
 		e, err := p.compile(c.expr)
-		p.columns = append(p.columns, sqlOutput{c.name, e})
+		p.columns = append(p.columns, output{c.name, e})
 		return err
 	}
 	if p.table.Name == "" {
-		return sqlErrorf(c.pos, "SELECT * must have a FROM clause")
+		return p.errorf(c.pos, "SELECT * must have a FROM clause")
 	}
 	names := []string{rowKey}
 	for _, f := range p.table.Families {
@@ -111,17 +97,17 @@ func (p *sqlPlan) column(c sqlColumn) error {
 	}
 	slices.Sort(names[1:])
 	for _, name := range names {
-		e, err := p.compile(&sqlNode{op: opName, text: name})
+		e, err := p.compile(&node{op: opName, text: name})
 		if err != nil {
 			return err
 		}
-		p.columns = append(p.columns, sqlOutput{name, e})
+		p.columns = append(p.columns, output{name, e})
 	}
 	return nil
 }
 
-// metadata describes the columns.
-func (p *sqlPlan) metadata() *bigtablepb.ResultSetMetadata {
+// Metadata describes the columns.
+func (p *Plan) Metadata() *bigtablepb.ResultSetMetadata {
 	s := &bigtablepb.ProtoSchema{}
 	for _, c := range p.columns {
 		s.Columns = append(s.Columns, &bigtablepb.ColumnMetadata{Name: c.name, Type: c.expr.typ.message()})
@@ -130,12 +116,12 @@ func (p *sqlPlan) metadata() *bigtablepb.ResultSetMetadata {
 }
 
 // options are those of the table: which versions of cells there are.
-func (p *sqlPlan) options(options []sqlOption) error {
-	var w sqlWindow
+func (p *Plan) options(options []option) error {
+	var w window
 	given := map[string]bool{}
 	for _, o := range options {
 		if given[o.name] {
-			return sqlErrorf(o.pos, "option %s is given twice", o.name)
+			return p.errorf(o.pos, "option %s is given twice", o.name)
 		}
 		given[o.name] = true
 		v, err := p.option(o)
@@ -150,7 +136,7 @@ func (p *sqlPlan) options(options []sqlOption) error {
 	}
 	for _, o := range options {
 		if o.name != "with_history" && o.name != "as_of" && !p.history {
-			return sqlErrorf(o.pos, "%s wants with_history => TRUE", o.name)
+			return p.errorf(o.pos, "%s wants with_history => TRUE", o.name)
 		}
 	}
 	if !p.history {
@@ -161,7 +147,7 @@ func (p *sqlPlan) options(options []sqlOption) error {
 }
 
 // option is the value of an option, nil while the parameters have no values.
-func (p *sqlPlan) option(o sqlOption) (any, error) {
+func (p *Plan) option(o option) (any, error) {
 	want := typeTimestamp
 	switch o.name {
 	case "with_history":
@@ -170,15 +156,15 @@ func (p *sqlPlan) option(o sqlOption) (any, error) {
 		want = typeInt64
 	case "as_of", "before", "before_or_equal", "after", "after_or_equal":
 	default:
-		return nil, sqlErrorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, before_or_equal, after, after_or_equal", o.name)
+		return nil, p.errorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, before_or_equal, after, after_or_equal", o.name)
 	}
 	e, err := p.typed(o.value, want, o.name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !e.fixed:
-		return nil, sqlErrorf(o.value.pos, "%s must be the same for every row", o.name)
-	case p.params == nil && want != typeBool:
+		return nil, p.errorf(o.value.pos, "%s must be the same for every row", o.name)
+	case !p.params.bound() && want != typeBool:
 		return nil, nil
 	}
 	v, err := e.eval(nil)
@@ -186,24 +172,24 @@ func (p *sqlPlan) option(o sqlOption) (any, error) {
 	case err != nil:
 		return nil, err
 	case v == nil:
-		return nil, sqlErrorf(o.value.pos, "%s must not be NULL", o.name)
+		return nil, p.errorf(o.value.pos, "%s must not be NULL", o.name)
 	case want == typeBool && o.value.op != opBool:
-		return nil, sqlErrorf(o.value.pos, "with_history must be TRUE or FALSE")
+		return nil, p.errorf(o.value.pos, "with_history must be TRUE or FALSE")
 	case want == typeInt64 && v.(int64) <= 0:
-		return nil, sqlErrorf(o.value.pos, "latest_n is %d; it must be greater than 0", v)
+		return nil, p.errorf(o.value.pos, "latest_n is %d; it must be greater than 0", v)
 	}
 	return v, nil
 }
 
-// A sqlWindow is the cells that a query sees: those since a time and before one, which
+// A window is the cells that a query sees: those since a time and before one, which
 // is 0 for all, and of each column so many, 0 for all.
-type sqlWindow struct {
+type window struct {
 	since, until cells.Timestamp
 	versions     int
 }
 
 // narrow makes the window what an option leaves of it.
-func (w *sqlWindow) narrow(option string, v any) {
+func (w *window) narrow(option string, v any) {
 	before := func(ts cells.Timestamp) {
 		if w.until == 0 || ts < w.until {
 			w.until = max(ts, 1)
@@ -224,7 +210,7 @@ func (w *sqlWindow) narrow(option string, v any) {
 }
 
 // read has the cells of a window read alone.
-func (p *sqlPlan) read(w sqlWindow) {
+func (p *Plan) read(w window) {
 	if w.versions > 0 {
 		p.opts = append(p.opts, query.Versions(w.versions))
 	}
@@ -237,57 +223,70 @@ func (p *sqlPlan) read(w sqlWindow) {
 	}
 }
 
+// An expr is an expression that can be evaluated.
+type expr struct {
+	typ     valueType
+	key     bool // it is _key
+	fixed   bool // it is the same for every row
+	strict  bool // it is NULL in a row that has none of the columns that the query reads
+	rejects bool // it is not TRUE there
+	literal bool
+	eval    func(*query.Row) (any, error)
+	// keys are the rows for which a condition may hold; nil: all.
+	keys func() keyRanges
+}
+
 // condition compiles an expression that is true or not.
-func (p *sqlPlan) condition(n *sqlNode) (*sqlExpr, error) { return p.typed(n, typeBool, "a condition") }
+func (p *Plan) condition(n *node) (*expr, error) { return p.typed(n, typeBool, "a condition") }
 
 // typed compiles an expression that must have a type.
-func (p *sqlPlan) typed(n *sqlNode, want sqlTypeKind, what string) (*sqlExpr, error) {
+func (p *Plan) typed(n *node, want typeKind, what string) (*expr, error) {
 	e, err := p.compile(n)
 	if err == nil {
 		e, err = coerced(e, want)
 	}
 	if err == nil && e.typ.kind != want {
-		err = sqlErrorf(n.pos, "%s is %s; it must be %s", what, e.typ, want)
+		err = p.errorf(n.pos, "%s is %s; it must be %s", what, e.typ, want)
 	}
 	return e, err
 }
 
 // only compiles the one argument of a function.
-func (p *sqlPlan) only(n *sqlNode, want sqlTypeKind) (*sqlExpr, error) {
+func (p *Plan) only(n *node, want typeKind) (*expr, error) {
 	if len(n.args) != 1 {
-		return nil, sqlErrorf(n.pos, "%s takes one argument", n.text)
+		return nil, p.errorf(n.pos, "%s takes one argument", n.text)
 	}
 	return p.typed(n.args[0], want, "the argument of "+n.text)
 }
 
 // coerced makes a literal one of the type that its place asks for.
-func coerced(e *sqlExpr, want sqlTypeKind) (*sqlExpr, error) {
+func coerced(e *expr, want typeKind) (*expr, error) {
 	switch {
 	case e.typ.kind == typeNull:
-		return &sqlExpr{typ: sqlType{kind: want}, fixed: true, literal: true, eval: e.eval}, nil
+		return &expr{typ: valueType{kind: want}, fixed: true, literal: true, eval: e.eval}, nil
 	case e.literal && e.typ.kind == typeString && (want == typeBytes || want == typeTimestamp):
 		v, err := e.eval(nil)
 		if err == nil {
-			v, err = castSQL(v, want)
+			v, err = castValue(v, want)
 		}
-		return fixedExpr(sqlType{kind: want}, v), err
+		return fixedExpr(valueType{kind: want}, v), err
 	}
 	return e, nil
 }
 
-func fixedExpr(t sqlType, v any) *sqlExpr {
-	return &sqlExpr{typ: t, fixed: true, literal: true, eval: func(*query.Row) (any, error) { return v, nil }}
+func fixedExpr(t valueType, v any) *expr {
+	return &expr{typ: t, fixed: true, literal: true, eval: func(*query.Row) (any, error) { return v, nil }}
 }
 
-func (p *sqlPlan) compile(n *sqlNode) (*sqlExpr, error) {
+func (p *Plan) compile(n *node) (*expr, error) {
 	n = p.unqualified(n)
 	switch n.op {
 	case opLiteral:
-		return literalExpr(n)
+		return p.literal(n)
 	case opNull:
-		return fixedExpr(sqlType{}, nil), nil
+		return fixedExpr(valueType{}, nil), nil
 	case opBool:
-		return fixedExpr(sqlType{kind: typeBool}, n.text == "true"), nil
+		return fixedExpr(valueType{kind: typeBool}, n.text == "true"), nil
 	case opParam:
 		return p.param(n)
 	case opName:
@@ -317,32 +316,16 @@ func (p *sqlPlan) compile(n *sqlNode) (*sqlExpr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return mapped(e, sqlType{kind: typeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
+		return mapped(e, valueType{kind: typeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
 	case opLike:
 		return p.like(n)
 	}
 	return p.junction(n)
 }
 
-// is compiles IS NULL, IS TRUE and IS FALSE, which are not NULL for any value.
-func (p *sqlPlan) is(n *sqlNode) (*sqlExpr, error) {
-	compile, want := p.condition, any(n.text == "TRUE")
-	if n.text == "NULL" {
-		compile, want = p.compile, nil
-	}
-	e, err := compile(n.args[0])
-	if err != nil {
-		return nil, err
-	}
-	return &sqlExpr{typ: sqlType{kind: typeBool}, fixed: e.fixed, eval: func(r *query.Row) (any, error) {
-		v, err := e.eval(r)
-		return v == want, err
-	}}, nil
-}
-
 // mapped is a function of an expression that is NULL where that is.
-func mapped(e *sqlExpr, t sqlType, f func(any) (any, error)) *sqlExpr {
-	return &sqlExpr{typ: t, fixed: e.fixed, strict: e.strict, eval: func(r *query.Row) (any, error) {
+func mapped(e *expr, t valueType, f func(any) (any, error)) *expr {
+	return &expr{typ: t, fixed: e.fixed, strict: e.strict, eval: func(r *query.Row) (any, error) {
 		v, err := e.eval(r)
 		if v == nil || err != nil {
 			return nil, err
@@ -352,8 +335,8 @@ func mapped(e *sqlExpr, t sqlType, f func(any) (any, error)) *sqlExpr {
 }
 
 // combined is a function of several expressions that is NULL where any is.
-func combined(parts []*sqlExpr, t sqlType, f func([]any) (any, error)) *sqlExpr {
-	e := &sqlExpr{typ: t, fixed: true}
+func combined(parts []*expr, t valueType, f func([]any) (any, error)) *expr {
+	e := &expr{typ: t, fixed: true}
 	for _, part := range parts {
 		e.fixed = e.fixed && part.fixed
 		e.strict = e.strict || part.strict
@@ -368,7 +351,7 @@ func combined(parts []*sqlExpr, t sqlType, f func([]any) (any, error)) *sqlExpr 
 	return e
 }
 
-func evalAll(parts []*sqlExpr, r *query.Row) ([]any, error) {
+func evalAll(parts []*expr, r *query.Row) ([]any, error) {
 	values := make([]any, len(parts))
 	for i, part := range parts {
 		var err error
@@ -379,39 +362,58 @@ func evalAll(parts []*sqlExpr, r *query.Row) ([]any, error) {
 	return values, nil
 }
 
-func literalExpr(n *sqlNode) (*sqlExpr, error) {
-	switch n.kind {
-	case sqlString:
-		return fixedExpr(sqlType{kind: typeString}, n.text), nil
-	case sqlBytes:
-		return fixedExpr(sqlType{kind: typeBytes}, []byte(n.text)), nil
-	case sqlFloat:
-		f, err := strconv.ParseFloat(n.text, 64)
-		if err != nil {
-			return nil, sqlErrorf(n.pos, "%q is out of the range of FLOAT64", n.text)
-		}
-		return fixedExpr(sqlType{kind: typeFloat64}, f), nil
-	}
-	i, err := literalInt(n.text)
-	if err != nil {
-		return nil, sqlErrorf(n.pos, "%.100q is not an INT64, or out of its range", n.text)
-	}
-	return fixedExpr(sqlType{kind: typeInt64}, i), nil
-}
-
-func (p *sqlPlan) param(n *sqlNode) (*sqlExpr, error) {
-	t, ok := p.types[n.text]
-	if !ok {
-		return nil, sqlErrorf(n.pos, "query parameter @%s has no type in param_types", n.text)
-	}
-	return &sqlExpr{typ: t, fixed: true, eval: func(*query.Row) (any, error) { return p.params[n.text], nil }}, nil
-}
-
 // both evaluates two expressions.
-func both(a, b *sqlExpr, r *query.Row) (x, y any, err error) {
+func both(a, b *expr, r *query.Row) (x, y any, err error) {
 	if x, err = a.eval(r); err != nil {
 		return nil, nil, err
 	}
 	y, err = b.eval(r)
 	return x, y, err
+}
+
+func (p *Plan) literal(n *node) (*expr, error) {
+	switch n.kind {
+	case stringToken:
+		return fixedExpr(valueType{kind: typeString}, n.text), nil
+	case bytesToken:
+		return fixedExpr(valueType{kind: typeBytes}, []byte(n.text)), nil
+	case floatToken:
+		f, err := strconv.ParseFloat(n.text, 64)
+		if err != nil {
+			return nil, p.errorf(n.pos, "%q is out of the range of FLOAT64", n.text)
+		}
+		return fixedExpr(valueType{kind: typeFloat64}, f), nil
+	}
+	i, err := literalInt(n.text)
+	if err != nil {
+		return nil, p.errorf(n.pos, "%.100q is not an INT64, or out of its range", n.text)
+	}
+	return fixedExpr(valueType{kind: typeInt64}, i), nil
+}
+
+func (p *Plan) negate(n *node) (*expr, error) {
+	e, err := p.compile(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	if !e.typ.numeric() {
+		return nil, p.errorf(n.pos, "%s has no negative", e.typ)
+	}
+	return mapped(e, e.typ, func(v any) (any, error) {
+		if i, ok := v.(int64); ok {
+			if i == math.MinInt64 {
+				return nil, p.errorf(n.pos, "-(%d) is out of the range of INT64", i)
+			}
+			return -i, nil
+		}
+		return -v.(float64), nil
+	}), nil
+}
+
+func (p *Plan) param(n *node) (*expr, error) {
+	t, ok := p.params.types[n.text]
+	if !ok {
+		return nil, p.errorf(n.pos, "query parameter @%s has no type in param_types", n.text)
+	}
+	return &expr{typ: t, fixed: true, eval: func(*query.Row) (any, error) { return p.params.values[n.text], nil }}, nil
 }

@@ -1,4 +1,4 @@
-package server
+package sql
 
 import (
 	"encoding/binary"
@@ -11,8 +11,53 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// castSQL converts a value, which is not NULL, or says that it cannot.
-func castSQL(v any, to sqlTypeKind) (any, error) {
+// cast compiles CAST and SAFE_CAST.
+func (p *Plan) cast(n *node) (*expr, error) {
+	to, ok := typeNames[n.text]
+	if !ok {
+		return nil, p.errorf(n.pos, "type %s is not one of %s", n.text, scalarNames)
+	}
+	e, err := p.compile(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	from := e.typ.kind
+	if from == typeNull || from == to {
+		return &expr{typ: valueType{kind: to}, key: e.key, fixed: e.fixed, strict: e.strict, eval: e.eval}, nil
+	}
+	if !canCast(from, to) {
+		return nil, p.errorf(n.pos, "Invalid cast from %s to %s%s", e.typ, to, castHint(from, to))
+	}
+	return mapped(e, valueType{kind: to}, func(v any) (any, error) {
+		c, err := castValue(v, to)
+		switch {
+		case err == nil:
+			return c, nil
+		case n.op == opSafeCast:
+			return nil, nil
+		}
+		return nil, p.placed(err, n.pos)
+	}), nil
+}
+
+func canCast(from, to typeKind) bool {
+	for _, k := range castable[from] {
+		if k == to {
+			return true
+		}
+	}
+	return false
+}
+
+func castHint(from, to typeKind) string {
+	if from == typeBytes && canCast(typeString, to) {
+		return "; CAST(CAST(… AS STRING) AS " + to.String() + ") reads text, TO_INT64, TO_FLOAT32 and TO_FLOAT64 big-endian numbers"
+	}
+	return ""
+}
+
+// castValue converts a value, which is not NULL, or says that it cannot.
+func castValue(v any, to typeKind) (any, error) {
 	fails := func() (any, error) { return nil, invalid("a value cannot be cast to %s", to) }
 	switch v := v.(type) {
 	case []byte:
@@ -59,7 +104,7 @@ func castSQL(v any, to sqlTypeKind) (any, error) {
 		case typeDate:
 			return dateOf(v.Time())
 		}
-	case sqlDate:
+	case dateValue:
 		switch to {
 		case typeString:
 			return v.String(), nil
@@ -70,14 +115,14 @@ func castSQL(v any, to sqlTypeKind) (any, error) {
 	return fails()
 }
 
-func rounded(f float64, to sqlTypeKind) float64 {
+func rounded(f float64, to typeKind) float64 {
 	if to == typeFloat32 {
 		return float64(float32(f))
 	}
 	return f
 }
 
-func castString(s string, to sqlTypeKind) (any, error) {
+func castString(s string, to typeKind) (any, error) {
 	trimmed := strings.TrimSpace(s)
 	switch to {
 	case typeBytes:
@@ -118,7 +163,7 @@ var timestampLayouts = []string{
 }
 
 // castable says which types can be cast to which others, besides themselves.
-var castable = map[sqlTypeKind][]sqlTypeKind{
+var castable = map[typeKind][]typeKind{
 	typeBytes:     {typeString},
 	typeString:    {typeBytes, typeInt64, typeFloat32, typeFloat64, typeBool, typeTimestamp, typeDate},
 	typeInt64:     {typeString, typeFloat32, typeFloat64, typeBool},
@@ -130,7 +175,7 @@ var castable = map[sqlTypeKind][]sqlTypeKind{
 }
 
 // numberOf reads the big-endian number that bytes are.
-func numberOf(b []byte, as sqlTypeKind) (any, error) {
+func numberOf(b []byte, as typeKind) (any, error) {
 	switch {
 	case as == typeInt64 && len(b) == 8:
 		return int64(binary.BigEndian.Uint64(b)), nil
@@ -140,4 +185,14 @@ func numberOf(b []byte, as sqlTypeKind) (any, error) {
 		return float64(math.Float32frombits(binary.BigEndian.Uint32(b))), nil
 	}
 	return nil, invalid("%d bytes are not a big-endian %s", len(b), as)
+}
+
+// literalInt is the value of an integer as it is written.
+func literalInt(text string) (int64, error) { return strconv.ParseInt(text, intBase(text), 64) }
+
+func intBase(text string) int {
+	if strings.Contains(strings.ToLower(text), "0x") {
+		return 0
+	}
+	return 10
 }

@@ -1,55 +1,95 @@
-package server
+// Package sql is the part of GoogleSQL that Bigtable's clients may query with: a
+// SELECT of one table or of none, without joins and groups. docs/serve.md says
+// what it has.
+//
+// A text becomes a [Query], which names its table. With the table's schema and
+// the query's [Params] that becomes a [Plan], which says which columns the result
+// has, which rows are to be read, which of them are wanted, and what each of
+// those becomes. The caller finds the table, reads the rows and sends the values.
+package sql
 
 import (
 	"slices"
 	"strings"
 )
 
-// A sqlQuery is a query as it was written:
+// A Query is a query as it was written:
 //
 //	SELECT * | COUNT(*) | expression [AS name], …  [FROM table[(option => value, …)] [AS alias]]
 //	[WHERE condition] [ORDER BY _key [ASC | DESC]] [LIMIT n [OFFSET m]]
-type sqlQuery struct {
-	columns  []sqlColumn
+//
+// Goroutines may share it.
+type Query struct {
+	source
+	columns  []column
 	table    string // empty: one row without columns
 	tablePos int
 	alias    string // the table's name in expressions
-	options  []sqlOption
-	where    *sqlNode // nil: every row
+	options  []option
+	where    *node // nil: every row
 	reverse  bool
-	limit    *sqlNode // nil: all
-	offset   *sqlNode // nil: none are passed over
+	limit    *node // nil: all
+	offset   *node // nil: none are passed over
 }
 
-// A sqlColumn is one of the result; one without an expression is *, or COUNT(*).
-type sqlColumn struct {
+// A column is one of the result; one without an expression is *, or COUNT(*).
+type column struct {
 	name  string
-	expr  *sqlNode
+	expr  *node
 	count bool
 	pos   int
 }
 
-type sqlOption struct {
+type option struct {
 	name  string
 	pos   int
-	value *sqlNode
+	value *node
 }
 
-// A sqlNode is an expression.
-type sqlNode struct {
-	op   sqlOp
+// Parse reads a query.
+func Parse(text string) (*Query, error) {
+	src := source{text}
+	if len(text) > maxBytes {
+		return nil, src.errorf(0, "the query has %d bytes; it may have up to %d", len(text), maxBytes)
+	}
+	tokens, err := tokenize(src)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{source: src, tokens: tokens}
+	return p.query()
+}
+
+// Table is the name of the table that the query is of, empty when it is of none.
+func (q *Query) Table() string { return q.table }
+
+// TableNotFound is the error of a query whose table does not exist.
+func (q *Query) TableNotFound() error {
+	return q.errorf(q.tablePos, "Table not found: %s", q.table)
+}
+
+// isKey reports whether a name in ORDER BY is that of the row key.
+func (q *Query) isKey(name string) bool {
+	return name == rowKey || slices.ContainsFunc(q.columns, func(c column) bool {
+		return c.name == name && c.expr != nil && nameOf(c.expr) == rowKey
+	})
+}
+
+// A node is an expression.
+type node struct {
+	op   operator
 	pos  int
 	text string // of a name, a literal, a comparison, what IS asks for; the type of a cast
-	kind sqlKind
-	args []*sqlNode
+	kind tokenKind
+	args []*node
 	// names are those of the fields of a struct, empty where there is none.
 	names []string
 }
 
-type sqlOp uint8
+type operator uint8
 
 const (
-	opLiteral sqlOp = iota
+	opLiteral operator = iota
 	opNull
 	opBool
 	opParam
@@ -73,41 +113,29 @@ const (
 
 // The bounds of a query: what follows recurses that far.
 const (
-	maxQueryBytes = 1 << 20
-	maxQueryDepth = 100
+	maxBytes = 1 << 20
+	maxDepth = 100
 )
 
-type sqlParser struct {
-	tokens []sqlToken
+type parser struct {
+	source
+	tokens []token
 	at     int
 	depth  int
 }
 
-// parseSQL reads a query.
-func parseSQL(text string) (*sqlQuery, error) {
-	if len(text) > maxQueryBytes {
-		return nil, sqlErrorf(0, "the query has %d bytes; it may have up to %d", len(text), maxQueryBytes)
-	}
-	tokens, err := sqlTokens(text)
-	if err != nil {
-		return nil, err
-	}
-	p := sqlParser{tokens: tokens}
-	return p.query()
-}
+func (p *parser) peek() token { return p.tokens[p.at] }
 
-func (p *sqlParser) peek() sqlToken { return p.tokens[p.at] }
-
-func (p *sqlParser) take() sqlToken {
+func (p *parser) take() token {
 	t := p.tokens[p.at]
-	if t.kind != sqlEnd {
+	if t.kind != endToken {
 		p.at++
 	}
 	return t
 }
 
 // accept takes the next tokens when they are these words or signs.
-func (p *sqlParser) accept(words ...string) bool {
+func (p *parser) accept(words ...string) bool {
 	for i, w := range words {
 		if p.at+i >= len(p.tokens) || !p.tokens[p.at+i].is(w) {
 			return false
@@ -117,7 +145,7 @@ func (p *sqlParser) accept(words ...string) bool {
 	return true
 }
 
-func (p *sqlParser) expect(words ...string) error {
+func (p *parser) expect(words ...string) error {
 	for _, w := range words {
 		if !p.accept(w) {
 			return p.unexpected(w)
@@ -126,24 +154,24 @@ func (p *sqlParser) expect(words ...string) error {
 	return nil
 }
 
-func (p *sqlParser) unexpected(want string) error {
-	return sqlErrorf(p.peek().pos, "Syntax error: expected %s but got %s", want, p.peek())
+func (p *parser) unexpected(want string) error {
+	return p.errorf(p.peek().pos, "Syntax error: expected %s but got %s", want, p.peek())
 }
 
-// sqlReserved are the words that are names in backquotes only.
-var sqlReserved = strings.Fields("AND AS ASC BETWEEN BY CAST DESC DISTINCT FALSE FROM GROUP HAVING IN IS JOIN LIKE LIMIT NOT NULL OR ORDER SELECT TRUE UNION WHERE WITH")
+// reserved are the words that are names in backquotes only.
+var reserved = strings.Fields("AND AS ASC BETWEEN BY CAST DESC DISTINCT FALSE FROM GROUP HAVING IN IS JOIN LIKE LIMIT NOT NULL OR ORDER SELECT TRUE UNION WHERE WITH")
 
 // name takes an identifier.
-func (p *sqlParser) name(what string) (sqlToken, error) {
+func (p *parser) name(what string) (token, error) {
 	t := p.peek()
-	if t.kind != sqlQuoted && (t.kind != sqlWord || slices.Contains(sqlReserved, strings.ToUpper(t.text))) {
+	if t.kind != quotedToken && (t.kind != wordToken || slices.Contains(reserved, strings.ToUpper(t.text))) {
 		return t, p.unexpected(what)
 	}
 	return p.take(), nil
 }
 
-func (p *sqlParser) query() (*sqlQuery, error) {
-	q := &sqlQuery{}
+func (p *parser) query() (*Query, error) {
+	q := &Query{source: p.source}
 	if err := p.expect("SELECT"); err != nil {
 		return nil, err
 	}
@@ -162,7 +190,7 @@ func (p *sqlParser) query() (*sqlQuery, error) {
 		if err := p.from(q); err != nil {
 			return nil, err
 		}
-	} else if t := p.peek(); t.is("WHERE") || t.kind != sqlEnd && !t.is("ORDER") && !t.is("LIMIT") && !t.is(";") {
+	} else if t := p.peek(); t.is("WHERE") || t.kind != endToken && !t.is("ORDER") && !t.is("LIMIT") && !t.is(";") {
 		return nil, p.unexpected("FROM")
 	}
 	if p.accept("WHERE") {
@@ -174,13 +202,13 @@ func (p *sqlParser) query() (*sqlQuery, error) {
 		return nil, err
 	}
 	p.accept(";")
-	if p.peek().kind != sqlEnd {
+	if p.peek().kind != endToken {
 		return nil, p.unexpected("the end of the query")
 	}
 	return q, nil
 }
 
-func (p *sqlParser) column() (c sqlColumn, err error) {
+func (p *parser) column() (c column, err error) {
 	c.pos = p.peek().pos
 	if p.accept("*") {
 		return c, nil
@@ -203,7 +231,7 @@ func (p *sqlParser) column() (c sqlColumn, err error) {
 }
 
 // nameOf is the name of a column that is given none.
-func nameOf(n *sqlNode) string {
+func nameOf(n *node) string {
 	if n.op == opName || n.op == opField {
 		return n.text
 	}
@@ -211,7 +239,7 @@ func nameOf(n *sqlNode) string {
 }
 
 // from reads what follows FROM.
-func (p *sqlParser) from(q *sqlQuery) error {
+func (p *parser) from(q *Query) error {
 	t, err := p.name("the name of a table")
 	if err != nil {
 		return err
@@ -233,7 +261,7 @@ func (p *sqlParser) from(q *sqlQuery) error {
 	return nil
 }
 
-func (p *sqlParser) options(q *sqlQuery) error {
+func (p *parser) options(q *Query) error {
 	for {
 		name, err := p.name("an option of the table")
 		if err != nil {
@@ -246,17 +274,17 @@ func (p *sqlParser) options(q *sqlQuery) error {
 		if err != nil {
 			return err
 		}
-		q.options = append(q.options, sqlOption{strings.ToLower(name.text), name.pos, value})
+		q.options = append(q.options, option{strings.ToLower(name.text), name.pos, value})
 		if !p.accept(",") {
 			return p.expect(")")
 		}
 	}
 }
 
-func (p *sqlParser) orderAndLimit(q *sqlQuery) error {
+func (p *parser) orderAndLimit(q *Query) error {
 	if p.accept("ORDER", "BY") {
 		if by, err := p.name("_key"); err != nil || !q.isKey(by.text) {
-			return sqlErrorf(by.pos, "rows are ordered by _key alone; expected _key but got %s", by)
+			return p.errorf(by.pos, "rows are ordered by _key alone; expected _key but got %s", by)
 		}
 		q.reverse = p.accept("DESC")
 		if !q.reverse {
@@ -273,17 +301,10 @@ func (p *sqlParser) orderAndLimit(q *sqlQuery) error {
 	return err
 }
 
-// isKey reports whether a name in ORDER BY is that of the row key.
-func (q *sqlQuery) isKey(name string) bool {
-	return name == rowKey || slices.ContainsFunc(q.columns, func(c sqlColumn) bool {
-		return c.name == name && c.expr != nil && nameOf(c.expr) == rowKey
-	})
-}
-
 // rowCount is a number of rows, written or as a parameter.
-func (p *sqlParser) rowCount() (*sqlNode, error) {
+func (p *parser) rowCount() (*node, error) {
 	switch p.peek().kind {
-	case sqlInt, sqlParam:
+	case intToken, paramToken:
 		return p.primary()
 	}
 	return nil, p.unexpected("a number of rows")

@@ -1,24 +1,19 @@
-package server_test
+package sql_test
 
 import (
-	"fmt"
-	"math"
-	"reflect"
+	"context"
+	"errors"
 	"strings"
 	"testing"
-	"time"
 
-	"cloud.google.com/go/bigtable"
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"cloud.google.com/go/civil"
-	"google.golang.org/genproto/googleapis/type/date"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/sql"
 )
 
 // What is no row's: arrays, structs, dates, and queries of no table.
-func TestSQLValuesOfEveryType(t *testing.T) {
-	r, c := sqlRig(t)
+func TestValuesOfEveryType(t *testing.T) {
+	db := openPlanes(t)
 	for _, q := range []struct{ sql, want string }{
 		{`SELECT 1, 'a' AS s`, "1 a"},
 		{`SELECT COUNT(*)`, "1"},
@@ -52,15 +47,15 @@ func TestSQLValuesOfEveryType(t *testing.T) {
 		{`SELECT p._key AS k, p.f['model'] FROM t AS p ORDER BY k DESC LIMIT 2`, "\xff\xff 762\nc1 761"},
 		{`SELECT t._key FROM t(with_history => FALSE) WHERE t.n['i'] = 2`, "c1"},
 	} {
-		got, err := r.query(c, q.sql, nil, nil)
+		got, err := db.run(q.sql)
 		if err != nil || got != q.want {
 			t.Errorf("%s\ngot  %q, %v\nwant %q", q.sql, got, err, q.want)
 		}
 	}
 }
 
-func TestSQLErrorsOfTypes(t *testing.T) {
-	r, c := sqlRig(t)
+func TestErrorsOfTypes(t *testing.T) {
+	db := openPlanes(t)
 	for _, q := range []struct{ sql, want string }{
 		{`SELECT *`, `SELECT * must have a FROM clause [at 1:8]`},
 		{`SELECT _key`, `Unrecognized name: _key; the query has no FROM clause [at 1:8]`},
@@ -68,6 +63,7 @@ func TestSQLErrorsOfTypes(t *testing.T) {
 		{`SELECT DATE(2023, 2, 29)`, `2023-2-29 is not a DATE [at 1:8]`},
 		{`SELECT DATE(9999999999, 1, 1)`, `is not a DATE`},
 		{`SELECT CAST('x' AS DATE)`, `"x" cannot be cast to DATE`},
+		{`SELECT 1 FROM t(as_of => 'x')`, `"x" cannot be cast to TIMESTAMP`},
 		{`SELECT DATE '10000-01-01'`, `cannot be cast to DATE`},
 		{`SELECT TIMESTAMP_FROM_UNIX_SECONDS(9223372036854775807)`, `is not a TIMESTAMP`},
 		{`SELECT [1, 'a']`, `the elements of an array are of types INT64 and STRING`},
@@ -85,93 +81,34 @@ func TestSQLErrorsOfTypes(t *testing.T) {
 		{`SELECT _key FROM t ORDER BY k`, `ordered by _key alone`},
 		{`SELECT ` + strings.Repeat("[", 200), `nested too deep`},
 	} {
-		_, err := r.query(c, q.sql, nil, nil)
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), q.want) {
+		_, err := db.run(q.sql)
+		if e, ok := errors.AsType[*sql.Error](err); !ok || !strings.Contains(e.Error(), q.want) {
 			t.Errorf("%.80s: %v; want %s", q.sql, err, q.want)
 		}
 	}
 }
 
-// Parameters of every type come back as what they are, NULL among them.
-func TestSQLParametersOfEveryType(t *testing.T) {
-	r, c := sqlRig(t)
-	at, day := time.UnixMicro(1_717_200_000_123_456).UTC(), civil.Date{Year: 2024, Month: 6, Day: 1}
-	for _, p := range []struct {
-		of     bigtable.SQLType
-		value  any
-		values any
-	}{
-		{bigtable.BytesSQLType{}, []byte("a\x00"), [][]byte{[]byte("x"), nil, {}}},
-		{bigtable.StringSQLType{}, "é", []any{"x", nil, ""}},
-		{bigtable.Int64SQLType{}, int64(math.MinInt64), []any{int64(1), nil}},
-		{bigtable.Float32SQLType{}, float32(1.3), []any{float32(1.3), nil}},
-		{bigtable.Float64SQLType{}, 1.4, []float64{1.4, math.Inf(1)}},
-		{bigtable.BoolSQLType{}, true, []any{true, nil, false}},
-		{bigtable.TimestampSQLType{}, at, []any{at, nil}},
-		{bigtable.DateSQLType{}, day, []civil.Date{day, {Year: 1, Month: 1, Day: 1}, {Year: 9999, Month: 12, Day: 31}}},
+// A family without a type may have cells of any, which are BYTES: those that are
+// read without SQL too.
+func TestBytesOfCellsOfEveryType(t *testing.T) {
+	db := openPlanes(t)
+	m := query.NewMutation()
+	for qualifier, v := range map[string]cells.Value{
+		"bytes": cells.Bytes([]byte("\x00\xff")), "string": cells.String("é"), "bool": cells.Bool(true), "byte": cells.Byte(200),
+		"i32": cells.I32(-2), "i64": cells.I64(-3), "f32": cells.F32(1.5), "f64": cells.F64(-1.5), "empty": cells.Bytes(nil),
 	} {
-		types := map[string]bigtable.SQLType{"v": p.of, "none": p.of, "vs": bigtable.ArraySQLType{ElemType: p.of}, "nothing": bigtable.ArraySQLType{ElemType: p.of}}
-		ps, err := c.PrepareStatement(r.ctx(), "SELECT @v AS v, @none AS none, @vs AS vs, @nothing AS nothing, @v IN UNNEST(@vs), ARRAY_LENGTH(@vs)", types)
-		r.must(err)
-		bs, err := ps.Bind(map[string]any{"v": p.value, "none": nil, "vs": p.values, "nothing": nil})
-		r.must(err)
-		rows := 0
-		r.must(bs.Execute(r.ctx(), func(row bigtable.ResultRow) bool {
-			rows++
-			v := reflect.New(reflect.TypeOf(p.value))
-			vs := reflect.New(reflect.TypeOf(p.values))
-			var none, nothing any
-			var length int64
-			for i, to := range []any{v.Interface(), &none, vs.Interface(), &nothing} {
-				if err := row.GetByIndex(i, to); err != nil {
-					t.Errorf("%T, column %d: %v", p.of, i, err)
-				}
-			}
-			r.must(row.GetByIndex(5, &length))
-			if got := v.Elem().Interface(); fmt.Sprint(got) != fmt.Sprint(p.value) || none != nil {
-				t.Errorf("%T: got %v and %v; want %v and NULL", p.of, got, none, p.value)
-			}
-			if got := vs.Elem().Interface(); fmt.Sprint(got) != fmt.Sprint(p.values) || int(length) != vs.Elem().Len() {
-				t.Errorf("%T: got %v, of %d; want %v", p.of, got, length, p.values)
-			}
-			return true
-		}))
-		if rows != 1 {
-			t.Errorf("%T: %d rows", p.of, rows)
-		}
+		m.SetAt("f", qualifier, 1, v)
 	}
-	got, err := r.query(c, `SELECT _key FROM t WHERE _key IN UNNEST(@keys) ORDER BY _key DESC`, map[string]bigtable.SQLType{"keys": bigtable.ArraySQLType{ElemType: bigtable.BytesSQLType{}}},
-		map[string]any{"keys": [][]byte{[]byte("b1"), nil, []byte("zz"), []byte("a2")}})
-	if want := "b1\na2"; err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
+	if err := db.db.Table("t").Apply(context.Background(), "all", m); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// Values that are not of their parameter's type are the client's fault.
-func TestSQLParametersThatAreNotWhatTheySay(t *testing.T) {
-	r, _ := sqlRig(t)
-	dates := &bigtablepb.Type{Kind: &bigtablepb.Type_DateType{DateType: &bigtablepb.Type_Date{}}}
-	array := func(of *bigtablepb.Type) *bigtablepb.Type {
-		return &bigtablepb.Type{Kind: &bigtablepb.Type_ArrayType{ArrayType: &bigtablepb.Type_Array{ElementType: of}}}
-	}
-	number := &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: 1}}
-	for what, v := range map[string]*bigtablepb.Value{
-		"a day that is none":  {Type: dates, Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 2023, Month: 2, Day: 29}}},
-		"a year alone":        {Type: dates, Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 2023}}},
-		"no date":             {Type: dates, Kind: number.Kind},
-		"no array":            {Type: array(dates), Kind: number.Kind},
-		"another element":     {Type: array(dates), Kind: &bigtablepb.Value_ArrayValue{ArrayValue: &bigtablepb.ArrayValue{Values: []*bigtablepb.Value{number}}}},
-		"an array of arrays":  {Type: array(array(dates))},
-		"an array of nothing": {Type: array(nil)},
-		"a struct":            {Type: &bigtablepb.Type{Kind: &bigtablepb.Type_StructType{StructType: &bigtablepb.Type_Struct{}}}},
+	for qualifier, want := range map[string]string{
+		"bytes": "\x00\xff", "string": "é", "bool": "\x01", "byte": "\x00\x00\x00\x00\x00\x00\x00\xc8", "empty": "",
+		"i32": "\xff\xff\xff\xff\xff\xff\xff\xfe", "i64": "\xff\xff\xff\xff\xff\xff\xff\xfd", "f32": "\x3f\xc0\x00\x00", "f64": "\xbf\xf8\x00\x00\x00\x00\x00\x00",
 	} {
-		//lint:ignore SA1019 clients send it
-		stream, err := r.data().ExecuteQuery(r.ctx(), &bigtablepb.ExecuteQueryRequest{InstanceName: parent, Query: "SELECT @p", Params: map[string]*bigtablepb.Value{"p": v}})
-		for err == nil {
-			_, err = stream.Recv()
-		}
-		if status.Code(err) != codes.InvalidArgument {
-			t.Errorf("%s: %v", what, err)
+		got, err := db.run("SELECT f['" + qualifier + "'] FROM t WHERE _key = 'all'")
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", qualifier, got, err, want)
 		}
 	}
 }

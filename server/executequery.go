@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"hash/crc32"
 	"math"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/sql"
 )
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
@@ -27,12 +29,11 @@ import (
 // preparedFor is how long clients use a prepared query before they ask again.
 const preparedFor = time.Hour
 
-// A sqlStatement is a query that was read, of a table.
-type sqlStatement struct {
-	text  string
-	query *sqlQuery
-	table *openTable // nil: the query is of none
-	types map[string]sqlType
+// A statement is a query that was read, of a table.
+type statement struct {
+	query  *sql.Query
+	table  *openTable // nil: the query is of none
+	params sql.Params // not bound
 }
 
 // PrepareQuery says which columns a query will have.
@@ -41,11 +42,11 @@ func (s *dataService) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQue
 	if err != nil {
 		return nil, err
 	}
-	p, err := st.plan(nil)
+	p, err := st.plan(st.params)
 	if err != nil {
 		return nil, err
 	}
-	meta := p.metadata()
+	meta := p.Metadata()
 	sum, err := checksum(meta)
 	if err != nil {
 		return nil, err
@@ -62,37 +63,43 @@ func (s *dataService) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQue
 }
 
 // statement reads the query of a request and looks up its table.
-func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*sqlStatement, error) {
+func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*statement, error) {
 	in, err := parseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil, err
 	}
-	st := &sqlStatement{text: req.GetQuery(), types: make(map[string]sqlType, len(req.GetParamTypes()))}
-	for name, t := range req.GetParamTypes() {
-		if st.types[name], err = typeOfParam(name, t); err != nil {
-			return nil, err
-		}
+	st := &statement{}
+	if st.params, err = sql.NewParams(req.GetParamTypes()); err != nil {
+		return nil, queryStatus(err)
 	}
-	if st.query, err = parseSQL(st.text); err != nil {
-		return nil, sqlStatus(st.text, err)
+	if st.query, err = sql.Parse(req.GetQuery()); err != nil {
+		return nil, queryStatus(err)
 	}
-	if st.query.table == "" {
+	if st.query.Table() == "" {
 		return st, nil
 	}
-	st.table, err = s.openNamed(s.tableIn(in, st.query.table).String())
+	st.table, err = s.openNamed(s.tableIn(in, st.query.Table()).String())
 	if status.Code(err) == codes.NotFound {
-		return nil, sqlStatus(st.text, sqlErrorf(st.query.tablePos, "Table not found: %s", st.query.table))
+		return nil, queryStatus(st.query.TableNotFound())
 	}
 	return st, err
 }
 
-func (st *sqlStatement) plan(params map[string]any) (*sqlPlan, error) {
+func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
 	var declared schema.Table
 	if st.table != nil {
 		declared = st.table.declared
 	}
-	p, err := planSQL(st.query, declared, st.types, params)
-	return p, sqlStatus(st.text, err)
+	p, err := st.query.Plan(declared, params)
+	return p, queryStatus(err)
+}
+
+// queryStatus makes a status of what is wrong with a query; other errors stay.
+func queryStatus(err error) error {
+	if e, ok := errors.AsType[*sql.Error](err); ok {
+		return invalid("%s", e)
+	}
+	return err
 }
 
 // checksum is a message's.
@@ -113,26 +120,15 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	if err != nil {
 		return err
 	}
-	params := make(map[string]any, len(st.types))
-	for name, t := range st.types {
-		v, ok := req.GetParams()[name]
-		if !ok {
-			return invalid("parameter @%s has no value", name)
-		}
-		if params[name], err = paramValue(name, v, t); err != nil {
-			return err
-		}
-	}
-	for name := range req.GetParams() {
-		if _, ok := st.types[name]; !ok {
-			return invalid("parameter @%s is not one of the query's", name)
-		}
+	params, err := st.params.Bind(req.GetParams())
+	if err != nil {
+		return queryStatus(err)
 	}
 	p, err := st.plan(params)
 	if err != nil {
 		return err
 	}
-	meta := p.metadata()
+	meta := p.Metadata()
 	if req.GetPreparedQuery() == nil {
 		if err := stream.Send(&bigtablepb.ExecuteQueryResponse{Response: &bigtablepb.ExecuteQueryResponse_Metadata{Metadata: meta}}); err != nil {
 			return err
@@ -144,11 +140,11 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	}
 	ctx, h := s.holding(stream.Context())
 	defer h.release()
-	x := sqlExecution{plan: p, out: sqlWriter{send: stream.Send, size: firstMessage, hold: h}}
+	x := execution{plan: p, out: valueWriter{send: stream.Send, size: firstMessage, hold: h}}
 	if err := x.resume(req); err != nil {
 		return err
 	}
-	err = sqlStatus(st.text, x.run(ctx, st.table))
+	err = queryStatus(x.run(ctx, st.table))
 	if st.table == nil {
 		return err
 	}
@@ -197,20 +193,20 @@ func expired() error {
 	return with.Err()
 }
 
-// A sqlExecution is a query under way. Its tokens are the checksum of the
+// An execution is a query under way. Its tokens are the checksum of the
 // request, how many rows came, and the key of the last one that was looked at.
-type sqlExecution struct {
-	plan    *sqlPlan
-	out     sqlWriter
+type execution struct {
+	plan    *sql.Plan
+	out     valueWriter
 	request uint32
 	rows    uint64 // that were wanted, those passed over among them
-	skip    uint64
+	first   uint64 // of them in the result
 	last    string
 	done    bool
 }
 
 // resume goes on behind what a token says has come.
-func (x *sqlExecution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
+func (x *execution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
 	same := &bigtablepb.ExecuteQueryRequest{Query: req.GetQuery(), PreparedQuery: req.GetPreparedQuery(), Params: req.GetParams()}
 	if x.request, err = checksum(same); err != nil {
 		return err
@@ -232,21 +228,22 @@ func (x *sqlExecution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
 	return nil
 }
 
-func (x *sqlExecution) token() []byte {
+func (x *execution) token() []byte {
 	b := protowire.AppendFixed32(nil, x.request)
 	return append(protowire.AppendVarint(b, x.rows), x.last...)
 }
 
-func (x *sqlExecution) run(ctx context.Context, t *openTable) error {
-	keys, limit, err := x.bounds()
+func (x *execution) run(ctx context.Context, t *openTable) error {
+	first, end, err := x.plan.Bounds()
 	if err != nil {
 		return err
 	}
-	if x.plan.count {
-		return x.counted(ctx, t, keys, limit)
+	x.first = first
+	if x.plan.Counts() {
+		return x.counted(ctx, t, end)
 	}
-	if !x.done && len(keys) > 0 && x.rows < limit {
-		if err := x.scan(ctx, t, keys, limit); err != nil {
+	if !x.done && x.rows < end {
+		if err := x.scan(ctx, t, end); err != nil {
 			return err
 		}
 	}
@@ -254,19 +251,17 @@ func (x *sqlExecution) run(ctx context.Context, t *openTable) error {
 	return x.out.flush(x.token())
 }
 
-// counted sends the number of rows, unless the limit leaves out that row.
-func (x *sqlExecution) counted(ctx context.Context, t *openTable, keys keyRanges, limit uint64) error {
+// counted sends the number of rows, unless the bounds leave out that row.
+func (x *execution) counted(ctx context.Context, t *openTable, end uint64) error {
 	if x.done {
 		return x.out.flush(x.token())
 	}
-	if len(keys) > 0 {
-		if err := x.scan(ctx, t, keys, math.MaxInt64); err != nil {
-			return err
-		}
+	if err := x.scan(ctx, t, math.MaxInt64); err != nil {
+		return err
 	}
-	if limit > 0 && x.skip == 0 {
-		for range x.plan.columns {
-			if err := x.out.value(sqlMessage(int64(x.rows))); err != nil {
+	if x.first == 0 && end > 0 {
+		for _, v := range x.plan.Counted(x.rows) {
+			if err := x.out.value(v); err != nil {
 				return err
 			}
 		}
@@ -275,57 +270,14 @@ func (x *sqlExecution) counted(ctx context.Context, t *openTable, keys keyRanges
 	return x.out.flush(x.token())
 }
 
-// bounds are the rows to look at, and how many of those that are wanted to come to:
-// the first of them are passed over.
-func (x *sqlExecution) bounds() (keys keyRanges, limit uint64, err error) {
-	keys, limit = allKeys, math.MaxInt64
-	if w := x.plan.where; w != nil && w.keys != nil {
-		keys = w.keys()
-	}
+// scan reads rows until so many were wanted.
+func (x *execution) scan(ctx context.Context, t *openTable, end uint64) error {
+	opts, some := x.plan.Reads(x.last, end-x.rows)
 	switch {
-	case x.last == "":
-	case x.plan.reverse:
-		keys = keys.and(keyRanges{{"", x.last}})
-	default:
-		keys = keys.and(keyRanges{{x.last + "\x00", ""}})
-	}
-	if limit, err = rowCount(x.plan.limit, limit, "LIMIT"); err != nil {
-		return nil, 0, err
-	}
-	if x.skip, err = rowCount(x.plan.offset, 0, "OFFSET"); err != nil {
-		return nil, 0, err
-	}
-	return keys, limit + min(x.skip, math.MaxInt64-limit), nil
-}
-
-// rowCount is the value of LIMIT or OFFSET.
-func rowCount(e *sqlExpr, otherwise uint64, what string) (uint64, error) {
-	if e == nil {
-		return otherwise, nil
-	}
-	n, err := e.eval(nil)
-	if err != nil {
-		return 0, err
-	}
-	if rows, ok := n.(int64); ok && rows >= 0 {
-		return uint64(rows), nil
-	}
-	return 0, invalid("%s must not be negative or NULL", what)
-}
-
-func (x *sqlExecution) scan(ctx context.Context, t *openTable, keys keyRanges, limit uint64) error {
-	if t == nil {
+	case !some:
+		return nil
+	case t == nil:
 		return x.row(nil)
-	}
-	opts := append(keys.options(), x.plan.opts...)
-	if x.plan.reverse {
-		opts = append(opts, query.Reverse())
-	}
-	if !x.plan.cells {
-		opts = append(opts, query.KeysOnly())
-	}
-	if x.plan.where == nil {
-		opts = append(opts, query.Limit(int(limit-x.rows)))
 	}
 	seen := 0
 	for row, err := range t.ReadRows(ctx, opts...) {
@@ -334,7 +286,7 @@ func (x *sqlExecution) scan(ctx context.Context, t *openTable, keys keyRanges, l
 		}
 		seen++
 		x.last = row.Key()
-		wanted, err := x.wants(row)
+		wanted, err := x.plan.Wants(row)
 		if err != nil {
 			return err
 		}
@@ -348,40 +300,31 @@ func (x *sqlExecution) scan(ctx context.Context, t *openTable, keys keyRanges, l
 				return err
 			}
 		}
-		if x.rows == limit {
+		if x.rows == end {
 			return nil
 		}
 	}
 	return nil
 }
 
-func (x *sqlExecution) wants(row *query.Row) (bool, error) {
-	if x.plan.where == nil {
-		return true, nil
-	}
-	v, err := x.plan.where.eval(row)
-	return v == true, err
-}
-
-func (x *sqlExecution) row(row *query.Row) error {
-	if x.rows++; x.rows <= x.skip || x.plan.count {
+func (x *execution) row(row *query.Row) error {
+	if x.rows++; x.rows <= x.first || x.plan.Counts() {
 		return nil
 	}
-	for _, c := range x.plan.columns {
-		v, err := c.expr.eval(row)
+	for v, err := range x.plan.Values(row) {
 		if err != nil {
 			return err
 		}
-		if err := x.out.value(sqlMessage(v)); err != nil {
+		if err := x.out.value(v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// A sqlWriter sends values in batches, each of which clients check and take as a
+// A valueWriter sends values in batches, each of which clients check and take as a
 // whole. A large one comes in several messages.
-type sqlWriter struct {
+type valueWriter struct {
 	send  func(*bigtablepb.ExecuteQueryResponse) error
 	batch []byte // a ProtoRows
 	size  int    // from how many bytes on a batch is sent
@@ -389,7 +332,7 @@ type sqlWriter struct {
 }
 
 // value adds a value: the field values of ProtoRows.
-func (w *sqlWriter) value(v *bigtablepb.Value) error {
+func (w *valueWriter) value(v *bigtablepb.Value) error {
 	const values = 2
 	size := proto.Size(v)
 	if n := len(w.batch) + size; n > largestMessage {
@@ -404,10 +347,10 @@ func (w *sqlWriter) value(v *bigtablepb.Value) error {
 	return err
 }
 
-func (w *sqlWriter) full() bool { return len(w.batch) >= w.size }
+func (w *valueWriter) full() bool { return len(w.batch) >= w.size }
 
 // flush ends the batch.
-func (w *sqlWriter) flush(token []byte) error {
+func (w *valueWriter) flush(token []byte) error {
 	sum := crc32.Checksum(w.batch, castagnoli)
 	total := int32(len(w.batch))
 	for rest := w.batch; ; {
