@@ -410,3 +410,32 @@ func TestTransfersConserveTheSum(t *testing.T) {
 		t.Errorf("%d of %d transfers gave up", gaveUp.Load(), workers*moves)
 	}
 }
+
+// A transaction whose database is closed meanwhile fails, also where it has changes
+// that it has read.
+func TestATransactionOfAClosedDatabaseFails(t *testing.T) {
+	db := openMemory(t, declare(schema.Family{Name: "f"}))
+	err := db.Update(ctx, func(tx *query.Tx) error {
+		if err := tx.Apply(ctx, "t", "r", mutate(setAt("f", "q", 1, cells.I64(1)))); err != nil {
+			return err
+		}
+		for _, err := range tx.ReadRows(ctx, "t") {
+			if err != nil {
+				return err
+			}
+		}
+		if err := db.Close(); err != nil {
+			return err
+		}
+		if err := tx.Apply(ctx, "t", "r", mutate(setAt("f", "q", 2, cells.I64(2)))); err != nil {
+			return err
+		}
+		for _, err := range tx.ReadRows(ctx, "t") {
+			return err
+		}
+		return nil
+	})
+	if query.KindOf(err) != query.Unavailable {
+		t.Errorf("the error is %v", err)
+	}
+}

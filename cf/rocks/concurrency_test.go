@@ -146,9 +146,30 @@ func closeAmidEverything(t *testing.T) {
 		}
 		return nil
 	}
+	transaction := func() error {
+		tx, err := s.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer tx.Close()
+		for range 3 {
+			var b cf.Batch
+			b.Row(row[0])
+			b.Put("t", "q", 4, []byte("t"))
+			_, _, err := cftest.Collect(ctx, tx, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}})
+			if err := errors.Join(err, tx.Add(&b)); err != nil {
+				return err
+			}
+		}
+		if _, err = tx.Commit(ctx, nil); errors.Is(err, cf.ErrConflict) {
+			return nil
+		}
+		return err
+	}
 	var working sync.WaitGroup
 	for name, do := range map[string]func() error{
-		"update": func() error { _, err := s.Update(ctx, row, write); return err },
+		"transaction": transaction,
+		"update":      func() error { _, err := s.Update(ctx, row, write); return err },
 		"blind": func() error {
 			_, err := s.Write(ctx, row, func(b *cf.Batch) error { return write(nil, b) })
 			return err

@@ -28,8 +28,22 @@ func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
 		return nil, err
 	}
 	t.snapshot = snap.(*snapshot)
-	t.snapshot.overlay = grocksdb.NewWriteBatchWI(0, true)
+	if !t.overlaid() {
+		t.Close()
+		return nil, cf.ErrClosed
+	}
 	return t, nil
+}
+
+// overlaid makes the overlay. It reports whether there was time: the store may be
+// closed meanwhile, which ends the snapshot and what belongs to it.
+func (t *txn) overlaid() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.overlay = grocksdb.NewWriteBatchWI(0, true)
+	}
+	return !t.closed
 }
 
 // Read implements cf.Txn.
@@ -39,6 +53,11 @@ func (t *txn) Read(space string, rows cf.RowRange) { t.reads.add(space, rows) }
 func (t *txn) Add(b *cf.Batch) error {
 	if size, limit := t.batch.Size()+b.Size(), t.store.Limits().Batch; size > limit {
 		return fmt.Errorf("transaction of %d bytes is %w; the limit is %d", size, cf.ErrTooLarge, limit)
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.closed {
+		return cf.ErrClosed
 	}
 	for i := range b.Ops() {
 		op := &b.Ops()[i]
