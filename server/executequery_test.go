@@ -158,7 +158,7 @@ func TestSQLErrors(t *testing.T) {
 	for _, q := range []struct{ sql, want string }{
 		{"SELECT _key\nFRO t", `Syntax error: expected FROM but got "t" [at 2:5]`},
 		{`SELECT _key FROM nope`, `Table not found: nope [at 1:18]`},
-		{`SELECT nope['x'] FROM t`, `Unrecognized name: nope; table proj/inst/t has _key and its column families [at 1:8]`},
+		{`SELECT nope['x'] FROM t`, `Unrecognized name: nope; table t has _key and its column families [at 1:8]`},
 		{`SELECT CAST(_key AS STRING) FROM t`, `bytes that are not valid UTF-8 cannot be cast to STRING [at 1:8]`},
 		{`SELECT [1][1]`, `index 1 is out of range: the array has 1 elements [at 1:11]`},
 		{`SELECT 1 LIMIT -1`, `Syntax error: expected a number of rows but got "-" [at 1:16]`},

@@ -36,6 +36,7 @@ type output struct {
 // Plan looks up what the query names and checks its types. The table is the zero
 // one when the query is of none.
 func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
+	t.Name = q.table // as errors call it: the server has other tables of that name
 	p := &Plan{source: q.source, table: t, alias: q.alias, params: params, reverse: q.reverse}
 	if err := p.options(q.options); err != nil {
 		return nil, err

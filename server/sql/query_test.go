@@ -144,7 +144,7 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		{"SELECT _key\nFRO t", `expected FROM but got "t" [at 2:5]`},
 		{`SELECT é FROM t`, `unexpected 'é' [at 1:8]`},
 		{`SELECT _key FROM nope`, `Table not found: nope [at 1:18]`},
-		{`SELECT nope['x'] FROM t`, `Unrecognized name: nope`},
+		{`SELECT nope['x'] FROM t`, `Unrecognized name: nope; table t has _key and its column families [at 1:8]`},
 		{`SELECT _key FROM t WHERE`, `expected an expression but got the end of the query [at 1:25]`},
 		{`SELECT _key FROM t WHERE _key`, `a condition is BYTES; it must be BOOL [at 1:26]`},
 		{`SELECT _key FROM t WHERE _key = 1`, `BYTES = INT64 cannot be compared; CAST`},
