@@ -58,6 +58,8 @@ type soak struct {
 	db      *query.DB
 	closing atomic.Bool
 
+	late int // openings of the reader beside that were given up, one after another
+
 	backups   *archive.Archive
 	generated map[int]span // what may be in each generation
 }

@@ -145,6 +145,23 @@ func (s *soak) changeSchema(ctx context.Context, rng *rand.Rand) error {
 	})
 }
 
+// maxLate is how many openings in a row may be given up because the writer's files
+// change faster than they can be opened, where others take the processors.
+const maxLate = 5
+
+// mayBeLate passes over what an opening says that was given up, up to maxLate times in
+// a row.
+func (s *soak) mayBeLate(err error) error {
+	if query.KindOf(err) != query.Unavailable {
+		s.late = 0
+		return err
+	}
+	if s.late++; s.late > maxLate {
+		return err
+	}
+	return nil
+}
+
 // follow reads beside the writer, from an opening of its own.
 func (s *soak) follow(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 10) {
@@ -154,7 +171,7 @@ func (s *soak) follow(ctx context.Context, rng *rand.Rand) error {
 		known := s.rows.before()
 		db, err := query.OpenReadOnly(filepath.Join(s.Dir, "db"), query.Options{Memory: s.Memory})
 		if err != nil {
-			return err
+			return s.mayBeLate(err)
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
 		for range 3 {
@@ -166,9 +183,9 @@ func (s *soak) follow(ctx context.Context, rng *rand.Rand) error {
 			}
 			known = s.rows.before()
 			if err := db.Refresh(ctx); err != nil {
-				return err
+				return s.mayBeLate(err)
 			}
 		}
-		return nil
+		return s.mayBeLate(nil)
 	})
 }
