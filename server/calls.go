@@ -22,6 +22,7 @@ type call struct {
 	peer   net.Addr
 	table  atomic.Pointer[string] // as the database names it
 	token  atomic.Pointer[string] // its name; nil without one
+	works  bool                   // it is none about the server's health
 
 	arrived  bool  // its request has
 	held     int64 // bytes of it
@@ -44,6 +45,7 @@ type watcher struct{ s *Server }
 // TagRPC begins a call.
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := &call{method: strings.TrimPrefix(info.FullMethodName, "/")}
+	c.works = needs[info.FullMethodName] != needNothing
 	if needs[info.FullMethodName] == needUnknown {
 		c.method = "unknown" // anybody can think of names
 	}
@@ -60,21 +62,27 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	switch e := e.(type) {
 	case *stats.Begin:
 		w.s.metrics.begin(c.method)
-		w.s.processors.begin()
+		if c.works {
+			w.s.processors.begin()
+		}
 		c.conn.awaits()
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
 		if !c.arrived {
 			c.arrived, c.held = true, int64(e.Length)
 			c.conn.arrived(int64(e.WireLength), c.held)
-			w.s.processors.arrived(e.Payload)
+			if c.works {
+				w.s.processors.arrived(e.Payload)
+			}
 		}
 	case *stats.OutPayload:
 		c.out.Add(int64(e.WireLength))
 		c.messages.Add(1)
 	case *stats.End:
 		c.conn.ended(c.arrived, c.held)
-		w.s.processors.end()
+		if c.works {
+			w.s.processors.end()
+		}
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
 		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())

@@ -47,10 +47,11 @@ func (p *Plan) alike(nodes []*node, what string) (parts []*expr, t valueType, er
 		}
 	}
 	for i, e := range parts {
+		null := e.typ.kind == typeNull
 		if e, err = coerced(e, t.kind); err != nil {
 			return nil, t, p.placed(err, nodes[i].pos)
 		}
-		if nodes[i].op == opNull {
+		if null {
 			e.typ = t
 		}
 		if e.typ.kind != t.kind && e.typ.numeric() && t.numeric() {

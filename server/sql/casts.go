@@ -149,7 +149,7 @@ func castString(s string, to typeKind) (any, error) {
 	case typeTimestamp:
 		for _, layout := range timestampLayouts {
 			if t, err := time.Parse(layout, trimmed); err == nil {
-				return cells.TimestampOf(t), nil
+				return timestampOf(t)
 			}
 		}
 	}

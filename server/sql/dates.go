@@ -30,6 +30,14 @@ func dateOf(t time.Time) (dateValue, error) {
 	return dateValue((t.Unix() - dayOne) / secondsPerDay), nil
 }
 
+// timestampOf is a time as a TIMESTAMP, which has the years of a DATE.
+func timestampOf(t time.Time) (cells.Timestamp, error) {
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return 0, invalid("a time in the year %d is not a TIMESTAMP: years go from 1 to 9999", year)
+	}
+	return cells.TimestampOf(t), nil
+}
+
 // dayOne is where that begins, in seconds from the epoch.
 var dayOne = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
@@ -48,8 +56,8 @@ func (p *Plan) fromUnix(n *node, unit int64) (*expr, error) {
 	return mapped(e, valueType{kind: typeTimestamp}, func(v any) (any, error) {
 		ts := v.(int64)
 		if micros := ts * unit; micros/unit == ts {
-			if year := cells.Timestamp(micros).Time().UTC().Year(); year >= 1 && year <= 9999 {
-				return cells.Timestamp(micros), nil
+			if ts, err := timestampOf(cells.Timestamp(micros).Time()); err == nil {
+				return ts, nil
 			}
 		}
 		return nil, p.errorf(n.pos, "%s(%d) is not a TIMESTAMP of the years 1 to 9999", n.text, ts)

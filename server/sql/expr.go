@@ -48,7 +48,9 @@ func (p *Plan) only(n *node, want typeKind) (*expr, error) {
 func coerced(e *expr, want typeKind) (*expr, error) {
 	switch {
 	case e.typ.kind == typeNull:
-		return &expr{typ: valueType{kind: want}, fixed: true, literal: true, eval: e.eval}, nil
+		null := *e // not a literal alone: [NULL][i] is of no type either
+		null.typ = valueType{kind: want}
+		return &null, nil
 	case e.literal && e.typ.kind == typeString && (want == typeBytes || want == typeTimestamp):
 		v, err := e.eval(nil)
 		if err == nil {
@@ -64,6 +66,9 @@ func fixedExpr(t valueType, v any) *expr {
 }
 
 func (p *Plan) compile(n *node) (*expr, error) {
+	if p.parts++; p.parts > maxParts {
+		return nil, p.errorf(n.pos, "the query is too large: it comes to more than %d expressions", maxParts)
+	}
 	n = p.unqualified(n)
 	switch n.op {
 	case opLiteral:

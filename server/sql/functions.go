@@ -38,11 +38,15 @@ func (p *Plan) call(n *node) (*expr, error) {
 		}
 		return mapped(e, arrayOf(valueType{kind: typeBytes}), func(v any) (any, error) { return mapKeys(v.(mapValue)), nil }), nil
 	}
-	if unit, ok := unixUnits[strings.TrimPrefix(strings.TrimPrefix(n.text, "TIMESTAMP_FROM_UNIX_"), "TIMESTAMP_")]; ok {
-		return p.fromUnix(n, unit)
-	}
-	if unit, ok := unixUnits[strings.TrimPrefix(n.text, "UNIX_")]; ok {
-		return p.toUnix(n, unit)
+	for _, prefix := range []string{"TIMESTAMP_FROM_UNIX_", "TIMESTAMP_", "UNIX_"} {
+		name, ok := strings.CutPrefix(n.text, prefix)
+		switch unit := unixUnits[name]; {
+		case !ok || unit == 0:
+		case prefix == "UNIX_":
+			return p.toUnix(n, unit)
+		default:
+			return p.fromUnix(n, unit)
+		}
 	}
 	return nil, p.errorf(n.pos, "Function not found: %s; there are %s", n.text, functionNames)
 }

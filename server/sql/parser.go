@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// The bounds of a query: what follows recurses that far.
+// The bounds of a query: what follows recurses that far. BETWEEN and IN compare what
+// is before them more than once, which nested in itself doubles with each level.
 const (
 	maxBytes = 1 << 20
 	maxDepth = 100
+	maxParts = 1 << 20 // expressions that it is compiled to
 )
 
 type parser struct {

@@ -26,6 +26,7 @@ type Plan struct {
 	offset  *expr
 	opts    []query.ReadOption
 	reads   []query.ColumnSpec // what expressions look at
+	parts   int                // how many expressions there are
 }
 
 type output struct {

@@ -31,6 +31,11 @@ func TestValuesOfEveryType(t *testing.T) {
 		{`SELECT 1 IN UNNEST([1, 2]), 3 IN UNNEST([1, NULL]), 3 IN UNNEST([]), NULL IN UNNEST([1]), 3 NOT IN UNNEST([1.5]), b'a' IN UNNEST(['a'])`, "true NULL false NULL true true"},
 		{`SELECT 1 IN UNNEST(IFNULL(NULL, [1])), TRUE IS TRUE, NULL IS TRUE, FALSE IS NOT FALSE, NULL IS NOT TRUE`, "true true false false true"},
 
+		// What has no type of its own has that of the others.
+		{`SELECT IFNULL([NULL][0], [1]), COALESCE(COALESCE(NULL), [1]), COALESCE(COALESCE(NULL), STRUCT(1 AS a))`, "[1] [1] {a:1}"},
+		{`SELECT COALESCE(COALESCE(NULL), g) FROM t WHERE _key = 'a1'`, "{even=yes}"},
+		{`SELECT _key FROM t WHERE _key = [NULL][TO_INT64(f['none'])]`, ""},
+
 		{`SELECT _key FROM t WHERE _key IN UNNEST(['c1', 'a1', NULL, 'nope', 'c1'])`, "a1\nc1"},
 		{`SELECT _key FROM t WHERE _key IN UNNEST([])`, ""},
 		{`SELECT _key FROM t WHERE _key NOT IN UNNEST(['a1', 'b1', 'c1', b'\xff\xff'])`, "a2\nb2"},
@@ -58,6 +63,13 @@ func TestErrorsOfTypes(t *testing.T) {
 	db := openPlanes(t)
 	for _, q := range []struct{ sql, want string }{
 		{`SELECT *`, `SELECT * must have a FROM clause [at 1:8]`},
+		{`SELECT _key FROM t WHERE f['model'] LIKE [NULL][TO_INT64(f['none'])]`, `the pattern of LIKE must be the same for every row [at 1:48]`},
+		{`SELECT SECONDS(5)`, `Function not found: SECONDS`},
+		{`SELECT TIMESTAMP_FROM_UNIX_TIMESTAMP_MILLIS(5)`, `Function not found: TIMESTAMP_FROM_UNIX_TIMESTAMP_MILLIS`},
+		{`SELECT TIMESTAMP '0000-01-01'`, `the year 0 is not a TIMESTAMP: years go from 1 to 9999`},
+		{`SELECT TIMESTAMP '9999-12-31 23:59:59-10:00'`, `the year 10000 is not a TIMESTAMP`},
+		// Each level doubles what there is to compare.
+		{`SELECT ` + strings.Repeat("(", 40) + `TRUE` + strings.Repeat(` BETWEEN FALSE AND TRUE)`, 40), `the query is too large`},
 		{`SELECT _key`, `Unrecognized name: _key; the query has no FROM clause [at 1:8]`},
 		{`SELECT 1 WHERE TRUE`, `expected FROM but got "WHERE"`},
 		{`SELECT DATE(2023, 2, 29)`, `2023-2-29 is not a DATE [at 1:8]`},
