@@ -235,11 +235,15 @@ int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len) {
   c->cut = malloc(len + 1);
   if (c->cut == NULL) return 0;
   memcpy(c->cut, bound, len);
-  // A row that was begun and is in no block is judged again: it may lie beyond the cut.
-  // Otherwise it is left as it is, since some of its cells may have been passed over.
+  // A row that was begun beyond the cut and is in no block is judged again by whoever
+  // reads there, and all before the cut has been read. Any other is left as it is, since
+  // some of its cells may have been passed over.
   if (c->row_len != 0 && !c->row_open &&
-      (compare(c->prefix.data, c->row_len, bound, len) < 0) == (c->scan.reverse != 0))
+      (compare(c->prefix.data, c->row_len, bound, len) < 0) == (c->scan.reverse != 0)) {
     forget_row(c);
+    c->done = 1;
+    return 1;
+  }
   const slice at = {c->cut, len};
   for (size_t i = c->range;; i += c->scan.reverse ? (size_t)-1 : 1) {
     interval* r = &c->ranges[i];

@@ -80,7 +80,11 @@ func (r *readAhead) cutFirst(first *filler) {
 	at := ""
 	if first.begun {
 		var ok bool
-		if at, ok = first.row(); !ok || r.spec.Reverse && at == "" { // behind the row of the empty key there is none
+		at, ok = first.row()
+		if r.spec.Reverse && first.returned.Rows > 0 { // behind a row's last cell it stands on the row before
+			at = min(at, first.at)
+		}
+		if !ok || r.spec.Reverse && at == "" { // behind the row of the empty key there is none
 			return
 		}
 	}

@@ -1,0 +1,115 @@
+package rocks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A reverse scan reads a row's cells forwards: when a fill ends behind the last one, the
+// engine's iterator stands on the row that was read before. Where such a scan becomes
+// long, and is cut there, each row comes once all the same.
+func TestAReverseScanIsCutBehindARow(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for _, test := range []struct {
+		name   string
+		at     int64 // the time of cells that are wanted; the others' is 1
+		filter cf.Filter
+		cells  []int // of the row that the fill ends behind, which is 2 * cellsBeforeAhead, about
+		rows   int
+	}{
+		{"in a block", 1, cf.Filter{Values: []cf.ValueRange{{Start: "\x02", NoEnd: true}}}, []int{8242, 8243, 8244, 8245, 8246}, 42},
+		{"not wanted", 10, cf.Filter{Since: 5}, []int{8061, 8062, 8063, 8064, 8065}, 41},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, n := range test.cells {
+				s := openRows(t, n, test.at)
+				for key, times := range timesOf(t, s, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: true, Filter: test.filter}, test.rows) {
+					if times != 1 {
+						t.Errorf("%d cells: row %q comes %d times", n, key, times)
+					}
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// openRows is a store of many chunks, a row of so many small cells, and one that is
+// larger than a chunk.
+func openRows(t *testing.T, cells int, at int64) *Store {
+	t.Helper()
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.NewChaCha8([32]byte{1})
+	large := func(n int) []byte { // that does not compress
+		v := make([]byte, n)
+		_, _ = rng.Read(v)
+		v[0] = 1
+		return v
+	}
+	_, err = s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		for r := range 40 {
+			b.Row(cf.RowID{Space: "t", Row: fmt.Sprintf("a%03d", r)})
+			b.Put("t", "q", at, large(50_000))
+		}
+		b.Row(cf.RowID{Space: "t", Row: "k"})
+		for q := range cells {
+			b.Put("t", fmt.Sprintf("q%05d", q), 1, []byte{1})
+		}
+		b.Row(cf.RowID{Space: "t", Row: "z"})
+		b.Put("t", "q", at, large(3_000_000))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Flush(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// timesOf is how many times a scan yields each row, of which there are so many.
+func timesOf(t *testing.T, s *Store, spec cf.Scan, rows int) map[string]int {
+	t.Helper()
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	c, err := snap.Scan(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	times := map[string]int{}
+	for {
+		b, err := c.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b == nil {
+			break
+		}
+		for i := range b.Rows {
+			if i > 0 || !b.Continued {
+				times[b.RowKey(&b.Rows[i])]++
+			}
+		}
+	}
+	if len(times) != rows {
+		t.Errorf("%d rows; want %d", len(times), rows)
+	}
+	return times
+}
