@@ -133,7 +133,7 @@ func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
 		if len(r.waiting) > 0 {
 			c := r.waiting[0]
 			r.waiting = r.waiting[1:]
-			c.Watermark, c.exact = r.watermark, r.watermark
+			c.Watermark, c.exact = r.watermark, r.exact(c.at)
 			r.told = time.Now()
 			return c, nil
 		}
@@ -192,11 +192,17 @@ func (r *changeReader) goBack(through cf.Position) (err error) {
 // beat is a heartbeat.
 func (r *changeReader) beat() *RowChange {
 	r.told = time.Now()
-	c := &RowChange{Watermark: r.watermark, reader: r, at: r.at, exact: r.watermark}
-	if r.late { // at is not as far as the watermark
-		c.exact = 0
+	return &RowChange{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
+}
+
+// exact is a time before which nothing behind a place was made: the watermark, unless
+// the place is not as far, since the reading stays at a commit that was late or has gone
+// back to one.
+func (r *changeReader) exact(at changePosition) cells.Timestamp {
+	if r.late || at.before < r.through {
+		return 0
 	}
-	return c
+	return r.watermark
 }
 
 // holds reports an error when the stream has ended.

@@ -299,7 +299,10 @@ func (f *regexFilter) compile(e *evaluator) step {
 		match := remember(f.re.matches)
 		return keepCells(func(v view) bool { return match(e.qualifier(v)) })
 	}
-	return keepCells(func(v view) bool { return f.re.re.Match(e.raw(v)) })
+	return keepCells(func(v view) bool {
+		b := e.raw(v)
+		return f.re.matches(unsafe.String(unsafe.SliceData(b), len(b)))
+	})
 }
 
 func (f sampleFilter) compile(e *evaluator) step {
