@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
 )
 
 // A reverse scan reads a row's cells forwards: when a fill ends behind the last one, the
@@ -27,11 +28,15 @@ func TestAReverseScanIsCutBehindARow(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for _, n := range test.cells {
 				s := openRows(t, n, test.at)
-				for key, times := range timesOf(t, s, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: true, Filter: test.filter}, test.rows) {
-					if times != 1 {
-						t.Errorf("%d cells: row %q comes %d times", n, key, times)
-					}
+				snap, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
 				}
+				got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: true, Filter: test.filter})
+				if err != nil || len(got) != test.rows {
+					t.Errorf("%d cells: %d rows, %v; want %d", n, len(got), err, test.rows)
+				}
+				snap.Close()
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -78,38 +83,4 @@ func openRows(t *testing.T, cells int, at int64) *Store {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// timesOf is how many times a scan yields each row, of which there are so many.
-func timesOf(t *testing.T, s *Store, spec cf.Scan, rows int) map[string]int {
-	t.Helper()
-	snap, err := s.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer snap.Close()
-	c, err := snap.Scan(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	times := map[string]int{}
-	for {
-		b, err := c.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b == nil {
-			break
-		}
-		for i := range b.Rows {
-			if i > 0 || !b.Continued {
-				times[b.RowKey(&b.Rows[i])]++
-			}
-		}
-	}
-	if len(times) != rows {
-		t.Errorf("%d rows; want %d", len(times), rows)
-	}
-	return times
 }
