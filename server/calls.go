@@ -22,7 +22,8 @@ type call struct {
 	peer   net.Addr
 	table  atomic.Pointer[string] // as the database names it
 	token  atomic.Pointer[string] // its name; nil without one
-	works  bool                   // it is none about the server's health
+
+	processors *processors // nil when it says nothing of how many there should be
 
 	arrived  bool  // its request has
 	held     int64 // bytes of it
@@ -45,7 +46,9 @@ type watcher struct{ s *Server }
 // TagRPC begins a call.
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := &call{method: strings.TrimPrefix(info.FullMethodName, "/")}
-	c.works = needs[info.FullMethodName] != needNothing
+	if needs[info.FullMethodName] != needNothing { // who watches the health does so for ever
+		c.processors = w.s.processors
+	}
 	if needs[info.FullMethodName] == needUnknown {
 		c.method = "unknown" // anybody can think of names
 	}
@@ -62,27 +65,21 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	switch e := e.(type) {
 	case *stats.Begin:
 		w.s.metrics.begin(c.method)
-		if c.works {
-			w.s.processors.begin()
-		}
+		c.processors.begin()
 		c.conn.awaits()
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
 		if !c.arrived {
 			c.arrived, c.held = true, int64(e.Length)
 			c.conn.arrived(int64(e.WireLength), c.held)
-			if c.works {
-				w.s.processors.arrived(e.Payload)
-			}
+			c.processors.arrived(e.Payload)
 		}
 	case *stats.OutPayload:
 		c.out.Add(int64(e.WireLength))
 		c.messages.Add(1)
 	case *stats.End:
 		c.conn.ended(c.arrived, c.held)
-		if c.works {
-			w.s.processors.end()
-		}
+		c.processors.end()
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
 		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())
