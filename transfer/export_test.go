@@ -412,22 +412,10 @@ func TestExportIsOneMoment(t *testing.T) {
 	<-done
 }
 
-// python is one that has pyarrow, of the environment or the system.
-func python(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{os.Getenv("SMOLWC_TEST_PYTHON"), "python3"} {
-		if name != "" && exec.Command(name, "-c", "import pyarrow.parquet").Run() == nil {
-			return name
-		}
-	}
-	t.Skip("no Python with pyarrow, which reads Parquet independently of us; SMOLWC_TEST_PYTHON names one")
-	return ""
-}
-
 // TestParquetReadByOthers has pyarrow read both forms and print every cell, and
 // filter by the statistics.
 func TestParquetReadByOthers(t *testing.T) {
-	py := python(t)
+	py := transfer.Python(t)
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
 	values := []cells.Value{
 		cells.String("Ísafjörður"), cells.String(""), cells.Bytes([]byte{0, 255}), cells.Bool(true), cells.Byte(255), cells.I32(-5), cells.I64(math.MaxInt64),

@@ -30,10 +30,12 @@ const (
 	grpc        = "google.golang.org/grpc"
 	protobuf    = "google.golang.org/protobuf"
 	binregexp   = "rsc.io/binaryregexp"
+	brotli      = "github.com/andybalholm/brotli"
 	compress    = "github.com/klauspost/compress"
 	grocksdb    = "github.com/linxGnu/grocksdb"
 	liner       = "github.com/peterh/liner"
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
+	lz4         = "github.com/pierrec/lz4/v4"
 	parquet     = "github.com/parquet-go/parquet-go"
 	pretty      = "github.com/jedib0t/go-pretty/v6"
 	prometheus  = "github.com/prometheus/client_golang"
@@ -75,7 +77,7 @@ var rooms = map[string]room{
 
 	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/lock", binregexp, uuid, xsync, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
-	"transfer": {imports: []string{"query", "schema", "cells", compress, parquet, progressbar, xsync}},
+	"transfer": {imports: []string{"query", "schema", "cells", brotli, compress, lz4, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", aws, awsConfig, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},

@@ -1,0 +1,392 @@
+package transfer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	meta "github.com/parquet-go/parquet-go/format"
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+var parquetFiles = flag.Int("parquet-files", 120, "how many Parquet files TestParquetOfOthersAtRandom reads")
+
+// A parquetWant is what a Parquet file has: the names of its columns and their types,
+// and the values of its rows, each as its type and its bytes in hexadecimal, or nil.
+type parquetWant struct {
+	columns [][2]string
+	rows    [][]*string
+}
+
+// wanted reads what another program has said of a file.
+func wanted(t *testing.T, path string) (w parquetWant) {
+	t.Helper()
+	f, err := os.Open(strings.TrimSuffix(path, ".parquet") + ".want")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	for err = d.Decode(&w.columns); err == nil; {
+		var row []*string
+		if err = d.Decode(&row); err == nil {
+			w.rows = append(w.rows, row)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatalf("%s: %v", f.Name(), err)
+	}
+	return w
+}
+
+// readParquet reads columns of a file as an import does.
+func readParquet(path string, columns [][2]string) (rows [][]*string, err error) {
+	var names fieldNames
+	for _, c := range columns {
+		names.add(c[0], "columns")
+	}
+	src, err := openSource(path, format{parquet: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	r, err := openRecords(format{parquet: true}, path, src, &names)
+	if err != nil {
+		return nil, err
+	}
+	rec := &record{file: path, names: names.names, fields: make([]field, len(names.names))}
+	for {
+		switch err := r.next(rec); {
+		case errors.Is(err, io.EOF):
+			return rows, r.close()
+		case err != nil:
+			return rows, errors.Join(err, r.close())
+		}
+		row := make([]*string, len(columns))
+		for i, f := range rec.fields {
+			if f.state == absent {
+				continue
+			}
+			typ, err := cells.ParseType(columns[i][1])
+			if err != nil {
+				return rows, err
+			}
+			v, problem := convert(f.text, typ)
+			if problem != "" {
+				return rows, rec.fault(i, "%s", problem)
+			}
+			text := hex.EncodeToString(cells.AppendValue(nil, v))
+			row[i] = &text
+		}
+		rows = append(rows, row)
+	}
+}
+
+// sameRows compares every value.
+func sameRows(got [][]*string, want parquetWant) error {
+	if len(got) != len(want.rows) {
+		return fmt.Errorf("read %d rows, want %d", len(got), len(want.rows))
+	}
+	text := func(v *string) string {
+		if v == nil {
+			return "null"
+		}
+		return *v
+	}
+	for i, row := range want.rows {
+		for c, v := range row {
+			if g := got[i][c]; text(g) != text(v) {
+				return fmt.Errorf("row %d, column %s: %s, want %s", i+1, want.columns[c][0], text(g), text(v))
+			}
+		}
+	}
+	return nil
+}
+
+// checkParquetFiles reads the files of a directory and compares every value.
+func checkParquetFiles(t *testing.T, dir string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.parquet"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		if strings.Contains(path, "corrupt") {
+			continue
+		}
+		want := wanted(t, path)
+		got, err := readParquet(path, want.columns)
+		if err == nil {
+			err = sameRows(got, want)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", filepath.Base(path), err)
+		}
+	}
+}
+
+// Python is one that has pyarrow, of the environment or the system.
+func Python(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("SMOLWC_TEST_PYTHON"), "python3"} {
+		if name != "" && exec.Command(name, "-c", "import pyarrow.parquet").Run() == nil {
+			return name
+		}
+	}
+	t.Skip("no Python with pyarrow, which knows Parquet independently of us; SMOLWC_TEST_PYTHON names one")
+	return ""
+}
+
+const testFiles = "testdata/parquet"
+
+// TestParquetOfOthers: files that other programs wrote are read as these read them.
+// Its README says which they are.
+func TestParquetOfOthers(t *testing.T) { checkParquetFiles(t, testFiles) }
+
+// TestParquetOfOthersInEveryForm: of every codec, encoding and page version, by
+// pyarrow, and by Polars and DuckDB where Python has them.
+func TestParquetOfOthersInEveryForm(t *testing.T) { checkParquetFiles(t, madeFiles(t, "all")) }
+
+// TestParquetOfOthersAtRandom: with pages and row groups of any size, of any data.
+func TestParquetOfOthersAtRandom(t *testing.T) {
+	seed := time.Now().UnixNano()
+	t.Log("seed", seed)
+	checkParquetFiles(t, madeFiles(t, "random", fmt.Sprint(*parquetFiles), fmt.Sprint(seed)))
+}
+
+// madeFiles has make.py make files.
+func madeFiles(t *testing.T, args ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	cmd := exec.Command(Python(t), append([]string{filepath.Join(testFiles, "make.py"), dir}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s", out)
+	return dir
+}
+
+// TestParquetChecksums: a flipped byte of a page that has a checksum is an error that
+// names the file, and nothing is made of it.
+func TestParquetChecksums(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(testFiles, "pyarrow-*-*.parquet"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := wanted(t, path)
+		damaged := filepath.Join(t.TempDir(), filepath.Base(path))
+		for _, page := range pagesOf(t, content, len(want.columns)) {
+			at := page[0] + (page[1]-page[0])/2
+			content[at] ^= 1
+			if err := os.WriteFile(damaged, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := readParquet(damaged, want.columns)
+			says(t, err, damaged+": ", "its checksum is", "the data is damaged")
+			content[at] ^= 1
+		}
+	}
+	_, err = readParquet(filepath.Join(testFiles, "rle-dict-uncompressed-corrupt-checksum.parquet"), [][2]string{{"long_field", "i64"}})
+	says(t, err, "its checksum is")
+}
+
+// pagesOf are where the data of a file's pages begin and end, for so many of its
+// columns from the first.
+func pagesOf(t *testing.T, content []byte, columns int) (pages [][2]int) {
+	t.Helper()
+	file, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, chunk := range file.Metadata().RowGroups[0].Columns[:columns] {
+		md := chunk.MetaData
+		at := int(md.DataPageOffset)
+		if d := int(md.DictionaryPageOffset); d > 0 {
+			at = d
+		}
+		for end := at + int(md.TotalCompressedSize); at < end; {
+			var h meta.PageHeader
+			r := new(thrift.CompactProtocol).NewReaderFromBytes(content[at:end])
+			if err := thrift.NewDecoder(r).Decode(&h); err != nil {
+				t.Fatal(err)
+			}
+			if h.CRC == 0 {
+				t.Fatal("a page has no checksum")
+			}
+			at += r.BytesRead()
+			if h.CompressedPageSize > 0 {
+				pages = append(pages, [2]int{at, at + int(h.CompressedPageSize)})
+			}
+			at += int(h.CompressedPageSize)
+		}
+	}
+	return pages
+}
+
+// TestParquetRowGroups: each has codecs of its own, and as many values as it says.
+func TestParquetRowGroups(t *testing.T) {
+	type line struct{ N int64 }
+	var file bytes.Buffer
+	var all meta.FileMetaData
+	for i, codec := range []compress.Codec{&parquet.Snappy, &parquet.Uncompressed, &parquet.Zstd} {
+		var one bytes.Buffer
+		w := parquet.NewGenericWriter[line](&one, parquet.Compression(codec))
+		_, err := w.Write([]line{{int64(i)}, {int64(i) + 10}})
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		pf, err := parquet.OpenFile(bytes.NewReader(one.Bytes()), int64(one.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := pf.Metadata().RowGroups[0]
+		group.Columns[0].MetaData.DataPageOffset += int64(file.Len())
+		groups := append(all.RowGroups, group)
+		all = *pf.Metadata()
+		all.RowGroups = groups
+		file.Write(one.Bytes())
+	}
+	read := func(change func(*meta.FileMetaData)) (rows []string, err error) {
+		changed := all
+		changed.RowGroups = slices.Clone(all.RowGroups)
+		change(&changed)
+		footer, err := thrift.Marshal(new(thrift.CompactProtocol), &changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := append(slices.Clone(file.Bytes()), footer...)
+		content = append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), "PAR1"...)
+		got, err := readParquet(write(t, "f.parquet", string(content)), [][2]string{{"N", "string"}})
+		for _, r := range got {
+			rows = append(rows, strings.TrimPrefix(*r[0], "02"))
+		}
+		return rows, err
+	}
+	rows, err := read(func(*meta.FileMetaData) {})
+	if want := []string{"30", "3130", "31", "3131", "32", "3132"}; err != nil || !slices.Equal(rows, want) {
+		t.Errorf("read %q, %v", rows, err)
+	}
+	_, err = read(func(m *meta.FileMetaData) { m.RowGroups[1].NumRows = 3 })
+	says(t, err, `f.parquet: the Parquet data cannot be read after row 4: column "N": its values end before the row group does`)
+	_, err = read(func(m *meta.FileMetaData) { m.RowGroups[1].NumRows = 1 })
+	says(t, err, `column "N": it has more values than the row group has rows`)
+	if rows, err := read(func(m *meta.FileMetaData) { m.RowGroups[1].NumRows = 0 }); err != nil || len(rows) != 4 {
+		t.Errorf("an empty row group: %q, %v", rows, err)
+	}
+	chunk := func(change func(*meta.ColumnChunk)) func(*meta.FileMetaData) {
+		return func(m *meta.FileMetaData) {
+			m.RowGroups[0].Columns = slices.Clone(m.RowGroups[0].Columns)
+			change(&m.RowGroups[0].Columns[0])
+		}
+	}
+	_, err = read(chunk(func(c *meta.ColumnChunk) { c.MetaData.TotalCompressedSize-- }))
+	says(t, err, "page 1: its header is damaged")
+	_, err = read(chunk(func(c *meta.ColumnChunk) { c.MetaData.TotalCompressedSize = 1 << 40 }))
+	says(t, err, "are not in the file")
+	_, err = read(chunk(func(c *meta.ColumnChunk) { c.MetaData.Codec = meta.LZO }))
+	says(t, err, "its compression LZO is not supported")
+	_, err = read(chunk(func(c *meta.ColumnChunk) { c.FilePath = "other" }))
+	says(t, err, `it is in another file, "other"`)
+}
+
+// TestUnpackBools: runs of any length, beside groups of eight.
+func TestUnpackBools(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want []bool
+		var runs []byte
+		for range rapid.IntRange(0, 5).Draw(t, "runs") {
+			if n := rapid.IntRange(0, 40).Draw(t, "n"); rapid.Bool().Draw(t, "run") {
+				v := rapid.Byte().Draw(t, "value") & 1
+				runs = binary.AppendUvarint(runs, uint64(n)<<1)
+				if n > 0 {
+					runs = append(runs, v)
+				}
+				want = append(want, slices.Repeat([]bool{v == 1}, n)...)
+			} else {
+				packed := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "packed")
+				runs = append(binary.AppendUvarint(runs, uint64(len(packed))<<1|1), packed...)
+				for i := range 8 * len(packed) {
+					want = append(want, packed[i/8]>>(i%8)&1 == 1)
+				}
+			}
+		}
+		src := append(binary.LittleEndian.AppendUint32(nil, uint32(len(runs))), runs...)
+		bits, err := unpackBools(src, len(want))
+		if err != nil || len(bits) != (len(want)+7)/8 {
+			t.Fatalf("%x: %x, %v", src, bits, err)
+		}
+		for i, v := range want {
+			if v != (bits[i/8]>>(i%8)&1 == 1) {
+				t.Fatalf("%x: value %d is not %t", src, i, v)
+			}
+		}
+	})
+}
+
+// TestFloat16 compares some numbers with what IEEE 754 says they are.
+func TestFloat16(t *testing.T) {
+	for bits, want := range map[uint32]float64{
+		0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x0001: math.Ldexp(1, -24), 0x03ff: math.Ldexp(1023, -24), 0x0400: math.Ldexp(1, -14),
+		0x8000: math.Copysign(0, -1), 0x7c00: math.Inf(1), 0xfc00: math.Inf(-1), 0x3555: 0.333251953125,
+	} {
+		if got := float64(float16(bits)); got != want || math.Signbit(got) != math.Signbit(want) {
+			t.Errorf("%04x is %v, want %v", bits, got, want)
+		}
+	}
+	if !math.IsNaN(float64(float16(0x7e00))) {
+		t.Error("7e00 is a number")
+	}
+}
+
+// FuzzParquet: no bytes may panic the reader.
+func FuzzParquet(f *testing.F) {
+	paths, err := filepath.Glob(filepath.Join(testFiles, "*.parquet"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := write(t, "f.parquet", string(content))
+		file, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+		if err != nil {
+			return
+		}
+		var columns [][2]string
+		for _, c := range file.Root().Columns() {
+			columns = append(columns, [2]string{c.Name(), "bytes"})
+		}
+		if _, err := readParquet(path, columns); err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("%v does not name the file", err)
+		}
+	})
+}
