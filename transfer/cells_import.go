@@ -3,8 +3,6 @@ package transfer
 import (
 	"encoding/base64"
 	"errors"
-	"math"
-	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -181,15 +179,4 @@ func (c *cellForm) value(rec *record, typ cells.Type) (cells.Value, *LineError) 
 		return v, rec.fault(c.fields[name], "%s", problem)
 	}
 	return v, nil
-}
-
-// parsedNaN reads the NaNs that plainText writes.
-func parsedNaN(text string, typ cells.Type) (v cells.Value, ok bool) {
-	text = strings.TrimSpace(text)
-	if typ == cells.TypeF32 {
-		bits, ok := parseNaN(text, 32)
-		return cells.F32(math.Float32frombits(uint32(bits))), ok
-	}
-	bits, ok := parseNaN(text, 64)
-	return cells.F64(math.Float64frombits(bits)), ok
 }

@@ -76,14 +76,14 @@ func floating(text string, typ cells.Type) (v cells.Value, problem string) {
 	if typ == cells.TypeF32 {
 		bits = 32
 	}
+	if v, ok := parseNaN(strings.TrimSpace(text), typ); ok {
+		return v, ""
+	}
 	f, err := strconv.ParseFloat(strings.TrimSpace(text), bits)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		return v, fmt.Sprintf("%s does not fit %s", quote(text), typ)
 	case err != nil:
-		if v, ok := parsedNaN(text, typ); ok {
-			return v, ""
-		}
 		return v, fmt.Sprintf("%s is not a number; the column takes %s", quote(text), typ)
 	case bits == 32:
 		return cells.F32(float32(f)), ""

@@ -184,6 +184,57 @@ func TestImportOfExportIsTheSame(t *testing.T) {
 	})
 }
 
+// TestNaNs: the quiet ones without a payload are NaN to other programs, in every text,
+// and any NaN comes back to the bit from the long form.
+func TestNaNs(t *testing.T) {
+	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
+	for i, c := range []struct {
+		value      cells.Value
+		long, wide string
+	}{
+		{cells.F64(math.Float64frombits(0x7ff8000000000000)), "NaN", "NaN"},
+		{cells.F64(math.Float64frombits(0xfff8000000000000)), "-NaN", "NaN"},
+		{cells.F64(math.NaN()), "NaN(0x7ff8000000000001)", "NaN"},
+		{cells.F64(math.Float64frombits(0x7ff8000020000000)), "NaN(0x7ff8000020000000)", "NaN(0x7ff8000020000000)"},
+		{cells.F64(math.Float64frombits(0x7ff0000000000001)), "NaN(0x7ff0000000000001)", "NaN(0x7ff0000000000001)"},
+		{cells.F32(math.Float32frombits(0x7fc00000)), "NaN", "NaN"},
+		{cells.F32(math.Float32frombits(0xffc00000)), "-NaN", "NaN"},
+		{cells.F32(math.Float32frombits(0x7fc00001)), "NaN(0x7fc00001)", "NaN(0x7fc00001)"},
+		{cells.F32(math.Float32frombits(0xff800001)), "NaN(0xff800001)", "NaN(0xff800001)"},
+	} {
+		m := query.NewMutation()
+		m.SetAt("any", "q", 1, c.value)
+		if err := errors.Join(db.TruncateTable(ctx, "x"), db.Table("x").Apply(ctx, "r", m)); err != nil {
+			t.Fatal(err)
+		}
+		want := contents(t, db, "x")
+		for _, ext := range []string{"csv", "jsonl"} {
+			path := filepath.Join(dir, fmt.Sprint(i, ".", ext))
+			_, err := transfer.Export(ctx, db, "x", transfer.ExportSpec{Path: path})
+			err2 := db.TruncateTable(ctx, "y")
+			_, err3 := transfer.Import(ctx, db, "y", transfer.Spec{Path: path})
+			if err := errors.Join(err, err2, err3); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(strings.ReplaceAll(string(text), `"`, "")+",", ","+c.long+"\n") && !strings.Contains(string(text), `"`+c.long+`"`) {
+				t.Errorf("%s: %q, %v, want %s", want, text, err, c.long)
+			}
+			if got := contents(t, db, "y"); !slices.Equal(got, want) {
+				t.Errorf("%s of %s imported as %s", path, want, got)
+			}
+			var wide bytes.Buffer
+			spec := transfer.ExportSpec{Path: "-", Format: ext, Out: &wide, Wide: []transfer.Mapping{{Family: "any", Qualifier: "q", Field: "f"}}}
+			if _, err := transfer.Export(ctx, db, "x", spec); err != nil {
+				t.Fatal(err)
+			}
+			if line := map[string]string{"csv": "row,f\nr," + c.wide + "\n", "jsonl": `{"row":"r","f":"` + c.wide + "\"}\n"}[ext]; wide.String() != line {
+				t.Errorf("%s: %q, want %q", want, &wide, line)
+			}
+		}
+	}
+}
+
 // TestWideParquetComesBack: the newest cell of each column, of every type, null
 // apart from empty.
 func TestWideParquetComesBack(t *testing.T) {

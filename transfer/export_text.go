@@ -171,7 +171,7 @@ func appendJSONCell(b []byte, key string, c *cells.Cell) []byte {
 		b = append(base64.StdEncoding.AppendEncode(b, raw), '"')
 	} else {
 		b = append(b, `"value":`...)
-		b = appendJSONValue(b, c.Value)
+		b = appendJSONValue(b, c.Value, plainText)
 	}
 	return append(b, "}\n"...)
 }
@@ -207,17 +207,18 @@ func plainJSON(s string) bool {
 	return true
 }
 
-// appendJSONValue appends a value that is not of type bytes.
-func appendJSONValue(b []byte, v cells.Value) []byte {
+// appendJSONValue appends a value that is not of type bytes; number is what it is as
+// text where it is no string.
+func appendJSONValue(b []byte, v cells.Value, number func(cells.Value) string) []byte {
 	text, isText := v.AsString()
 	f, isFloat := v.Float()
 	switch {
 	case isText:
 		return appendJSONString(b, text)
 	case v.Type() == cells.TypeI64, isFloat && (math.IsNaN(f) || math.IsInf(f, 0)):
-		return append(append(append(b, '"'), plainText(v)...), '"')
+		return append(append(append(b, '"'), number(v)...), '"')
 	}
-	return append(b, plainText(v)...)
+	return append(b, number(v)...)
 }
 
 // rawText is the text of a value of type string or bytes.
@@ -228,39 +229,21 @@ func rawText(v cells.Value) (string, bool) {
 	return v.AsString()
 }
 
-// plainText is any other value as text that no bit of it is lost in: a NaN with
-// another payload than the usual one has it in hexadecimal.
+// plainText is any other value as text that no bit of it is lost in.
 func plainText(v cells.Value) string {
-	if f, ok := v.AsF64(); ok && f != f && math.Float64bits(f) != math.Float64bits(math.NaN()) {
-		return nanText(math.Float64bits(f))
-	}
-	if f, ok := v.AsF32(); ok && f != f && math.Float32bits(f) != usualNaN32 {
-		return nanText(uint64(math.Float32bits(f)))
+	if bits, width, ok := nanBits(v); ok {
+		return nanText(bits, width)
 	}
 	return v.String()
 }
 
-const usualNaN32 = 0x7fc00000
-
-func nanText(bits uint64) string { return "NaN(0x" + strconv.FormatUint(bits, 16) + ")" }
-
-// parseNaN reads what nanText wrote.
-func parseNaN(text string, bits int) (payload uint64, ok bool) {
-	text, ok = strings.CutPrefix(text, "NaN(0x")
-	if !ok {
-		return 0, false
+// wideText is such a value for other programs, to which all NaNs that have nothing to
+// say are one.
+func wideText(v cells.Value) string {
+	if bits, width, ok := nanBits(v); ok && isUsualNaN(bits, width) {
+		return "NaN"
 	}
-	if text, ok = strings.CutSuffix(text, ")"); !ok {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(text, 16, bits)
-	if err != nil {
-		return 0, false
-	}
-	if bits == 32 {
-		return n, math.Float32frombits(uint32(n)) != math.Float32frombits(uint32(n))
-	}
-	return n, math.Float64frombits(n) != math.Float64frombits(n)
+	return plainText(v)
 }
 
 // textWide writes the wide form as CSV or JSON lines: text as it is, for other
@@ -313,7 +296,7 @@ func (t *textWide) encode(c *chunk) (encoded, error) {
 			}
 			var isRaw bool
 			if record[1+i], isRaw = rawText(cell.Value); !isRaw {
-				record[1+i] = plainText(cell.Value)
+				record[1+i] = wideText(cell.Value)
 			}
 		}
 		return out.Write(record)
@@ -338,7 +321,7 @@ func (t *textWide) appendObject(b []byte, key string, row []*cells.Cell) []byte 
 			continue
 		}
 		b = append(appendJSONString(append(b, ','), name), ':')
-		b = appendJSONValue(b, cell.Value)
+		b = appendJSONValue(b, cell.Value, wideText)
 	}
 	return append(b, "}\n"...)
 }

@@ -205,6 +205,9 @@ func convertFloat(text string, t cells.Type) (cells.Value, error) {
 	if t == cells.TypeF32 {
 		return cells.F32(float32(f)), nil
 	}
+	if f != f {
+		f = math.Float64frombits(0x7ff8 << 48) // as most programs have it; Go's has a payload
+	}
 	return cells.F64(f), nil
 }
 

@@ -222,6 +222,9 @@ func elementOf(v cells.Value) any {
 		return f
 	case cells.TypeF64:
 		f, _ := v.Float()
+		if f != f {
+			return math.NaN() // keys have always had Go's
+		}
 		return f
 	}
 	n, _ := v.Int()
