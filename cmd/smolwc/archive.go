@@ -269,4 +269,5 @@ meanwhile.`,
 	flags.StringVar(&until, "until", "", "only cells before `TIME`")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace FILE if it exists")
 	return cmd
+	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be; export always does")
 }
