@@ -43,7 +43,7 @@ func (s *Session) progress() io.Writer {
 }
 
 func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []query.ReadOption) (ql.Result, error) {
-	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
+	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
 	if st.To == "-" {
 		spec.Out = s.out
 	}

@@ -26,7 +26,7 @@ func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
 	p := &plan{format: f, ts: noField, cells: &cellForm{table: table, escaped: !f.json && !f.parquet, fields: map[string]int{}}}
 	need := func(part string, names ...string) {
 		for _, name := range names {
-			p.cells.fields[name] = p.names.add(name, part)
+			p.cells.fields[name] = p.names.add(name, part, "")
 		}
 	}
 	const required, optional = "key", ""

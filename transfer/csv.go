@@ -17,8 +17,9 @@ type csvReader struct {
 	bound   *boundedReader
 	csv     *csv.Reader
 	header  []string
-	columns []int // the place in a line of each field that is used
-	line    int   // the last line that was read
+	columns []int  // the place in a line of each field that is used
+	codes   []code // what they hold
+	line    int    // the last line that was read
 }
 
 // newCSVReader reads the header.
@@ -36,12 +37,12 @@ func newCSVReader(file string, r io.Reader, names *fieldNames) (*csvReader, erro
 	c.line, _ = c.lastLine(header)
 	c.header = header
 	c.csv.ReuseRecord = true
-	for i, name := range names.names {
-		at, err := findField(header, name)
+	for i, part := range names.parts {
+		at, code, err := names.find(i, header)
 		if err != nil {
-			return nil, specErrorf(names.parts[i], "%s: %v", file, err)
+			return nil, specErrorf(part, "%s: %v", file, err)
 		}
-		c.columns = append(c.columns, at)
+		c.columns, c.codes = append(c.columns, at), append(c.codes, code)
 	}
 	return c, nil
 }
@@ -97,7 +98,7 @@ func (c *csvReader) next(rec *record) error {
 		return rec.wrong("has %d %s, the header has %d", len(values), plural(len(values), "field"), len(c.header))
 	}
 	for i, at := range c.columns {
-		rec.fields[i] = field{text: values[at], state: present}
+		rec.fields[i] = field{values[at], present, c.codes[i]}
 	}
 	return nil
 }

@@ -31,6 +31,11 @@ type ExportSpec struct {
 	// cell, from which [Import] makes the same cells again. A Mapping without
 	// a Field has the one called family:qualifier.
 	Wide []Mapping
+	// Bytes is how the wide form holds values of type bytes in CSV and JSON lines,
+	// and row keys that are not UTF-8: "hex" or "base64". The name of such a field
+	// ends in _hex or _b64, and [Import] finds it under its name without that. ""
+	// is hex in CSV and base64 in JSON lines.
+	Bytes string
 	// Options say which rows and cells are exported; all of them without any,
 	// all versions included.
 	Options []query.ReadOption
@@ -68,17 +73,45 @@ func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (r
 	if err := e.prepare(ctx); err != nil {
 		return res, err
 	}
-	out, err := openSink(spec, f)
+	res, err = e.write(ctx)
+	if key, ok := errors.AsType[*rawKeyError](err); ok {
+		if !key.unwritten {
+			return res, err
+		}
+		e.rows, e.cells, e.keyCode = 0, 0, e.code
+		res, err = e.write(ctx)
+	}
+	res.Elapsed = time.Since(began)
+	return res, err
+}
+
+// write makes the file.
+func (e *exporter) write(ctx context.Context) (ExportResult, error) {
+	out, err := openSink(e.spec, e.format)
 	if err != nil {
-		return res, err
+		return ExportResult{}, err
 	}
 	if err = e.run(ctx, out); err == nil {
 		err = out.finish()
 	}
 	if err != nil {
+		if key, ok := errors.AsType[*rawKeyError](err); ok {
+			key.unwritten = out.tmp != nil
+		}
 		return ExportResult{}, errors.Join(err, out.abandon())
 	}
-	return ExportResult{Rows: e.rows, Cells: e.cells, Bytes: out.bytes, Elapsed: time.Since(began)}, nil
+	return ExportResult{Rows: e.rows, Cells: e.cells, Bytes: out.bytes}, nil
+}
+
+// A rawKeyError is about a row key that a CSV file cannot hold as it is. The first
+// line of the file has to say so.
+type rawKeyError struct {
+	key       string
+	unwritten bool // the file can be begun anew
+}
+
+func (e *rawKeyError) Error() string {
+	return "row key " + quote(e.key) + " is not UTF-8, which a CSV file says in its first line; export to a file by its name, or as jsonl or parquet"
 }
 
 // exportFormat is what the file is to hold.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,15 +22,22 @@ type exporter struct {
 	spec   ExportSpec
 	format format
 	wide   []wideColumn
-	rows   int64
-	cells  int64
+	code   code // of values of type bytes, in the wide form
+	// keyCode is that of row keys, in a wide CSV file.
+	keyCode code
+	rows    int64
+	cells   int64
 }
 
 // A wideColumn is a column of the wide form with its type settled.
 type wideColumn struct {
 	Mapping
-	typ cells.Type
+	typ  cells.Type
+	code code
 }
+
+// name is that of the column's field.
+func (c wideColumn) name() string { return c.columnName() + suffixes[c.code] }
 
 // A chunk is some cells in their order, on their way through an export.
 type chunk struct {
@@ -63,17 +71,18 @@ const (
 
 // prepare checks the columns of the wide form.
 func (e *exporter) prepare(ctx context.Context) error {
-	seen := map[string]bool{rowField: true}
+	if err := e.chooseCode(); err != nil {
+		return err
+	}
+	seen := map[string]bool{rowField: true, rowField + suffixes[e.code]: true}
 	for _, m := range e.spec.Wide {
 		family, ok := e.schema.Family(m.Family)
 		if !ok {
 			return specErrorf("wide", "table %s has no family %s", e.schema.Name, quote(m.Family))
 		}
-		name := m.columnName()
-		if seen[name] {
-			return specErrorf("wide", "two fields would be called %s; name one otherwise, as in %s:%s=other", quote(name), m.Family, m.Qualifier)
+		if name := m.columnName(); !utf8.ValidString(name) {
+			return specErrorf("wide", "the field of a column is called %s, which is not UTF-8; name it otherwise, as in %s:…=other", quote(name), m.Family)
 		}
-		seen[name] = true
 		declared := family.Type
 		if family.Aggregate != schema.NoAggregate {
 			declared = cells.TypeI64
@@ -91,7 +100,36 @@ func (e *exporter) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		e.wide = append(e.wide, wideColumn{m, typ})
+		c := wideColumn{Mapping: m, typ: typ}
+		if typ == cells.TypeBytes {
+			c.code = e.code
+		}
+		if seen[c.name()] {
+			return specErrorf("wide", "two fields would be called %s; name one otherwise, as in %s:%s=other", quote(c.name()), m.Family, m.Qualifier)
+		}
+		seen[c.name()] = true
+		e.wide = append(e.wide, c)
+	}
+	return nil
+}
+
+// chooseCode settles how bytes are written as text.
+func (e *exporter) chooseCode() error {
+	asText := e.spec.Wide != nil && !e.format.parquet
+	said, known := codes[e.spec.Bytes]
+	switch {
+	case !known:
+		return specErrorf("bytes", "%s is not hex or base64", quote(e.spec.Bytes))
+	case e.spec.Bytes != "" && !asText:
+		return specErrorf("bytes", "it is for lines of rows in csv and jsonl, with wide=; other files keep bytes in one way")
+	case !asText:
+		return nil
+	}
+	if e.code = said; e.spec.Bytes == "" && e.format.json {
+		e.code = base64Code
+	}
+	if e.schema.KeyFormat == schema.TupleKeys {
+		e.keyCode = e.code
 	}
 	return nil
 }
@@ -117,7 +155,7 @@ func (e *exporter) encoder() encoder {
 	case e.format.parquet:
 		return newParquetCells()
 	case e.wide != nil:
-		return newTextWide(e.wide, e.format.json)
+		return &textWide{columns: e.wide, json: e.format.json, code: e.code, keyCode: e.keyCode}
 	}
 	return newTextCells(e.format.json)
 }

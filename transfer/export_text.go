@@ -158,10 +158,10 @@ func unescape(s string) (text string, problem string) {
 // appendJSONCell appends a line of JSON. What is not UTF-8 is base64 in a
 // member whose name says so; numbers that JSON tools would round are strings.
 func appendJSONCell(b []byte, key string, c *cells.Cell) []byte {
-	b = appendJSONText(append(b, '{'), rowField, key)
+	b = appendJSONText(append(b, '{'), rowField, key, base64Code)
 	b = append(b, `,"family":`...)
 	b = appendJSONString(b, c.Family)
-	b = appendJSONText(append(b, ','), qualifierField, c.Qualifier)
+	b = appendJSONText(append(b, ','), qualifierField, c.Qualifier, base64Code)
 	b = append(b, `,"timestamp":`...)
 	b = strconv.AppendInt(b, int64(c.Timestamp), 10)
 	b = append(b, `,"type":"`...)
@@ -176,13 +176,13 @@ func appendJSONCell(b []byte, key string, c *cells.Cell) []byte {
 	return append(b, "}\n"...)
 }
 
-func appendJSONText(b []byte, name, text string) []byte {
-	b = append(append(b, '"'), name...)
+// appendJSONText appends a member of any bytes, in the code if they are not UTF-8.
+func appendJSONText(b []byte, name, text string, c code) []byte {
 	if utf8.ValidString(text) {
-		return appendJSONString(append(b, `":`...), text)
+		c = noCode
 	}
-	b = append(append(b, base64Suffix...), `":"`...)
-	return append(base64.StdEncoding.AppendEncode(b, []byte(text)), '"')
+	b = append(append(append(append(b, '"'), name...), suffixes[c]...), `":`...)
+	return appendJSONString(b, c.encode(text))
 }
 
 func appendJSONString(b []byte, s string) []byte {
@@ -247,15 +247,13 @@ func wideText(v cells.Value) string {
 }
 
 // textWide writes the wide form as CSV or JSON lines: text as it is, for other
-// programs.
+// programs, and bytes in a code.
 type textWide struct {
 	columns []wideColumn
 	json    bool
+	code    code // of bytes
+	keyCode code // of row keys, in CSV
 	w       io.Writer
-}
-
-func newTextWide(columns []wideColumn, json bool) *textWide {
-	return &textWide{columns: columns, json: json}
 }
 
 func (t *textWide) begin(w io.Writer) error {
@@ -263,9 +261,9 @@ func (t *textWide) begin(w io.Writer) error {
 	if t.json {
 		return nil
 	}
-	header := []string{rowField}
+	header := []string{rowField + suffixes[t.keyCode]}
 	for _, c := range t.columns {
-		header = append(header, c.columnName())
+		header = append(header, c.name())
 	}
 	return writeCSV(w, header)
 }
@@ -288,14 +286,17 @@ func (t *textWide) encode(c *chunk) (encoded, error) {
 			b.Write(t.appendObject(nil, key, row))
 			return nil
 		}
-		record[0] = key
+		if t.keyCode == noCode && !utf8.ValidString(key) {
+			return &rawKeyError{key: key}
+		}
+		record[0] = t.keyCode.encode(key)
 		for i, cell := range row {
 			record[1+i] = ""
 			if cell == nil {
 				continue
 			}
-			var isRaw bool
-			if record[1+i], isRaw = rawText(cell.Value); !isRaw {
+			raw, isRaw := rawText(cell.Value)
+			if record[1+i] = t.columns[i].code.encode(raw); !isRaw {
 				record[1+i] = wideText(cell.Value)
 			}
 		}
@@ -309,18 +310,17 @@ func (t *textWide) encode(c *chunk) (encoded, error) {
 }
 
 func (t *textWide) appendObject(b []byte, key string, row []*cells.Cell) []byte {
-	b = appendJSONText(append(b, '{'), rowField, key)
+	b = appendJSONText(append(b, '{'), rowField, key, t.code)
 	for i, cell := range row {
 		if cell == nil {
 			continue
 		}
-		name := t.columns[i].columnName()
+		c := &t.columns[i]
+		b = append(appendJSONString(append(b, ','), c.name()), ':')
 		if raw, ok := cell.Value.AsBytes(); ok {
-			b = append(appendJSONString(append(b, ','), name+base64Suffix), ':', '"')
-			b = append(base64.StdEncoding.AppendEncode(b, raw), '"')
+			b = append(append(append(b, '"'), c.code.encode(string(raw))...), '"')
 			continue
 		}
-		b = append(appendJSONString(append(b, ','), name), ':')
 		b = appendJSONValue(b, cell.Value, wideText)
 	}
 	return append(b, "}\n"...)

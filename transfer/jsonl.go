@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,12 +17,20 @@ type jsonReader struct {
 	file  string
 	in    *bufio.Reader
 	names *fieldNames
-	index map[string]int
+	index map[string][]member
+	ranks []int // of the fields of this object
 	line  int
 	long  []byte          // a line that is longer than the buffer of in
 	known map[string]bool // names of members seen, for messages; at most maxKnown
+	order []string        // the same, the first seen first
 	seen  []bool          // which of the used fields were in any object
 	any   bool            // whether there was an object
+}
+
+// A member is a field under one of its names, the first having rank 1.
+type member struct {
+	field, rank int
+	code        code
 }
 
 // maxKnown bounds the names that are kept for messages.
@@ -32,9 +38,11 @@ const maxKnown = 1000
 
 func newJSONReader(file string, r io.Reader, names *fieldNames) (*jsonReader, error) {
 	j := &jsonReader{file: file, in: bufio.NewReaderSize(r, 1<<16), names: names,
-		index: map[string]int{}, known: map[string]bool{}, seen: make([]bool, len(names.names))}
-	for i, name := range names.names {
-		j.index[name] = i
+		index: map[string][]member{}, ranks: make([]int, len(names.names)), known: map[string]bool{}, seen: make([]bool, len(names.names))}
+	for i := range names.names {
+		for rank, s := range names.spellings(i) {
+			j.index[s.name] = append(j.index[s.name], member{i, rank + 1, s.code})
+		}
 	}
 	return j, nil
 }
@@ -86,6 +94,7 @@ func (j *jsonReader) parse(text string, rec *record) error {
 		return bad
 	}
 	clear(rec.fields)
+	clear(j.ranks)
 	j.any = true
 	var first *LineError
 	for s := (scanner{text, 1}); ; {
@@ -93,21 +102,19 @@ func (j *jsonReader) parse(text string, rec *record) error {
 		if !ok {
 			break
 		}
-		i, used := j.index[name]
-		if !used {
+		members, used := j.index[name]
+		if !used || !j.seen[members[0].field] {
 			j.note(name)
+		}
+		if !used {
 			s.skip()
 			continue
 		}
-		j.seen[i] = true
-		again := rec.fields[i] != field{}
-		var problem string
-		rec.fields[i], problem = s.value()
-		if again {
-			problem = "stands twice in the object; it cannot be told which is meant"
-		}
-		if problem != "" && first == nil {
-			first = rec.fault(i, "%s", problem)
+		f, problem := s.value()
+		for _, m := range members {
+			if bad := j.set(rec, m, f, problem); bad != nil && first == nil {
+				first = bad
+			}
 		}
 	}
 	if first != nil {
@@ -116,10 +123,31 @@ func (j *jsonReader) parse(text string, rec *record) error {
 	return nil
 }
 
-// note keeps the name of a member that is not used.
+// set makes a value that of a field, unless the object has it under a name that goes
+// before.
+func (j *jsonReader) set(rec *record, m member, f field, problem string) *LineError {
+	j.seen[m.field] = true
+	rank := &j.ranks[m.field]
+	switch {
+	case *rank != 0 && *rank < m.rank:
+		return nil
+	case *rank == m.rank:
+		problem = "stands twice in the object; it cannot be told which is meant"
+	}
+	*rank = m.rank
+	f.code = m.code
+	rec.fields[m.field] = f
+	if problem != "" {
+		return rec.fault(m.field, "%s", problem)
+	}
+	return nil
+}
+
+// note keeps the name of a member.
 func (j *jsonReader) note(name string) {
-	if len(j.known) < maxKnown {
+	if len(j.known) < maxKnown && !j.known[name] {
 		j.known[name] = true
+		j.order = append(j.order, name)
 	}
 }
 
@@ -148,13 +176,7 @@ func checkObject(text string, rec *record) *LineError {
 func (j *jsonReader) close() error {
 	for i, name := range j.names.names {
 		if !j.seen[i] && j.any && j.names.parts[i] != "" {
-			known := slices.Sorted(maps.Keys(j.known))
-			for k, n := range j.names.names {
-				if j.seen[k] {
-					known = append(known, n)
-				}
-			}
-			return specErrorf(j.names.parts[i], "%s: %v", j.file, unknownField(name, known))
+			return specErrorf(j.names.parts[i], "%s: %v", j.file, unknownField(name, j.order))
 		}
 	}
 	return nil
@@ -192,7 +214,7 @@ func (s *scanner) value() (f field, bad string) {
 		if !ok {
 			return f, "has half of a surrogate pair, which is no character"
 		}
-		return field{text, present}, ""
+		return field{text: text, state: present}, ""
 	case '{', '[':
 		s.skip()
 		return field{state: nested}, ""
@@ -200,7 +222,7 @@ func (s *scanner) value() (f field, bad string) {
 	start := s.pos
 	s.skip()
 	if text := s.text[start:s.pos]; text != "null" {
-		return field{text, present}, ""
+		return field{text: text, state: present}, ""
 	}
 	return field{}, ""
 }

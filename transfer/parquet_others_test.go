@@ -61,7 +61,7 @@ func wanted(t *testing.T, path string) (w parquetWant) {
 func readParquet(path string, columns [][2]string) (rows [][]*string, err error) {
 	var names fieldNames
 	for _, c := range columns {
-		names.add(c[0], "columns")
+		names.add(c[0], "columns", "")
 	}
 	src, err := openSource(path, format{parquet: true}, nil)
 	if err != nil {

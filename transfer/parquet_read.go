@@ -76,7 +76,7 @@ func (p *parquetReader) choose(root *parquet.Column, leaves []plainLeaf, names *
 		known = append(known, top.Name())
 	}
 	for field, name := range names.names {
-		at, err := findField(known, name)
+		at, _, err := names.find(field, known)
 		switch {
 		case at < 0 && names.parts[field] == "": // it need not be there
 		case err != nil:
@@ -112,7 +112,7 @@ func (p *parquetReader) next(rec *record) (err error) {
 			return p.failure(c.name, noEarlyEnd(err))
 		}
 		if !v.IsNull() {
-			rec.fields[c.field] = field{c.text(v), typed}
+			rec.fields[c.field] = field{text: c.text(v), state: typed}
 		}
 	}
 	for _, f := range p.nested {

@@ -27,6 +27,7 @@ type column struct {
 	family, qualifier string
 	typ               cells.Type
 	field             int
+	code              code // of a field that the spec names with its suffix
 }
 
 // newPlan checks a spec against the declared table.
@@ -39,6 +40,7 @@ func newPlan(spec Spec, table schema.Table) (*plan, error) {
 	if spec.Key == "" && len(spec.Columns) == 0 {
 		return newCellPlan(spec, table, p.format)
 	}
+	p.names.coded = !p.format.parquet
 	if p.key, err = parseTemplate(spec.Key, &p.names); err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func newPlan(spec Spec, table schema.Table) (*plan, error) {
 		}
 	}
 	if spec.Timestamp != "" {
-		p.ts = p.names.add(spec.Timestamp, "ts")
+		p.ts = p.names.add(spec.Timestamp, "ts", "")
 	}
 	if spec.BadLines < 0 {
 		return nil, specErrorf("bad-lines", "%d is negative", spec.BadLines)
@@ -99,7 +101,16 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	case declared != cells.TypeAny && typ != declared:
 		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, declared)
 	}
-	p.columns = append(p.columns, column{m.Family, m.Qualifier, typ, p.names.add(m.Field, "columns")})
+	c := column{family: m.Family, qualifier: m.Qualifier, typ: typ}
+	if typ == cells.TypeBytes && p.names.coded {
+		c.code = codeOf(m.Field)
+	}
+	var also string
+	if m.Field == m.Qualifier { // as export calls it
+		also = name
+	}
+	c.field = p.names.add(m.Field, "columns", also)
+	p.columns = append(p.columns, c)
 	return nil
 }
 
@@ -150,7 +161,15 @@ func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineErr
 		case p.empty(f):
 			continue
 		}
-		v, problem := convert(f.text, c.typ)
+		text, bad := rec.decoded(c.field)
+		if bad != nil {
+			return row{}, arena[:start], bad
+		}
+		text, problem := c.code.decode(text)
+		if problem != "" {
+			return row{}, arena[:start], rec.fault(c.field, "%s", problem)
+		}
+		v, problem := convert(text, c.typ)
 		if problem != "" {
 			return row{}, arena[:start], rec.fault(c.field, "%s (for %s:%s)", problem, c.family, c.qualifier)
 		}
@@ -169,7 +188,11 @@ func (p *plan) timestamp(rec *record) (cells.Timestamp, *LineError) {
 	if f.state == nested || p.empty(f) {
 		return 0, rec.fault(p.ts, "has no timestamp here")
 	}
-	ts, problem := parseTimestamp(f.text)
+	text, bad := rec.decoded(p.ts)
+	if bad != nil {
+		return 0, bad
+	}
+	ts, problem := parseTimestamp(text)
 	if problem != "" {
 		return 0, rec.fault(p.ts, "%s", problem)
 	}

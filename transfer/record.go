@@ -17,6 +17,7 @@ type record struct {
 type field struct {
 	text  string
 	state fieldState
+	code  code
 }
 
 type fieldState uint8
@@ -27,6 +28,16 @@ const (
 	nested                    // a JSON object or list
 	typed                     // as text, of a file in which null is not empty text
 )
+
+// decoded is the text of a field that is there.
+func (r *record) decoded(field int) (string, *LineError) {
+	f := &r.fields[field]
+	text, problem := f.code.decode(f.text)
+	if problem != "" {
+		return "", r.fault(field, "%s", problem)
+	}
+	return text, nil
+}
 
 // fault is an error about a field of the record.
 func (r *record) fault(field int, format string, args ...any) *LineError {

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -73,7 +72,7 @@ func parsePlaceholder(text, inner string, names *fieldNames) (templatePart, erro
 	if name == "" {
 		return templatePart{}, specErrorf("key", "%s: {%s} names no field", quote(text), inner)
 	}
-	return templatePart{field: names.add(name, "key"), width: width}, nil
+	return templatePart{field: names.add(name, "key", ""), width: width}, nil
 }
 
 // append appends the row key that the template makes of a record.
@@ -89,13 +88,18 @@ func (t template) append(dst []byte, rec *record) ([]byte, *LineError) {
 			return dst, rec.fault(p.field, "has no value here, and the row key needs one")
 		case v.state == nested:
 			return dst, rec.fault(p.field, "is an object or a list here; a row key takes text, numbers and booleans")
-		case p.width > 0 && !isDigits(v.text):
-			return dst, rec.fault(p.field, "%s cannot be padded to %d digits in the row key; that takes a whole number without a sign", quote(v.text), p.width)
 		}
-		for n := len(v.text); n < p.width; n++ {
+		text, bad := rec.decoded(p.field)
+		switch {
+		case bad != nil:
+			return dst, bad
+		case p.width > 0 && !isDigits(text):
+			return dst, rec.fault(p.field, "%s cannot be padded to %d digits in the row key; that takes a whole number without a sign", quote(text), p.width)
+		}
+		for n := len(text); n < p.width; n++ {
 			dst = append(dst, '0')
 		}
-		dst = append(dst, v.text...)
+		dst = append(dst, text...)
 	}
 	return dst, nil
 }
@@ -108,19 +112,4 @@ func isDigits(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// fieldNames are the distinct fields that a spec uses.
-type fieldNames struct {
-	names []string
-	parts []string // the part of the spec that named it first
-}
-
-// add returns the index of a field.
-func (f *fieldNames) add(name, part string) int {
-	if i := slices.Index(f.names, name); i >= 0 {
-		return i
-	}
-	f.names, f.parts = append(f.names, name), append(f.parts, part)
-	return len(f.names) - 1
 }

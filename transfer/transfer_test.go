@@ -271,7 +271,7 @@ func TestJSONFieldThatNoLineHas(t *testing.T) {
 	path := write(t, "f.jsonl", `{"id":1,"model":"a"}`+"\n"+`{"id":2,"seats":9}`+"\n")
 	var to list
 	_, err := run(t.Context(), spec(t, path, "{id}", "meta:m=modell"), fleet, &to)
-	says(t, err, "columns=", `"modell"`, `did you mean "model"`, "seats")
+	says(t, err, "columns=", `"modell"`, `did you mean "model"`, "(the fields are id, model, seats)") // as the file has them
 	_, err = run(t.Context(), spec(t, path, "{ix}", "meta:m=model"), fleet, &to)
 	says(t, err, "key=", `"ix"`, `did you mean "id"`)
 	if to.writes != 0 {

@@ -237,14 +237,14 @@ func (c *command) checkpointCommand() *cobra.Command {
 }
 
 func (c *command) exportCommand() *cobra.Command {
-	var as, wide, prefix, start, end, columns, where, versions, limit, since, until string
+	var as, wide, bytes, prefix, start, end, columns, where, versions, limit, since, until string
 	var overwrite bool
 	r := &statementRun{command: c, needs: func([]string) need { return needsReader }}
 	r.words = func(args []string) []string {
 		return []string{"export", ql.QuoteName(args[0]), quoted("prefix=", prefix), quoted("start=", start), quoted("end=", end),
 			optionWord("columns=", columns), optionWord("where ", where), optionWord("versions=", versions), optionWord("limit=", limit),
 			optionWord("since=", since), optionWord("until=", until), "to", ql.QuoteText(args[1]), optionWord("as ", as), optionWord("wide=", wide),
-			flagWord("overwrite", overwrite)}
+			optionWord("bytes=", bytes), flagWord("overwrite", overwrite)}
 	}
 	cmd := r.make(&cobra.Command{
 		Use:   "export TABLE FILE",
@@ -258,6 +258,7 @@ meanwhile.`,
 	flags := cmd.Flags()
 	flags.StringVar(&as, "as", "", "write `FORMAT`: csv, jsonl or parquet (default as the file's name says)")
 	flags.StringVar(&wide, "wide", "", "a line for each row, with a field for each column in `LIST`, FAM:QUAL[=FIELD[:TYPE]] with commas between")
+	flags.StringVar(&bytes, "bytes", "", "with --wide, write bytes in csv and jsonl as `FORM`: hex or base64 (default hex in csv, base64 in jsonl)")
 	flags.StringVar(&prefix, "prefix", "", "only rows whose keys start with `KEY`")
 	flags.StringVar(&start, "start", "", "only rows from `KEY` on")
 	flags.StringVar(&end, "end", "", "only rows before `KEY`")
@@ -268,6 +269,6 @@ meanwhile.`,
 	flags.StringVar(&since, "since", "", "only cells from `TIME` on")
 	flags.StringVar(&until, "until", "", "only cells before `TIME`")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace FILE if it exists")
-	return cmd
 	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be; export always does")
+	return cmd
 }

@@ -236,7 +236,8 @@ var helpTopics = []helpTopic{
 		name: "import", summary: "load a CSV, JSON lines or Parquet file",
 		syntax: "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
 		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
-			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like it.\n" +
+			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like its\n" +
+			"qualifier, or like the column, as export calls it.\n" +
 			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n" +
 			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n\n" +
 			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
@@ -244,10 +245,11 @@ var helpTopics = []helpTopic{
 	{
 		name: "export", summary: "write a table to a file",
 		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
-			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [overwrite]",
+			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [bytes=hex|base64] [overwrite]",
 		text: "Writes what the table shows at one moment, all versions if versions= does not say. The options are those of scan.\n" +
 			"Each line is a cell, of which import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
-			"with a field for each column that is named. '-' is the output. A file that exists is left alone without overwrite.\n\n" +
+			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl if bytes= does not say.\n" +
+			"'-' is the output. A file that exists is left alone without overwrite.\n\n" +
 			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ type (
 		To        string  // a file, or - for the output
 		As        string  // one of ExportFormats; "": as the file's name says
 		Wide      []Field // empty: a line for each cell
+		Bytes     string  // one of BytesForms; "": not said
 		Overwrite bool
 	}
 	// Backup backs the database up.
@@ -76,10 +78,14 @@ type Travel struct {
 // ExportFormats are the names that `as` takes in an export.
 var ExportFormats = []string{"csv", "jsonl", "parquet"}
 
+// BytesForms are the names that `bytes` takes in an export.
+var BytesForms = []string{"hex", "base64"}
+
 // moving is where the options of these statements put what they read.
 type moving struct {
 	to, from, as string
 	wide         []Field
+	bytes        string
 	overwrite    bool
 	keep         int
 	travel       Travel
@@ -107,8 +113,9 @@ func movingOptions() []*option {
 		{name: "to", in: inRestore, parse: text("a directory, as in 'restored'", func(m *moving) *string { return &m.to })},
 		{name: "from", in: inRestore, parse: text(place, func(m *moving) *string { return &m.from })},
 		{name: "in", in: inBackups | inVerify, parse: text(place, func(m *moving) *string { return &m.from })},
-		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: (*parser).exportFormatOption},
+		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: oneOf("a format", ExportFormats, func(m *moving) *string { return &m.as })},
 		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
+		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: oneOf("a form", BytesForms, func(m *moving) *string { return &m.bytes })},
 		{name: "overwrite", in: inExport | inRestore, parse: flagOption(func(to *target) *bool { return &to.moving.overwrite })},
 		{name: "keep", value: "N", in: inBackup, parse: number(1, func(m *moving) *int { return &m.keep })},
 		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: number(1, func(m *moving) *int { return &m.travel.Parallel })},
@@ -116,17 +123,17 @@ func movingOptions() []*option {
 	}
 }
 
-func (p *parser) exportFormatOption(to *target) error {
-	p.wantOneOf(ExpectChoice, ExportFormats...)
-	t := p.peek()
-	for _, name := range ExportFormats {
-		if t.keyword() == name {
+// oneOf parses one of some names.
+func oneOf(what string, names []string, of func(*moving) *string) func(*parser, *target) error {
+	return func(p *parser, to *target) error {
+		p.wantOneOf(ExpectChoice, names...)
+		if word := p.peek().keyword(); slices.Contains(names, word) {
 			p.next()
-			to.moving.as = name
+			*of(to.moving) = word
 			return nil
 		}
+		return p.unexpected("%s, one of %s", what, strings.Join(names, ", "))
 	}
-	return p.unexpected("a format, one of %s", strings.Join(ExportFormats, ", "))
 }
 
 // wideOption parses columns like those of import, but for the name of a field
@@ -198,7 +205,7 @@ func (p *parser) moves(in optionSet, to *target, need ...string) error {
 	return nil
 }
 
-// parseExport parses export T [scan options] to 'file' [as FORMAT] [wide=..] [overwrite].
+// parseExport parses export T [scan options] to 'file' [as FORMAT] [wide=..] [bytes=..] [overwrite].
 func parseExport(p *parser) (Statement, error) {
 	st := &Export{}
 	var err error
@@ -209,7 +216,7 @@ func parseExport(p *parser) (Statement, error) {
 	if err := p.moves(inExport, to, "to"); err != nil {
 		return nil, err
 	}
-	st.To, st.As, st.Wide, st.Overwrite = to.moving.to, to.moving.as, to.moving.wide, to.moving.overwrite
+	st.To, st.As, st.Wide, st.Bytes, st.Overwrite = to.moving.to, to.moving.as, to.moving.wide, to.moving.bytes, to.moving.overwrite
 	return st, nil
 }
 
@@ -269,6 +276,7 @@ func (w *printer) moved(st Statement) bool {
 			w.words("as", st.As)
 		}
 		w.option("wide", list(st.Wide, Field.String))
+		w.option("bytes", st.Bytes)
 		w.flag("overwrite", st.Overwrite)
 	case *Backup:
 		w.words("backup")

@@ -104,7 +104,8 @@ func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
 }
 
 // mappings parses FAM:QUAL=FIELD[:TYPE],... Without a family it is that of the
-// mapping before; without a field it is the one called like the qualifier.
+// mapping before; without a field it is the one called like the qualifier, or like
+// the column.
 func (p *parser) mappings() ([]Mapping, error) {
 	var list []Mapping
 	for {
@@ -144,6 +145,9 @@ func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
 	}
 	p.next()
 	m.Field, m.Type, err = fieldType(field)
+	if err != nil && join(field.parts) == m.Column.Family+":"+m.Column.Qualifier { // as export calls it
+		m.Field, m.Type, err = join(field.parts), cells.TypeAny, nil
+	}
 	return m, err
 }
 

@@ -1,0 +1,115 @@
+package transfer
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// A code is how a field holds bytes as text.
+type code uint8
+
+const (
+	noCode code = iota // as they are
+	hexCode
+	base64Code
+)
+
+// suffixes end the name of a field that has the code: it says what it holds.
+var suffixes = [...]string{hexCode: "_hex", base64Code: base64Suffix}
+
+// codes are the codes by their names.
+var codes = map[string]code{"": hexCode, "hex": hexCode, "base64": base64Code}
+
+// codeOf is the code that the name of a field says.
+func codeOf(name string) code {
+	for c := hexCode; c <= base64Code; c++ {
+		if strings.HasSuffix(name, suffixes[c]) {
+			return c
+		}
+	}
+	return noCode
+}
+
+// encode gives bytes as text.
+func (c code) encode(raw string) string {
+	switch c {
+	case hexCode:
+		return hex.EncodeToString([]byte(raw))
+	case base64Code:
+		return base64.StdEncoding.EncodeToString([]byte(raw))
+	}
+	return raw
+}
+
+// decode reads what encode gave; problem says why it cannot be.
+func (c code) decode(text string) (raw, problem string) {
+	var b []byte
+	var err error
+	switch c {
+	case hexCode:
+		if b, err = hex.DecodeString(text); err != nil {
+			return "", quote(text) + " is not hexadecimal, as the name of the field says"
+		}
+	case base64Code:
+		if b, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return "", quote(text) + " is not base64, as the name of the field says"
+		}
+	default:
+		return text, ""
+	}
+	return string(b), ""
+}
+
+// fieldNames are the distinct fields that a spec uses.
+type fieldNames struct {
+	names []string
+	parts []string // the part of the spec that named it first
+	also  []string // another name that it may have in the file; "": none
+	coded bool     // a file may have a field under its name and a suffix
+}
+
+// add returns the index of a field.
+func (f *fieldNames) add(name, part, also string) int {
+	for i, n := range f.names {
+		if n == name && f.also[i] == also {
+			return i
+		}
+	}
+	f.names, f.parts, f.also = append(f.names, name), append(f.parts, part), append(f.also, also)
+	return len(f.names) - 1
+}
+
+// A spelling is a name that a field may have in a file, and what it then holds.
+type spelling struct {
+	name string
+	code code
+}
+
+// spellings are those of a field, the first that a file has being meant.
+func (f *fieldNames) spellings(i int) (all []spelling) {
+	names := []string{f.names[i]}
+	if f.also[i] != "" {
+		names = append(names, f.also[i])
+	}
+	for _, name := range names {
+		all = append(all, spelling{name, noCode})
+		for c := hexCode; f.coded && c <= base64Code; c++ {
+			all = append(all, spelling{name + suffixes[c], c})
+		}
+	}
+	return all
+}
+
+// find is the place of a field in the names that a file has, and what it holds. The
+// place is -1 with the error.
+func (f *fieldNames) find(i int, has []string) (at int, c code, err error) {
+	for _, s := range f.spellings(i) {
+		if slices.Contains(has, s.name) {
+			at, err = findField(has, s.name)
+			return at, s.code, err
+		}
+	}
+	return -1, noCode, unknownField(f.names[i], has)
+}
