@@ -68,7 +68,10 @@ type Spec struct {
 const DefaultBatch = 10_000
 
 // A Mapping makes a column of a field. A field that is empty, equals
-// [Spec.NA], is null, or is missing from a JSON object makes no cell.
+// [Spec.NA], is null, or is missing from a JSON object makes no cell. Where a file
+// that is no Parquet file does not have the field, one called like it with _hex or
+// _b64 behind is decoded. A field that is called like the qualifier may also be
+// called family:qualifier, as [Export] calls it.
 type Mapping struct {
 	Family, Qualifier string
 	Field             string
