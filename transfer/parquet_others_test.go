@@ -313,6 +313,32 @@ func TestParquetRowGroups(t *testing.T) {
 	says(t, err, `it is in another file, "other"`)
 }
 
+// TestParquetFooterThatIsTooLarge: a list of two thousand million elements is refused
+// before there is room for them.
+func TestParquetFooterThatIsTooLarge(t *testing.T) {
+	many := []byte{0xf0 | thriftStruct, 0xff, 0xff, 0xff, 0xff, 0x07}
+	for name, footer := range map[string][]byte{
+		"list":   append([]byte{0x15, 0x02, 0x19}, many...),
+		"nested": append([]byte{0x15, 0x02, 0x19, 0x1c, 0x19}, many...),
+		"text":   {0x15, 0x02, 0x28, 0xff, 0xff, 0xff, 0xff, 0x07},
+		"deep":   bytes.Repeat([]byte{0x1c}, 1000),
+		"cut":    {0x15},
+		"map":    {0x1b, 0x01, 0x55, 0x00, 0x00},
+	} {
+		content := append([]byte("PAR1"), footer...)
+		content = append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), "PAR1"...)
+		_, err := readParquet(write(t, "f.parquet", string(content)), [][2]string{{"a", "i64"}})
+		says(t, err, "f.parquet: is not a Parquet file, or damaged: its footer is damaged")
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+	_, err := readParquet(write(t, "f.parquet", "PAR1\x08\x00\x00\xa2PAR1"), [][2]string{{"a", "i64"}})
+	says(t, err, "its footer has 2717909000 bytes, and the file 12")
+	_, err = readParquet(write(t, "f.parquet", "PAR1"), [][2]string{{"a", "i64"}})
+	says(t, err, "it is too short")
+}
+
 // TestUnpackBools: runs of any length, beside groups of eight.
 func TestUnpackBools(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -377,6 +403,9 @@ func FuzzParquet(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := write(t, "f.parquet", string(content))
+		if checkFooter(bytes.NewReader(content), int64(len(content))) != nil {
+			return
+		}
 		file, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err != nil {
 			return

@@ -53,6 +53,9 @@ func newParquetReader(file string, f *os.File, onRead func(int), names *fieldNam
 		return nil, fmt.Errorf("%s: a Parquet file is read from its end, which a pipe does not have", file)
 	}
 	in := &countedFile{f, onRead}
+	if err := checkFooter(f, info.Size()); err != nil {
+		return nil, fmt.Errorf("%s: is not a Parquet file, or damaged: %w", file, err)
+	}
 	pf, err := parquet.OpenFile(in, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%s: is not a Parquet file, or damaged: %w", file, err)
