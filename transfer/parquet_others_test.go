@@ -293,7 +293,7 @@ func TestParquetRowGroups(t *testing.T) {
 	_, err = read(func(m *meta.FileMetaData) { m.RowGroups[1].NumRows = 3 })
 	says(t, err, `f.parquet: the Parquet data cannot be read after row 4: column "N": its values end before the row group does`)
 	_, err = read(func(m *meta.FileMetaData) { m.RowGroups[1].NumRows = 1 })
-	says(t, err, `column "N": it has more values than the row group has rows`)
+	says(t, err, `column "N": page 1: it has more values than the row group has rows`)
 	if rows, err := read(func(m *meta.FileMetaData) { m.RowGroups[1].NumRows = 0 }); err != nil || len(rows) != 4 {
 		t.Errorf("an empty row group: %q, %v", rows, err)
 	}

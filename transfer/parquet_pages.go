@@ -31,7 +31,8 @@ type pageSource struct {
 	left    *io.LimitedReader // of the chunk, what is still to be read from the file
 	unpack  pageCodec         // nil: the pages are not compressed
 	schema  *meta.SchemaElement
-	pages   int // read so far
+	rows    int64 // of the chunk, those that no page has had yet
+	pages   int   // read so far
 	packed  []byte
 	plain   []byte
 	pos     int64
@@ -39,8 +40,9 @@ type pageSource struct {
 	err     error
 }
 
-// newPageSource begins at the first page of a chunk.
-func newPageSource(file io.ReaderAt, size int64, schema *meta.SchemaElement, chunk *meta.ColumnChunk) (*pageSource, error) {
+// newPageSource begins at the first page of a chunk, of a column that has one value
+// or null in each row.
+func newPageSource(file io.ReaderAt, size int64, schema *meta.SchemaElement, chunk *meta.ColumnChunk, rows int64) (*pageSource, error) {
 	md := &chunk.MetaData
 	unpack, known := pageCodecs[md.Codec]
 	start := md.DataPageOffset
@@ -57,7 +59,7 @@ func newPageSource(file io.ReaderAt, size int64, schema *meta.SchemaElement, chu
 	case start < 0 || md.TotalCompressedSize < 0 || start > size-md.TotalCompressedSize:
 		return nil, fmt.Errorf("its %d bytes at %d are not in the file, which has %d", md.TotalCompressedSize, start, size)
 	}
-	s := &pageSource{schema: schema, unpack: unpack, left: &io.LimitedReader{R: io.NewSectionReader(file, start, md.TotalCompressedSize), N: md.TotalCompressedSize}}
+	s := &pageSource{schema: schema, rows: rows, unpack: unpack, left: &io.LimitedReader{R: io.NewSectionReader(file, start, md.TotalCompressedSize), N: md.TotalCompressedSize}}
 	s.in = bufio.NewReaderSize(s.left, 1<<16)
 	s.decoder = thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(s.in))
 	return s, nil
@@ -118,6 +120,9 @@ func (s *pageSource) readPage(h *meta.PageHeader) error {
 		return nil
 	}
 	data, err := s.decompress(h)
+	if err == nil {
+		err = s.count(h, len(data))
+	}
 	if err == nil && s.schema.Type.V == meta.Boolean {
 		data, err = plainBools(h, data, s.schema.RepetitionType.V == meta.Optional)
 	}
@@ -129,6 +134,20 @@ func (s *pageSource) readPage(h *meta.PageHeader) error {
 	header, err := thrift.Marshal(new(thrift.CompactProtocol), h)
 	s.ready = [2][]byte{header, data}
 	return err
+}
+
+// count refuses a page that has more values than can be: the library makes room for
+// them.
+func (s *pageSource) count(h *meta.PageHeader, size int) error {
+	values := int64(h.DataPageHeader.V.NumValues) + int64(h.DataPageHeaderV2.V.NumValues)
+	s.rows -= values
+	switch {
+	case values < 0 || s.rows < 0:
+		return errTooManyValues
+	case int64(h.DictionaryPageHeader.V.NumValues) > 8*int64(size):
+		return fmt.Errorf("its header is damaged: a dictionary of %d bytes has %d values", size, h.DictionaryPageHeader.V.NumValues)
+	}
+	return nil
 }
 
 // decompress gives the page as it is without compression.

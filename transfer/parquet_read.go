@@ -143,7 +143,7 @@ func (p *parquetReader) nextGroup() error {
 		return nil
 	}
 	for _, c := range p.columns {
-		if err := c.begin(p.in, p.size, &g.Columns[c.leaf]); err != nil {
+		if err := c.begin(p.in, p.size, &g.Columns[c.leaf], g.NumRows); err != nil {
 			return p.failure(c.name, err)
 		}
 	}
@@ -181,8 +181,8 @@ type parquetColumn struct {
 	ready  []parquet.Value // of buf, those that are to come
 }
 
-func (c *parquetColumn) begin(file io.ReaderAt, size int64, chunk *meta.ColumnChunk) (err error) {
-	if c.source, err = newPageSource(file, size, c.schema, chunk); err != nil {
+func (c *parquetColumn) begin(file io.ReaderAt, size int64, chunk *meta.ColumnChunk, rows int64) (err error) {
+	if c.source, err = newPageSource(file, size, c.schema, chunk, rows); err != nil {
 		return err
 	}
 	c.pages = c.chunk.PagesFrom(c.source)
@@ -231,7 +231,7 @@ func (c *parquetColumn) end() error {
 		return nil
 	}
 	if _, err := c.next(); err == nil {
-		return errors.New("it has more values than the row group has rows")
+		return errTooManyValues
 	} else if err != io.EOF {
 		return err
 	}
@@ -247,6 +247,8 @@ func (c *parquetColumn) release() {
 	_ = c.pages.Close() // which only gives memory back
 	c.pages, c.page, c.values, c.ready = nil, nil, nil, nil
 }
+
+var errTooManyValues = errors.New("it has more values than the row group has rows")
 
 // noEarlyEnd is an error that is not taken for the end of the file.
 func noEarlyEnd(err error) error {
