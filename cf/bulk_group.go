@@ -42,11 +42,11 @@ func cellsAt(data []byte, at uint32) (n uint32, first int) {
 
 // A combiner makes groups of the cells of one row.
 type combiner struct {
-	merge func([][]byte) ([]byte, bool)
-	most  int // bytes of a group, beyond which the next cell begins another
-	row   []byte
-	cells []groupCell
-	at    []uint32
+	settler *settler
+	most    int // bytes of a group, beyond which the next cell begins another
+	row     []byte
+	cells   []groupCell
+	at      []uint32
 }
 
 // collect adds the cells of the group at a place in data.
@@ -70,7 +70,7 @@ func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
 		for to < len(c.cells) && bytes.Equal(c.cells[to].rest, c.cells[from].rest) {
 			to++
 		}
-		for _, cell := range settle(c.cells[from:to], c.merge) {
+		for _, cell := range c.settler.settle(c.row, c.cells[from:to]) {
 			w.add(cell)
 		}
 		from = to
@@ -78,24 +78,6 @@ func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
 	w.end()
 	c.at = w.at
 	return w.data, w.at
-}
-
-// settle makes one of the cells with one key, in the order in which they were
-// given.
-func settle(same []groupCell, merge func([][]byte) ([]byte, bool)) []groupCell {
-	last := len(same) - 1
-	if last == 0 || !same[last].operand {
-		return same[last:]
-	}
-	operands := make([][]byte, len(same))
-	for i := range same {
-		operands[i] = same[i].value
-	}
-	merged, ok := merge(operands)
-	if !ok { // nobody adds such operands to one cell
-		return same[last:]
-	}
-	return []groupCell{{rest: same[0].rest, value: merged, operand: true}}
 }
 
 // A groupWriter appends cells of one row, in order, as groups.

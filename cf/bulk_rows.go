@@ -25,11 +25,16 @@ type LoadedCell struct {
 func LoadedRows(c CellGroups) []LoadedRow {
 	rows := make([]LoadedRow, len(c.At))
 	for i, at := range c.At {
-		key, _, _ := tuple.DecodeBytes(rowAt(c.Data, at)) // AppendRowPrefix wrote it
 		n, first := cellsAt(c.Data, at)
-		rows[i] = LoadedRow{string(key), c.Data, first, n}
+		rows[i] = LoadedRow{rowKeyOf(rowAt(c.Data, at)), c.Data, first, n}
 	}
 	return rows
+}
+
+// rowKeyOf is the row key of a prefix that AppendRowPrefix wrote.
+func rowKeyOf(prefix []byte) string {
+	key, _, _ := tuple.DecodeBytes(prefix)
+	return string(key)
 }
 
 // Cells gives the row's cells in order, one a call, and false at the end.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"os"
 	"slices"
 	"unsafe"
 
@@ -24,7 +23,12 @@ type Sorter struct {
 	families int
 	limit    int // bytes of an arena beyond which the next row begins another
 	dir      string
-	merge    func([][]byte) ([]byte, bool)
+	settler  settler
+	packer   *packer         // nil until something is spilled
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	anchor   int
+	given    int64 // cells
 
 	arena  *arena // being filled
 	row    []byte // prefix of the current row
@@ -49,7 +53,11 @@ type arena struct {
 	data    []byte
 	entries [][]entry // by family
 	bytes   []int     // of each family's groups
+	groups  int
 }
+
+// size is the memory that the arena takes.
+func (a *arena) size() int { return len(a.data) + a.groups*int(unsafe.Sizeof(entry{})) }
 
 const (
 	groupHeader = 8 // length of the row prefix, number of cells
@@ -62,12 +70,22 @@ const (
 // what does not fit; without one it keeps everything in memory. merge makes one
 // operand of several.
 func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]byte, bool)) *Sorter {
-	s := &Sorter{families: families, dir: dir, merge: merge}
+	s := &Sorter{families: families, dir: dir, settler: settler{merge: merge}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.limit = int(min(max(memory/2, 1), maxArena)) // two arenas: one is filled, one is sorted
 	s.arena = newArena(families)
-	s.tidier = combiner{merge: merge, most: maxArena}
+	s.tidier = combiner{settler: &s.settler, most: maxArena}
 	return s
 }
+
+// Anchor says which family tells the rows that the load has: a row without cells in
+// it has a mark there. It is 0 otherwise; it must be said before the first row.
+func (s *Sorter) Anchor(family int) { s.anchor = family }
+
+// OnRepeat has fn called when two marks of a row have the same identity, with the
+// notes of the first and of the other. It is called by several goroutines, until all
+// that is sorted has been read.
+func (s *Sorter) OnRepeat(fn func(row string, first, again []byte)) { s.settler.repeated = fn }
 
 // maxArena keeps places in an arena, and in one that has grown by a row more,
 // within 32 bits.
@@ -79,7 +97,7 @@ func newArena(families int) *arena {
 
 // Row begins a row.
 func (s *Sorter) Row(key string) {
-	if len(s.arena.data) >= s.limit && s.dir != "" {
+	if s.arena.size() >= s.limit && s.dir != "" {
 		s.rotate()
 	}
 	s.arena.grow(s.limit)
@@ -127,6 +145,7 @@ func (s *Sorter) Value(d []byte, operand bool) {
 	binary.NativeEndian.PutUint32(d[s.cell+4:], n)
 	s.arena.data = d
 	s.cells++
+	s.given++
 	if s.last != 0 && !s.loose {
 		before, _ := cellAt(d, s.last)
 		this, _ := cellAt(d, s.cell)
@@ -134,7 +153,19 @@ func (s *Sorter) Value(d []byte, operand bool) {
 	}
 }
 
-// EndGroup ends the cells of a family; there must be one.
+// Mark adds a mark to a group of the anchor: the row is there even if the group has
+// no cells. The identity is at most eight bytes; marks without one are never repeated.
+func (s *Sorter) Mark(identity, note []byte) {
+	d := s.arena.data
+	s.last, s.cell = s.cell, len(d)
+	d = binary.NativeEndian.AppendUint32(d, uint32(1+len(identity)))
+	d = binary.NativeEndian.AppendUint32(d, uint32(len(note)))
+	d = append(append(append(d, markByte), identity...), note...)
+	s.arena.data = d
+	s.cells++
+}
+
+// EndGroup ends the cells of a family; there must be one, or a mark.
 func (s *Sorter) EndGroup() {
 	a := s.arena
 	binary.NativeEndian.PutUint32(a.data[s.group+4:], s.cells)
@@ -143,6 +174,7 @@ func (s *Sorter) EndGroup() {
 	}
 	a.entries[s.family] = append(a.entries[s.family], entry{at: uint32(s.group), len: uint32(len(a.data) - s.group)})
 	a.bytes[s.family] += len(a.data) - s.group
+	a.groups++
 }
 
 // tidy brings the last group's cells into order.
@@ -172,19 +204,21 @@ func (s *Sorter) rotate() {
 	}
 	done := make(chan spilled, 1)
 	s.spilling = done
+	spills := slices.Clone(s.spills)
 	go func() {
-		full.sort(s.merge)
-		f, err := full.spill(s.dir)
+		full.sort(&s.settler)
+		spills, err := s.spill(full, spills)
 		full.reset()
-		done <- spilled{f, full, err}
+		done <- spilled{spills, full, err}
 	}()
 }
 
-// spilled is the outcome of a spill, and the arena that is free again.
+// spilled is the outcome of a spill: all spills that there are, and the arena that is
+// free again.
 type spilled struct {
-	spill *spill
-	arena *arena
-	err   error
+	spills []*spill
+	arena  *arena
+	err    error
 }
 
 // wait waits for the spill under way.
@@ -193,10 +227,7 @@ func (s *Sorter) wait() {
 		return
 	}
 	done := <-s.spilling
-	s.spilling, s.spare = nil, done.arena
-	if done.spill != nil {
-		s.spills = append(s.spills, done.spill)
-	}
+	s.spilling, s.spare, s.spills = nil, done.arena, done.spills
 	s.err = cmp.Or(s.err, done.err)
 }
 
@@ -211,22 +242,22 @@ func (s *Sorter) Finish(ctx context.Context) (*Sorted, error) {
 		return nil, err
 	}
 	s.spare = nil
-	s.arena.sort(s.merge)
-	return &Sorted{arena: s.arena, spills: s.spills, merge: s.merge, memory: s.limit}, nil
+	s.arena.sort(&s.settler)
+	return &Sorted{arena: s.arena, spills: s.spills, packer: s.packer, settler: &s.settler, given: s.given, anchor: s.anchor}, nil
 }
 
 // Close removes the files.
 func (s *Sorter) Close() {
+	s.cancel()
 	s.wait()
 	for _, f := range s.spills {
-		_ = f.file.Close()
-		_ = os.Remove(f.file.Name())
+		f.remove()
 	}
 	s.spills, s.arena, s.spare = nil, newArena(s.families), nil
 }
 
 func (a *arena) reset() {
-	a.data = a.data[:0]
+	a.data, a.groups = a.data[:0], 0
 	clear(a.bytes)
 	for i := range a.entries {
 		a.entries[i] = a.entries[i][:0]
@@ -234,18 +265,18 @@ func (a *arena) reset() {
 }
 
 // sort puts each family's groups in order, and makes one of those of one row.
-func (a *arena) sort(merge func([][]byte) ([]byte, bool)) {
+func (a *arena) sort(st *settler) {
 	for i := range a.entries {
 		sortEntries(a.data, a.entries[i])
 		if slices.ContainsFunc(a.entries[i], func(e entry) bool { return e.again() }) {
-			a.entries[i] = a.combine(a.entries[i], merge)
+			a.entries[i] = a.combine(a.entries[i], st)
 		}
 	}
 }
 
 // combine makes one of the groups that have one row; they stand side by side. The
 // new ones are appended to the arena.
-func (a *arena) combine(es []entry, merge func([][]byte) ([]byte, bool)) []entry {
+func (a *arena) combine(es []entry, st *settler) []entry {
 	out := make([]entry, 0, len(es))
 	for from := 0; from < len(es); {
 		to := from + 1
@@ -257,7 +288,7 @@ func (a *arena) combine(es []entry, merge func([][]byte) ([]byte, bool)) []entry
 			from = to
 			continue
 		}
-		c := combiner{merge: merge, most: maxGroup}
+		c := combiner{settler: st, most: maxGroup}
 		for _, e := range es[from:to] {
 			c.collect(a.data, e.at)
 		}

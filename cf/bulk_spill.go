@@ -2,179 +2,162 @@ package cf
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// A spill is a file with the groups of an arena, sorted, one family behind the
-// other. It is of the machine and the process that wrote it.
+// A spill is a file with sorted groups, one family behind the other, in compressed
+// frames. It belongs to the machine and the process that wrote it.
+//
+// A frame is the length of what follows, and, compressed, the groups, each behind
+// its length. A frame holds groups of one family.
 type spill struct {
 	file *os.File
+	tier int        // 0 of an arena; one more than that of the spills it was merged from
 	runs []spillRun // by family
 }
 
 // A spillRun is a family's part of the file.
 type spillRun struct {
 	from, to int64
+	raw      int64 // bytes of the groups, uncompressed
 	index    []spillMark
 }
 
-// A spillMark is the place of a group, one for every spillStep bytes.
+// A spillMark is the place of a frame.
 type spillMark struct {
-	row string // prefix
+	row string // the prefix of the frame's first row
 	at  int64
 }
 
 const (
-	spillStep   = 64 << 10
-	spillHeader = 4 // the length of the group behind it
+	spillStep   = 64 << 10 // bytes of groups from which on a frame ends
+	spillHeader = 4        // the length of a frame, and of a group
 )
 
-// spill writes the sorted arena to a new file.
-func (a *arena) spill(dir string) (*spill, error) {
+// A packer compresses the frames of a load and reads them again. It is safe for
+// concurrent use.
+type packer struct {
+	in  *zstd.Encoder
+	out *zstd.Decoder
+}
+
+func newPacker(readers int) (*packer, error) {
+	in, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(2*spillStep))
+	if err != nil {
+		return nil, err
+	}
+	out, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(readers), zstd.WithDecoderMaxMemory(maxArena+arenaStart))
+	return &packer{in, out}, err
+}
+
+// A spillWriter writes a spill, family by family.
+type spillWriter struct {
+	spill  *spill
+	packer *packer
+	out    *bufio.Writer
+	run    *spillRun // of the current family
+	at     int64
+	raw    []byte // of the frame that is open
+	row    string // the prefix of its first row
+	packed []byte
+}
+
+// newSpillWriter begins a spill in a directory.
+func newSpillWriter(dir string, families, tier int, p *packer) (*spillWriter, error) {
 	f, err := os.CreateTemp(dir, "spill-")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	s := &spill{file: f, runs: make([]spillRun, len(a.entries))}
-	w := bufio.NewWriterSize(f, 1<<20)
-	at := int64(0)
-	var size [spillHeader]byte
+	s := &spill{file: f, tier: tier, runs: make([]spillRun, families)}
+	return &spillWriter{spill: s, packer: p, out: bufio.NewWriterSize(f, 4*spillStep)}, nil
+}
+
+// begin begins the groups of a family.
+func (w *spillWriter) begin(family int) {
+	w.run = &w.spill.runs[family]
+	w.run.from, w.run.to = w.at, w.at
+}
+
+func (w *spillWriter) add(group []byte) error {
+	if len(w.raw) == 0 {
+		w.row = string(rowAt(group, 0))
+	}
+	w.raw = binary.NativeEndian.AppendUint32(w.raw, uint32(len(group)))
+	w.raw = append(w.raw, group...)
+	if len(w.raw) < spillStep {
+		return nil
+	}
+	return w.endFrame()
+}
+
+// groups adds groups, one behind the other in c.Data.
+func (w *spillWriter) groups(c CellGroups) error {
+	for i, at := range c.At {
+		end := len(c.Data)
+		if i+1 < len(c.At) {
+			end = int(c.At[i+1])
+		}
+		if err := w.add(c.Data[at:end]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endFrame ends the frame that is open. A family ends with one.
+func (w *spillWriter) endFrame() error {
+	if len(w.raw) == 0 {
+		return nil
+	}
+	w.packed = append(w.packed[:0], "\x00\x00\x00\x00"...)
+	w.packed = w.packer.in.EncodeAll(w.raw, w.packed)
+	binary.NativeEndian.PutUint32(w.packed, uint32(len(w.packed)-spillHeader))
+	if _, err := w.out.Write(w.packed); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	w.run.index = append(w.run.index, spillMark{w.row, w.at})
+	w.at += int64(len(w.packed))
+	w.run.to = w.at
+	w.run.raw += int64(len(w.raw))
+	w.raw = w.raw[:0]
+	return nil
+}
+
+// end ends the spill.
+func (w *spillWriter) end() error {
+	if err := w.out.Flush(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// remove removes the file.
+func (s *spill) remove() {
+	_ = s.file.Close()
+	_ = os.Remove(s.file.Name())
+}
+
+// spill writes the sorted arena to a new file. A file that was begun is returned
+// with the error.
+func (a *arena) spill(dir string, p *packer) (*spill, error) {
+	w, err := newSpillWriter(dir, len(a.entries), 0, p)
+	if err != nil {
+		return nil, err
+	}
 	for i, es := range a.entries {
-		run := &s.runs[i]
-		run.from = at
-		marked := at - spillStep
+		w.begin(i)
 		for _, e := range es {
-			group := e.group(a.data)
-			if at-marked >= spillStep {
-				run.index = append(run.index, spillMark{string(rowAt(a.data, e.at)), at})
-				marked = at
+			if err := w.add(e.group(a.data)); err != nil {
+				return w.spill, err
 			}
-			binary.NativeEndian.PutUint32(size[:], uint32(len(group)))
-			_, err := w.Write(size[:])
-			if err == nil {
-				_, err = w.Write(group)
-			}
-			if err != nil {
-				return s, fmt.Errorf("%w: %w", ErrUnavailable, err)
-			}
-			at += int64(len(size) + len(group))
 		}
-		run.to = at
-	}
-	if err := w.Flush(); err != nil {
-		return s, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return s, nil
-}
-
-// A source gives groups of one family in order.
-type source interface {
-	// next moves to the next group, and is false at the end.
-	next() (bool, error)
-	// row and group are the current group's row prefix and bytes; they are
-	// good until next.
-	row() []byte
-	group() []byte
-}
-
-// A spillSource reads a run from a file.
-type spillSource struct {
-	in      *bufio.Reader
-	until   []byte // the row prefix at which it ends; nil: none
-	current []byte
-}
-
-// newSpillSource reads the rows of a run from lo, inclusive, to hi, exclusive;
-// nil is no bound.
-func newSpillSource(s *spill, family int, lo, hi []byte, buffer int) (*spillSource, error) {
-	run := s.runs[family]
-	from := run.from
-	if lo != nil {
-		// The last mark before lo: a row's groups may begin behind a mark
-		// with the same row.
-		i, _ := slices.BinarySearchFunc(run.index, lo, func(m spillMark, lo []byte) int { return bytes.Compare([]byte(m.row), lo) })
-		if i > 0 {
-			from = run.index[i-1].at
+		if err := w.endFrame(); err != nil {
+			return w.spill, err
 		}
 	}
-	src := &spillSource{in: bufio.NewReaderSize(io.NewSectionReader(s.file, from, run.to-from), buffer), until: hi}
-	if lo == nil {
-		return src, nil
-	}
-	return src, src.skipTo(lo)
-}
-
-// skipTo passes over groups of rows before lo; the next is the first that is not.
-func (s *spillSource) skipTo(lo []byte) error {
-	const header = spillHeader + groupHeader
-	for {
-		head, err := s.in.Peek(header)
-		if errors.Is(err, io.EOF) && len(head) == 0 {
-			return nil
-		}
-		if err == nil {
-			head, err = s.in.Peek(header + int(binary.NativeEndian.Uint32(head[spillHeader:])))
-		}
-		if err == nil && bytes.Compare(head[header:], lo) >= 0 {
-			return nil
-		}
-		if err == nil {
-			_, err = s.in.Discard(spillHeader + int(binary.NativeEndian.Uint32(head)))
-		}
-		if err != nil {
-			return cutShort(err)
-		}
-	}
-}
-
-// minSpillBuffer is above the longest row prefix with its header.
-const minSpillBuffer = 64 << 10
-
-func (s *spillSource) next() (bool, error) {
-	var size [spillHeader]byte
-	if _, err := io.ReadFull(s.in, size[:]); errors.Is(err, io.EOF) {
-		return false, nil
-	} else if err != nil {
-		return false, cutShort(err)
-	}
-	n := int(binary.NativeEndian.Uint32(size[:]))
-	s.current = slices.Grow(s.current[:0], n)[:n]
-	if _, err := io.ReadFull(s.in, s.current); err != nil {
-		return false, cutShort(err)
-	}
-	return s.until == nil || bytes.Compare(s.row(), s.until) < 0, nil
-}
-
-func cutShort(err error) error {
-	return fmt.Errorf("%w: a file of the load cannot be read back: %w", ErrUnavailable, err)
-}
-
-func (s *spillSource) row() []byte   { return rowAt(s.current, 0) }
-func (s *spillSource) group() []byte { return s.current }
-
-// A memorySource reads sorted entries of an arena.
-type memorySource struct {
-	data    []byte
-	entries []entry
-	at      int // of the next
-}
-
-func (s *memorySource) next() (bool, error) {
-	if s.at == len(s.entries) {
-		return false, nil
-	}
-	s.at++
-	return true, nil
-}
-
-func (s *memorySource) row() []byte { return rowAt(s.data, s.entries[s.at-1].at) }
-
-func (s *memorySource) group() []byte {
-	return s.entries[s.at-1].group(s.data)
+	return w.spill, w.end()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,6 +30,10 @@ type BulkOptions struct {
 	// have the timestamp of the load, their column. Adds to aggregates are
 	// never an overlap.
 	Overlap bool
+	// Repeated is called during Commit for each record, given to
+	// [BulkLoad.ApplyRecord], that repeats another; before that too, and by
+	// other goroutines, but by one at a time. nil: nobody is told.
+	Repeated func(Repeat)
 }
 
 // maxLoadName bounds the name of a bulk load, in bytes.
@@ -61,6 +67,10 @@ type BulkLoad struct {
 	into   cf.Ingestion
 	sorter *cf.Sorter
 
+	repeats  atomic.Int64  // records that repeat others
+	telling  sync.Mutex    // held while opts.Repeated runs
+	anchor   int           // the family in whose order all rows are noted; -1 before the first
+	id       identity      // scratch
 	families []int         // scratch: of each change of a mutation
 	spans    []cf.RowRange // by family, the rows that have cells; End inclusive
 	all      cf.RowRange   // the rows of all families, End inclusive
@@ -68,10 +78,13 @@ type BulkLoad struct {
 	ended    bool
 }
 
-// A BulkResult is what a bulk load has been given.
+// A BulkResult is what a bulk load comes to. Of a load that was made by an earlier
+// version the zero Rows and Replaced are unknown, and Cells counts repetitions.
 type BulkResult struct {
-	Mutations int64 `json:"mutations"`
-	Cells     int64 `json:"cells"`
+	Mutations int64 `json:"mutations"` // that were given
+	Rows      int64 `json:"rows"`      // different ones
+	Cells     int64 `json:"cells"`     // different ones; adds to one cell make one
+	Replaced  int64 `json:"replaced"`  // cells that were given again: the last one counts
 }
 
 // BulkLoad begins a bulk load. Its cells without a timestamp all get one, that of
@@ -96,7 +109,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if len(o.Name) > maxLoadName {
 		return nil, faultf(InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
 	}
-	l := &BulkLoad{db: db, table: info, opts: o, spans: make([]cf.RowRange, len(info.families))}
+	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.RowRange, len(info.families))}
 	if err := l.checkName(ctx); err != nil {
 		return nil, err
 	}
@@ -108,6 +121,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 		return nil, errors.Join(err, l.into.Close())
 	}
 	l.sorter = cf.NewSorter(len(info.families), db.memory/4, l.into.TempDir(), l.into.Merge)
+	onRepeat(l.sorter, l.tell)
 	return l, nil
 }
 
@@ -116,15 +130,38 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 // cell all count. What is wrong with a mutation is an error, after which the load
 // can go on without it. The mutation, and what it refers to, may change afterwards.
 func (l *BulkLoad) Apply(key string, m *Mutation) error {
-	return fail("bulk load", l.table.name, key, l.apply(key, m))
+	return fail("bulk load", l.table.name, key, l.apply(key, m, nil))
 }
 
-func (l *BulkLoad) apply(key string, m *Mutation) error {
+// ApplyRecord is Apply for a record of a file that no other may repeat: when there
+// are two with one row key and one time, Commit fails with [ErrRepeated], after it
+// has told [BulkOptions.Repeated] of each but the first. The time is any number that
+// tells records of one row apart, such as the timestamp of their cells.
+func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *Mutation) error {
+	l.id.set(at, r)
+	return fail("bulk load", l.table.name, key, l.apply(key, m, &l.id))
+}
+
+// tell tells of a record that repeats another.
+func (l *BulkLoad) tell(r Repeat) {
+	l.repeats.Add(1)
+	if l.opts.Repeated != nil {
+		l.telling.Lock()
+		defer l.telling.Unlock()
+		l.opts.Repeated(r)
+	}
+}
+
+func (l *BulkLoad) apply(key string, m *Mutation, id *identity) error {
 	if l.ended {
 		return faultf(FailedPrecondition, "the load has ended")
 	}
 	if err := l.check(key, m); err != nil {
 		return err
+	}
+	if l.anchor < 0 {
+		l.anchor = l.families[0]
+		l.sorter.Anchor(l.anchor)
 	}
 	l.sorter.Row(key)
 	if err := l.sorter.Err(); err != nil {
@@ -135,10 +172,9 @@ func (l *BulkLoad) apply(key string, m *Mutation) error {
 	}
 	l.all.End = max(l.all.End, key)
 	for i, f := range l.table.families {
-		l.group(key, i, f, m)
+		l.group(key, i, f, m, id)
 	}
 	l.result.Mutations++
-	l.result.Cells += int64(len(m.changes))
 	return nil
 }
 
@@ -181,9 +217,34 @@ func (l *BulkLoad) familyIndex(name string) int {
 	return -1
 }
 
-// group adds the cells of one family.
-func (l *BulkLoad) group(key string, family int, f *familyInfo, m *Mutation) {
-	open := false
+// group adds the cells of one family, and in the anchor what is noted of the row.
+func (l *BulkLoad) group(key string, family int, f *familyInfo, m *Mutation, id *identity) {
+	open := l.addCells(family, f, m)
+	if open {
+		s := &l.spans[family]
+		if s.End == "" || key < s.Start {
+			s.Start = key
+		}
+		s.End = max(s.End, key)
+	}
+	if family == l.anchor && (id != nil || !open) {
+		if !open {
+			l.sorter.Group(family)
+		}
+		if id != nil {
+			l.sorter.Mark(id.at[:], id.note)
+		} else {
+			l.sorter.Mark(nil, nil)
+		}
+		open = true
+	}
+	if open {
+		l.sorter.EndGroup()
+	}
+}
+
+// addCells begins a group with the cells of one family, if there are any.
+func (l *BulkLoad) addCells(family int, f *familyInfo, m *Mutation) (open bool) {
 	for i, of := range l.families {
 		if of != family {
 			continue
@@ -204,15 +265,7 @@ func (l *BulkLoad) group(key string, family int, f *familyInfo, m *Mutation) {
 			l.sorter.Value(cells.AppendValue(dst, c.value), false)
 		}
 	}
-	if !open {
-		return
-	}
-	l.sorter.EndGroup()
-	s := &l.spans[family]
-	if s.End == "" || key < s.Start {
-		s.Start = key
-	}
-	s.End = max(s.End, key)
+	return open
 }
 
 // appendOperand appends what the store merges into a cell when v is added to it.
@@ -259,6 +312,11 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 	if err := l.write(ctx, sorted); err != nil {
 		return err
 	}
+	if n := l.repeats.Load(); n > 0 {
+		return faultf(InvalidArgument, "%d %w", n, ErrRepeated)
+	}
+	n := sorted.Count()
+	l.result.Rows, l.result.Cells, l.result.Replaced = n.Rows, n.Cells, n.Replaced
 	if err := l.db.schemaMu.RLock(ctx); err != nil {
 		return err
 	}
@@ -288,6 +346,9 @@ func (l *BulkLoad) write(ctx context.Context, sorted *cf.Sorted) error {
 				return err
 			}
 			err = part.Each(ctx, func(c cf.CellGroups) error {
+				if l.repeats.Load() > 0 {
+					return nil // the load fails; it is read on to find the others
+				}
 				if err := check.look(ctx, part.Family, c); err != nil {
 					return err
 				}

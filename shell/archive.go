@@ -54,7 +54,7 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []query.Re
 	if err != nil {
 		return nil, err
 	}
-	s.note("exported %s, %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, res.Elapsed))
+	s.note("exported %s, %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, "rows", res.Elapsed))
 	return &ql.Done{}, nil
 }
 

@@ -30,7 +30,11 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error)
 		s.note("%s was imported in this way at %s; nothing is to be done (again imports it once more)", st.Path, res.Before.Time().Format(time.RFC3339))
 		return "", nil
 	}
-	s.note("imported %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), elapsed(res.Elapsed), rate(res.Rows, res.Elapsed))
+	what, unit := imported(&res)
+	s.note("imported %s in %s%s", what, elapsed(res.Elapsed), rate(res.Records, unit, res.Elapsed))
+	if res.Replaced > 0 {
+		s.note("replaced %s that the file has again: the last one counts", plural(int(res.Replaced), "cell"))
+	}
 	if res.BadLines > 0 {
 		s.note("left out %s", plural(int(res.BadLines), "bad line"))
 	}
@@ -40,9 +44,19 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error)
 	return "", nil
 }
 
-func rate(rows int64, took time.Duration) string {
+// imported says what the table has, and of how many lines, if these are not its rows;
+// and what to measure the speed in.
+func imported(res *transfer.Result) (what, unit string) {
+	what = plural(int(res.Rows), "row") + ", " + plural(int(res.Cells), "cell")
+	if res.Records == res.Rows {
+		return what, "rows"
+	}
+	return what + " from " + plural(int(res.Records), "line"), "lines"
+}
+
+func rate(n int64, unit string, took time.Duration) string {
 	if took < time.Millisecond {
 		return ""
 	}
-	return " (" + thousands(int64(float64(rows)/took.Seconds())) + " rows/s)"
+	return " (" + thousands(int64(float64(n)/took.Seconds())) + " " + unit + "/s)"
 }

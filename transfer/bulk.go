@@ -16,14 +16,17 @@ import (
 type bulkSink interface {
 	sink
 	// begin begins such a load. A name that is not empty is loaded once; the
-	// error matches query.ErrLoaded when it was.
-	begin(ctx context.Context, name string, spec *Spec) (bulkLoad, error)
+	// error matches query.ErrLoaded when it was. repeated is told of records
+	// that repeat others.
+	begin(ctx context.Context, name string, spec *Spec, repeated func(query.Repeat)) (bulkLoad, error)
 }
 
 // A bulkLoad is a load under way. Rows may come in any order.
 type bulkLoad interface {
-	apply(r row) error
-	commit(ctx context.Context) error
+	// apply adds a row; once says that no other may repeat it.
+	apply(r row, once bool) error
+	// commit fails with query.ErrRepeated when one does.
+	commit(ctx context.Context) (query.BulkResult, error)
 	close() error
 }
 
@@ -37,8 +40,21 @@ const (
 )
 
 // whole imports the file all or nothing, and reads it once: the rows of a small file
-// in one write, those of a large one as a bulk load.
+// in one write, those of a large one as a bulk load. Only when records repeat others
+// that stand far before them, and are to be left out, it is read once more.
 func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error {
+	err := im.wholeOnce(ctx, to, regular, im.spec.Warn)
+	if !errors.Is(err, query.ErrRepeated) {
+		return err
+	}
+	if err := im.leaveOut(regular); err != nil {
+		return err
+	}
+	im.result = Result{}
+	return im.wholeOnce(ctx, to, regular, nil)
+}
+
+func (im *importer) wholeOnce(ctx context.Context, to bulkSink, regular bool, warn io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches := make(chan []row, 8)
@@ -46,7 +62,7 @@ func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error 
 	go func() {
 		defer close(batches)
 		r := batchReader{im: im, size: pipelineRows, out: batches}
-		readErr = r.read(ctx, im.spec.Warn, regular)
+		readErr = r.read(ctx, warn, regular)
 	}()
 	w := wholeWriter{im: im, to: to, regular: regular}
 	var writeErr error
@@ -78,8 +94,7 @@ type wholeWriter struct {
 	kept    []row
 	bytes   int
 	load    bulkLoad // nil until there are too many
-	rows    int64
-	cells   int64
+	records int64
 }
 
 func (w *wholeWriter) add(ctx context.Context, batch []row) error {
@@ -104,7 +119,7 @@ func (w *wholeWriter) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if w.load, err = w.to.begin(ctx, name, &w.im.spec); err != nil {
+	if w.load, err = w.to.begin(ctx, name, &w.im.spec, w.im.late.add); err != nil {
 		return err
 	}
 	kept := w.kept
@@ -114,11 +129,10 @@ func (w *wholeWriter) begin(ctx context.Context) (err error) {
 
 func (w *wholeWriter) apply(batch []row) error {
 	for _, r := range batch {
-		if err := w.load.apply(r); err != nil {
+		if err := w.load.apply(r, w.im.plan.once()); err != nil {
 			return fmt.Errorf("%s:%d: %w", w.im.spec.Path, r.line, err)
 		}
-		w.rows++
-		w.cells += int64(len(r.cells))
+		w.records += w.im.plan.records(r)
 	}
 	return nil
 }
@@ -129,12 +143,14 @@ func (w *wholeWriter) end(ctx context.Context) error {
 			return nil
 		}
 		sortRows(w.kept)
-		return w.im.write(ctx, w.kept)
+		return w.im.accounted(ctx, func() error { return w.im.write(ctx, w.kept) })
 	}
-	if err := w.load.commit(ctx); err != nil {
+	n, err := w.load.commit(ctx)
+	if err != nil {
 		return err
 	}
-	w.im.result.Rows, w.im.result.Cells = w.rows, w.cells
+	to := &w.im.result
+	to.Records, to.Rows, to.Cells, to.Replaced = w.records, n.Rows, n.Cells, n.Replaced
 	return nil
 }
 
@@ -172,8 +188,8 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // begin implements bulkSink.
-func (s *tableSink) begin(ctx context.Context, name string, spec *Spec) (bulkLoad, error) {
-	l, err := s.table.BulkLoad(ctx, query.BulkOptions{Name: name, Again: spec.Again, Overlap: spec.Overlap})
+func (s *tableSink) begin(ctx context.Context, name string, spec *Spec, repeated func(query.Repeat)) (bulkLoad, error) {
+	l, err := s.table.BulkLoad(ctx, query.BulkOptions{Name: name, Again: spec.Again, Overlap: spec.Overlap, Repeated: repeated})
 	if err != nil {
 		return nil, err
 	}
@@ -187,15 +203,15 @@ type tableLoad struct {
 	m    *query.Mutation
 }
 
-func (l *tableLoad) apply(r row) error {
+func (l *tableLoad) apply(r row, once bool) error {
 	l.m.Reset()
 	l.sink.fill(l.m, r)
-	return l.load.Apply(r.key, l.m)
+	if !once {
+		return l.load.Apply(r.key, l.m)
+	}
+	return l.load.ApplyRecord(r.key, r.cells[0].Timestamp, query.Record{Line: r.line, Lines: r.lines}, l.m)
 }
 
-func (l *tableLoad) commit(ctx context.Context) error {
-	_, err := l.load.Commit(ctx)
-	return err
-}
+func (l *tableLoad) commit(ctx context.Context) (query.BulkResult, error) { return l.load.Commit(ctx) }
 
 func (l *tableLoad) close() error { return l.load.Close() }

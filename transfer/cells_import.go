@@ -68,7 +68,7 @@ func (c *cellForm) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *Lin
 	}
 	start := len(arena)
 	arena = append(arena, cell)
-	return row{line: rec.line, key: key, cells: arena[start:len(arena):len(arena)]}, arena, nil
+	return row{line: rec.line, lines: max(rec.lines, 1), key: key, cells: arena[start:len(arena):len(arena)]}, arena, nil
 }
 
 func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {

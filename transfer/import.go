@@ -20,6 +20,8 @@ type sink interface {
 	// write writes rows, each of them whole or not at all. The list has an
 	// error for each row that was not written, or is nil.
 	write(ctx context.Context, rows []row) ([]error, error)
+	// ledger begins an account of rows.
+	ledger(ctx context.Context, repeated func(query.Repeat)) (ledger, error)
 }
 
 // An importer is one import under way.
@@ -30,7 +32,9 @@ type importer struct {
 	result Result
 	size   int64 // of the file in bytes, 0 when it is not known
 	tooBad *LineError
-	last   string // the key of the row that was written last
+	late   late
+	skip   map[int]*LineError // by line, the records to leave out
+	wrote  *account           // of what is written in batches
 }
 
 func run(ctx context.Context, spec Spec, table schema.Table, to sink) (Result, error) {
@@ -39,7 +43,7 @@ func run(ctx context.Context, spec Spec, table schema.Table, to sink) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	im := &importer{spec: spec, plan: p, sink: to}
+	im := &importer{spec: spec, plan: p, sink: to, late: late{file: spec.Path, most: spec.BadLines}}
 	err = im.run(ctx)
 	im.result.Elapsed = time.Since(start)
 	if _, ok := errors.AsType[*SpecError](err); ok && im.result.Rows == 0 || err == nil {
@@ -72,15 +76,36 @@ func (im *importer) run(ctx context.Context) error {
 }
 
 // check reads the whole file and writes nothing.
-func (im *importer) check(ctx context.Context, warn io.Writer) error {
+func (im *importer) check(ctx context.Context, warn io.Writer) (err error) {
+	all, err := im.sink.ledger(ctx, im.late.add)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, all.Close()) }()
 	arena := make([]cells.Cell, 0, len(im.plan.columns))
-	return im.scan(ctx, scanning{
+	err = im.scan(ctx, scanning{
 		title: "checking",
 		warn:  warn,
 		all:   true,
 		arena: func() []cells.Cell { return arena },
-		use:   func(row, []cells.Cell) error { return nil },
+		use: func(r row, _ []cells.Cell) error {
+			if !im.plan.once() {
+				return nil
+			}
+			return enter(all, r)
+		},
 	})
+	if err != nil && im.tooBad == nil {
+		return err
+	}
+	if _, countErr := all.Count(ctx); countErr != nil {
+		return countErr
+	}
+	if err != nil { // the records that repeat others count, too
+		im.result.BadLines += im.late.lines
+		return err
+	}
+	return im.leaveOut(true)
 }
 
 // load reads on a goroutine of its own and writes on this one.
@@ -94,16 +119,36 @@ func (im *importer) load(ctx context.Context, warn io.Writer) error {
 		r := batchReader{im: im, size: cmp.Or(im.spec.Batch, DefaultBatch), sorted: true, out: batches}
 		readErr = r.read(ctx, warn, false)
 	}()
-	var writeErr error
-	for batch := range batches {
-		if writeErr != nil {
-			continue // until the reader has noticed
+	return im.accounted(ctx, func() error {
+		var writeErr error
+		for batch := range batches {
+			if writeErr != nil {
+				continue // until the reader has noticed
+			}
+			if writeErr = im.write(ctx, batch); writeErr != nil {
+				cancel()
+			}
 		}
-		if writeErr = im.write(ctx, batch); writeErr != nil {
-			cancel()
-		}
+		return cmp.Or(writeErr, readErr)
+	})
+}
+
+// accounted runs fn, which writes rows, and counts them in the result.
+func (im *importer) accounted(ctx context.Context, fn func() error) (err error) {
+	l, err := im.sink.ledger(ctx, im.late.add)
+	if err != nil {
+		return err
 	}
-	return cmp.Or(writeErr, readErr)
+	defer func() { err = cmp.Or(err, l.Close()) }()
+	im.wrote = &account{ledger: l, plan: im.plan}
+	err = fn()
+	if settleErr := im.wrote.settle(ctx, &im.result); settleErr != nil {
+		return cmp.Or(err, settleErr)
+	}
+	if err != nil {
+		return err
+	}
+	return im.leaveOut(false)
 }
 
 // maxBatchBytes ends a batch early, so that rows of many bytes neither fill the
@@ -194,11 +239,9 @@ func (im *importer) write(ctx context.Context, batch []row) error {
 			err = cmp.Or(err, fmt.Errorf("%s:%d: %w", im.spec.Path, r.line, failed[i]))
 			continue
 		}
-		if im.plan.cells == nil || r.key != im.last { // a row may be cut between batches
-			im.result.Rows++
+		if countErr := im.wrote.add(r); countErr != nil {
+			return cmp.Or(err, countErr)
 		}
-		im.last = r.key
-		im.result.Cells += int64(len(r.cells))
 	}
 	return err
 }

@@ -114,9 +114,16 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	return nil
 }
 
-// A row is a record on its way to the table. All its cells have one timestamp.
+// once reports whether no two records may have one row key and one timestamp, since
+// the second would replace the first. In the long form each record is a cell, and adds
+// add up.
+func (p *plan) once() bool { return p.cells == nil && p.sets }
+
+// A row is a record on its way to the table. All its cells have one timestamp, except
+// in the long form, where it may be several records.
 type row struct {
 	line  int
+	lines int // of the record
 	key   string
 	cells []cells.Cell
 }
@@ -128,6 +135,14 @@ func (r row) size() int {
 		n += len(c.Qualifier) + c.Value.EncodedLen()
 	}
 	return n
+}
+
+// records is how many records the row is made of.
+func (p *plan) records(r row) int64 {
+	if p.cells != nil {
+		return int64(len(r.cells))
+	}
+	return 1
 }
 
 // serverTime is the timestamp of cells that get theirs from the database's clock.
@@ -175,7 +190,7 @@ func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineErr
 		}
 		arena = append(arena, cells.Cell{Family: c.family, Qualifier: c.qualifier, Timestamp: ts, Value: v})
 	}
-	return row{line: rec.line, key: string(p.keyText), cells: arena[start:len(arena):len(arena)]}, arena, nil
+	return row{line: rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: arena[start:len(arena):len(arena)]}, arena, nil
 }
 
 // empty reports whether a field makes no cell.

@@ -2,10 +2,8 @@ package transfer
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 
 	"github.com/smolwc/smolwc/cells"
@@ -79,11 +77,14 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 		im.result.NoCells++
 		return nil
 	}
-	if im.plan.cells != nil || !im.plan.sets {
-		return s.use(r, arena) // each line is a cell of its own, or adds to one
+	if !im.plan.once() {
+		return s.use(r, arena)
+	}
+	if bad := im.skip[r.line]; bad != nil {
+		return bad
 	}
 	if line, again := keys.add(r); again {
-		return rec.wrong("makes the row key %s, which line %d made; the key needs one more field, or ts= a field that tells the lines apart", quote(r.key), line)
+		return rec.wrong(repeats, quote(r.key), line)
 	}
 	return s.use(r, arena)
 }
@@ -93,9 +94,7 @@ func (im *importer) bad(e *LineError, s scanning) error {
 	im.result.BadLines += int64(e.Lines)
 	switch {
 	case im.result.BadLines <= int64(im.spec.BadLines):
-		if s.warn != nil {
-			_, _ = fmt.Fprintf(s.warn, "%v; left out\n", e) // a lost warning is no reason to stop
-		}
+		im.warn(s.warn, e)
 		return nil
 	case !s.all:
 		return e
@@ -105,28 +104,9 @@ func (im *importer) bad(e *LineError, s scanning) error {
 	return nil
 }
 
-// seenKeys finds rows that would replace an earlier one. It keeps hashes of
-// 128 bits, of random seed, in place of keys.
-type seenKeys struct {
-	seeds [2]maphash.Seed
-	lines map[[2]uint64]int
-	text  []byte
-}
-
-// maxSeenKeys bounds the memory of seenKeys.
-const maxSeenKeys = 8 << 20
-
-func newSeenKeys() *seenKeys {
-	return &seenKeys{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, lines: map[[2]uint64]int{}}
-}
-
-// add notes a row, and returns the line that made the same one.
-func (k *seenKeys) add(r row) (line int, again bool) {
-	k.text = binary.BigEndian.AppendUint64(k.text[:0], uint64(r.cells[0].Timestamp))
-	k.text = append(k.text, r.key...)
-	hash := [2]uint64{maphash.Bytes(k.seeds[0], k.text), maphash.Bytes(k.seeds[1], k.text)}
-	if line, again = k.lines[hash]; !again && len(k.lines) < maxSeenKeys {
-		k.lines[hash] = r.line
+// warn says that a bad record is left out.
+func (im *importer) warn(to io.Writer, e *LineError) {
+	if to != nil {
+		_, _ = fmt.Fprintf(to, "%v; left out\n", e) // a lost warning is no reason to stop
 	}
-	return line, again
 }

@@ -82,8 +82,10 @@ type Mapping struct {
 
 // A Result is what an import did, also one that failed.
 type Result struct {
-	Rows     int64 // rows written
-	Cells    int64 // cells written
+	Records  int64 // lines of the file, or rows of Parquet, that were imported
+	Rows     int64 // different rows that they were written to
+	Cells    int64 // different cells; adds to one cell make one
+	Replaced int64 // cells of the long form that a later record replaced, since the file has them again
 	BadLines int64 // lines left out because something is wrong with them
 	NoCells  int64 // lines left out because no mapped field has a value
 	Elapsed  time.Duration
@@ -97,16 +99,22 @@ type Result struct {
 // of them nothing is written, except as the package comment says.
 //
 // Two lines that make the same row key and the same timestamp are a bad line,
-// the second one, since it would replace the first. They are looked for among
-// the first 8,388,608 rows of a file, which takes some 50 bytes of memory each.
-// Where all columns are of aggregates, they are none: each line adds to the row.
+// the second one, since it would replace the first. They are found in a file of any
+// size. Where such lines stand more than 65,536 lines apart and [Spec.BadLines]
+// tolerates them, the file is read once more to leave them out; from a pipe, which
+// cannot be read again, they are an error. Where all columns are of aggregates, they
+// are none: each line adds to the row. In the long form the last one counts.
+//
+// The memory that an import takes does not grow with the file: it is a quarter of
+// [query.Options.Memory] besides the database's own, and what is more goes to files in
+// the database's directory.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
 	declared := db.Schema()
 	t, ok := declared.Table(table)
 	if !ok {
 		return Result{}, specErrorf("", "unknown table %s%s", quote(table), didYouMeanTable(table, declared))
 	}
-	return run(ctx, spec, *t, &tableSink{table: db.Table(table), adds: aggregates(t)})
+	return run(ctx, spec, *t, &tableSink{db: db, table: db.Table(table), adds: aggregates(t)})
 }
 
 func didYouMeanTable(name string, s *schema.Schema) string {
@@ -119,6 +127,7 @@ func didYouMeanTable(name string, s *schema.Schema) string {
 
 // tableSink writes to a table.
 type tableSink struct {
+	db    *query.DB
 	table *query.Table
 	adds  map[string]bool // the families that aggregate; nil when there are none
 	keys  []string
@@ -133,6 +142,10 @@ func (s *tableSink) write(ctx context.Context, rows []row) ([]error, error) {
 		s.keys, s.ms = append(s.keys, r.key), append(s.ms, m)
 	}
 	return s.table.ApplyBulk(ctx, s.keys, s.ms)
+}
+
+func (s *tableSink) ledger(ctx context.Context, repeated func(query.Repeat)) (ledger, error) {
+	return s.db.Ledger(ctx, repeated)
 }
 
 // fill adds a row's cells to a mutation. What goes to an aggregate is added to it, at

@@ -60,6 +60,47 @@ func (l *list) write(ctx context.Context, rows []row) ([]error, error) {
 	return errs, nil
 }
 
+func (l *list) ledger(_ context.Context, repeated func(query.Repeat)) (ledger, error) {
+	return &listLedger{repeated: repeated, records: map[string]query.Record{}, rows: map[string]bool{}, cells: map[string]bool{}}, nil
+}
+
+// A listLedger is a ledger in maps.
+type listLedger struct {
+	repeated    func(query.Repeat)
+	records     map[string]query.Record
+	rows, cells map[string]bool
+	replaced    int64
+}
+
+func (l *listLedger) Record(key string, at cells.Timestamp, r query.Record) error {
+	l.rows[key] = true
+	name := fmt.Sprintf("%q %d", key, at)
+	if first, again := l.records[name]; again {
+		l.repeated(query.Repeat{Row: key, First: first, Again: r})
+	} else {
+		l.records[name] = r
+	}
+	return nil
+}
+
+func (l *listLedger) Cells(key string, all []cells.Cell) error {
+	l.rows[key] = true
+	for _, c := range all {
+		name := fmt.Sprintf("%q %q %q %d", key, c.Family, c.Qualifier, c.Timestamp)
+		if l.cells[name] {
+			l.replaced++
+		}
+		l.cells[name] = true
+	}
+	return nil
+}
+
+func (l *listLedger) Count(context.Context) (query.LedgerCount, error) {
+	return query.LedgerCount{Rows: int64(len(l.rows)), Cells: int64(len(l.cells)), Replaced: l.replaced}, nil
+}
+
+func (l *listLedger) Close() error { return nil }
+
 // String has a line for each row: its key, then its cells.
 func (l *list) String() string {
 	var b strings.Builder
@@ -214,7 +255,7 @@ func TestImport(t *testing.T) {
 			if got := to.String(); got != c.want {
 				t.Errorf("imported\n%swant\n%s", got, c.want)
 			}
-			if res.Rows != int64(len(to.rows)) {
+			if res.Records != int64(len(to.rows)) {
 				t.Errorf("result %+v for %d rows", res, len(to.rows))
 			}
 		})

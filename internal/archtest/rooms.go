@@ -71,7 +71,7 @@ var rooms = map[string]room{
 	"tuple/subspace": {imports: []string{"tuple"}},
 	"schema":         {imports: []string{"cells", yaml}},
 
-	"cf":        {imports: []string{"cells", "tuple"}},
+	"cf":        {imports: []string{"cells", "tuple", compress}},
 	"cf/cftest": {imports: []string{"cf", rapid}},
 	"cf/rocks":  {imports: []string{"cf", "internal/lock", grocksdb}, tests: []string{"cf/cftest"}, c: true},
 

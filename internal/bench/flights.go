@@ -108,7 +108,7 @@ func importFlights(ctx context.Context, db *query.DB, path string) (Done, error)
 		spec.Columns = append(spec.Columns, c.Mapping)
 	}
 	r, err := transfer.Import(ctx, db, tableName, spec)
-	return Done{Ops: r.Rows, Check: r.Cells}, err
+	return Done{Ops: r.Records, Check: r.Cells}, err
 }
 
 // putFlights is what a user writes first: a line, its cells, a put each.

@@ -1,0 +1,98 @@
+package cf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sync/atomic"
+)
+
+// A mark is what a load notes of a row beside its cells: in a group it stands behind
+// them, as a cell whose key goes on with this byte, which no column begins with. It
+// never leaves the sorter.
+const markByte = 0xff
+
+func isMark(c groupCell) bool { return len(c.rest) > 0 && c.rest[0] == markByte }
+
+// A settler makes one of the cells that have one key, and counts what it drops. It
+// is safe for concurrent use, if its functions are.
+type settler struct {
+	merge    func(operands [][]byte) ([]byte, bool)
+	repeated func(row string, first, again []byte) // see Sorter.OnRepeat; may be nil
+
+	replaced, merged atomic.Int64
+}
+
+// settle makes one of the cells with one key, in the order in which they were
+// given.
+func (s *settler) settle(row []byte, same []groupCell) []groupCell {
+	last := len(same) - 1
+	switch {
+	case last == 0:
+		return same
+	case isMark(same[0]):
+		s.repeat(row, same)
+		return same[:1]
+	case !same[last].operand:
+		s.replaced.Add(int64(last))
+		return same[last:]
+	}
+	operands := make([][]byte, len(same))
+	for i := range same {
+		operands[i] = same[i].value
+	}
+	merged, ok := s.merge(operands)
+	if !ok { // nobody adds such operands to one cell
+		s.replaced.Add(int64(last))
+		return same[last:]
+	}
+	s.merged.Add(int64(last))
+	return []groupCell{{rest: same[0].rest, value: merged, operand: true}}
+}
+
+// repeat tells of marks with one key. One without an identity only says that the row
+// is there.
+func (s *settler) repeat(row []byte, marks []groupCell) {
+	if s.repeated == nil || len(marks[0].rest) == 1 {
+		return
+	}
+	key := rowKeyOf(row)
+	for _, m := range marks[1:] {
+		s.repeated(key, marks[0].value, m.value)
+	}
+}
+
+// A rowCounter counts the rows of groups in order, and takes the marks out of them.
+type rowCounter struct {
+	rows int64
+	last []byte // the row prefix of the group before
+}
+
+// take counts the groups' rows, and cuts off their marks, and groups without cells.
+func (r *rowCounter) take(c *CellGroups) {
+	row := r.last
+	left := c.At[:0]
+	for _, at := range c.At {
+		if next := rowAt(c.Data, at); r.rows == 0 || !bytes.Equal(row, next) {
+			row = next
+			r.rows++
+		}
+		if cutMarks(c.Data, at) > 0 {
+			left = append(left, at)
+		}
+	}
+	c.At = left
+	r.last = append(r.last[:0], row...)
+}
+
+// cutMarks lets a group end before its marks, and returns how many cells it has.
+func cutMarks(data []byte, at uint32) uint32 {
+	n, next := cellsAt(data, at)
+	for i := range n {
+		var c groupCell
+		if c, next = cellAt(data, next); isMark(c) {
+			binary.NativeEndian.PutUint32(data[at+4:], i)
+			return i
+		}
+	}
+	return n
+}

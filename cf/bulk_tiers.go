@@ -1,0 +1,75 @@
+package cf
+
+import "runtime"
+
+// A load of any size has few spills, so that reading them takes bounded memory and
+// few files: when there are fan spills of a tier, they are merged into one of the
+// next.
+
+// fan is how many spills are merged at once. Each takes a frame of memory, and its
+// compressed form, for every goroutine that reads.
+func (s *Sorter) fan() int { return min(max(s.limit/(2*spillStep), 16), 128) }
+
+// spill spills an arena, behind the spills that there are, and returns all. Those
+// that are returned with an error are to be removed, too.
+func (s *Sorter) spill(full *arena, spills []*spill) (_ []*spill, err error) {
+	if s.packer == nil {
+		if s.packer, err = newPacker(runtime.GOMAXPROCS(0)); err != nil {
+			return spills, err
+		}
+	}
+	f, err := full.spill(s.dir, s.packer)
+	if f != nil {
+		spills = append(spills, f)
+	}
+	for err == nil && s.crowded(spills) {
+		spills, err = s.mergeSpills(spills)
+	}
+	return spills, err
+}
+
+// crowded reports whether the last spills are to be merged. Earlier spills have the
+// same tier or a higher one.
+func (s *Sorter) crowded(spills []*spill) bool {
+	n := len(spills)
+	return n >= s.fan() && spills[n-s.fan()].tier == spills[n-1].tier
+}
+
+// mergeSpills merges the last spills into one.
+func (s *Sorter) mergeSpills(spills []*spill) ([]*spill, error) {
+	n := len(spills) - s.fan()
+	from := spills[n:]
+	w, err := newSpillWriter(s.dir, s.families, from[0].tier+1, s.packer)
+	if err != nil {
+		return spills, err
+	}
+	for family := range s.families {
+		if err := s.mergeFamily(w, family, from); err != nil {
+			return append(spills, w.spill), err
+		}
+	}
+	if err := w.end(); err != nil {
+		return append(spills, w.spill), err
+	}
+	for _, f := range from {
+		f.remove()
+	}
+	return append(spills[:n], w.spill), nil
+}
+
+func (s *Sorter) mergeFamily(w *spillWriter, family int, from []*spill) error {
+	w.begin(family)
+	m := merger{ctx: s.ctx, settler: &s.settler, fn: w.groups}
+	for i, f := range from {
+		if err := m.add(i, newSpillSource(f, family, nil, nil, s.packer)); err != nil {
+			return err
+		}
+	}
+	if err := m.run(); err != nil {
+		return err
+	}
+	for _, f := range from {
+		f.release(family)
+	}
+	return w.endFrame()
+}

@@ -1,0 +1,125 @@
+package query
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Record is where in a file a mutation comes from.
+type Record struct {
+	Line  int // the record's first line, from 1
+	Lines int // how many lines it has
+}
+
+// A Repeat is a record that has the row key and the time of an earlier one.
+type Repeat struct {
+	Row          string
+	First, Again Record
+}
+
+// ErrRepeated matches, with errors.Is, the error for a bulk load with records that
+// repeat others. Its kind is [InvalidArgument].
+var ErrRepeated = errors.New("records of the load repeat others")
+
+// identity is what a record must not have in common with another of its row.
+type identity struct {
+	at   [8]byte
+	note []byte
+}
+
+func (id *identity) set(at cells.Timestamp, r Record) {
+	binary.BigEndian.PutUint64(id.at[:], uint64(at))
+	id.note = binary.AppendUvarint(binary.AppendUvarint(id.note[:0], uint64(r.Line)), uint64(r.Lines))
+}
+
+func recordOf(note []byte) Record {
+	line, n := binary.Uvarint(note)
+	lines, _ := binary.Uvarint(note[n:])
+	return Record{int(line), int(lines)}
+}
+
+// onRepeat has a sorter call fn.
+func onRepeat(s *cf.Sorter, fn func(Repeat)) {
+	s.OnRepeat(func(row string, first, again []byte) { fn(Repeat{row, recordOf(first), recordOf(again)}) })
+}
+
+// A Ledger keeps account of rows and cells that a caller names, in any order: how
+// many different ones there are, and which records repeat others. It takes up to an
+// eighth of [Options.Memory], and what is more goes to files in the database's
+// directory until Close. It does not look at what the database holds.
+//
+// A Ledger belongs to one goroutine. It must be closed.
+type Ledger struct {
+	temp   cf.Ingestion // for its directory
+	sorter *cf.Sorter
+	id     identity // scratch
+}
+
+// A LedgerCount is how many different rows and cells a [Ledger] was told of.
+type LedgerCount struct {
+	Rows     int64
+	Cells    int64
+	Replaced int64 // cells that were named again
+}
+
+// Ledger begins an account. repeated, which may be nil, is called for each record that
+// repeats another, until Count has returned, by other goroutines too but by one at a
+// time.
+func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error) {
+	temp, err := db.store.Ingest(ctx)
+	if err != nil {
+		return nil, fail("ledger", "", "", err)
+	}
+	l := &Ledger{temp: temp, sorter: cf.NewSorter(1, db.memory/8, temp.TempDir(), temp.Merge)}
+	if repeated != nil {
+		onRepeat(l.sorter, repeated)
+	}
+	return l, nil
+}
+
+// Record names a record of a row at a time. The time is any number that tells records
+// of one row apart.
+func (l *Ledger) Record(key string, at cells.Timestamp, r Record) error {
+	l.sorter.Row(key)
+	l.sorter.Group(0)
+	l.id.set(at, r)
+	l.sorter.Mark(l.id.at[:], l.id.note)
+	l.sorter.EndGroup()
+	return fail("ledger", "", key, l.sorter.Err())
+}
+
+// Cells names cells of a row; their values do not matter.
+func (l *Ledger) Cells(key string, all []cells.Cell) error {
+	l.sorter.Row(key)
+	l.sorter.Group(0)
+	for _, c := range all {
+		l.sorter.Value(l.sorter.Cell(c.Family+"\x00"+c.Qualifier, int64(c.Timestamp)), false)
+	}
+	l.sorter.EndGroup()
+	return fail("ledger", "", key, l.sorter.Err())
+}
+
+// Count ends the account.
+func (l *Ledger) Count(ctx context.Context) (LedgerCount, error) {
+	sorted, err := l.sorter.Finish(ctx)
+	if err != nil {
+		return LedgerCount{}, fail("ledger", "", "", err)
+	}
+	for _, part := range sorted.Parts(1) {
+		if err := part.Each(ctx, func(cf.CellGroups) error { return nil }); err != nil {
+			return LedgerCount{}, fail("ledger", "", "", err)
+		}
+	}
+	n := sorted.Count()
+	return LedgerCount{n.Rows, n.Cells, n.Replaced}, nil
+}
+
+// Close removes the files of the account.
+func (l *Ledger) Close() error {
+	l.sorter.Close()
+	return fail("ledger", "", "", l.temp.Close())
+}

@@ -1,0 +1,149 @@
+package transfer
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// A record that repeats another would replace it. It is found in one of two ways: at
+// once, when it repeats one of the first maxSeenKeys, and otherwise by sorting all
+// records, as a bulk load does, or a ledger. So any number of records is told apart
+// in bounded memory.
+
+// repeats is what is wrong with a record that repeats another.
+const repeats = "makes the row key %s, which line %d made; the key needs one more field, or ts= a field that tells the lines apart"
+
+// seenKeys finds records that repeat one of the first. It keeps hashes of 128 bits, of
+// random seed, in place of keys.
+type seenKeys struct {
+	seeds [2]maphash.Seed
+	lines map[[2]uint64]int
+	text  []byte
+}
+
+// maxSeenKeys bounds the memory of seenKeys. It is above smallRows, which nobody sorts.
+const maxSeenKeys = 1 << 16
+
+func newSeenKeys() *seenKeys {
+	return &seenKeys{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, lines: map[[2]uint64]int{}}
+}
+
+// add notes a row, and returns the line that made the same one.
+func (k *seenKeys) add(r row) (line int, again bool) {
+	k.text = binary.BigEndian.AppendUint64(k.text[:0], uint64(r.cells[0].Timestamp))
+	k.text = append(k.text, r.key...)
+	hash := [2]uint64{maphash.Bytes(k.seeds[0], k.text), maphash.Bytes(k.seeds[1], k.text)}
+	if line, again = k.lines[hash]; !again && len(k.lines) < maxSeenKeys {
+		k.lines[hash] = r.line
+	}
+	return line, again
+}
+
+// late are the records that repeat others and were found by sorting.
+type late struct {
+	mu    sync.Mutex // the goroutine that sorts tells of some
+	file  string
+	most  int                // to keep
+	lines int64              // of all of them
+	first *LineError         // the one that stands first in the file
+	kept  map[int]*LineError // by line, up to most
+}
+
+func (l *late) add(r query.Repeat) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &LineError{File: l.file, Line: r.Again.Line, Lines: r.Again.Lines, Problem: fmt.Sprintf(repeats, quote(r.Row), r.First.Line)}
+	l.lines += int64(e.Lines)
+	if l.first == nil || e.Line < l.first.Line {
+		l.first = e
+	}
+	if len(l.kept) < l.most {
+		if l.kept == nil {
+			l.kept = map[int]*LineError{}
+		}
+		l.kept[e.Line] = e
+	}
+}
+
+// leaveOut says what is wrong with the records that were found late. If the file can
+// be read again, and they are not too many, the next reading leaves them out.
+func (im *importer) leaveOut(rereadable bool) error {
+	l := &im.late
+	if l.lines == 0 {
+		return nil
+	}
+	if im.result.BadLines+l.lines > int64(im.spec.BadLines) {
+		im.result.BadLines += l.lines
+		return l.first
+	}
+	if !rereadable {
+		return fmt.Errorf("%w; the file cannot be read again to leave that out", l.first)
+	}
+	for _, line := range slices.Sorted(maps.Keys(l.kept)) {
+		im.warn(im.spec.Warn, l.kept[line])
+	}
+	im.skip = l.kept
+	im.late.lines, im.late.first, im.late.kept = 0, nil, nil
+	return nil
+}
+
+// A ledger counts rows and cells, and finds records that repeat others; see
+// [query.Ledger].
+type ledger interface {
+	Record(key string, at cells.Timestamp, r query.Record) error
+	Cells(key string, all []cells.Cell) error
+	Count(ctx context.Context) (query.LedgerCount, error)
+	Close() error
+}
+
+// enter enters a row as a record that no other may repeat.
+func enter(l ledger, r row) error {
+	return l.Record(r.key, r.cells[0].Timestamp, query.Record{Line: r.line, Lines: r.lines})
+}
+
+// An account is what has been written, in batches.
+type account struct {
+	ledger  ledger
+	plan    *plan
+	records int64
+	cells   int64
+	scratch []cells.Cell
+}
+
+// add enters a row that was written.
+func (a *account) add(r row) error {
+	a.records += a.plan.records(r)
+	a.cells += int64(len(r.cells))
+	if a.plan.once() {
+		return enter(a.ledger, r)
+	}
+	a.scratch = append(a.scratch[:0], r.cells...)
+	for i := range a.scratch { // as tableSink.fill adds
+		a.scratch[i].Timestamp = max(a.scratch[i].Timestamp, 0)
+	}
+	return a.ledger.Cells(r.key, a.scratch)
+}
+
+// settle says in the result what has been written, also after an error.
+func (a *account) settle(ctx context.Context, to *Result) error {
+	n, err := a.ledger.Count(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	to.Records, to.Rows, to.Cells = a.records, n.Rows, a.cells
+	if !a.plan.once() {
+		to.Cells = n.Cells
+	}
+	if a.plan.cells != nil { // adds are not replaced
+		to.Replaced = n.Replaced
+	}
+	return nil
+}
