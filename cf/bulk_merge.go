@@ -12,6 +12,7 @@ type merger struct {
 	ctx     context.Context
 	fn      func(CellGroups) error
 	settler *settler
+	sources []source
 	heads   sourceHeap
 	block   CellGroups
 }
@@ -41,12 +42,21 @@ func (h *sourceHeap) Pop() any {
 	return last
 }
 
-func (m *merger) add(order int, s source) error {
+// add adds a source, later than those before.
+func (m *merger) add(s source) error {
+	m.sources = append(m.sources, s)
 	ok, err := s.next()
 	if ok {
-		heap.Push(&m.heads, &head{source: s, order: order})
+		heap.Push(&m.heads, &head{source: s, order: len(m.sources)})
 	}
 	return err
+}
+
+// close closes the sources.
+func (m *merger) close() {
+	for _, s := range m.sources {
+		s.close()
+	}
 }
 
 func (m *merger) run() error {

@@ -76,9 +76,9 @@ func (s *Sorted) size(family int) int64 {
 func (s *Sorted) bounds(family, n int) [][]byte {
 	var rows []string
 	for _, f := range s.spills {
-		marks := f.runs[family].index
-		for i := 1; i < len(marks); i++ { // the first stands for nothing before it
-			rows = append(rows, marks[i].row)
+		frames := f.runs[family].frames
+		for i := 1; i < len(frames); i++ { // the first stands for nothing before it
+			rows = append(rows, frames[i].row)
 		}
 	}
 	if es := s.arena.entries[family]; len(es) > 0 {
@@ -118,12 +118,13 @@ func (p *SortedPart) Each(ctx context.Context, fn func(CellGroups) error) error 
 		return eachInMemory(ctx, s.arena.data, entries, fn)
 	}
 	m := merger{ctx: ctx, fn: fn, settler: s.settler}
-	for i, f := range s.spills {
-		if err := m.add(i, newSpillSource(f, p.Family, p.lo, p.hi, s.packer)); err != nil {
+	defer m.close()
+	for _, f := range s.spills {
+		if err := m.add(newSpillSource(f, p.Family, p.lo, p.hi, s.packer)); err != nil {
 			return err
 		}
 	}
-	if err := m.add(len(s.spills), &memorySource{data: s.arena.data, entries: entries}); err != nil {
+	if err := m.add(&memorySource{data: s.arena.data, entries: entries}); err != nil {
 		return err
 	}
 	if err := m.run(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 )
 
@@ -17,18 +18,20 @@ type source interface {
 	// good until next.
 	row() []byte
 	group() []byte
+	close()
 }
 
-// A spillSource reads rows of a run from a spill, and gives the disk back what it
-// has read: each frame is read for the last time by one source, except for those in
-// which one part of the rows ends and the next begins. Those stay until the family
-// has been read.
+// A spillSource reads rows of a run from a spill, and gives its frames up: each is read
+// for the last time by one source, except for those in which one part of the rows ends
+// and the next begins. Those stay until the family has been read.
 type spillSource struct {
-	spill   *spill
 	packer  *packer
-	at, to  int64  // of the next frame, and where the frames end
-	lo, hi  []byte // row prefixes, lo inclusive, hi exclusive; nil is no bound
-	free    int64  // the space from here on can be given back once it has been read
+	frames  []frame // still to be read
+	lo, hi  []byte  // row prefixes, lo inclusive, hi exclusive; nil is no bound
+	shared  bool    // the frame that is being read belongs to the part before, too
+	reading *frame
+	segment *segment // that is open
+	file    *os.File
 	packed  []byte
 	raw     []byte // of the frame
 	pos     int    // in raw, of the next group
@@ -38,28 +41,23 @@ type spillSource struct {
 // newSpillSource reads the rows of a run from lo, inclusive, to hi, exclusive;
 // nil is no bound.
 func newSpillSource(s *spill, family int, lo, hi []byte, p *packer) *spillSource {
-	run := &s.runs[family]
-	src := &spillSource{spill: s, packer: p, at: run.from, to: run.to, lo: lo, hi: hi}
-	find := func(row []byte) int {
-		i, _ := slices.BinarySearchFunc(run.index, row, func(m spillMark, row []byte) int { return cmp.Compare(m.row, string(row)) })
+	all := s.runs[family].frames
+	from, to := 0, len(all)
+	find := func(row []byte) int { // the first frame that begins at the row or behind it
+		i, _ := slices.BinarySearchFunc(all, row, func(f frame, row []byte) int { return cmp.Compare(f.row, string(row)) })
 		return i
 	}
-	if hi != nil {
-		if i := find(hi); i < len(run.index) {
-			src.to = run.index[i].at
-		}
-	}
-	src.free = pageUp(run.from)
+	src := &spillSource{packer: p, lo: lo, hi: hi}
 	if lo != nil {
-		i := find(lo)
-		if i > 0 { // the row may begin in the frame before, which belongs to the part before too
-			src.at = run.index[i-1].at
-		}
-		src.free = run.to
-		if i < len(run.index) {
-			src.free = pageUp(run.index[i].at)
+		if from = find(lo); from > 0 { // the row may begin in the frame before
+			from--
+			src.shared = true
 		}
 	}
+	if hi != nil {
+		to = find(hi)
+	}
+	src.frames = all[from:max(from, to)]
 	return src
 }
 
@@ -95,20 +93,20 @@ func (s *spillSource) length() (int, bool) {
 
 // frame reads the next frame, and is false when there is none.
 func (s *spillSource) frame() (bool, error) {
-	s.release()
-	if s.at >= s.to {
+	if len(s.frames) == 0 {
+		if s.hi == nil {
+			s.release()
+		}
 		return false, nil
 	}
-	var size [spillHeader]byte
-	if _, err := s.spill.file.ReadAt(size[:], s.at); err != nil {
+	s.release()
+	f := &s.frames[0]
+	s.frames, s.reading = s.frames[1:], f
+	if err := s.open(f.segment); err != nil {
 		return false, cutShort(err)
 	}
-	n := int(binary.NativeEndian.Uint32(size[:]))
-	if int64(n) > s.to-s.at {
-		return false, cutShort(io.ErrUnexpectedEOF)
-	}
-	s.packed = slices.Grow(s.packed[:0], n)[:n]
-	if _, err := s.spill.file.ReadAt(s.packed, s.at+spillHeader); err != nil {
+	s.packed = slices.Grow(s.packed[:0], f.size)[:f.size]
+	if _, err := s.file.ReadAt(s.packed, f.at); err != nil {
 		return false, cutShort(err)
 	}
 	var err error
@@ -116,36 +114,42 @@ func (s *spillSource) frame() (bool, error) {
 		return false, cutShort(err)
 	}
 	s.pos = 0
-	s.at += spillHeader + int64(n)
 	return true, nil
 }
 
-// spillRelease is how many bytes are given back at once.
-const spillRelease = 16 << 10
-
-// release gives back what has been read. The last frame of a part is read by the next
-// part too.
+// release gives up the frame that has been read, if no other part needs it.
 func (s *spillSource) release() {
-	end := pageDown(s.at)
-	if s.at >= s.to || end-s.free < spillRelease {
+	f, shared := s.reading, s.shared
+	if f == nil {
 		return
 	}
-	punch(s.spill.file, s.free, end-s.free)
-	s.free = end
+	s.reading, s.shared = nil, false
+	if shared {
+		return
+	}
+	if len(s.frames) == 0 || s.frames[0].segment != s.segment {
+		s.close() // so that the system can free the file
+	}
+	f.release()
 }
 
-// release gives back a family's part of the file.
-func (s *spill) release(family int) {
-	run := &s.runs[family]
-	if from, to := pageUp(run.from), pageDown(run.to); from < to {
-		punch(s.file, from, to-from)
+func (s *spillSource) open(f *segment) (err error) {
+	if s.file != nil && s.segment == f {
+		return nil
+	}
+	s.close()
+	s.file, err = os.Open(f.path)
+	s.segment = f
+	return err
+}
+
+// close closes the file that is open.
+func (s *spillSource) close() {
+	if s.file != nil {
+		_ = s.file.Close()
+		s.file = nil
 	}
 }
-
-const page = 4096 // file systems give space back in such pieces
-
-func pageUp(n int64) int64   { return (n + page - 1) &^ (page - 1) }
-func pageDown(n int64) int64 { return n &^ (page - 1) }
 
 func cutShort(err error) error {
 	return fmt.Errorf("%w: a file of the load cannot be read back: %w", ErrUnavailable, err)
@@ -168,6 +172,8 @@ func (s *memorySource) next() (bool, error) {
 	s.at++
 	return true, nil
 }
+
+func (s *memorySource) close() {}
 
 func (s *memorySource) row() []byte { return rowAt(s.data, s.entries[s.at-1].at) }
 

@@ -5,41 +5,75 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// A spill is a file with sorted groups, one family behind the other, in compressed
-// frames. It belongs to the machine and the process that wrote it.
+// A spill is sorted groups in files, one family behind the other. It belongs to the
+// machine and the process that wrote it.
 //
-// A frame is the length of what follows, and, compressed, the groups, each behind
-// its length. A frame holds groups of one family.
+// The groups lie in compressed frames, each group behind its length. A frame has
+// groups of one family, and lies in one of the spill's segments: files that are removed
+// one by one, as they are read, so that a load does not lie on the disk twice.
 type spill struct {
-	file *os.File
-	tier int        // 0 of an arena; one more than that of the spills it was merged from
-	runs []spillRun // by family
+	tier     int        // 0 of an arena; one more than that of the spills it was merged from
+	runs     []spillRun // by family
+	segments []*segment
 }
 
-// A spillRun is a family's part of the file.
+// A spillRun is a family's part of a spill.
 type spillRun struct {
-	from, to int64
-	raw      int64 // bytes of the groups, uncompressed
-	index    []spillMark
+	raw    int64 // bytes of the groups, uncompressed
+	frames []frame
 }
 
-// A spillMark is the place of a frame.
-type spillMark struct {
-	row string // the prefix of the frame's first row
-	at  int64
+// A frame is where groups lie.
+type frame struct {
+	row      string // the prefix of its first row
+	segment  *segment
+	at       int64
+	size     int
+	released bool
+}
+
+// A segment is a file of a spill.
+type segment struct {
+	path string
+	left atomic.Int64 // bytes of frames that are still to be read
+}
+
+// release gives a frame up, and with the last one the file.
+func (f *frame) release() {
+	if !f.released {
+		f.released = true
+		if f.segment.left.Add(-int64(f.size)) == 0 {
+			_ = os.Remove(f.segment.path) // with the load's directory otherwise
+		}
+	}
+}
+
+// release gives up what is left of a family.
+func (s *spill) release(family int) {
+	for i := range s.runs[family].frames {
+		s.runs[family].frames[i].release()
+	}
+}
+
+// remove removes the files.
+func (s *spill) remove() {
+	for _, f := range s.segments {
+		_ = os.Remove(f.path) // it may be gone
+	}
 }
 
 const (
 	spillStep   = 64 << 10 // bytes of groups from which on a frame ends
-	spillHeader = 4        // the length of a frame, and of a group
+	spillHeader = 4        // the length of a group
 )
 
-// A packer compresses the frames of a load and reads them again. It is safe for
-// concurrent use.
+// A packer compresses frames and reads them again. It is safe for concurrent use.
 type packer struct {
 	in  *zstd.Encoder
 	out *zstd.Decoder
@@ -50,37 +84,39 @@ func newPacker(readers int) (*packer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(readers), zstd.WithDecoderMaxMemory(maxArena+arenaStart))
+	out, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(readers), zstd.WithDecoderMaxMemory(2*maxArena))
 	return &packer{in, out}, err
 }
 
 // A spillWriter writes a spill, family by family.
 type spillWriter struct {
-	spill  *spill
+	dir    string
 	packer *packer
+	spill  *spill
+	most   int64 // bytes of groups from which on a segment ends
+	run    *spillRun
+
+	file   *os.File // of the segment that is open; nil when none is
 	out    *bufio.Writer
-	run    *spillRun // of the current family
-	at     int64
+	at     int64  // in the segment
+	held   int64  // bytes of groups in the segment
 	raw    []byte // of the frame that is open
 	row    string // the prefix of its first row
 	packed []byte
 }
 
-// newSpillWriter begins a spill in a directory.
-func newSpillWriter(dir string, families, tier int, p *packer) (*spillWriter, error) {
-	f, err := os.CreateTemp(dir, "spill-")
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+// newSpillWriter begins a spill of about so many bytes of groups in a directory. As
+// many goroutines as there are processors read it, each at a place of its own, so that
+// each of them keeps a segment.
+func newSpillWriter(dir string, families, tier int, raw int64, p *packer) *spillWriter {
+	return &spillWriter{
+		dir: dir, packer: p, spill: &spill{tier: tier, runs: make([]spillRun, families)},
+		most: max(8*spillStep, raw/int64(8*runtime.GOMAXPROCS(0))), out: bufio.NewWriterSize(nil, 4*spillStep),
 	}
-	s := &spill{file: f, tier: tier, runs: make([]spillRun, families)}
-	return &spillWriter{spill: s, packer: p, out: bufio.NewWriterSize(f, 4*spillStep)}, nil
 }
 
 // begin begins the groups of a family.
-func (w *spillWriter) begin(family int) {
-	w.run = &w.spill.runs[family]
-	w.run.from, w.run.to = w.at, w.at
-}
+func (w *spillWriter) begin(family int) { w.run = &w.spill.runs[family] }
 
 func (w *spillWriter) add(group []byte) error {
 	if len(w.raw) == 0 {
@@ -113,51 +149,82 @@ func (w *spillWriter) endFrame() error {
 	if len(w.raw) == 0 {
 		return nil
 	}
-	w.packed = append(w.packed[:0], "\x00\x00\x00\x00"...)
-	w.packed = w.packer.in.EncodeAll(w.raw, w.packed)
-	binary.NativeEndian.PutUint32(w.packed, uint32(len(w.packed)-spillHeader))
+	if w.file == nil {
+		if err := w.beginSegment(); err != nil {
+			return err
+		}
+	}
+	w.packed = w.packer.in.EncodeAll(w.raw, w.packed[:0])
 	if _, err := w.out.Write(w.packed); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	w.run.index = append(w.run.index, spillMark{w.row, w.at})
-	w.at += int64(len(w.packed))
-	w.run.to = w.at
+	segment := w.spill.segments[len(w.spill.segments)-1]
+	segment.left.Add(int64(len(w.packed)))
+	w.run.frames = append(w.run.frames, frame{row: w.row, segment: segment, at: w.at, size: len(w.packed)})
 	w.run.raw += int64(len(w.raw))
+	w.at += int64(len(w.packed))
+	w.held += int64(len(w.raw))
 	w.raw = w.raw[:0]
+	if w.held < w.most {
+		return nil
+	}
+	return w.end()
+}
+
+func (w *spillWriter) beginSegment() (err error) {
+	if w.file, err = os.CreateTemp(w.dir, "spill-"); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	w.out.Reset(w.file)
+	w.at, w.held = 0, 0
+	w.spill.segments = append(w.spill.segments, &segment{path: w.file.Name()})
 	return nil
 }
 
-// end ends the spill.
+// end ends the segment that is open, and with the last one the spill.
 func (w *spillWriter) end() error {
-	if err := w.out.Flush(); err != nil {
+	if w.file == nil {
+		return nil
+	}
+	err := w.out.Flush()
+	if closeErr := w.file.Close(); err == nil {
+		err = closeErr
+	}
+	w.file = nil
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return nil
 }
 
-// remove removes the file.
-func (s *spill) remove() {
-	_ = s.file.Close()
-	_ = os.Remove(s.file.Name())
+// abandon removes what has been written.
+func (w *spillWriter) abandon() {
+	_ = w.end()
+	w.spill.remove()
 }
 
-// spill writes the sorted arena to a new file. A file that was begun is returned
-// with the error.
+// spill writes the sorted arena to files.
 func (a *arena) spill(dir string, p *packer) (*spill, error) {
-	w, err := newSpillWriter(dir, len(a.entries), 0, p)
+	w := newSpillWriter(dir, len(a.entries), 0, int64(len(a.data)), p)
+	err := a.spillTo(w)
 	if err != nil {
+		w.abandon()
 		return nil, err
 	}
+	return w.spill, nil
+}
+
+func (a *arena) spillTo(w *spillWriter) error {
 	for i, es := range a.entries {
 		w.begin(i)
 		for _, e := range es {
 			if err := w.add(e.group(a.data)); err != nil {
-				return w.spill, err
+				return err
 			}
 		}
 		if err := w.endFrame(); err != nil {
-			return w.spill, err
+			return err
 		}
 	}
-	return w.spill, w.end()
+	return w.end()
 }

@@ -10,8 +10,7 @@ import "runtime"
 // compressed form, for every goroutine that reads.
 func (s *Sorter) fan() int { return min(max(s.limit/(2*spillStep), 16), 128) }
 
-// spill spills an arena, behind the spills that there are, and returns all. Those
-// that are returned with an error are to be removed, too.
+// spill spills an arena, behind the spills that there are, and returns all.
 func (s *Sorter) spill(full *arena, spills []*spill) (_ []*spill, err error) {
 	if s.packer == nil {
 		if s.packer, err = newPacker(runtime.GOMAXPROCS(0)); err != nil {
@@ -19,9 +18,10 @@ func (s *Sorter) spill(full *arena, spills []*spill) (_ []*spill, err error) {
 		}
 	}
 	f, err := full.spill(s.dir, s.packer)
-	if f != nil {
-		spills = append(spills, f)
+	if err != nil {
+		return spills, err
 	}
+	spills = append(spills, f)
 	for err == nil && s.crowded(spills) {
 		spills, err = s.mergeSpills(spills)
 	}
@@ -38,21 +38,22 @@ func (s *Sorter) crowded(spills []*spill) bool {
 // mergeSpills merges the last spills into one.
 func (s *Sorter) mergeSpills(spills []*spill) ([]*spill, error) {
 	n := len(spills) - s.fan()
-	from := spills[n:]
-	w, err := newSpillWriter(s.dir, s.families, from[0].tier+1, s.packer)
-	if err != nil {
-		return spills, err
+	from, raw := spills[n:], int64(0)
+	for _, f := range from {
+		for i := range f.runs {
+			raw += f.runs[i].raw
+		}
 	}
+	w := newSpillWriter(s.dir, s.families, from[0].tier+1, raw, s.packer)
 	for family := range s.families {
 		if err := s.mergeFamily(w, family, from); err != nil {
-			return append(spills, w.spill), err
+			w.abandon()
+			return spills, err
 		}
 	}
 	if err := w.end(); err != nil {
-		return append(spills, w.spill), err
-	}
-	for _, f := range from {
-		f.remove()
+		w.abandon()
+		return spills, err
 	}
 	return append(spills[:n], w.spill), nil
 }
@@ -60,16 +61,14 @@ func (s *Sorter) mergeSpills(spills []*spill) ([]*spill, error) {
 func (s *Sorter) mergeFamily(w *spillWriter, family int, from []*spill) error {
 	w.begin(family)
 	m := merger{ctx: s.ctx, settler: &s.settler, fn: w.groups}
-	for i, f := range from {
-		if err := m.add(i, newSpillSource(f, family, nil, nil, s.packer)); err != nil {
+	defer m.close()
+	for _, f := range from {
+		if err := m.add(newSpillSource(f, family, nil, nil, s.packer)); err != nil {
 			return err
 		}
 	}
 	if err := m.run(); err != nil {
 		return err
-	}
-	for _, f := range from {
-		f.release(family)
 	}
 	return w.endFrame()
 }
