@@ -156,8 +156,10 @@ func (s *Store) pause(ctx context.Context, d time.Duration) error {
 }
 
 // EndWaits implements cf.Store. What is in memtables is in the log as well, and the
-// engine needs to flush nothing to be closed.
+// engine needs to flush nothing to be closed; so only what it can flush at once is
+// flushed.
 func (s *Store) EndWaits() {
+	s.ended.Do(s.dropLogs)
 	s.gate.end()
 	s.mu.RLock() // not within an ingestion, which would stop half-way
 	defer s.mu.RUnlock()

@@ -51,6 +51,7 @@ type Store struct {
 	broken    error              // set when one stopped half-way
 	onStep    func(string) error // for tests, at each step of one
 
+	ended       sync.Once      // by EndWaits
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
 	open     openSet      // snapshots and cursors
