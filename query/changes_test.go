@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -768,4 +769,36 @@ func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 			must(t, db.SetFamily(ctx, table, schema.Family{Name: "two", GC: schema.MaxVersions(2)}))
 		}
 	})
+}
+
+// A close that flushes takes no log away that is kept for its changes.
+func TestChangesStayBehindAClose(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	open := func() *query.DB {
+		t.Helper()
+		db, err := query.Open(dir, query.Options{Schema: changesSchema(), Durability: query.Async})
+		must(t, err)
+		return db
+	}
+	db, began := open(), time.Now()
+	for i := range 20 {
+		m := query.NewMutation()
+		m.Set("meta", "text", cells.String(strings.Repeat("v", 100<<10)))
+		must(t, db.Table("t").Apply(t.Context(), fmt.Sprintf("r%02d", i), m))
+	}
+	must(t, db.Close())
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	must(t, err)
+	for _, log := range logs {
+		info, err := os.Stat(log)
+		must(t, err)
+		if info.Size() > 1<<20 {
+			t.Errorf("%s has %d bytes after the close", log, info.Size())
+		}
+	}
+	db = open()
+	defer db.Close()
+	if all := readChanges(t, db, "t", query.ChangesSince(began)); len(all) != 20 || all[19].Key != "r19" {
+		t.Errorf("%d changes are left: %.200v", len(all), changeLines(all))
+	}
 }

@@ -211,7 +211,7 @@ func TestMemoryOfAnImportIsBounded(t *testing.T) {
 	const (
 		memory = 16 // MiB, as is what it may take beside
 		beside = 64
-		rows   = 1_000_000
+		rows   = 800_000
 	)
 	// Where others take the processors, the collector comes late; an import that
 	// keeps too much does so each time.
