@@ -142,9 +142,9 @@ func (r *blobReader) run(family uint32) error {
 	}
 	switch {
 	case le.Uint32(b) != blobMagic || maskedChecksum(crc32.Checksum(b[:blobFooter-4], castagnoli)) != le.Uint32(b[blobFooter-4:]):
-		return damaged(r.path, int(at), "the footer does not match its checksum")
+		return damaged(r.path, int64(at), "the footer does not match its checksum")
 	case le.Uint64(b[4:]) != r.records:
-		return damaged(r.path, int(at), fmt.Sprintf("there are %d values and should be %d", r.records, le.Uint64(b[4:])))
+		return damaged(r.path, int64(at), fmt.Sprintf("there are %d values and should be %d", r.records, le.Uint64(b[4:])))
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (r *blobReader) run(family uint32) error {
 func (r *blobReader) record() error {
 	start := r.at
 	if r.end-start < blobRecordHead {
-		return damaged(r.path, int(start), errCutOff.Error())
+		return damaged(r.path, int64(start), errCutOff.Error())
 	}
 	head, err := r.next(blobRecordHead)
 	if err != nil {
@@ -161,11 +161,11 @@ func (r *blobReader) record() error {
 	}
 	le := binary.LittleEndian
 	if maskedChecksum(crc32.Checksum(head[:24], castagnoli)) != le.Uint32(head[24:]) {
-		return damaged(r.path, int(start), errChecksum.Error())
+		return damaged(r.path, int64(start), errChecksum.Error())
 	}
 	key, value, want := le.Uint64(head), le.Uint64(head[8:]), le.Uint32(head[28:])
 	if left := uint64(r.end - r.at); key > left || value > left-key {
-		return damaged(r.path, int(start), errCutOff.Error())
+		return damaged(r.path, int64(start), errCutOff.Error())
 	}
 	sum := uint32(0)
 	for left := int64(key + value); left > 0; {
@@ -177,7 +177,7 @@ func (r *blobReader) record() error {
 		left -= int64(len(b))
 	}
 	if maskedChecksum(sum) != want {
-		return damaged(r.path, int(start), "a value does not match its checksum")
+		return damaged(r.path, int64(start), "a value does not match its checksum")
 	}
 	r.records++
 	return nil

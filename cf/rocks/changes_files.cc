@@ -4,13 +4,16 @@
 
 #include "changes_files.h"
 #include "properties.h"
+#include "synced.h"
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +37,10 @@ bool is_table(const std::string& path) {
   return path.size() > 4 && path.compare(path.size() - 4, 4, ".sst") == 0;
 }
 
+bool is_blob(const std::string& path) {
+  return path.size() > 5 && path.compare(path.size() - 5, 5, ".blob") == 0;
+}
+
 bool is_options(const std::string& path) {
   size_t slash = path.rfind('/');
   return path.compare(slash == std::string::npos ? 0 : slash + 1, 8, "OPTIONS-") == 0;
@@ -50,9 +57,27 @@ IOStatus Passing(IOStatus s) {
   return s;
 }
 
+// A ShortFile ends where it is told to.
+class ShortFile : public rocksdb::FSSequentialFileOwnerWrapper {
+ public:
+  ShortFile(std::unique_ptr<rocksdb::FSSequentialFile>&& file, uint64_t size)
+      : FSSequentialFileOwnerWrapper(std::move(file)), left_(size) {}
+
+  IOStatus Read(size_t n, const IOOptions& options, rocksdb::Slice* result, char* scratch,
+                IODebugContext* debug) override {
+    IOStatus s = FSSequentialFileOwnerWrapper::Read(std::min<uint64_t>(n, left_), options, result, scratch, debug);
+    if (s.ok()) left_ -= std::min<uint64_t>(result->size(), left_);
+    return s;
+  }
+
+ private:
+  uint64_t left_;
+};
+
 class LogFiles : public rocksdb::FileSystemWrapper {
  public:
-  explicit LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base) : FileSystemWrapper(base) {}
+  explicit LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base)
+      : FileSystemWrapper(base), synced(std::make_shared<smolwc::Synced>(base)) {}
 
   const char* Name() const override { return "smolwc.LogFiles"; }
 
@@ -62,7 +87,26 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     if (hold_options.load() && is_options(path)) return IOStatus::NotSupported("options are written later");
     IOStatus s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
+    if (s.ok()) synced->Opened(path, file);
     return Passing(s);
+  }
+
+  IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                             IODebugContext* debug) override {
+    IOStatus s = FileSystemWrapper::NewSequentialFile(path, options, file, debug);
+    auto end = s.ok() ? ends.find(smolwc::NameIn(dir, path)) : ends.end();
+    if (end != ends.end()) *file = std::make_unique<ShortFile>(std::move(*file), end->second);
+    return s;
+  }
+
+  IOStatus LockFile(const std::string& path, const IOOptions& options, rocksdb::FileLock** lock,
+                    IODebugContext* debug) override {
+    IOStatus s = FileSystemWrapper::LockFile(path, options, lock, debug);
+    if (!s.ok() || synced->Unchanged()) return s;
+    s = UnlockFile(*lock, options, debug);
+    *lock = nullptr;
+    return s.ok() ? IOStatus::IOError("While lock file: another process had the database open a moment ago; try again", path) : s;
   }
 
   IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -83,13 +127,35 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,
                       IODebugContext* debug) override {
+    if (spare.load() && (is_table(path) || is_blob(path))) return SetAside(path, options, debug);
+    IOStatus s = synced->Removing(path);
+    if (!s.ok()) return s;
     size_t slash = path.rfind('/');
     if (!keep.load() || !is_log(path) || slash == std::string::npos)
       return FileSystemWrapper::DeleteFile(path, options, debug);
     std::string archived = path.substr(0, slash) + "/archive" + path.substr(slash);
-    return target()->RenameFile(path, archived, options, debug);
+    auto end = ends.find(smolwc::NameIn(dir, path));
+    if (end != ends.end()) s = Truncate(path, end->second, options, debug);
+    return s.ok() ? target()->RenameFile(path, archived, options, debug) : s;
   }
 
+  // SetAside moves a file that RocksDB would remove to the directory strays.
+  IOStatus SetAside(const std::string& path, const IOOptions& options, IODebugContext* debug) {
+    std::string name = smolwc::NameIn(dir, path);
+    if (name.empty()) return FileSystemWrapper::DeleteFile(path, options, debug);
+    IOStatus s = CreateDirIfMissing(dir + "/strays", options, debug);
+    if (s.ok()) s = target()->RenameFile(path, dir + "/strays/" + name, options, debug);
+    if (s.ok()) spared.fetch_add(1);
+    return s;
+  }
+
+  // These are set before RocksDB sees the database.
+  std::string dir;
+  std::map<std::string, uint64_t> ends;  // by name, where files end that go on with what was never written
+
+  const std::shared_ptr<smolwc::Synced> synced;
+  std::atomic<bool> spare{false};
+  std::atomic<uint64_t> spared{0};
   std::atomic<bool> keep{false};
   std::atomic<bool> hold_options{false};
   std::atomic<uint64_t> begun{0};
@@ -133,6 +199,24 @@ void smolwc_files_hold_options(smolwc_files* files, uint8_t hold) {
 }
 
 uint64_t smolwc_files_begun(const smolwc_files* files) { return files->logs->begun.load(); }
+
+void smolwc_files_begin(smolwc_files* files, const char* dir, const char* synced, size_t n) {
+  files->logs->dir = dir;
+  files->logs->synced->Begin(dir, std::string(synced, n));
+}
+
+void smolwc_files_claim(smolwc_files* files, const char* name, uint64_t bytes) {
+  files->logs->synced->Claim(name, bytes);
+}
+
+void smolwc_files_end(smolwc_files* files, const char* name, uint64_t size) {
+  files->logs->ends[name] = size;
+}
+
+uint64_t smolwc_files_spare(smolwc_files* files, uint8_t spare) {
+  files->logs->spare.store(spare != 0);
+  return files->logs->spared.load();
+}
 
 char* smolwc_files_list(smolwc_files* files, const char* dir, char** names, uint8_t* exists) {
   std::vector<std::string> found;

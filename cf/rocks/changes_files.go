@@ -32,6 +32,32 @@ func (l *logFiles) keeps() bool { return C.smolwc_files_keeps(l.c) != 0 }
 // holdOptions has RocksDB write no file of options, or write them again.
 func (l *logFiles) holdOptions(hold bool) { C.smolwc_files_hold_options(l.c, flag(hold)) }
 
+// begin says where the database lies, and has its file SYNCED kept, which has this
+// text now.
+func (l *logFiles) begin(dir string, synced []byte) {
+	path := C.CString(dir)
+	defer C.free(unsafe.Pointer(path))
+	C.smolwc_files_begin(l.c, path, (*C.char)(unsafe.Pointer(unsafe.SliceData(synced))), C.size_t(len(synced)))
+}
+
+// claim takes over what SYNCED says of a file.
+func (l *logFiles) claim(name string, bytes int64) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	C.smolwc_files_claim(l.c, text, C.uint64_t(bytes))
+}
+
+// end has a file end before what was left unwritten of it.
+func (l *logFiles) end(name string, size int64) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	C.smolwc_files_end(l.c, text, C.uint64_t(size))
+}
+
+// spare has RocksDB move table and blob files to the directory strays instead of
+// deleting them, or not any more. It returns how many it has moved.
+func (l *logFiles) spare(spare bool) uint64 { return uint64(C.smolwc_files_spare(l.c, flag(spare))) }
+
 // begun is how many logs there have been since the database was opened.
 func (l *logFiles) begun() uint64 { return uint64(C.smolwc_files_begun(l.c)) }
 

@@ -26,6 +26,20 @@ uint8_t smolwc_files_keeps(const smolwc_files* files);
 // While options are held, RocksDB cannot write the file of them that it writes after
 // each change of families, and does without.
 void smolwc_files_hold_options(smolwc_files* files, uint8_t hold);
+
+// These are for a database on the disk, before it is opened.
+
+// Says where it lies, and what its file SYNCED says, nothing if it is not there; from
+// then on the file is kept.
+void smolwc_files_begin(smolwc_files* files, const char* dir, const char* synced, size_t n);
+// Says how many bytes of a log or a manifest are on the disk, by that file.
+void smolwc_files_claim(smolwc_files* files, const char* name, uint64_t bytes);
+// Has a file end at a place, behind which is what a loss of power left unwritten.
+void smolwc_files_end(smolwc_files* files, const char* name, uint64_t size);
+
+// While tables are spared, one that RocksDB deletes is moved to the directory strays.
+// Returns how many were so far.
+uint64_t smolwc_files_spare(smolwc_files* files, uint8_t spare);
 // How many logs RocksDB has begun.
 uint64_t smolwc_files_begun(const smolwc_files* files);
 

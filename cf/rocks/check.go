@@ -86,7 +86,7 @@ func (s *Store) checkLogFiles(fn func(cf.CheckedFile) error) error {
 		}
 		files = append(files, names...)
 	}
-	fault := checkLogs(s.dir)
+	_, fault := checkLogs(s.dir)
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -137,7 +137,10 @@ func (e *engine) whichTable(dir string, err error) error {
 	if table, _, ok := strings.Cut(err.Error(), " in file "+filepath.Join(dir, "MANIFEST")); ok && strings.Contains(table, ".sst") {
 		return fmt.Errorf("%w%s", cf.ErrCorrupt, strings.TrimPrefix(table, cf.ErrCorrupt.Error()))
 	}
-	if strings.Contains(err.Error(), ".sst") || checkLogs(dir) != nil {
+	if strings.Contains(err.Error(), ".sst") {
+		return err
+	}
+	if _, fault := checkLogs(dir); fault != nil {
 		return err
 	}
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")) // the pattern is sound

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/options.h>
 #include <unistd.h>
 
 #include <map>
@@ -16,6 +17,9 @@
 #include <string>
 
 // As in RocksDB's c.cc, in all versions from 7.8 to 11.
+struct rocksdb_options_t {
+  rocksdb::Options rep;
+};
 struct rocksdb_env_t {
   rocksdb::Env* rep;
   bool is_default;
@@ -31,7 +35,7 @@ using rocksdb::IOStatus;
 
 class HoldingFiles : public rocksdb::FileSystemWrapper {
  public:
-  HoldingFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  explicit HoldingFiles(const std::shared_ptr<rocksdb::FileSystem>& base) : FileSystemWrapper(base) {}
   ~HoldingFiles() override {
     for (auto& file : held_) close(file.second);
   }
@@ -78,7 +82,7 @@ struct smolwc_holding {
 
 extern "C" smolwc_holding* smolwc_holding_new(rocksdb_options_t* options) {
   auto h = new smolwc_holding;
-  h->files = std::make_shared<HoldingFiles>();
+  h->files = std::make_shared<HoldingFiles>(options->rep.env->GetFileSystem());
   h->env = rocksdb::NewCompositeEnv(h->files);
   rocksdb_env_t env{h->env.get(), true};
   rocksdb_options_set_env(options, &env);

@@ -71,6 +71,7 @@ type engine struct {
 	table *grocksdb.BlockBasedTableOptions
 	data  *grocksdb.Options // of a declared family
 	logs  *logFiles
+	found *recovery // before it was opened; nil for a new one
 
 	holding *C.smolwc_holding // of one that is opened for reading
 }

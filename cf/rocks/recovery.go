@@ -1,13 +1,9 @@
 package rocks
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,273 +13,167 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// What RocksDB writes in order, its log of writes and its manifest, it reads up
-// to the first record that is not whole, and takes that for what a crash has cut
-// off. A damaged length does look like that, and all that follows would be gone
-// without a word. So both are read here first: what cannot have come of a crash
-// is an error that names the file (docs/decisions/0017-torn-or-damaged.md).
+// A recovery is what the manifest and the logs of a database tell before RocksDB
+// opens it.
 //
-// Such a file is blocks of logBlock bytes, the last one short. A block is records
-// that lie in it whole, and fewer than logHeader bytes of zeros behind them. A
-// record is a checksum of 4 bytes, the length of its data in 2, a type, and the
-// data (db/log_format.h, stable since 2011).
-const (
-	logBlock  = 32 << 10
-	logHeader = 7
+// RocksDB reads them up to the first record that is not whole, and takes that for
+// what a crash has cut off. A damaged length looks like that too, and all that
+// follows would be gone without a word. A file that was cut off between two records
+// looks whole. So all are read here first: what cannot have come of a crash is an
+// error that names the file (docs/decisions/0017-torn-or-damaged.md,
+// docs/decisions/0031-what-was-synced-is-written-down.md).
+type recovery struct {
+	dir    string
+	synced synced
+	ends   map[string]int64 // by name, where files end that go on with what was never written
+	// dropped are families that the manifest says were dropped and that were not
+	// created again.
+	dropped []string
+}
 
-	// These types have the number of the log behind the header, in files that
-	// are used again; smolwc never lets them be.
-	firstRecycled, lastRecycled = 5, 8
-	logNumberLen                = 4
-)
+// checkLogs looks for damage in the manifest and the logs of a database, beside a
+// writer if need be.
+func checkLogs(dir string) (*recovery, error) {
+	for try := 1; ; try++ {
+		before, err := readSynced(dir)
+		if err != nil {
+			return nil, err
+		}
+		r := &recovery{dir: dir, synced: before, ends: map[string]int64{}}
+		fault := r.check()
+		if fault == nil {
+			return r, nil
+		}
+		// A writer may have removed what was there before.
+		if after, err := readSynced(dir); err != nil || bytes.Equal(before.text, after.text) || try == openTries {
+			return nil, fault
+		}
+	}
+}
 
-// checkLogs looks for damage in the manifest and the logs of a database.
-func checkLogs(dir string) error {
-	current, err := os.ReadFile(filepath.Join(dir, "CURRENT"))
+func (r *recovery) check() error {
+	current, err := os.ReadFile(filepath.Join(r.dir, "CURRENT"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	manifest, ok := strings.CutSuffix(string(current), "\n")
 	if !ok || !strings.HasPrefix(manifest, "MANIFEST-") || strings.Contains(manifest, "/") {
-		return fmt.Errorf("%w: %s is %q, which names no manifest", cf.ErrCorrupt, filepath.Join(dir, "CURRENT"), current)
+		return fmt.Errorf("%w: %s is %q, which names no manifest", cf.ErrCorrupt, filepath.Join(r.dir, "CURRENT"), current)
 	}
-	if _, err := checkLog(filepath.Join(dir, manifest)); errors.Is(err, fs.ErrNotExist) {
-		return manifestGone(dir, string(current))
+	r.synced.bind(manifest)
+	if err := r.checkManifest(manifest); errors.Is(err, fs.ErrNotExist) {
+		return r.manifestGone(string(current))
 	} else if err != nil {
 		return err
 	}
-	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	paths, err := filepath.Glob(filepath.Join(r.dir, "*.log"))
 	if err != nil {
 		return err
 	}
-	// Numbers have six digits or more.
-	slices.SortFunc(logs, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(a) - len(b)
-		}
-		return strings.Compare(a, b)
-	})
-	var before *logState // the last one that is torn
-	for _, path := range logs {
-		state, err := checkLog(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // a writer has just removed it
-			continue
-		case err != nil:
-			return err
-		case before != nil && before.leads(state):
-			before = nil
-		case before != nil && state.records > 0:
-			// A writer may have gone on with both since.
-			if again, err := checkLog(before.path); err != nil || again.torn {
-				return damaged(before.path, int(before.size), "the log is cut off, and what was written after it is in "+filepath.Base(path))
-			}
-		}
-		if state.torn {
-			before = &state
-		}
-	}
-	return nil
+	slices.SortFunc(paths, byNumber)
+	return r.checkWrites(paths)
 }
 
-// leads reports whether nothing is missing between two logs: the record that was
-// not written to the end, for want of room, was never acknowledged.
-func (l *logState) leads(next logState) bool { return l.records > 0 && next.first == l.next }
+// byNumber compares the names of logs, whose numbers have six digits or more.
+func byNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
 
 // manifestGone decides what it means that the manifest is not there: a writer may
 // have made another since CURRENT was read.
-func manifestGone(dir, current string) error {
-	if now, err := os.ReadFile(filepath.Join(dir, "CURRENT")); err == nil && string(now) != current {
-		return checkLogs(dir)
+func (r *recovery) manifestGone(current string) error {
+	if now, err := os.ReadFile(filepath.Join(r.dir, "CURRENT")); err == nil && string(now) != current {
+		return r.check()
 	}
-	return fmt.Errorf("%w: %s names %s, which is not there", cf.ErrCorrupt, filepath.Join(dir, "CURRENT"), strings.TrimSpace(current))
+	return fmt.Errorf("%w: %s names %s, which is not there", cf.ErrCorrupt, filepath.Join(r.dir, "CURRENT"), strings.TrimSpace(current))
 }
 
-// A logState is what a log that is not damaged looks like.
-type logState struct {
-	path    string
-	size    int64
-	records int  // whole ones
-	torn    bool // its last record was not written to the end
-
-	// In a log of writes the data begins with the number of the first change,
-	// of 8 bytes, and how many there are, in 4.
-	first, next uint64
-	head        []byte // of the record whose fragments are being read
-	within      bool
+func (r *recovery) checkManifest(name string) error {
+	var families familyEdits
+	state := logState{path: filepath.Join(r.dir, name), unwritten: -1, synced: -1, take: families.note}
+	if wrote, ok := r.synced.files[name]; ok {
+		state.synced = wrote // as soon as it was
+	}
+	if err := state.check(); err != nil {
+		return err
+	}
+	r.dropped = families.dropped()
+	return r.judge(&state)
 }
 
-const writeHead = 12
-
-// The types of records: a whole one, or the fragments of one.
-const (
-	fullRecord = iota + 1
-	firstFragment
-	middleFragment
-	lastFragment
-)
-
-// checkLog reads a log. An error of the kind ErrCorrupt means that there is
-// something wrong before its end.
-func checkLog(path string) (logState, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return logState{}, err
+// judge compares a file with what is known to have been synced of it.
+func (r *recovery) judge(l *logState) error {
+	name := filepath.Base(l.path)
+	if err := r.synced.judge(l); err != nil {
+		return err
 	}
-	if err != nil {
-		return logState{}, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	defer f.Close()
-	state := logState{path: path}
-	in, block := bufio.NewReaderSize(f, 1<<20), make([]byte, logBlock)
-	for !state.torn {
-		n, err := io.ReadFull(in, block)
-		if n == 0 && errors.Is(err, io.EOF) {
-			state.torn = state.within
-			break
-		}
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return state, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-		}
-		if err := state.read(block[:n], in); err != nil {
-			return state, err
-		}
-		state.size += int64(n)
-	}
-	return state, nil
-}
-
-// read reads a block; rest is what comes behind it.
-func (l *logState) read(block []byte, rest io.Reader) error {
-	for at := 0; at < len(block); {
-		if logBlock-at < logHeader {
-			if !zeros(block[at:]) {
-				return damaged(l.path, int(l.size)+at, "there is something behind a block's records")
-			}
-			return nil
-		}
-		n, fault := logRecord(block[at:])
-		if fault == nil {
-			l.note(block[at+6], block[at+logHeader:at+n])
-			at += n
-			continue
-		}
-		if torn(block[at:], at, fault) && allZeros(rest) {
-			l.torn = true
-			return nil
-		}
-		return damaged(l.path, int(l.size)+at, fault.Error())
+	if l.torn && l.unwritten >= 0 {
+		r.ends[name] = l.begin
 	}
 	return nil
 }
 
-// note counts a record, or a fragment of one.
-func (l *logState) note(kind byte, data []byte) {
-	if kind == fullRecord || kind == firstFragment {
-		l.head = l.head[:0]
-	}
-	l.head = append(l.head, data[:min(len(data), writeHead-len(l.head))]...)
-	l.within = kind == firstFragment || kind == middleFragment
-	if l.within {
-		return
-	}
-	l.records++
-	if len(l.head) == writeHead {
-		seq := binary.LittleEndian.Uint64(l.head)
-		if l.records == 1 {
-			l.first = seq
-		}
-		l.next = seq + uint64(binary.LittleEndian.Uint32(l.head[8:]))
-	}
-}
-
-func damaged(path string, at int, what string) error {
-	return fmt.Errorf("%w: %s, at byte %d: %s", cf.ErrCorrupt, path, at, what)
-}
-
-var (
-	errCutOff   = errors.New("a record is cut off")
-	errChecksum = errors.New("the checksum of a record does not match")
-	errNoRecord = errors.New("there is no record")
-
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-)
-
-// logRecord is the length of the record that block, the rest of one, begins with.
-func logRecord(block []byte) (n int, fault error) {
-	if len(block) < logHeader {
-		return 0, errCutOff
-	}
-	length, kind := int(binary.LittleEndian.Uint16(block[4:])), block[6]
-	n = logHeader + length
-	if kind >= firstRecycled && kind <= lastRecycled {
-		n += logNumberLen
-	}
-	switch {
-	case kind == 0 && length == 0 && binary.LittleEndian.Uint32(block) == 0:
-		return 0, errNoRecord
-	case n > len(block):
-		return 0, errCutOff
-	case !checksumMatches(block, n):
-		return 0, errChecksum
-	}
-	return n, nil
-}
-
-// checksumMatches compares the checksum of a record of n bytes.
-func checksumMatches(b []byte, n int) bool {
-	return binary.LittleEndian.Uint32(b) == maskedChecksum(crc32.Checksum(b[6:n], castagnoli))
-}
-
-// maskedChecksum is what RocksDB stores of a checksum: a checksum of checksums
-// would be none of zeros.
-func maskedChecksum(sum uint32) uint32 {
-	const maskDelta = 0xa282ead8
-	return (sum>>15 | sum<<17) + maskDelta
-}
-
-// torn reports whether a crash explains that a block has no whole record at a
-// place, from where on it has these bytes: it ends within the record, or has
-// nothing but zeros, which the disk had no time to replace.
-func torn(rest []byte, at int, fault error) bool {
-	if errors.Is(fault, errNoRecord) {
-		return zeros(rest)
-	}
-	if len(rest) < logHeader {
-		return true
-	}
-	length := int(binary.LittleEndian.Uint16(rest[4:]))
-	kind := rest[6]
-	if !errors.Is(fault, errCutOff) || at+logHeader+length > logBlock || kind < fullRecord || kind > lastFragment {
-		return false // no record goes on in the next block under one header
-	}
-	return !lengthDamaged(rest, length)
-}
-
-// lengthDamaged reports whether a record that seems to be cut off is whole, and a
-// byte of its length is wrong.
-func lengthDamaged(rest []byte, length int) bool {
-	for b := range 256 {
-		for _, l := range []int{length&0xff00 | b, length&0xff | b<<8} {
-			if n := logHeader + l; n <= len(rest) && checksumMatches(rest, n) {
-				return true
-			}
+// checkWrites checks the logs of writes, one after the other.
+func (r *recovery) checkWrites(paths []string) error {
+	for name := range r.synced.files {
+		if path := filepath.Join(r.dir, name); strings.HasSuffix(name, ".log") && !slices.Contains(paths, path) {
+			return fmt.Errorf("%w: %s is not there, and had changes that are in no table file; %s", cf.ErrCorrupt, path, wayOut)
 		}
 	}
-	return false
-}
-
-func zeros(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
-
-func allZeros(r io.Reader) bool {
-	buf := make([]byte, logBlock)
-	for {
-		n, err := r.Read(buf)
-		if !zeros(buf[:n]) {
-			return false
+	var before *logState // the last one that has anything
+	empty := ""          // the first one behind it that has nothing
+	for _, path := range paths {
+		state, err := checkLog(path)
+		if errors.Is(err, fs.ErrNotExist) { // a writer has just removed it, and is about to remove those before it
+			before = nil
+			continue
 		}
-		if err != nil {
-			return errors.Is(err, io.EOF)
+		if err == nil {
+			err = r.judge(&state)
+		}
+		if err == nil && before != nil && state.records > 0 {
+			err = before.leads(&state, empty)
+		}
+		switch {
+		case err != nil:
+			return err
+		case state.records > 0 || state.torn:
+			before, empty = &state, ""
+		case empty == "":
+			empty = path
 		}
 	}
+	return nil
+}
+
+// leads is an error when something is missing between two logs; empty is the first
+// of those between them.
+func (l *logState) leads(next *logState, empty string) error {
+	if l.goesOn(next) {
+		return nil
+	}
+	// A writer may have gone on with both since.
+	again, err := checkLog(l.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && again.goesOn(next) {
+		return nil
+	}
+	if empty == "" || l.torn {
+		empty = l.path
+	}
+	return fmt.Errorf("%w: %s is cut off: what was written after it is in %s, and changes %d to %d are in no log; restore a backup",
+		cf.ErrCorrupt, empty, filepath.Base(next.path), l.next, next.first-1)
+}
+
+// goesOn reports whether nothing is missing between two logs. A record that was
+// not written to the end, for want of room, was never acknowledged; the numbers of
+// one whose write failed are given out again; and a load takes numbers that are in
+// no log, right behind its marker.
+func (l *logState) goesOn(next *logState) bool {
+	if l.torn {
+		return l.records > 0 && next.first == l.next
+	}
+	return next.first <= l.next || l.loading
 }

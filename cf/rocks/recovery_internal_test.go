@@ -1,9 +1,12 @@
 package rocks
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
@@ -52,4 +55,72 @@ func FuzzLog(f *testing.F) {
 			t.Fatalf("cut off by %d: %+v, %v; it was %+v", cut, shorter, err, state)
 		}
 	})
+}
+
+// Whatever bytes stand in SYNCED or in a record of the manifest, they are read or
+// refused. What is read of SYNCED is what its lines say.
+func FuzzRecovery(f *testing.F) {
+	dir := f.TempDir()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := errors.Join(s.CreateFamily(f.Context(), "t"), s.DropFamily(f.Context(), "t"), s.Close()); err != nil {
+		f.Fatal(err)
+	}
+	said, err := readSynced(dir)
+	if err != nil || len(said.files) == 0 {
+		f.Fatal(said, err)
+	}
+	f.Add(said.text)
+	for name := range said.files {
+		state := logState{path: filepath.Join(dir, name), synced: -1, take: func(record []byte) { f.Add(slices.Clone(record)) }}
+		if err := state.check(); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var families familyEdits
+		families.note(b)
+		families.note(b)
+		if len(families.dropped()) > len(families.names) {
+			t.Errorf("%+v", families)
+		}
+		files, err := parseSynced(b)
+		for name, size := range files {
+			if err != nil || !bytes.Contains(b, fmt.Appendf(nil, "%s ", name)) || size < 0 {
+				t.Errorf("%q: %d, %v", name, size, err)
+			}
+		}
+	})
+}
+
+// A process that reads the files, and gets the lock only after another one has had the
+// database open, does not open it by what it read.
+func TestAnotherOpenedInBetween(t *testing.T) {
+	dir := shm(t)
+	s, err := Open(dir, Options{})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(Options{})
+	defer e.destroy()
+	r, err := checkLogs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.recovered(r)
+	if s, err = Open(dir, Options{}); err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &Store{engine: e, dir: dir}
+	if err := late.openFamilies(dir, []string{catalogFamily}); !errors.Is(err, cf.ErrBusy) {
+		t.Errorf("opened by what was read before: %v", err)
+	}
 }

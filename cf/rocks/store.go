@@ -101,6 +101,7 @@ func Open(dir string, o Options) (*Store, error) {
 		e.destroy()
 		return nil, err
 	}
+	s.noteStrays()
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
 	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
@@ -150,11 +151,14 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 		return []string{catalogFamily}, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); errors.Is(err, os.ErrNotExist) {
+		e.logs.begin(dir, nil)
 		return missingDatabase(dir, o)
 	}
-	if err := checkLogs(dir); err != nil {
+	r, err := checkLogs(dir)
+	if err != nil {
 		return nil, err
 	}
+	e.recovered(r)
 	names, err := grocksdb.ListColumnFamilies(e.db, dir)
 	return names, wrap(err)
 }

@@ -1,0 +1,387 @@
+package rocks
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A writer makes databases of many logs: families t and u have the same rows, and v,
+// which is never flushed, keeps the logs.
+type writer struct {
+	t *testing.T
+	*Store
+	rows int
+}
+
+func newWriter(t *testing.T, o Options) *writer {
+	t.Helper()
+	o.Memory = 8 << 20
+	s, err := Open(filepath.Join(shm(t), "db"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	w := &writer{t: t, Store: s}
+	w.must(s.CreateFamily(t.Context(), "t", "u", "v"))
+	return w
+}
+
+func (w *writer) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// put writes a row into all families.
+func (w *writer) put(size int) {
+	w.t.Helper()
+	row := fmt.Sprintf("%06d", w.rows)
+	w.rows++
+	_, err := w.Write(w.t.Context(), nil, func(b *cf.Batch) error {
+		b.Row(cf.RowID{Space: "t", Row: row})
+		b.Put("t", "q", 1, []byte(row+strings.Repeat("x", size)))
+		b.Put("u", "q", 1, []byte(row))
+		b.Put("v", "q", 1, []byte(row))
+		return nil
+	})
+	w.must(err)
+}
+
+func (w *writer) flush() {
+	w.t.Helper()
+	w.must(w.Flush(w.t.Context(), "t"))
+}
+
+// load makes a bulk load of a row into t and u, which takes numbers that are in
+// no log.
+func (w *writer) load() {
+	w.t.Helper()
+	ctx := w.t.Context()
+	snap, err := w.Snapshot(ctx) // has the engine number the files' cells
+	w.must(err)
+	defer snap.Close()
+	in, err := w.Ingest(ctx)
+	w.must(err)
+	defer in.Close()
+	sorter := cf.NewSorter(2, 1<<20, in.TempDir(), in.Merge)
+	defer sorter.Close()
+	row := fmt.Sprintf("%06d", w.rows)
+	w.rows++
+	sorter.Row(row)
+	for i := range 2 {
+		sorter.Group(i)
+		sorter.Value(append(sorter.Cell("q", 1), row...), true)
+		sorter.EndGroup()
+	}
+	sorted, err := sorter.Finish(ctx)
+	w.must(err)
+	for _, part := range sorted.Parts(1) {
+		run, err := in.Run(ctx, []string{"t", "u"}[part.Family])
+		w.must(err)
+		w.must(part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) }))
+		w.must(run.Close())
+	}
+	_, err = in.Commit(ctx, cf.RowRange{}, nil)
+	w.must(err)
+}
+
+// copied is the database as a kill would leave it now.
+func (w *writer) copied() string {
+	w.t.Helper()
+	to := filepath.Join(shm(w.t), "db")
+	copyDir(w.t, w.dir, to)
+	return to
+}
+
+// rowsOf opens a database and counts the rows of both families.
+func rowsOf(dir string, o Options) (t, u int, err error) {
+	s, err := Open(dir, o)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.Close()
+	count := func(family string) (n int) {
+		blocks, _, e := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+		err = errors.Join(err, e)
+		for _, b := range blocks {
+			n += len(b.Cells)
+		}
+		return n
+	}
+	return count("t"), count("u"), err
+}
+
+// boundaries are the places in a log, or in a manifest, between its records.
+func boundaries(b []byte) (at []int) {
+	for i := 0; i+logHeader <= len(b); {
+		if logBlock-i%logBlock < logHeader {
+			i += logBlock - i%logBlock
+			continue
+		}
+		at = append(at, i)
+		i += logHeader + int(binary.LittleEndian.Uint16(b[i+4:]))
+	}
+	return append(at, len(b))
+}
+
+// cuts are all boundaries, and other places.
+func cuts(b []byte, others int) []int {
+	rng := rand.New(rand.NewPCG(1, uint64(len(b))))
+	at := boundaries(b)
+	for range others {
+		at = append(at, rng.IntN(len(b)))
+	}
+	slices.Sort(at)
+	return slices.Compact(at[:len(at)-1])
+}
+
+// cutDatabase has logs behind each other, with loads between them, and returns its
+// logs. It was not closed.
+func cutDatabase(t *testing.T) (dir string, rows int, logs []string) {
+	t.Helper()
+	w := newWriter(t, Options{})
+	for i := range 4 {
+		for j := range 5 {
+			w.put(200 * j)
+		}
+		if i%2 == 1 {
+			w.load()
+			w.put(10)
+		}
+		w.flush()
+	}
+	w.put(100)
+	dir = w.copied()
+	logs, _ = filepath.Glob(filepath.Join(dir, "*.log"))
+	slices.SortFunc(logs, byNumber)
+	if len(logs) < 4 {
+		t.Fatalf("logs %q", logs)
+	}
+	return dir, w.rows, logs
+}
+
+// refused expects that a database is opened neither for writing nor for reading, that
+// the error names a file of it, and that nothing of it has changed.
+func refused(t *testing.T, dir, what, name string) {
+	t.Helper()
+	before, _ := filepath.Glob(filepath.Join(dir, "*.*"))
+	for _, o := range []Options{{ReadOnly: true}, {}} {
+		_, _, err := rowsOf(dir, o)
+		if !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), name) {
+			t.Fatalf("%s, opened with %+v: %v", what, o, err)
+		}
+	}
+	if after, _ := filepath.Glob(filepath.Join(dir, "*.*")); !slices.Equal(before, after) {
+		t.Errorf("%s: the files are now %q", what, after)
+	}
+}
+
+func overwrite(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A log that was cut off, between two records or anywhere, emptied or removed, with
+// another one behind it, is an error: what it had is missing in the middle. So it is in
+// a database of before there was a file that says what was synced, except for the first
+// log when all of it is missing, and for what came right behind the marker of a load.
+func TestACutLogIsFound(t *testing.T) {
+	dir, rows, logs := cutDatabase(t)
+	if has, also, err := rowsOf(copyOf(t, dir), Options{}); err != nil || has != rows || also != rows {
+		t.Fatalf("uncut, %d and %d rows of %d: %v", has, also, rows, err)
+	}
+	said := filepath.Join(dir, syncedFile)
+	text, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i, log := range logs[:len(logs)-1] {
+		pristine, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(log)
+		for _, at := range cuts(pristine, 20) {
+			n++
+			overwrite(t, log, pristine[:at])
+			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d", name, len(pristine), at), name)
+			if state, err := checkLog(log); i == 0 && at == 0 || err == nil && state.loading {
+				continue
+			}
+			if err := os.Remove(said); err != nil {
+				t.Fatal(err)
+			}
+			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d, with no %s", name, len(pristine), at, syncedFile), ".log")
+			overwrite(t, said, text)
+		}
+		if err := os.Remove(log); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, dir, name+" removed", name)
+		overwrite(t, log, pristine)
+	}
+	t.Logf("%d cuts", n)
+}
+
+// The last log may end anywhere behind what is known to have been synced of it.
+func TestTheLastLogIsCutOff(t *testing.T) {
+	w := newWriter(t, Options{})
+	for range 3 {
+		w.put(20)
+	}
+	w.flush()
+	for range 3 {
+		w.put(20)
+	}
+	w.must(w.CreateFamily(t.Context(), "w")) // the manifest is synced, and so far the log
+	for range 3 {
+		w.put(20)
+	}
+	dir := w.copied()
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	log := slices.MaxFunc(logs, byNumber)
+	pristine, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := readSynced(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrote := said.files[filepath.Base(log)]
+	if wrote == 0 || wrote >= int64(len(pristine)) {
+		t.Fatalf("of %d bytes of %s %d are said to be synced", len(pristine), log, wrote)
+	}
+	for _, at := range cuts(pristine, 10) {
+		overwrite(t, log, pristine[:at])
+		if int64(at) < wrote {
+			refused(t, dir, fmt.Sprintf("cut at %d of %d, %d are said to be synced", at, len(pristine), wrote), filepath.Base(log))
+			continue
+		}
+		if has, also, err := rowsOf(copyOf(t, dir), Options{}); err != nil || has < 6 || has != also {
+			t.Errorf("cut at %d of %d: %d and %d rows, %v", at, len(pristine), has, also, err)
+		}
+	}
+}
+
+// A manifest that was cut off anywhere is an error.
+func TestACutManifestIsFound(t *testing.T) {
+	dir, rows, _ := cutDatabase(t)
+	manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if len(manifests) != 1 {
+		t.Fatalf("manifests %q", manifests)
+	}
+	pristine, err := os.ReadFile(manifests[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := cuts(pristine, 100)
+	for _, at := range all {
+		overwrite(t, manifests[0], pristine[:at])
+		refused(t, dir, fmt.Sprintf("cut at %d of %d", at, len(pristine)), filepath.Base(manifests[0]))
+	}
+	t.Logf("%d cuts", len(all))
+
+	// Where nothing says how long it was, the table files that it does not name stay.
+	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err := os.Remove(filepath.Join(dir, syncedFile)); err != nil {
+		t.Fatal(err)
+	}
+	spared := 0
+	for i := len(all) - 1; i >= 0; i -= 4 {
+		overwrite(t, manifests[0], pristine[:all[i]])
+		opened := copyOf(t, dir)
+		has, _, err := rowsOf(opened, Options{})
+		if err != nil {
+			continue
+		}
+		for _, path := range tables {
+			_, there := os.Stat(filepath.Join(opened, filepath.Base(path)))
+			_, aside := os.Stat(filepath.Join(opened, straysDir, filepath.Base(path)))
+			if there != nil && aside != nil {
+				t.Errorf("cut at %d: %s is gone", all[i], filepath.Base(path))
+			}
+			if aside == nil {
+				spared++
+			}
+		}
+		if _, err := os.Stat(filepath.Join(opened, syncedFile)); err != nil {
+			t.Errorf("opened, and %v", err)
+		}
+		os.RemoveAll(opened)
+		_ = has
+	}
+	if spared == 0 {
+		t.Error("no table file was moved aside")
+	}
+	overwrite(t, manifests[0], pristine)
+	if has, also, err := rowsOf(dir, Options{}); err != nil || has != rows || also != rows {
+		t.Errorf("uncut, %d and %d rows of %d: %v", has, also, rows, err)
+	}
+}
+
+// copyOf is a copy of a database.
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	to := filepath.Join(shm(t), "db")
+	copyDir(t, dir, to)
+	return to
+}
+
+// What the file says holds for the manifest that it knows: another smolwc, of before
+// there was the file, or a tool, may have opened the database since, and removed logs.
+func TestWhatWasSyncedBeforeAnotherOpenedDoesNotCount(t *testing.T) {
+	dir, rows, _ := cutDatabase(t)
+	text, err := os.ReadFile(filepath.Join(dir, syncedFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if has, also, err := rowsOf(dir, Options{}); err != nil || has != rows || also != rows {
+			t.Fatalf("%d and %d rows of %d: %v", has, also, rows, err)
+		}
+		overwrite(t, filepath.Join(dir, syncedFile), text)
+	}
+}
+
+// A file with another byte is an error that says what to do; without it, the database
+// opens.
+func TestADamagedFileOfWhatWasSynced(t *testing.T) {
+	w := newWriter(t, Options{})
+	w.put(10)
+	dir := w.copied()
+	path := filepath.Join(dir, syncedFile)
+	pristine, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range pristine {
+		b := slices.Clone(pristine)
+		b[at] ^= 1 << (at % 8)
+		overwrite(t, path, b)
+		if _, err := checkLogs(dir); !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), path) {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+	refused(t, dir, "damaged", syncedFile)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if has, _, err := rowsOf(dir, Options{}); err != nil || has != 1 {
+		t.Errorf("%d rows, %v", has, err)
+	}
+}

@@ -1,0 +1,123 @@
+package rocks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// syncedFile says how many bytes of each log and manifest are on the disk; synced.cc
+// writes it, and docs/format.md describes it.
+const syncedFile = "SYNCED"
+
+// wayOut ends an error of a file that has less than SYNCED says.
+const wayOut = "restore a backup, or remove " + syncedFile + " to open what is left"
+
+// A synced is what the file says.
+type synced struct {
+	text  []byte           // nil when there is no such file
+	files map[string]int64 // by name; nil when it says nothing of the manifest in force
+}
+
+// readSynced reads the file. It is replaced as a whole, so it is there whole.
+func readSynced(dir string) (synced, error) {
+	path := filepath.Join(dir, syncedFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return synced{}, nil
+	}
+	if err != nil {
+		return synced{}, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	files, err := parseSynced(text)
+	if err != nil {
+		return synced{}, fmt.Errorf("%w: %s: %w; the database opens without it, but what was cut off may then be missed: look at the other files before it is removed", cf.ErrCorrupt, path, err)
+	}
+	return synced{text, files}, nil
+}
+
+func parseSynced(text []byte) (map[string]int64, error) {
+	at := bytes.LastIndex(text, []byte("sum "))
+	if at < 0 {
+		return nil, errors.New("it has no sum")
+	}
+	h := fnv.New64a()
+	h.Write(text[:at])
+	if string(text[at:]) != fmt.Sprintf("sum %016x\n", h.Sum64()) {
+		return nil, errors.New("its sum does not match")
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text[:at]), "\n"), "\n")
+	if lines[0] != "smolwc synced 1" {
+		return nil, fmt.Errorf("it begins with %q, which a newer smolwc may have written", lines[0])
+	}
+	files := map[string]int64{}
+	for _, line := range lines[1:] {
+		name, size, _ := strings.Cut(line, " ")
+		n, err := strconv.ParseInt(size, 10, 64)
+		if err != nil || n < 0 || name == "" {
+			return nil, fmt.Errorf("its line %q is no name and number", line)
+		}
+		files[name] = n
+	}
+	return files, nil
+}
+
+// bind says which manifest is in force. If the file does not know it, something else
+// than this smolwc has opened the database since, and may have removed any log.
+func (s *synced) bind(manifest string) {
+	if _, ok := s.files[manifest]; !ok {
+		s.files = nil
+	}
+}
+
+// judge is an error when a log or manifest has less than was synced of it.
+func (s *synced) judge(l *logState) error {
+	wrote, ok := s.files[filepath.Base(l.path)]
+	switch {
+	case !ok:
+		return nil
+	case l.size < wrote:
+		return fmt.Errorf("%w: %s is cut off: it has %d bytes, and %d were written; %s", cf.ErrCorrupt, l.path, l.size, wrote, wayOut)
+	case l.torn && l.unwritten >= 0 && l.unwritten < wrote:
+		return damaged(l.path, l.unwritten, "there are zeros where a record was written")
+	}
+	return nil
+}
+
+// recovered has the engine go on with what was found before it opens a database. It
+// passes over what a loss of power left unwritten, and keeps SYNCED.
+func (e *engine) recovered(r *recovery) {
+	e.found = r
+	e.logs.begin(r.dir, r.synced.text)
+	for name, bytes := range r.synced.files {
+		e.logs.claim(name, bytes)
+	}
+	for name, end := range r.ends {
+		e.logs.end(name, end)
+	}
+	// Nothing says then that the manifest has not been cut off, and that the files
+	// that it does not name are of no use.
+	e.logs.spare(r.synced.files == nil)
+}
+
+// straysDir is where table and blob files are kept that the manifest did not name and
+// that nothing says are of no use.
+const straysDir = "strays"
+
+// noteStrays tells what was found beside the database, once it is open.
+func (s *Store) noteStrays() {
+	if n := s.engine.logs.spare(false); n > 0 {
+		s.logger.Warn("the manifest names no such table files, and nothing says that it was not cut off; they were moved aside, to be removed if nothing is missing",
+			"files", n, "dir", filepath.Join(s.dir, straysDir))
+	}
+	if r := s.engine.found; r != nil && len(r.ends) > 0 && !s.options.ReadOnly {
+		s.logger.Warn("a loss of power left zeros where a write was under way; it was not acknowledged", "ends", r.ends)
+	}
+}
