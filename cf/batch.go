@@ -13,6 +13,7 @@ type Batch struct {
 	arena []byte
 	row   []byte // the current row's prefix
 	notes int
+	sync  bool
 }
 
 // An OpKind is what an [Op] does.
@@ -94,6 +95,13 @@ func (b *Batch) DeleteRows(family string, rows RowRange) {
 	b.deleteRange(family, key, b.mark(append(b.arena, end...)))
 }
 
+// Sync has the store sync the batch, and all before it, to the disk before the write
+// returns, whatever it does with other batches.
+func (b *Batch) Sync() { b.sync = true }
+
+// Synced reports whether the batch asks for Sync.
+func (b *Batch) Synced() bool { return b.sync }
+
 // PutMeta sets a catalog entry.
 func (b *Batch) PutMeta(key string, value []byte) {
 	k := b.mark(append(b.arena, key...))
@@ -111,6 +119,7 @@ func (b *Batch) Append(other *Batch) {
 	b.arena = append(b.arena, other.arena...)
 	b.rows = append(b.rows, other.rows...)
 	b.notes += other.notes
+	b.sync = b.sync || other.sync
 	for _, op := range other.ops {
 		op.key = op.key.moved(shift)
 		op.value = op.value.moved(shift)
@@ -137,7 +146,7 @@ func (b *Batch) Size() int { return len(b.arena) }
 func (b *Batch) Reset() {
 	clear(b.ops)
 	clear(b.rows)
-	b.ops, b.rows, b.arena, b.row, b.notes = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0], 0
+	b.ops, b.rows, b.arena, b.row, b.notes, b.sync = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0], 0, false
 }
 
 // mark makes grown, which is the arena with bytes appended, the arena, and

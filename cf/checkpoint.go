@@ -12,3 +12,11 @@ type Checkpointer interface {
 	// has every commit up to the position.
 	Checkpoint(ctx context.Context, dir string) (Position, error)
 }
+
+// A DropTeller is a [Store] that knows which families were dropped before it was
+// opened.
+type DropTeller interface {
+	// Dropped are families that the store dropped before it was opened, as far as
+	// it knows, and that were not created again until then.
+	Dropped() []string
+}

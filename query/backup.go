@@ -32,7 +32,7 @@ func (db *DB) BackupTarget(ctx context.Context) (string, error) {
 
 // SetBackupTarget notes in the catalog where the database was backed up to.
 func (db *DB) SetBackupTarget(ctx context.Context, target string) error {
-	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
 		b.PutMeta(keyBackup, []byte(target))
 		return nil
 	})

@@ -49,6 +49,9 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := db.forgetDropped(ctx, s); err != nil {
+		return err
+	}
 	if err := checkFamilies(s, db.store.Families()); err != nil {
 		return err
 	}
@@ -69,12 +72,23 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 
 func (db *DB) createCatalog(ctx context.Context) error {
 	db.uuid = uuid.New()
-	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
 		b.PutMeta(keyFormat, strconv.AppendInt(nil, formatVersion, 10))
 		b.PutMeta(keyUUID, []byte(db.uuid.String()))
 		return nil
 	})
 	db.catalog.Store(newCatalog(&schema.Schema{}, nil))
+	return err
+}
+
+// writeCatalog makes changes of the catalog. They are on the disk when it returns, with
+// [Async] too: families come and go on the disk at once, and what the catalog says of
+// them must not be lost where that is not.
+func (db *DB) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
+	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+		b.Sync()
+		return fn(b)
+	})
 	return err
 }
 
@@ -144,6 +158,49 @@ func checkFamilies(s *schema.Schema, have []string) error {
 	return nil
 }
 
+// forgetDropped takes families out of the tables that were dropped without the
+// catalog's knowing: a smolwc that did not sync the catalog left that behind when
+// power was lost. A family that is missing for any other reason is damage.
+func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
+	store, ok := db.store.(cf.DropTeller)
+	if !ok {
+		return nil
+	}
+	have, dropped := db.store.Families(), store.Dropped()
+	changed := map[string][]byte{}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		var lost []string
+		kept := slices.DeleteFunc(slices.Clone(t.Families), func(f schema.Family) bool {
+			name := storeName(t.Name, f.Name)
+			gone := slices.Contains(dropped, name) && !slices.Contains(have, name)
+			if gone {
+				lost = append(lost, f.Name)
+			}
+			return gone
+		})
+		if len(lost) == 0 {
+			continue
+		}
+		db.logger.Warn("families were dropped just before power was lost, which the catalog did not know yet", "table", t.Name, "families", lost)
+		t.Families = kept
+		entry, err := t.MarshalCatalog()
+		if err != nil {
+			return err
+		}
+		changed[prefixTable+t.Name] = entry
+	}
+	if len(changed) == 0 || db.readOnly {
+		return nil
+	}
+	return db.writeCatalog(ctx, func(b *cf.Batch) error {
+		for key, entry := range changed {
+			b.PutMeta(key, entry)
+		}
+		return nil
+	})
+}
+
 // finishDrops drops the families whose drop was begun and interrupted.
 func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error {
 	var names []string
@@ -168,11 +225,10 @@ func (db *DB) dropFamilies(ctx context.Context, names []string) error {
 	if err := db.store.DropFamily(ctx, names...); err != nil {
 		return fmt.Errorf("drop families %s: %w", strings.Join(names, ", "), err)
 	}
-	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+	return db.writeCatalog(ctx, func(b *cf.Batch) error {
 		for _, name := range names {
 			b.DeleteMeta(prefixDrop + name)
 		}
 		return nil
 	})
-	return err
 }

@@ -274,7 +274,7 @@ func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []str
 		}
 		loads = append(loads, keys...)
 	}
-	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+	return db.writeCatalog(ctx, func(b *cf.Batch) error {
 		for i := range next.schema.Tables {
 			t := &next.schema.Tables[i]
 			entry, err := t.MarshalCatalog()
@@ -298,5 +298,4 @@ func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []str
 		}
 		return nil
 	})
-	return err
 }

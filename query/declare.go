@@ -75,11 +75,10 @@ func (db *DB) saveDeclared(ctx context.Context, declared *schema.Schema, entries
 	if len(changed) == 0 {
 		return nil
 	}
-	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+	return db.writeCatalog(ctx, func(b *cf.Batch) error {
 		for key, entry := range changed {
 			b.PutMeta(key, entry)
 		}
 		return nil
 	})
-	return err
 }

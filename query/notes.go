@@ -45,7 +45,7 @@ func (db *DB) TableNotes(ctx context.Context) (map[string][]byte, error) {
 }
 
 func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
-	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+	return db.writeCatalog(ctx, func(b *cf.Batch) error {
 		if value == nil {
 			b.DeleteMeta(key)
 		} else {
@@ -53,7 +53,6 @@ func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
 		}
 		return nil
 	})
-	return err
 }
 
 func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte, error) {

@@ -51,6 +51,26 @@ func (s *Store) Families() []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == catalogFamily })
 }
 
+var (
+	_ cf.DropTeller = (*Store)(nil)
+	_ cf.DropTeller = (*Follower)(nil)
+)
+
+// Dropped implements cf.DropTeller: the manifest that was in force before says so.
+func (s *Store) Dropped() []string {
+	if s.engine.found == nil {
+		return nil
+	}
+	return s.engine.found.dropped
+}
+
+// Dropped implements cf.DropTeller.
+func (f *Follower) Dropped() []string {
+	v := f.use()
+	defer f.unuse(v)
+	return v.Store.Dropped()
+}
+
 // CreateFamily implements cf.Store.
 func (s *Store) CreateFamily(_ context.Context, names ...string) error {
 	return s.changeFamilies(names, func(to families, name string) error {

@@ -91,10 +91,25 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 		return 0, err
 	}
 	pos, err = s.queue.write(ctx, *rep, s.put)
-	if err == nil {
-		s.history.addRows(b.Rows())
+	if err != nil {
+		return pos, err
+	}
+	s.history.addRows(b.Rows())
+	if b.Synced() && s.options.Async {
+		err = s.syncLog()
 	}
 	return pos, err
+}
+
+// syncLog brings what has been written to the disk.
+func (s *Store) syncLog() error {
+	if s.options.InMemory {
+		return nil
+	}
+	if err := wrap(s.db.FlushWAL(true)); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err)
+	}
+	return nil
 }
 
 // largeBatch is from how many changes in a batch on a program is taken for one
