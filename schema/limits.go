@@ -34,21 +34,29 @@ func Covers(limits, others []Limit) bool {
 // at least one of the limits drops it. No limit is implied by another, and they
 // are sorted by rising Versions, which makes Age fall. A nil rule has none.
 //
-// The rule must have passed [Schema.Validate], which bounds the work.
+// The rule must have passed [Schema.Validate], which bounds the work. One that is
+// nested too deep has none.
 func (r *Rule) Limits() []Limit {
+	if !r.bounded() {
+		return nil
+	}
+	return r.limits()
+}
+
+func (r *Rule) limits() []Limit {
 	switch {
 	case r == nil || r.kinds() != 1:
 		return nil // no rule, or an invalid one: drop nothing
 	case r.Any != nil:
 		var union []Limit
 		for _, sub := range r.Any {
-			union = append(union, sub.Limits()...)
+			union = append(union, sub.limits()...)
 		}
 		return prune(union)
 	case r.All != nil:
 		limits := []Limit{{}}
 		for _, sub := range r.All {
-			limits = prune(cross(limits, sub.Limits()))
+			limits = prune(cross(limits, sub.limits()))
 		}
 		return limits
 	}

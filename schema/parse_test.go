@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,6 +115,32 @@ func TestHostileText(t *testing.T) {
 			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
 		}
 	}
+}
+
+// Aliases are not followed, so none can lead in a circle or make much of little;
+// and nesting ends somewhere.
+func TestYAMLThatNeverEndsIsAFault(t *testing.T) {
+	laughs := "tables:\n- name: t\n  families:\n  - name: f\n    gc: {any: &a0 [{max_versions: 1}, {max_versions: 1}]}\n"
+	for i := range 30 {
+		laughs += fmt.Sprintf("  - {name: f%d, gc: {any: &a%d [{any: *a%d}, {any: *a%d}]}}\n", i, i+1, i, i)
+	}
+	nested := "tables: [{name: t, families: [{name: f, gc: " + strings.Repeat("{any: [", 5000) + "{max_versions: 1}" + strings.Repeat("]}", 5000) + "}]}]"
+	for name, text := range map[string]string{
+		"circle": "tables: [{name: t, families: [{name: f, gc: &g {any: [*g]}}]}]",
+		"list":   "tables: [{name: t, families: [{name: f, gc: {any: &g [{any: *g}]}}]}]",
+		"merge":  "tables: [{name: t, families: [&f {name: f, <<: *f}]}]",
+		"laughs": laughs,
+		"nested": nested,
+	} {
+		if _, err := schema.Parse([]byte(text)); !isFaults(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func isFaults(err error) bool {
+	_, ok := errors.AsType[*schema.Errors](err)
+	return ok
 }
 
 func TestLoadNamesTheFile(t *testing.T) {

@@ -57,8 +57,56 @@ func (r *Rule) kinds() int {
 	return n
 }
 
-// Clone is a deep copy; nil stays nil.
+// maxRuleNodes is more than a valid tree has: each leaf has a path of its own, of
+// nodes that are not empty.
+const maxRuleNodes = MaxRuleLeaves * MaxRuleDepth
+
+// A ruleSize is how large a tree is, as far as it was walked.
+type ruleSize struct{ nodes, depth int }
+
+// size walks the tree. Rules are pointers, so one that was built by hand may
+// contain itself, or have a part in common with itself so often that a walk takes
+// for ever: none goes deeper than one past MaxRuleDepth, or on after
+// maxRuleNodes.
+func (r *Rule) size() (s ruleSize) {
+	s.add(r, 1)
+	return s
+}
+
+func (s *ruleSize) add(r *Rule, depth int) {
+	if r == nil {
+		return
+	}
+	s.nodes++
+	s.depth = max(s.depth, depth)
+	for _, subs := range [...][]*Rule{r.Any, r.All} {
+		for _, sub := range subs {
+			if depth > MaxRuleDepth || s.nodes > maxRuleNodes {
+				return
+			}
+			s.add(sub, depth+1)
+		}
+	}
+}
+
+// bounded reports whether the rule is a tree within the bounds, which recursion
+// may walk.
+func (r *Rule) bounded() bool {
+	s := r.size()
+	return s.depth <= MaxRuleDepth && s.nodes <= maxRuleNodes
+}
+
+// Clone is a deep copy; nil stays nil. A rule that is nested too deep, or contains
+// itself, is no tree to be copied: it is returned as it is, and [Schema.Validate]
+// refuses it.
 func (r *Rule) Clone() *Rule {
+	if !r.bounded() {
+		return r
+	}
+	return r.clone()
+}
+
+func (r *Rule) clone() *Rule {
 	if r == nil {
 		return nil
 	}
@@ -71,25 +119,40 @@ func (r *Rule) Clone() *Rule {
 func cloneRules(rules []*Rule) []*Rule {
 	c := slices.Clone(rules)
 	for i := range c {
-		c[i] = c[i].Clone()
+		c[i] = c[i].clone()
 	}
 	return c
 }
 
 // Equal reports whether r and o are the same tree. Rules that are written
-// differently and drop the same cells are not equal.
+// differently and drop the same cells are not equal. A rule that is nested too
+// deep, or contains itself, equals no other.
 func (r *Rule) Equal(o *Rule) bool {
+	if !r.bounded() || !o.bounded() {
+		return r == o
+	}
+	return r.equal(o)
+}
+
+func (r *Rule) equal(o *Rule) bool {
 	if r == nil || o == nil {
 		return r == o
 	}
 	return r.MaxVersions == o.MaxVersions && r.MaxAge == o.MaxAge &&
-		slices.EqualFunc(r.Any, o.Any, (*Rule).Equal) &&
-		slices.EqualFunc(r.All, o.All, (*Rule).Equal)
+		slices.EqualFunc(r.Any, o.Any, (*Rule).equal) &&
+		slices.EqualFunc(r.All, o.All, (*Rule).equal)
 }
 
 // String is the rule as plans and descriptions show it, "max_versions=3" or
 // "any(max_versions=3, all(max_versions=1, max_age=30d))"; "none" for nil.
 func (r *Rule) String() string {
+	if !r.bounded() {
+		return "a rule that is nested too deep"
+	}
+	return r.text()
+}
+
+func (r *Rule) text() string {
 	switch {
 	case r == nil:
 		return "none"
@@ -106,7 +169,7 @@ func (r *Rule) String() string {
 func joinRules(rules []*Rule) string {
 	var parts []string
 	for _, r := range rules {
-		parts = append(parts, r.String())
+		parts = append(parts, r.text())
 	}
 	return strings.Join(parts, ", ")
 }

@@ -84,6 +84,10 @@ func (r *Rule) validateRoot(fs *faults, path string) {
 		rulePath += ".gc"
 	}
 	before := len(*fs)
+	if r.size().nodes > maxRuleNodes {
+		fs.add(rulePath, "the tree has more than %d nodes, or contains itself; at most %d rules are allowed, %d deep", maxRuleNodes, MaxRuleLeaves, MaxRuleDepth)
+		return
+	}
 	r.validate(fs, rulePath, 1)
 	if len(*fs) > before {
 		return

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,55 @@ func TestRuleTreesAreBounded(t *testing.T) {
 		err := s.Validate()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A rule that contains itself, or shares its parts until it has more paths than
+// can be walked, is a fault and not the end of the process; and nothing that takes
+// a rule walks it for ever.
+func TestARuleThatContainsItselfIsAFault(t *testing.T) {
+	self := &schema.Rule{}
+	self.Any = []*schema.Rule{self}
+	pair, other := &schema.Rule{}, &schema.Rule{}
+	pair.All, other.Any = []*schema.Rule{schema.MaxVersions(1), other}, []*schema.Rule{pair}
+	wide := &schema.Rule{}
+	for range 100 {
+		wide.All = append(wide.All, wide)
+	}
+	laughs := schema.MaxVersions(1)
+	for range schema.MaxRuleDepth - 1 {
+		laughs = schema.Any(laughs, laughs, laughs, laughs, laughs, laughs, laughs, laughs, laughs)
+	}
+	deep := schema.MaxVersions(1)
+	for range 1_000_000 {
+		deep = schema.All(deep)
+	}
+	for name, rule := range map[string]*schema.Rule{"self": self, "pair": pair, "wide": wide, "laughs": laughs, "deep": deep} {
+		s := &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f", GC: rule}}}}}
+		e, ok := errors.AsType[*schema.Errors](s.Validate())
+		if !ok || len(e.Faults) > 100 || !strings.Contains(e.Error(), "16 deep") {
+			t.Errorf("%s: Validate: %v", name, e)
+		}
+		if _, err := s.Tables[0].MarshalCatalog(); err == nil {
+			t.Errorf("%s: it has a catalog entry", name)
+		}
+		if limits := rule.Limits(); limits != nil {
+			t.Errorf("%s: limits %v", name, limits)
+		}
+		if text := rule.String(); len(text) > 100 {
+			t.Errorf("%s: it is written as %.100s…", name, text)
+		}
+		if s.Clone().Validate() == nil {
+			t.Errorf("%s: the copy is valid", name)
+		}
+		if rule.Equal(schema.MaxVersions(1)) || !rule.Equal(rule) {
+			t.Errorf("%s: it equals another rule, or not itself", name)
+		}
+		was := &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}}}}}
+		plan := schema.Diff(was, s)
+		if adds, takes := plan.Split(was); len(adds.Changes)+len(takes.Changes) != 1 || plan.String() == "" {
+			t.Errorf("%s: the plan is %v", name, plan)
 		}
 	}
 }
