@@ -108,11 +108,11 @@ func (db *DB) readIdentity(entries map[string][]byte) error {
 		return faultf(Corruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
 	}
 	if clock, ok := entries[keyClock]; ok {
-		last, err := strconv.ParseInt(string(clock), 10, 64)
-		if err != nil || last < 0 {
-			return faultf(Corruption, "catalog entry %s is %q, not a timestamp", keyClock, clock)
+		last, err := readClock(clock)
+		if err != nil {
+			return err
 		}
-		db.clock.start(last - 1)
+		db.clock.start(last)
 	}
 	return nil
 }

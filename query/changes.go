@@ -76,7 +76,8 @@ func ChangesSince(t time.Time) ChangesOption {
 }
 
 // ChangesUntil ends the reading when it has all changes that were made up to a time,
-// inclusive. Of later ones it has those that stand in the log before one of these: what
+// inclusive, by the database's clock: [DB.Now] is never before a commit that was
+// acknowledged, which time.Now may be. Of later ones it has those that stand in the log before one of these: what
 // is under way together may get there in another order than that of the times.
 func ChangesUntil(t time.Time) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.until, s.hasUntil = cells.TimestampOf(t), true })

@@ -802,3 +802,53 @@ func TestChangesStayBehindAClose(t *testing.T) {
 		t.Errorf("%d changes are left: %.200v", len(all), changeLines(all))
 	}
 }
+
+// Now is never before what was acknowledged, so a reading until then has all of
+// it: when the wall clock was set back, after a close, and after a crash, when the
+// clock goes on up to a second ahead of the wall.
+func TestAReadingUntilNowHasEverythingAcknowledged(t *testing.T) {
+	began := time.UnixMicro(1_000_000_000_000)
+	wall := began
+	clock := func() time.Time { return wall }
+	dir := filepath.Join(t.TempDir(), "db")
+	db := mustOpen(t, dir, query.Options{Schema: changesSchema(), Clock: clock})
+	written := 0
+	check := func(db *query.DB, when string) {
+		t.Helper()
+		for _, table := range []string{"t", "other"} {
+			m := query.NewMutation()
+			m.Set("meta", "q", cells.I64(1))
+			must(t, db.Table(table).Apply(t.Context(), fmt.Sprint(written), m))
+			row, err := db.Table(table).ReadRow(t.Context(), fmt.Sprint(written))
+			must(t, err)
+			if c, _ := row.Cell("meta", "q"); c.Timestamp > db.Now() {
+				t.Errorf("%s: a cell of table %s has time %d, and it is %d", when, table, c.Timestamp, db.Now())
+			}
+		}
+		written++
+		for _, table := range []string{"t", "other"} {
+			if got := readChanges(t, db, table, query.ChangesSince(began)); len(got) != written {
+				t.Errorf("%s: read %d changes of table %s, want %d", when, len(got), table, written)
+			}
+		}
+	}
+	check(db, "at first")
+	wall = wall.Add(-time.Millisecond)
+	check(db, "after the wall clock was set back")
+	crashed := filepath.Join(t.TempDir(), "db")
+	must(t, os.CopyFS(crashed, os.DirFS(dir)))
+	must(t, db.Close())
+	before := written
+	db = mustOpen(t, dir, query.Options{Clock: clock})
+	check(db, "after a close")
+	reader, err := query.OpenReadOnly(dir, query.Options{Clock: clock})
+	must(t, err)
+	defer reader.Close()
+	check(db, "beside a reader")
+	must(t, reader.Refresh(t.Context()))
+	if reader.Now() < db.Now() {
+		t.Errorf("a reader's time is %d, that of the last write %d", reader.Now(), db.Now())
+	}
+	written = before
+	check(mustOpen(t, crashed, query.Options{Clock: clock}), "after a crash")
+}

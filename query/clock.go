@@ -39,7 +39,27 @@ func (c *clock) start(last int64) {
 	c.last.Store(last)
 }
 
-// now is the wall clock within the range of timestamps, for retention.
+// follow moves a clock that gives nothing out to where that of the writer may be.
+func (c *clock) follow(last int64) {
+	for at := c.last.Load(); at < last; at = c.last.Load() {
+		if c.last.CompareAndSwap(at, last) {
+			return
+		}
+	}
+}
+
+// readClock is the last timestamp that may have been given out by the catalog's
+// entry.
+func readClock(entry []byte) (int64, error) {
+	limit, err := strconv.ParseInt(string(entry), 10, 64)
+	if err != nil || limit < 0 {
+		return 0, faultf(Corruption, "catalog entry %s is %q, not a timestamp", keyClock, entry)
+	}
+	return limit - 1, nil
+}
+
+// now is the wall clock within the range of timestamps, for retention. Whether a
+// cell is too old is judged by the machine's clock alone: see decision 6.
 func (c *clock) now() cells.Timestamp {
 	return min(max(cells.TimestampOf(c.wall()), 0), cells.MaxTimestamp)
 }

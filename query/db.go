@@ -239,8 +239,12 @@ func (db *DB) Close() error {
 // UUID is the database's identity, made when it was created.
 func (db *DB) UUID() uuid.UUID { return db.uuid }
 
-// Now is the database's wall clock.
-func (db *DB) Now() cells.Timestamp { return db.clock.now() }
+// Now is the database's clock: the wall clock, or the last timestamp that was given
+// to a write if that is later, as it can be for a second after a crash, and for as
+// long as the wall clock was set back. So no commit that has been acknowledged, and
+// no timestamp that it was given, is later than Now. Of a database that was opened for
+// reading that holds for what it shows.
+func (db *DB) Now() cells.Timestamp { return db.clock.latest() }
 
 // Schema is a copy of the schema in force, its tables sorted by name.
 func (db *DB) Schema() *schema.Schema { return db.catalog.Load().schema.Clone() }

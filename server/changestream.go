@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -105,7 +106,7 @@ func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, 
 	if err != nil {
 		return err
 	}
-	opts, rows, err := changesOptions(req)
+	opts, rows, err := changesOptions(req, s.db.Now())
 	if err != nil {
 		return err
 	}
@@ -153,8 +154,9 @@ func (t *openTable) changesStatus(ctx context.Context, err error) error {
 	return t.toStatus(ctx, err)
 }
 
-// changesOptions says in the words of package query what to read.
-func changesOptions(req *bigtablepb.ReadChangeStreamRequest) (opts []query.ChangesOption, rows query.RowRange, err error) {
+// changesOptions says in the words of package query what to read. now is that of the
+// database.
+func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp) (opts []query.ChangesOption, rows query.RowRange, err error) {
 	if rows, err = partitionRange(req.GetPartition()); err != nil {
 		return nil, rows, err
 	}
@@ -191,10 +193,23 @@ func changesOptions(req *bigtablepb.ReadChangeStreamRequest) (opts []query.Chang
 		if err := end.CheckValid(); err != nil {
 			return nil, rows, invalid("end_time: %v", err)
 		}
-		opts = append(opts, query.ChangesUntil(end.AsTime()))
+		opts = append(opts, query.ChangesUntil(endTime(end.AsTime(), time.Now(), now.Time())))
 	}
 	return opts, rows, nil
 }
+
+// endTime is the end of a reading by the database's clock, which may be ahead of the
+// wall clock for a while. A client knows the latter alone: one that reads until about
+// now, or later, is to get what was acknowledged when it asked.
+func endTime(end, wall, database time.Time) time.Time {
+	if !database.After(wall) || end.Before(wall.Add(-aboutNow)) {
+		return end
+	}
+	return database.Add(max(0, end.Sub(wall)))
+}
+
+// aboutNow is how long ago a client's now may be when its request arrives.
+const aboutNow = time.Second
 
 // leastHeartbeat keeps a stream from being nothing but heartbeats.
 const leastHeartbeat = 10 * time.Millisecond

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -257,6 +258,45 @@ func TestChangeStream(t *testing.T) {
 		}
 	}
 	r.wantChanges(r.all(&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), Partition: rowsPartition("u", "w"), StartFrom: since(began)}), want[3], want[4], want[7])
+}
+
+// The database's clock is ahead of the wall clock after a crash, or when that was
+// set back. A client that reads until its own now has what was acknowledged.
+func TestAChangeStreamUntilTheClientsNowHasWhatWasAcknowledged(t *testing.T) {
+	ahead := atomic.Bool{}
+	db, err := query.OpenInMemory(query.Options{Clock: func() time.Time {
+		if ahead.Load() {
+			return time.Now().Add(time.Hour)
+		}
+		return time.Now()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r := serve(t, db, server.Options{})
+	table, began := r.streamed("t"), time.Now()
+	for _, row := range []string{"a", "b"} { // the second when the wall clock was set back
+		ahead.Store(row == "a")
+		m := bigtable.NewMutation()
+		m.Set("f", "q", 1000, []byte("v"))
+		r.must(table.Apply(r.ctx(), row, m))
+	}
+	s := r.open(&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began), EndTime: timestamppb.Now()})
+	var rows []string
+	for {
+		c, _, end, err := s.next()
+		r.must(err)
+		if end != nil {
+			break
+		}
+		if c != nil {
+			rows = append(rows, string(c.GetRowKey()))
+		}
+	}
+	if !slices.Equal(rows, []string{"a", "b"}) {
+		t.Errorf("read the changes of %q", rows)
+	}
 }
 
 func TestChangeStreamPartitionsCoverTheTable(t *testing.T) {
