@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
 )
 
 const (
@@ -22,11 +24,15 @@ const (
 // deleted count until a compaction has come by. Of few rows the count is exact,
 // which the second result says.
 func (t *Table) EstimateCount(ctx context.Context, rows RowSet, columns ...ColumnSpec) (about Count, exact bool, err error) {
-	opts := []ReadOption{rows, Select(columns...), Limit(countedRows)}
-	if about, err = t.Count(ctx, opts...); err != nil || about.Rows < countedRows {
+	return t.estimate(ctx, rows, Select(columns...))
+}
+
+// estimate is EstimateCount of what a read with options returns.
+func (t *Table) estimate(ctx context.Context, rows RowSet, opts ...ReadOption) (about Count, exact bool, err error) {
+	e := &countEstimate{table: t, opts: slices.Clip(opts)}
+	if about, err = e.count(ctx, rows, Limit(countedRows)); err != nil || about.Rows < countedRows {
 		return about, err == nil, err
 	}
-	e := &countEstimate{table: t, columns: columns}
 	if err = e.findFamilies(ctx, rows); err == nil {
 		for _, r := range normalize(rows.ranges) {
 			if err = e.addRange(ctx, r); err != nil {
@@ -37,17 +43,63 @@ func (t *Table) EstimateCount(ctx context.Context, rows RowSet, columns ...Colum
 	return e.total, false, fail("estimate a count", t.name, "", err)
 }
 
+// EstimateHidden is about how many of the cells that are visible now, all versions
+// counted, a change of the schema hides or drops: a drop all there are, stricter
+// retention those that the new rule drops, other changes 0. In a table with lazy
+// retention they are the cells that the next collection removes. It costs what
+// [Table.EstimateCount] does; the second result says that the number is exact.
+func (db *DB) EstimateHidden(ctx context.Context, c schema.Change) (cells int64, exact bool, err error) {
+	cells, exact, err = db.estimateHidden(ctx, c)
+	return cells, exact, fail("estimate what is hidden", c.Table, "", err)
+}
+
+func (db *DB) estimateHidden(ctx context.Context, c schema.Change) (cells int64, exact bool, err error) {
+	t := db.Table(c.Table)
+	switch c.Kind {
+	case schema.DropTable:
+		n, exact, err := t.EstimateCount(ctx, Range("", ""))
+		return n.Cells, exact, err
+	case schema.DropFamily:
+		n, exact, err := t.EstimateCount(ctx, Range("", ""), Family(c.Family))
+		return n.Cells, exact, err
+	}
+	exact = true
+	for _, tighter := range (schema.Plan{Changes: []schema.Change{c}}).Tightenings(db.Schema()) {
+		family := Select(Family(tighter.Family))
+		before, sure, err := t.estimate(ctx, Range("", ""), family, keptBy(tighter.Before))
+		if err != nil {
+			return 0, false, err
+		}
+		after, sureAfter, err := t.estimate(ctx, Range("", ""), family, keptBy(tighter.After))
+		if err != nil {
+			return 0, false, err
+		}
+		cells += max(0, before.Cells-after.Cells)
+		exact = exact && sure && sureAfter
+	}
+	return cells, exact, nil
+}
+
+// keptBy reads as if retention were this.
+func keptBy(limits []schema.Limit) ReadOption {
+	return optionFunc(func(r *readSpec) { r.limits, r.hasLimits = limits, true })
+}
+
 // A countEstimate adds up what is in ranges.
 type countEstimate struct {
-	table   *Table
-	columns []ColumnSpec
-	parts   []cf.Part // of the table, in the families that are read
-	cells   float64   // of these families in the whole table
-	total   Count
+	table *Table
+	opts  []ReadOption // but for the rows
+	parts []cf.Part    // of the table, in the families that are read
+	cells float64      // of these families in the whole table
+	total Count
+}
+
+func (e *countEstimate) count(ctx context.Context, opts ...ReadOption) (Count, error) {
+	return e.table.Count(ctx, append(opts, e.opts...)...)
 }
 
 func (e *countEstimate) findFamilies(ctx context.Context, rows RowSet) error {
-	spec, err := newReadSpec([]ReadOption{rows, Select(e.columns...)})
+	spec, err := newReadSpec(append(e.opts, rows))
 	if err != nil {
 		return err
 	}
@@ -77,7 +129,7 @@ func (e *countEstimate) addRange(ctx context.Context, rows cf.RowRange) error {
 	var rowShare, cellShare, places float64
 	for i := 0; i < len(within); i += (len(within) + sampledParts - 1) / sampledParts {
 		var cost Cost
-		n, err := e.table.Count(ctx, Range(within[i].Start, within[i].End), Select(e.columns...), Limit(sampledRows), ReportCost(&cost))
+		n, err := e.count(ctx, Range(within[i].Start, within[i].End), Limit(sampledRows), ReportCost(&cost))
 		if err != nil {
 			return err
 		}

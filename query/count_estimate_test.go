@@ -96,3 +96,65 @@ func TestCompactOfARange(t *testing.T) {
 		t.Errorf("a range that ends before it starts: %v", err)
 	}
 }
+
+// What a change hides is told before it is made: exactly where there are few rows,
+// about where there are many, and nothing of a change that hides nothing.
+func TestEstimateHiddenIsWhatAChangeHides(t *testing.T) {
+	ctx := context.Background()
+	const rows, versions = 12_000, 4
+	declared := &schema.Schema{Tables: []schema.Table{
+		{Name: "t", Families: []schema.Family{{Name: "f", GC: schema.MaxVersions(3)}, {Name: "g"}}},
+		{Name: "lazy", Retention: schema.Lazy, Families: []schema.Family{{Name: "f", GC: schema.MaxVersions(3)}}},
+		{Name: "many", Families: []schema.Family{{Name: "f"}}},
+	}}
+	db := openMemory(t, declared)
+	b := query.NewBatch()
+	add := func(table, key string) {
+		m := query.NewMutation()
+		for v := range versions {
+			m.SetAt("f", "q", cells.Timestamp(v), cells.I64(1))
+		}
+		if table == "t" {
+			m.Set("g", "q", cells.I64(1))
+		}
+		b.Add(table, key, m)
+	}
+	for i := range rows {
+		add("many", fmt.Sprintf("%06d", i))
+		if i < 100 {
+			add("t", fmt.Sprint(i))
+			add("lazy", fmt.Sprint(i))
+		}
+	}
+	if err := db.Apply(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change schema.Change
+		want   int64
+		exact  bool
+	}{
+		{schema.Change{Kind: schema.SetRetention, Table: "t", Family: "f", New: schema.Family{GC: schema.MaxVersions(1)}}, 200, true},
+		{schema.Change{Kind: schema.SetRetention, Table: "t", Family: "f", New: schema.Family{GC: schema.MaxAge(1e9)}}, 300, true},
+		{schema.Change{Kind: schema.SetRetention, Table: "t", Family: "f"}, 0, true},
+		{schema.Change{Kind: schema.SetRetention, Table: "lazy", Family: "f", New: schema.Family{GC: schema.MaxVersions(1)}}, 200, true},
+		{schema.Change{Kind: schema.SetEnforcement, Table: "lazy", NewRetention: schema.Exact}, 100, true},
+		{schema.Change{Kind: schema.SetEnforcement, Table: "t", NewRetention: schema.Lazy}, 0, true},
+		{schema.Change{Kind: schema.DropFamily, Table: "t", Family: "g"}, 100, true},
+		{schema.Change{Kind: schema.DropTable, Table: "t"}, 400, true},
+		{schema.Change{Kind: schema.SetRetention, Table: "many", Family: "f", New: schema.Family{GC: schema.MaxVersions(1)}}, rows * (versions - 1), false},
+		{schema.Change{Kind: schema.DropTable, Table: "many"}, rows * versions, false},
+	} {
+		before := db.Schema()
+		n, exact, err := db.EstimateHidden(ctx, c.change)
+		if err != nil || exact != c.exact || exact && n != c.want || n < c.want*4/5 || n > c.want*6/5 {
+			t.Errorf("%v: %d, exact %v, %v; want %d, exact %v", c.change, n, exact, err, c.want, c.exact)
+		}
+		if !db.Schema().Equal(before) {
+			t.Errorf("%v: the estimate changed the schema", c.change)
+		}
+	}
+	if _, _, err := db.EstimateHidden(ctx, schema.Change{Kind: schema.DropTable, Table: "u"}); query.KindOf(err) != query.NotFound {
+		t.Errorf("a table that is not there: %v", err)
+	}
+}

@@ -47,11 +47,11 @@ const (
 // Options say how a database is opened. The zero value is a durable database
 // with the schema it has.
 type Options struct {
-	// Schema is declared: tables and families that the database lacks are
-	// created, and what changed in the declaration since it was last
-	// declared is changed. What the schema lacks is left alone, and so is
-	// retention that was altered in the database under a declaration that
-	// stayed the same. nil changes nothing.
+	// Schema is declared as [DB.Declare] does it: tables and families that the
+	// database lacks are created, and retention is relaxed where the declaration
+	// has changed. Opening drops and hides nothing: stricter retention is left
+	// undone, and the Logger is told. A program that wants to see it, or to apply
+	// it, calls Declare itself. nil changes nothing.
 	Schema *schema.Schema
 	// Durability is that of every write.
 	Durability Durability
@@ -205,8 +205,12 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 		}
 	}
 	if o.Schema != nil {
-		if err := db.declare(ctx, o.Schema); err != nil {
+		undone, err := db.declare(ctx, o.Schema)
+		if err != nil {
 			return nil, err
+		}
+		for _, c := range undone.Changes {
+			db.logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
 		}
 	}
 	if !o.ReadOnly {

@@ -16,6 +16,22 @@ func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 	return fail("apply schema", "", "", db.alter(ctx, plan))
 }
 
+// CheckPlan refuses a plan that [DB.ApplyPlan] would refuse now, with the same error,
+// and changes nothing.
+func (db *DB) CheckPlan(ctx context.Context, plan schema.Plan) error {
+	const op = "check schema"
+	old := db.catalog.Load()
+	next, err := old.apply(plan)
+	if err != nil {
+		return fail(op, "", "", err)
+	}
+	if err := db.checkTypes(ctx, old, next); err != nil {
+		return fail(op, "", "", err)
+	}
+	_, err = db.familiesToCreate(ctx, old, next)
+	return fail(op, "", "", err)
+}
+
 // CreateTable creates a table with its families.
 func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
 	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat, NewChangeStream: t.ChangeStream})
@@ -91,17 +107,10 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	}
 	defer db.schemaMu.Unlock()
 	old := db.catalog.Load()
-	if err := old.checkPlan(plan); err != nil {
+	c, err := old.apply(plan)
+	if err != nil {
 		return err
 	}
-	next, err := plan.Apply(old.schema)
-	if err != nil {
-		return &fault{FailedPrecondition, err}
-	}
-	if err := next.Validate(); err != nil {
-		return &fault{InvalidArgument, err}
-	}
-	c := newCatalog(next, nil)
 	streams, err := db.nextStreams(ctx, old, c)
 	if err != nil {
 		return err
@@ -136,6 +145,21 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 		return err
 	}
 	return db.dropFamilies(ctx, dropped)
+}
+
+// apply is the catalog that a plan leads to, without change streams.
+func (c *catalog) apply(plan schema.Plan) (*catalog, error) {
+	if err := c.checkPlan(plan); err != nil {
+		return nil, err
+	}
+	next, err := plan.Apply(c.schema)
+	if err != nil {
+		return nil, &fault{FailedPrecondition, err}
+	}
+	if err := next.Validate(); err != nil {
+		return nil, &fault{InvalidArgument, err}
+	}
+	return newCatalog(next, nil), nil
 }
 
 // checkPlan finds names that a plan takes for granted, or for free, wrongly.
@@ -219,25 +243,34 @@ func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
 	return b == nil, err
 }
 
-// createFamilies creates what next has and old has not. A family that is there
-// already was left by a create that was interrupted, and is empty.
+// createFamilies creates what next has and old has not.
 func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
+	names, err := db.familiesToCreate(ctx, old, next)
+	if err != nil {
+		return err
+	}
+	return db.store.CreateFamily(ctx, names...)
+}
+
+// familiesToCreate are those that next has and old and the store have not. A family
+// that is in the store already was left by a create that was interrupted, and is
+// empty.
+func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names []string, err error) {
 	have := db.store.Families()
-	var names []string
 	for _, name := range missing(next, old) {
 		if _, ok := slices.BinarySearch(have, name); ok {
 			empty, err := db.isEmpty(ctx, name)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if !empty {
-				return faultf(FailedPrecondition, "the store has a family %s with data that no table declares", name)
+				return nil, faultf(FailedPrecondition, "the store has a family %s with data that no table declares", name)
 			}
 			continue
 		}
 		names = append(names, name)
 	}
-	return db.store.CreateFamily(ctx, names...)
+	return names, nil
 }
 
 // missing are the families of the store that a has and b has not, sorted.

@@ -9,23 +9,72 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// declare makes the database what a schema declares, without dropping anything.
-// The catalog keeps what was declared last, so that a change of the declaration
-// can be told from a change of the database: retention that ALTER set stays
-// until the declaration itself changes.
-func (db *DB) declare(ctx context.Context, declared *schema.Schema) error {
+// Declare makes the database what a schema declares, as far as that adds or
+// relaxes: it creates tables and families that the database lacks, and changes what
+// has changed in the declaration since it was last declared. It drops and hides
+// nothing. The result is what it left undone for that reason: stricter retention, and
+// change streams that are kept for a shorter time. [DB.ApplyPlan] does that, and
+// [DB.EstimateHidden] says what it costs. Tables and families that the schema lacks are
+// left alone and are not in the result; see [schema.Diff].
+//
+// The catalog keeps what was declared last, so that a change of the declaration can
+// be told from a change of the database: retention that was altered in the
+// database stays until the declaration itself changes. What was left undone counts as
+// not declared, and is in the result of the next call again.
+func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
+	const op = "declare schema"
+	if db.readOnly {
+		return undone, fail(op, "", "", cf.ErrReadOnly)
+	}
+	if declared == nil {
+		return undone, fail(op, "", "", faultf(InvalidArgument, "no schema is given"))
+	}
+	if err := declared.Validate(); err != nil {
+		return undone, fail(op, "", "", &fault{InvalidArgument, err})
+	}
+	undone, err = db.declare(ctx, declared)
+	return undone, fail(op, "", "", err)
+}
+
+func (db *DB) declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
 	before, entries, err := db.lastDeclared(ctx)
 	if err != nil {
-		return err
+		return undone, err
 	}
-	plan := schema.Diff(db.Schema(), declared).WithoutDrops()
+	inForce := db.Schema()
+	plan := schema.Diff(inForce, declared).WithoutDrops()
 	plan.Changes = slices.DeleteFunc(plan.Changes, func(c schema.Change) bool {
 		return declaredAlready(before, c)
 	})
-	if err := db.ApplyPlan(ctx, plan); err != nil {
-		return err
+	adds, undone := plan.Split(inForce)
+	if err := db.alter(ctx, adds); err != nil {
+		return schema.Plan{}, err
 	}
-	return db.saveDeclared(ctx, declared, entries)
+	reached, err := notYet(undone, before, inForce).Apply(declared)
+	if err != nil {
+		return schema.Plan{}, err
+	}
+	return undone, db.saveDeclared(ctx, reached, entries)
+}
+
+// notYet is the plan that takes from a declaration what was left undone: the
+// catalog keeps what was declared for it before, or what is in force.
+func notYet(undone schema.Plan, before, inForce *schema.Schema) (p schema.Plan) {
+	for _, c := range undone.Changes {
+		was, ok := before.Table(c.Table)
+		if ok && c.Kind == schema.SetRetention {
+			_, ok = was.Family(c.Family)
+		}
+		if !ok {
+			was, _ = inForce.Table(c.Table)
+		}
+		c.NewRetention, c.NewChangeStream = was.Retention, was.ChangeStream
+		if f, ok := was.Family(c.Family); ok {
+			c.New = *f
+		}
+		p.Changes = append(p.Changes, c)
+	}
+	return p
 }
 
 // declaredAlready reports whether a change is one of retention, of the key

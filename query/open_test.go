@@ -169,11 +169,11 @@ func TestAnInterruptedDropIsFinishedAtOpen(t *testing.T) {
 
 func TestDeclaringAddsAndNeverDrops(t *testing.T) {
 	dir := t.TempDir()
-	db := mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f"}, schema.Family{Name: "g"})})
+	db := mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(1)}, schema.Family{Name: "g"})})
 	put(t, db, "r", "g", "q", cells.I64(7))
 	db.Close()
-	db = mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(1)}, schema.Family{Name: "h"})})
-	want := declare(schema.Family{Name: "f", GC: schema.MaxVersions(1)}, schema.Family{Name: "g"}, schema.Family{Name: "h"})
+	db = mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(2)}, schema.Family{Name: "h", GC: schema.MaxVersions(1)})})
+	want := declare(schema.Family{Name: "f", GC: schema.MaxVersions(2)}, schema.Family{Name: "g"}, schema.Family{Name: "h", GC: schema.MaxVersions(1)})
 	if !db.Schema().Equal(want) {
 		t.Errorf("schema is %+v", db.Schema())
 	}
@@ -329,8 +329,17 @@ func TestAlteredRetentionStaysUntilTheDeclarationChanges(t *testing.T) {
 	}
 	db.Close()
 	db = mustOpen(t, dir, query.Options{Schema: two})
-	if got := rule(db); got != "max_versions=2" {
-		t.Errorf("under a new declaration: %s", got)
+	if got := rule(db); got != "max_versions=9" {
+		t.Errorf("under a new declaration that keeps less: %s", got)
+	}
+	db.Close()
+	db = mustOpen(t, dir, query.Options{Schema: one})
+	if undone, err := db.Declare(ctx, one); err != nil || !undone.Empty() || rule(db) != "max_versions=9" {
+		t.Errorf("under the first declaration again: %s, %v, %v", rule(db), undone, err)
+	}
+	many := declare(schema.Family{Name: "f", GC: schema.MaxVersions(20)})
+	if undone, err := db.Declare(ctx, many); err != nil || !undone.Empty() || rule(db) != "max_versions=20" {
+		t.Errorf("under a new declaration that keeps more: %s, %v, %v", rule(db), undone, err)
 	}
 }
 

@@ -1,9 +1,11 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"slices"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A ReadOption says what a read returns. Options may be given in any order;
@@ -37,6 +39,8 @@ type readSpec struct {
 	none        bool   // no row at all: a sample of nothing
 	page        pageSpec
 	rejected    func(key string) error
+	limits      []schema.Limit // in place of the families' own, with hasLimits
+	hasLimits   bool
 	err         error // of the first option that was wrong
 
 	row      [1]cf.RowRange // rows, when there is one range

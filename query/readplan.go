@@ -203,6 +203,14 @@ func (t *tableInfo) selection(columns []ColumnSpec) (map[*familyInfo][]cf.Qualif
 	return selected, nil
 }
 
+// retention is what the read hides of a family.
+func (r *readSpec) retention(f *familyInfo, now cells.Timestamp) []cf.Retention {
+	if r.hasLimits {
+		return retentionAt(r.limits, now)
+	}
+	return f.retention(now)
+}
+
 // scan reads what is selected of a family.
 func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
@@ -210,7 +218,7 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells
 		Rows:    r.rows,
 		Reverse: r.reverse,
 		Filter: cf.Filter{
-			Retention:   f.retention(now),
+			Retention:   r.retention(f, now),
 			Qualifiers:  qualifiers,
 			Since:       int64(r.since),
 			Until:       int64(r.until),

@@ -111,11 +111,13 @@ func TestTighteningsAreWhatAPlanHides(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	existing := mustParse(t, `tables: [{name: t, change_stream: 7d, families: [{name: a, max_versions: 3}, {name: b, max_age: 7d}, {name: c}, {name: d}]},
-		{name: lazy, retention: lazy, families: [{name: a, max_versions: 3}]}, {name: gone, families: [{name: a}]}]`)
+		{name: lazy, retention: lazy, families: [{name: a, max_versions: 3}]}, {name: gone, families: [{name: a}]},
+		{name: young, retention: lazy, families: [{name: a, max_age: 9d}]}]`)
 	declared := mustParse(t, `tables: [{name: t, change_stream: 1d, families: [{name: a, max_versions: 1}, {name: b, max_age: 9d}, {name: c, type: i64}, {name: e, max_versions: 1}]},
-		{name: lazy, families: [{name: a, max_versions: 3}]}, {name: new, families: [{name: a, max_versions: 1}]}]`)
+		{name: lazy, families: [{name: a, max_versions: 3}]}, {name: new, families: [{name: a, max_versions: 1}]},
+		{name: young, families: [{name: a, max_age: 9d}, {name: b, max_versions: 1}]}]`)
 	adds, takes := schema.Diff(existing, declared).Split(existing)
-	wantAdds := "+ table new (family a)\n~ family t/b retention max_age=1w -> max_age=9d\n~ family t/c type any -> i64\n+ family t/e max_versions=1\n"
+	wantAdds := "+ table new (family a)\n~ family t/b retention max_age=1w -> max_age=9d\n~ family t/c type any -> i64\n+ family t/e max_versions=1\n~ table young retention lazy -> exact\n+ family young/b max_versions=1\n"
 	wantTakes := "~ table lazy retention lazy -> exact\n~ table t change_stream 1w -> 1d\n~ family t/a retention max_versions=3 -> max_versions=1\n- table gone (family a) (drops its data)\n- family t/d (drops its data)\n"
 	if adds.String() != wantAdds {
 		t.Errorf("adds\n%vwant\n%s", adds, wantAdds)
@@ -123,7 +125,7 @@ func TestSplit(t *testing.T) {
 	if takes.String() != wantTakes {
 		t.Errorf("takes\n%vwant\n%s", takes, wantTakes)
 	}
-	if adds, takes := schema.Diff(nil, declared).Split(nil); !takes.Empty() || len(adds.Changes) != 3 {
+	if adds, takes := schema.Diff(nil, declared).Split(nil); !takes.Empty() || len(adds.Changes) != 4 {
 		t.Errorf("a new database: %v and %v", adds, takes)
 	}
 }

@@ -59,7 +59,7 @@ func (r *importRun) run(ctx context.Context, table, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := r.open(cfg, query.Options{Schema: cfg.Schema, MustExist: cfg.Schema == nil})
+	db, err := r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,6 +50,34 @@ func (c *command) openDir(dir string, cfg *config.Config, o query.Options) (*que
 
 func (c *command) logger(cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+}
+
+// declare creates the tables and families that the configuration declares, and says
+// what it leaves undone because that would hide or drop data.
+func (c *command) declare(ctx context.Context, db *query.DB, cfg *config.Config) error {
+	if cfg.Schema == nil {
+		return nil
+	}
+	undone, err := db.Declare(ctx, cfg.Schema)
+	if err != nil {
+		return fail(exitOpen, err)
+	}
+	if !undone.Empty() && !c.quiet {
+		_, _ = fmt.Fprintf(c.stderr, "smolwc: %s declares changes that hide or drop data; they are not made, smolwc schema apply makes them:\n%s", cfg.Path, undone)
+	}
+	return nil
+}
+
+// openDeclared opens the database and declares the tables of the configuration.
+func (c *command) openDeclared(ctx context.Context, cfg *config.Config, o query.Options) (*query.DB, error) {
+	db, err := c.open(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.declare(ctx, db, cfg); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // closing closes the database at the end of a function, and makes the function

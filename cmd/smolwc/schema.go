@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,16 +30,23 @@ func (c *command) schemaCommand() *cobra.Command {
 		Short: "Create and change tables and families as they are declared",
 		Long: `apply creates the tables and families that the configuration declares and the
 database lacks, and sets types and retention as declared. What is not declared
-is kept, unless --prune is given: that drops it, and its data.`,
+is kept, unless --prune is given: that drops it, and its data.
+
+Retention that becomes stricter, and a change stream that is kept for a shorter
+time, hide or drop data for good. apply says how much, and asks at a terminal; a
+script has to give --prune, or nothing is done. alter table in the shell does one
+such change without the others.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.applySchema(cmd.Context(), prune) },
 	}
-	apply.Flags().BoolVar(&prune, "prune", false, "drop tables and families that are not declared, with their data")
+	apply.Flags().BoolVar(&prune, "prune", false, "hide and drop what the declaration does not keep, undeclared tables and families included")
 	cmd.AddCommand(apply, &cobra.Command{
 		Use:   "plan",
 		Short: "Show what apply would do, and do nothing",
-		Args:  noArgs,
-		RunE:  func(*cobra.Command, []string) error { return c.planSchema() },
+		Long: `plan shows what apply would do, how much data that would hide or drop, and does
+nothing. What apply would refuse is an error.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.planSchema(cmd.Context()) },
 	})
 	return cmd
 }
@@ -56,29 +66,44 @@ func (c *command) declared() (*config.Config, error) {
 	return cfg, nil
 }
 
-func (c *command) planSchema() (err error) {
+func (c *command) planSchema(ctx context.Context) (err error) {
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	cfg, err := c.declared()
 	if err != nil {
 		return err
 	}
-	var existing *schema.Schema
 	db, err := c.open(cfg, query.Options{ReadOnly: true, MustExist: true})
-	switch {
-	case err == nil:
-		defer closing(db, &err)
-		existing = db.Schema()
-	case errors.Is(err, query.ErrNotFound):
+	if errors.Is(err, query.ErrNotFound) {
 		c.say("there is no database in %s yet", cfg.DataDir)
-	default:
+		c.printPlan(schema.Diff(nil, cfg.Schema))
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	plan := schema.Diff(existing, cfg.Schema)
-	c.printPlan(plan.WithoutDrops())
-	c.printKept(plan)
+	defer closing(db, &err)
+	plan := schema.Diff(db.Schema(), cfg.Schema)
+	todo := plan.WithoutDrops()
+	_, takes := todo.Split(db.Schema())
+	for _, change := range todo.Changes {
+		_, _ = fmt.Fprintln(c.stdout, change)
+		if !slices.ContainsFunc(takes.Changes, func(t schema.Change) bool { return t.String() == change.String() }) {
+			continue
+		}
+		loss, err := c.loss(ctx, db, change)
+		if err != nil {
+			return err
+		}
+		c.say("  %s; apply asks first, and in a script wants --prune", loss)
+	}
+	if err := c.printKept(ctx, db, plan); err != nil {
+		return err
+	}
 	if plan.Empty() {
 		c.say("%s has the tables of %s; there is nothing to do", cfg.DataDir, cfg.Path)
 	}
-	return nil
+	return fail(exitFailed, db.CheckPlan(ctx, todo))
 }
 
 func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
@@ -98,15 +123,51 @@ func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
 	if !prune {
 		todo = plan.WithoutDrops()
 	}
+	if err := db.CheckPlan(ctx, todo); err != nil {
+		return fail(exitFailed, err)
+	}
+	if err := c.mayHide(ctx, db, todo, prune); err != nil {
+		return fail(exitFailed, err)
+	}
 	if err := db.ApplyPlan(ctx, todo); err != nil {
+		return fail(exitFailed, err)
+	}
+	if _, err := db.Declare(ctx, cfg.Schema); err != nil { // it is what was declared last
 		return fail(exitFailed, err)
 	}
 	c.printPlan(todo)
 	if !prune {
-		c.printKept(plan)
+		if err := c.printKept(ctx, db, plan); err != nil {
+			return err
+		}
 	}
 	if todo.Empty() {
 		c.say("%s has the tables of %s; nothing was done", cfg.DataDir, cfg.Path)
+	}
+	return nil
+}
+
+// mayHide says what a plan hides and drops, and asks whether it may, unless
+// --prune has said so.
+func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, prune bool) error {
+	_, takes := todo.Split(db.Schema())
+	for _, change := range takes.Changes {
+		loss, err := c.loss(ctx, db, change)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(c.stderr, "%v: %s\n", change, loss)
+	}
+	if prune || takes.Empty() {
+		return nil
+	}
+	if !isTerminal(c.stdin) || !isTerminal(c.stderr) {
+		return errors.New("nothing was done: that is for good, and wants --prune, which drops tables and families that are not declared too")
+	}
+	_, _ = fmt.Fprint(c.stderr, "that is for good; apply it? yes or no: ")
+	answer, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer is no yes
+	if !strings.EqualFold(strings.TrimSpace(answer), "yes") {
+		return errors.New("nothing was done")
 	}
 	return nil
 }
@@ -116,14 +177,43 @@ func (c *command) printPlan(p schema.Plan) {
 	_, _ = fmt.Fprint(c.stdout, p)
 }
 
-// printKept says what a plan would drop if it were asked to.
-func (c *command) printKept(p schema.Plan) {
-	for _, change := range p.Changes {
-		switch change.Kind {
-		case schema.DropTable:
-			c.say("  table %s is not declared and is kept; apply --prune drops it and its data", change.Table)
-		case schema.DropFamily:
-			c.say("  family %s/%s is not declared and is kept; apply --prune drops it and its data", change.Table, change.Family)
-		}
+// loss says how much a change hides or drops.
+func (c *command) loss(ctx context.Context, db *query.DB, change schema.Change) (string, error) {
+	if change.Kind == schema.SetChangeStream {
+		return "older changes can be read no more", nil
 	}
+	cells, err := c.hidden(ctx, db, change)
+	return cells + " would become invisible", err
+}
+
+// hidden is how many cells a change hides, in words.
+func (c *command) hidden(ctx context.Context, db *query.DB, change schema.Change) (string, error) {
+	n, exact, err := db.EstimateHidden(ctx, change)
+	text := fmt.Sprintf("%d cells", n)
+	if n == 1 {
+		text = "1 cell"
+	}
+	if !exact {
+		text = "about " + text
+	}
+	return text, fail(exitFailed, err)
+}
+
+// printKept says what a plan would drop if it were asked to.
+func (c *command) printKept(ctx context.Context, db *query.DB, p schema.Plan) error {
+	for _, change := range p.Changes {
+		if !change.Destructive() {
+			continue
+		}
+		cells, err := c.hidden(ctx, db, change)
+		if err != nil {
+			return err
+		}
+		what := "table " + change.Table
+		if change.Kind == schema.DropFamily {
+			what = fmt.Sprintf("family %s/%s", change.Table, change.Family)
+		}
+		c.say("  %s is not declared and is kept; apply --prune drops it and its data, %s", what, cells)
+	}
+	return nil
 }

@@ -211,7 +211,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 		}
 		defer func() { _ = pages.Close() }()
 	}
-	db, err := r.open(cfg, query.Options{Schema: cfg.Schema})
+	db, err := r.openDeclared(ctx, cfg, query.Options{})
 	if err != nil {
 		return err
 	}

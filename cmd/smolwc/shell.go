@@ -100,7 +100,7 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := r.openForStatements(cfg)
+	db, err := r.openForStatements(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -108,13 +108,11 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 	return r.statements(ctx, cfg, db, interactive)
 }
 
-func (r *shellRun) openForStatements(cfg *config.Config) (*query.DB, error) {
+func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*query.DB, error) {
 	if r.readOnly {
 		return r.open(cfg, query.Options{ReadOnly: true, MustExist: true})
 	}
-	o := query.Options{Schema: cfg.Schema}
-	o.MustExist = cfg.Schema == nil && r.sources.typed() && r.sources.wantData()
-	db, err := r.open(cfg, o)
+	db, err := r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil && r.sources.typed() && r.sources.wantData()})
 	if query.KindOf(err) == query.Busy {
 		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that, for reading, and --addr reaches it when smolwc serve has it", err))
 	}
