@@ -95,7 +95,9 @@ func (c *command) planSchema(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		c.say("  %s; apply asks first, and in a script wants --prune", loss)
+		if loss != "" {
+			c.say("  %s; apply asks first, and in a script wants --prune", loss)
+		}
 	}
 	if err := c.printKept(ctx, db, plan); err != nil {
 		return err
@@ -151,14 +153,18 @@ func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
 // --prune has said so.
 func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, prune bool) error {
 	_, takes := todo.Split(db.Schema())
+	loses := false
 	for _, change := range takes.Changes {
 		loss, err := c.loss(ctx, db, change)
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(c.stderr, "%v: %s\n", change, loss)
+		if loss != "" {
+			loses = true
+			_, _ = fmt.Fprintf(c.stderr, "%v: %s\n", change, loss)
+		}
 	}
-	if prune || takes.Empty() {
+	if prune || !loses {
 		return nil
 	}
 	if !isTerminal(c.stdin) || !isTerminal(c.stderr) {
@@ -177,12 +183,15 @@ func (c *command) printPlan(p schema.Plan) {
 	_, _ = fmt.Fprint(c.stdout, p)
 }
 
-// loss says how much a change hides or drops.
+// loss says how much a change hides or drops; empty when that is nothing.
 func (c *command) loss(ctx context.Context, db *query.DB, change schema.Change) (string, error) {
 	if change.Kind == schema.SetChangeStream {
 		return "older changes can be read no more", nil
 	}
 	cells, err := c.hidden(ctx, db, change)
+	if cells == "0 cells" {
+		return "", err
+	}
 	return cells + " would become invisible", err
 }
 

@@ -281,6 +281,7 @@ type (
 		Node
 		Table Name
 		TableOptions
+		Yes bool // no need to ask whether data may be hidden
 	}
 	// AddFamily, SetFamily and DropFamily alter a table.
 	AddFamily struct {
@@ -293,6 +294,7 @@ type (
 		Table  Name
 		Family Family
 		Add    bool // the family where it is not there
+		Yes    bool // no need to ask whether data may be hidden
 	}
 	DropFamily struct {
 		Node

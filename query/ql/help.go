@@ -212,8 +212,8 @@ var helpTopics = []helpTopic{
 	},
 	{
 		name: "alter", summary: "add, change or drop a family",
-		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both]\nalter table T put family F ..  (adds it, or sets it where it is there)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE|none]",
-		text:     "A type can change only while the family is empty.",
+		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both] [yes]\nalter table T put family F .. [yes]  (adds it, or sets it where it is there)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE|none] [yes]",
+		text:     "A type can change only while the family is empty. What would make cells invisible, and keep changes for a\nshorter time, says how many and asks; a script says yes at the end. yes asks nothing.",
 		examples: []string{"alter table planes add family loc type=string", "alter table planes set loc ttl=30d versions=3", "alter table planes drop family loc yes"},
 	},
 	{

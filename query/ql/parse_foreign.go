@@ -134,7 +134,7 @@ func (p *parser) hbaseAlter() (Statement, error) {
 	case method != "":
 		return nil, errorAt(at, "there is no METHOD %s; a family is added, set, or deleted with METHOD => 'delete'", QuoteText(clip(method)))
 	}
-	return &SetFamily{Table: table, Family: f, Add: true}, nil
+	return &SetFamily{Table: table, Family: f, Add: true, Yes: p.acceptWord("yes")}, nil
 }
 
 // parseCreateTable parses createtable T [families=F[:POLICY][:TYPE],..]
@@ -307,7 +307,8 @@ func parseSetGCPolicy(p *parser) (Statement, error) {
 			word = join(t.parts)
 		}
 		switch word {
-		case "force":
+		case "force", "yes":
+			st.Yes = true
 			continue
 		case "&&":
 			word = "and"

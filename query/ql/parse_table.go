@@ -218,7 +218,8 @@ func (p *parser) familyTTL(f *Family) error {
 	return nil
 }
 
-// parseAlter parses alter table T add family F .. | drop family F | set F ..
+// parseAlter parses alter table T add family F .. | drop family F | set F .. Those
+// that can drop or hide data end in yes where nobody is to be asked.
 func parseAlter(p *parser) (Statement, error) {
 	if p.peek().kind == tokenWord && p.isMark(1, ",") {
 		return p.hbaseAlter()
@@ -240,7 +241,9 @@ func parseAlter(p *parser) (Statement, error) {
 	}
 	if word == "set" && p.atTableOption() {
 		st := &SetTable{Table: table}
-		return st, p.tableOptions(&st.TableOptions)
+		err := p.tableOptions(&st.TableOptions)
+		st.Yes = err == nil && p.acceptWord("yes")
+		return st, err
 	}
 	p.wantOneOf(ExpectKeyword, "family")
 	if p.peek().keyword() == "family" && (p.peekAt(1).kind == tokenWord || p.wanted != nil) && !p.atOption(1) { // a family may be called family
@@ -272,7 +275,7 @@ func (p *parser) alterFamily(table Name, word string) (Statement, error) {
 	if word == "set" && f.saysNothing() {
 		return nil, p.unexpected("what to set: type=, versions= or ttl=")
 	}
-	return &SetFamily{Table: table, Family: f, Add: word == "put"}, nil
+	return &SetFamily{Table: table, Family: f, Add: word == "put", Yes: p.acceptWord("yes")}, nil
 }
 
 // parseDeleteFamily parses deletefamily T F of cbt.

@@ -294,10 +294,12 @@ func (w *printer) schema(st Statement) {
 	case *SetTable:
 		w.words("alter table", QuoteName(st.Table.Text), "set")
 		w.tableOptions(st.TableOptions)
+		w.flag("yes", st.Yes)
 	case *AddFamily:
 		w.words("alter table", QuoteName(st.Table.Text), "add family", st.Family.String())
 	case *SetFamily:
 		w.words("alter table", QuoteName(st.Table.Text), orWord("set", st.Add, "put"), "family", st.Family.String())
+		w.flag("yes", st.Yes)
 	case *DropFamily:
 		w.words("alter table", QuoteName(st.Table.Text), "drop family", QuoteName(st.Family.Text))
 		w.flag("yes", st.Yes)

@@ -114,11 +114,19 @@ func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
 		return nil, err
 	}
 	_, set, _ := strings.Cut(Print(st), " set ")
-	done := &Done{fmt.Sprintf("set %s of table %s", set, t.Name)}
+	done := &Done{fmt.Sprintf("set %s of table %s", strings.TrimSuffix(set, " yes"), t.Name)}
+	plan := setTablePlan(t, st)
+	if err := r.mayHide(ctx, st, st.Yes, t, plan); err != nil {
+		return nil, err
+	}
 	if st.KeyFormat == nil && st.Retention == nil { // over the network too
 		return done, r.Database().SetChangeStream(ctx, t.Name, *st.Changes)
 	}
-	var plan schema.Plan
+	return done, r.DB.ApplyPlan(ctx, plan)
+}
+
+// setTablePlan is the plan of what the statement says.
+func setTablePlan(t schema.Table, st *SetTable) (plan schema.Plan) {
 	if st.KeyFormat != nil {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetKeyFormat, Table: t.Name, OldKeyFormat: t.KeyFormat, NewKeyFormat: *st.KeyFormat})
 	}
@@ -128,7 +136,7 @@ func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
 	if st.Changes != nil {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetChangeStream, Table: t.Name, OldChangeStream: t.ChangeStream, NewChangeStream: *st.Changes})
 	}
-	return done, r.DB.ApplyPlan(ctx, plan)
+	return plan
 }
 
 func (r *Runner) addFamily(ctx context.Context, st *AddFamily) (Result, error) {
@@ -163,6 +171,10 @@ func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
 	}
 	f, err := changed(old, st.Family)
 	if err != nil {
+		return nil, err
+	}
+	plan := schema.Plan{Changes: []schema.Change{{Kind: schema.SetRetention, Table: t.Name, Family: f.Name, Old: old, New: f}}}
+	if err := r.mayHide(ctx, st, st.Yes, t, plan); err != nil {
 		return nil, err
 	}
 	if err := r.Database().SetFamily(ctx, t.Name, f); err != nil {
