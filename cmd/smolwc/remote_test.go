@@ -66,6 +66,15 @@ alter table fleet add family more type=i64
 alter table fleet set more versions=2
 put fleet plane#1 more:x=1
 alter table fleet drop family more yes
+alter table fleet set n versions=1
+alter table fleet set n versions=2 ttl=1d
+get fleet plane#2 columns=n:* versions=all
+alter table fleet set n versions=2 yes
+alter table fleet set n versions=3
+alter table fleet set change_stream=7d
+alter table fleet set change_stream=1d
+alter table fleet set change_stream=none
+alter table fleet set change_stream=none yes
 describe fleet
 tables
 truncate fleet yes
