@@ -152,7 +152,9 @@ type Snapshot interface {
 type Txn interface {
 	Snapshot
 	// Read notes that rows of a space were read, whether they were there or
-	// not.
+	// not. They conflict with commits that change them, and with drops and
+	// loads of a range that they are in, in a family that the transaction has
+	// scanned or written.
 	Read(space string, rows RowRange)
 	// Add makes the changes of a batch part of the transaction; puts and
 	// deletes of single cells alone. No cursor of the transaction may be

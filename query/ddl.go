@@ -116,6 +116,7 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 		return err
 	}
 	c.setStreams(streams)
+	c.keep(old, plan.Touches)
 	if err := db.checkTypes(ctx, old, c); err != nil {
 		return err
 	}

@@ -71,6 +71,16 @@ func newCatalog(s *schema.Schema, streams map[string]streamEntry) *catalog {
 	return c
 }
 
+// keep takes over what a change of the schema did not touch, so that a table is the
+// same value for as long as its declaration and its data are of one life.
+func (c *catalog) keep(old *catalog, touched func(table string) bool) {
+	for name, t := range old.tables {
+		if _, there := c.tables[name]; there && !touched(name) {
+			c.tables[name] = t
+		}
+	}
+}
+
 func newTableInfo(t *schema.Table) *tableInfo {
 	info := &tableInfo{name: t.Name, declared: t}
 	for _, f := range t.Families {

@@ -116,7 +116,9 @@ func (c *tableCopy) next() (*catalog, error) {
 	if err := s.Validate(); err != nil {
 		return nil, &fault{InvalidArgument, err}
 	}
-	return newCatalog(s, old.streams), nil
+	next := newCatalog(s, old.streams)
+	next.keep(old, func(string) bool { return false })
+	return next, nil
 }
 
 // reserve creates the families. No name leads to them before the end, so that a

@@ -23,7 +23,8 @@ import (
 // the error's kind is [Conflict].
 //
 // An error of fn rolls back and is returned as it is. A transaction that wrote
-// nothing saw one snapshot: it runs again only if the schema has changed under it.
+// nothing saw one snapshot: it runs again only if the schema of a table that it
+// read has changed under it. Changes of the schema of other tables are no conflict.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
 	for attempt := 1; ; attempt++ {
@@ -63,7 +64,7 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 		return fail(op, "", "", err)
 	}
 	defer txn.Close()
-	tx := &Tx{db: db, txn: txn, catalog: c}
+	tx := &Tx{db: db, txn: txn, catalog: c, tables: map[string]bool{}}
 	if err := fn(tx); err != nil {
 		return err
 	}
@@ -103,7 +104,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 type Tx struct {
 	db      *DB
 	txn     cf.Txn
-	catalog *catalog // that it began with
+	catalog *catalog        // that it began with
+	tables  map[string]bool // read or written
 	wrote   bool
 	logged  bool    // rows of a table with a change stream
 	scans   int     // under way
@@ -147,6 +149,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield f
 	if err != nil {
 		return err
 	}
+	tx.tables[table] = true
 	if err := tx.settle(ctx, table, spec); err != nil {
 		return err
 	}
@@ -179,9 +182,17 @@ func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield f
 	return nil
 }
 
-// schemaHolds reports whether the schema is still that which the transaction
-// began with. What it has read and written under it may be wrong under another.
-func (tx *Tx) schemaHolds() bool { return tx.catalog == tx.db.catalog.Load() }
+// schemaHolds reports whether the tables of the transaction are still what they were
+// when it began. What it has read and written may be wrong under another schema.
+func (tx *Tx) schemaHolds() bool {
+	now := tx.db.catalog.Load()
+	for table := range tx.tables {
+		if now.tables[table] != tx.catalog.tables[table] {
+			return false
+		}
+	}
+	return true
+}
 
 // depend notes the rows that a read looked at: all that it was asked for, or
 // those up to the last that it returned.
@@ -225,7 +236,7 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *Mutation) error {
 	if tx.err != nil {
 		return tx.err
 	}
-	tx.wrote = true
+	tx.wrote, tx.tables[table] = true, true
 	w, err := tx.catalog.check(batchEntry{table, key, m})
 	if err != nil {
 		tx.err = fail(op, table, key, err)

@@ -310,6 +310,103 @@ func TestRangeDeletesAndDropsConflict(t *testing.T) {
 	}
 }
 
+// Only changes of the tables that a transaction reads or writes make it run again,
+// however many others there are.
+func TestTheSchemaOfOtherTablesIsNoConflict(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(db *query.DB) error
+		runs   int
+	}{
+		"others come and go": {func(db *query.DB) error {
+			other := schema.Table{Name: "other", ChangeStream: schema.MaxChangeStream, Families: []schema.Family{{Name: "f", GC: schema.MaxVersions(1)}}}
+			return errors.Join(db.CreateTable(ctx, other), db.AddFamily(ctx, "other", schema.Family{Name: "g"}),
+				db.SetFamily(ctx, "other", schema.Family{Name: "f", GC: schema.MaxVersions(2)}), db.SetChangeStream(ctx, "other", 0),
+				db.CopyTable(ctx, "copy", db.Table("t"), nil), db.DropTable(ctx, "copy"), db.DropTable(ctx, "other"))
+		}, 1},
+		"the table that it reads":  {func(db *query.DB) error { return db.AddFamily(ctx, "t", schema.Family{Name: "g"}) }, 2},
+		"the table that it writes": {func(db *query.DB) error { return db.SetChangeStream(ctx, "u", schema.MinChangeStream) }, 2},
+		"a table that is dropped and back": {func(db *query.DB) error {
+			return errors.Join(db.DropTable(ctx, "u"), db.CreateTable(ctx, schema.Table{Name: "u", Families: []schema.Family{{Name: "f"}}}))
+		}, 2},
+		"others are emptied and loaded": {func(db *query.DB) error {
+			if err := db.CreateTable(ctx, schema.Table{Name: "other", Families: []schema.Family{{Name: "f"}}}); err != nil {
+				return err
+			}
+			load, err := db.Table("other").BulkLoad(ctx, query.BulkOptions{})
+			if err != nil {
+				return err
+			}
+			err = load.Apply("a", mutate(setAt("f", "n", 1, cells.I64(1))))
+			_, committed := load.Commit(ctx)
+			return errors.Join(err, committed, load.Close(), db.TruncateTable(ctx, "other"))
+		}, 1},
+		"its table is emptied": {func(db *query.DB) error { return db.TruncateTable(ctx, "t") }, 2},
+	} {
+		db := openBank(t)
+		put(t, db, "a", "f", "n", cells.I64(1))
+		runs := 0
+		err := db.Update(ctx, func(tx *query.Tx) error {
+			runs++
+			n, err := balance(tx, "t", "a")
+			if err != nil {
+				return err
+			}
+			if err := setBalance(tx, "u", "copy", n); err != nil {
+				return err
+			}
+			if runs > 1 {
+				return nil
+			}
+			return c.change(db)
+		})
+		if runs != c.runs || err != nil {
+			t.Errorf("%s: ran %d times, want %d; %v", name, runs, c.runs, err)
+		}
+	}
+}
+
+// A transaction that takes its time gets through beside a program that never stops
+// changing the schema of other tables.
+func TestATransactionBesideContinuousDDL(t *testing.T) {
+	db := openBank(t)
+	stop, done := make(chan struct{}), make(chan error)
+	changed := make(chan struct{})
+	go func() {
+		var err error
+		for i := 0; err == nil; i++ {
+			name := fmt.Sprintf("other%d", i%3)
+			err = errors.Join(db.CreateTable(ctx, schema.Table{Name: name, Families: []schema.Family{{Name: "f"}}}), db.DropTable(ctx, name))
+			select {
+			case changed <- struct{}{}:
+			case <-stop:
+				done <- err
+				return
+			}
+		}
+		close(changed)
+		done <- err
+	}()
+	runs := 0
+	for i := range 10 {
+		err := db.Update(ctx, func(tx *query.Tx) error {
+			runs++
+			n, err := balance(tx, "t", "a")
+			<-changed
+			return errors.Join(err, setBalance(tx, "t", "a", n+1))
+		})
+		if err != nil {
+			t.Fatalf("transaction %d: %v", i, err)
+		}
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if runs != 10 {
+		t.Errorf("10 transactions ran %d times", runs)
+	}
+}
+
 func TestGivingUpIsAConflict(t *testing.T) {
 	db := openBank(t)
 	runs := 0

@@ -130,6 +130,11 @@ type Plan struct {
 // Empty reports whether there is nothing to do.
 func (p Plan) Empty() bool { return len(p.Changes) == 0 }
 
+// Touches reports whether any change of the plan is of this table.
+func (p Plan) Touches(table string) bool {
+	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Table == table })
+}
+
 // Drops reports whether any change of the plan is destructive.
 func (p Plan) Drops() bool { return slices.ContainsFunc(p.Changes, Change.Destructive) }
 

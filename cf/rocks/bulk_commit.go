@@ -93,7 +93,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.RowRange, 
 		in.keep = s.broken != nil
 		return 0, err
 	}
-	s.history.addRange(rows)
+	s.history.addRange(slices.Collect(maps.Keys(m.Files)), rows)
 	return cf.Position(s.db.GetLatestSequenceNumber()), nil
 }
 

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,7 +28,7 @@ type commitLog struct {
 // A commitRecord is what one commit changed.
 type commitRecord struct {
 	rows     []cf.RowID
-	wide     bool // a range of rows of any space, too
+	families []string // in which a range of rows of any space was changed, too
 	rowRange cf.RowRange
 }
 
@@ -79,8 +80,10 @@ func (l *commitLog) addRows(rows []cf.RowID) {
 	l.add(commitRecord{rows: append([]cf.RowID(nil), rows...)})
 }
 
-// addRange notes a commit that changed a range of rows of any space.
-func (l *commitLog) addRange(rows cf.RowRange) { l.add(commitRecord{wide: true, rowRange: rows}) }
+// addRange notes a commit that changed a range of rows in families.
+func (l *commitLog) addRange(families []string, rows cf.RowRange) {
+	l.add(commitRecord{families: families, rowRange: rows})
+}
 
 // changed reports whether a commit since start changed something of a read set.
 func (l *commitLog) changed(start uint64, r *readSet) bool {
@@ -94,10 +97,19 @@ func (l *commitLog) changed(start uint64, r *readSet) bool {
 	return false
 }
 
-// A readSet is what a transaction has read: rows, and ranges of rows.
+// A readSet is what a transaction has read: rows, and ranges of rows; and the
+// families in which it has read or written.
 type readSet struct {
-	rows   map[cf.RowID]struct{}
-	ranges map[string][]cf.RowRange // by space
+	rows     map[cf.RowID]struct{}
+	ranges   map[string][]cf.RowRange // by space
+	families map[string]struct{}
+}
+
+func (r *readSet) addFamily(name string) {
+	if r.families == nil {
+		r.families = map[string]struct{}{}
+	}
+	r.families[name] = struct{}{}
 }
 
 func (r *readSet) add(space string, rows cf.RowRange) {
@@ -122,7 +134,8 @@ func (r *readSet) touchedBy(c *commitRecord) bool {
 			}
 		}
 	}
-	return c.wide && r.overlaps(c.rowRange)
+	in := func(family string) bool { _, ok := r.families[family]; return ok }
+	return slices.ContainsFunc(c.families, in) && r.overlaps(c.rowRange)
 }
 
 func (r *readSet) overlaps(rows cf.RowRange) bool {

@@ -105,7 +105,7 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 		f.kept.clear()
 		delete(to, name)
 		s.dropped = append(s.dropped, f) // snapshots may read it until Close
-		s.history.addRange(cf.RowRange{})
+		s.history.addRange([]string{name}, cf.RowRange{})
 		return nil
 	})
 }

@@ -49,6 +49,12 @@ func (t *txn) overlaid() bool {
 // Read implements cf.Txn.
 func (t *txn) Read(space string, rows cf.RowRange) { t.reads.add(space, rows) }
 
+// Scan implements cf.Snapshot.
+func (t *txn) Scan(ctx context.Context, s cf.Scan) (cf.Cursor, error) {
+	t.reads.addFamily(s.Family)
+	return t.snapshot.Scan(ctx, s)
+}
+
 // Add implements cf.Txn.
 func (t *txn) Add(b *cf.Batch) error {
 	if size, limit := t.batch.Size()+b.Size(), t.store.Limits().Batch; size > limit {
@@ -68,6 +74,7 @@ func (t *txn) Add(b *cf.Batch) error {
 		if err != nil {
 			return err
 		}
+		t.reads.addFamily(op.Family)
 		switch op.Kind {
 		case cf.OpPut:
 			t.overlay.PutCF(f.handle, b.Key(op), b.Value(op))

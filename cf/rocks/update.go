@@ -229,7 +229,7 @@ func (s *Store) DropRange(ctx context.Context, names []string, rows cf.RowRange)
 		defer s.locks.runlock(allStripes)
 		pos, err := s.commit(ctx, &b)
 		if err != errStalled {
-			s.history.addRange(rows)
+			s.history.addRange(names, rows)
 		}
 		return pos, b.Size(), err
 	})
