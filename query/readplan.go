@@ -72,7 +72,7 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 		p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
 	}
 	switch {
-	case r.narrow == nil && len(r.columns) == 0:
+	case r.narrow == nil && len(r.columns) == 0 && !r.provesRows():
 		for _, f := range t.families {
 			add(f, nil)
 		}
@@ -92,12 +92,56 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 	if r.narrow != nil {
 		selected = r.narrow.intersect(selected)
 	}
+	if f := r.witness(t, selected); f != nil {
+		selected = map[*familyInfo][]cf.QualifierRange{f: conditionColumns(r.where, f)}
+	}
 	for _, f := range t.families {
 		if qualifiers, ok := selected[f]; ok {
 			add(f, qualifiers)
 		}
 	}
 	return nil
+}
+
+// provesRows reports whether conditions may tell which rows are returned without
+// the other columns: where only keys are wanted, and a cell that satisfies a
+// condition is a cell that the read selects if it selects its column.
+func (r *readSpec) provesRows() bool {
+	return r.keysOnly && r.filter == nil && r.readsNewest() && needsCell(r.where)
+}
+
+// witness is a family of which a column is selected that each row has that satisfies
+// the conditions: a read of keys needs no other. nil is none.
+func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.QualifierRange) (found *familyInfo) {
+	if !r.provesRows() {
+		return nil
+	}
+	for _, c := range r.where {
+		f, err := t.family(c.family)
+		if err != nil {
+			return nil // which is the error of the read
+		}
+		qualifiers, ok := selected[f]
+		if c.presence == mustBeAbsent || !ok || qualifiers != nil && !containsQualifier(qualifiers, c.qualifier) {
+			continue
+		}
+		// The store judges the conditions of a family that does not aggregate.
+		if found == nil || found.aggregate != schema.NoAggregate && f.aggregate == schema.NoAggregate {
+			found = f
+		}
+	}
+	return found
+}
+
+// conditionColumns are the columns of a family that conditions look at.
+func conditionColumns(where []condition, f *familyInfo) []cf.QualifierRange {
+	var qualifiers []cf.QualifierRange
+	for _, c := range where {
+		if c.family == f.name {
+			qualifiers = append(qualifiers, cf.SingleQualifier(c.qualifier))
+		}
+	}
+	return mergeQualifiers(qualifiers)
 }
 
 // guard plans who judges the conditions: the store, where it reads the column
@@ -236,16 +280,12 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells
 
 // guardScan reads the columns that conditions look at.
 func (r *readSpec) guardScan(f *familyInfo, conditions []condition, now cells.Timestamp) cf.Scan {
-	qualifiers := make([]cf.QualifierRange, len(conditions))
-	for i, c := range conditions {
-		qualifiers[i] = cf.SingleQualifier(c.qualifier)
-	}
 	return cf.Scan{
 		Family:  f.store,
 		Rows:    r.rows,
 		Reverse: r.reverse,
 		Sample:  r.sample,
-		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: mergeQualifiers(qualifiers), Versions: 1},
+		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: conditionColumns(conditions, f), Versions: 1},
 
 		CountTombstones: r.cost != nil,
 	}
