@@ -32,6 +32,13 @@ func (t *Table) Validate() error {
 	return fs.err()
 }
 
+// Validate returns an [*Errors] with every fault of this one family, or nil.
+func (f *Family) Validate() error {
+	var fs faults
+	f.validate(&fs, "family("+f.Name+")")
+	return fs.err()
+}
+
 func (t *Table) validate(fs *faults, path string) {
 	if err := CheckTableName(t.Name); err != nil {
 		fs.add(path+".name", "%v", err)

@@ -207,7 +207,11 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	defer c.forget()
 	families := map[string]*adminpb.ColumnFamily{}
 	for i := range t.Families {
-		families[t.Families[i].Name] = familyMessage(&t.Families[i])
+		f, err := familyMessage(&t.Families[i])
+		if err != nil {
+			return clientError("create table", t.Name, "", err)
+		}
+		families[t.Families[i].Name] = f
 	}
 	name := c.server.tableOf(t.Name)
 	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
@@ -217,8 +221,11 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	return clientError("create table", t.Name, "", err)
 }
 
-func familyMessage(f *schema.Family) *adminpb.ColumnFamily {
-	return &adminpb.ColumnFamily{GcRule: ruleMessage(f.GC), ValueType: typeMessage(f, nil)}
+func familyMessage(f *schema.Family) (*adminpb.ColumnFamily, error) {
+	if err := f.Validate(); err != nil { // a rule may contain itself
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return &adminpb.ColumnFamily{GcRule: ruleMessage(f.GC), ValueType: typeMessage(f, nil)}, nil
 }
 
 // DropTable drops a table and its data.
@@ -252,8 +259,13 @@ func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*
 
 // AddFamily adds a family to a table.
 func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) error {
-	return c.modifyFamilies(ctx, "add family", table, &adminpb.ModifyColumnFamiliesRequest_Modification{
-		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: familyMessage(&f)},
+	const op = "add family"
+	m, err := familyMessage(&f)
+	if err != nil {
+		return clientError(op, table, "", err)
+	}
+	return c.modifyFamilies(ctx, op, table, &adminpb.ModifyColumnFamiliesRequest_Modification{
+		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: m},
 	})
 }
 
@@ -264,6 +276,10 @@ func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) e
 	old, there := t.Family(f.Name)
 	if !ok || !there {
 		return clientError(op, table, "", status.Errorf(codes.NotFound, "column family %q not found", f.Name))
+	}
+	m, err := familyMessage(&f)
+	if err != nil {
+		return clientError(op, table, "", err)
 	}
 	var paths []string
 	if old.Type != f.Type || old.Aggregate != f.Aggregate {
@@ -276,7 +292,7 @@ func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) e
 		return nil
 	}
 	return c.modifyFamilies(ctx, op, table, &adminpb.ModifyColumnFamiliesRequest_Modification{
-		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: familyMessage(&f)},
+		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: m},
 		UpdateMask: &fieldmaskpb.FieldMask{Paths: paths},
 	})
 }

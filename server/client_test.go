@@ -333,3 +333,21 @@ func TestClientDeclares(t *testing.T) {
 		t.Error("a dropped table is there")
 	}
 }
+
+// A rule that contains itself is refused before it is sent.
+func TestAClientRefusesACyclicRule(t *testing.T) {
+	r := typed(t)
+	c := r.dialled()
+	rule := &schema.Rule{}
+	rule.Any = []*schema.Rule{rule}
+	f := schema.Family{Name: "f", GC: rule}
+	for name, err := range map[string]error{
+		"create table": c.CreateTable(r.ctx(), schema.Table{Name: "u", Families: []schema.Family{f}}),
+		"add family":   c.AddFamily(r.ctx(), "t", schema.Family{Name: "new", GC: rule}),
+		"set family":   c.SetFamily(r.ctx(), "t", f),
+	} {
+		if query.KindOf(err) != query.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
