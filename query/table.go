@@ -71,8 +71,8 @@ func newCatalog(s *schema.Schema, streams map[string]streamEntry) *catalog {
 	return c
 }
 
-// keep takes over what a change of the schema did not touch, so that a table is the
-// same value for as long as its declaration and its data are of one life.
+// keep takes over the tables that a change of the schema did not touch: by their
+// identity a transaction tells whether its tables are still what they were.
 func (c *catalog) keep(old *catalog, touched func(table string) bool) {
 	for name, t := range old.tables {
 		if _, there := c.tables[name]; there && !touched(name) {

@@ -65,9 +65,8 @@ const maxRuleNodes = MaxRuleLeaves * MaxRuleDepth
 type ruleSize struct{ nodes, depth int }
 
 // size walks the tree. Rules are pointers, so one that was built by hand may
-// contain itself, or have a part in common with itself so often that a walk takes
-// for ever: none goes deeper than one past MaxRuleDepth, or on after
-// maxRuleNodes.
+// contain itself, or share its parts so often that a full walk would take for ever.
+// This one goes no deeper than one past MaxRuleDepth, and stops after maxRuleNodes.
 func (r *Rule) size() (s ruleSize) {
 	s.add(r, 1)
 	return s
