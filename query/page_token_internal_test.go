@@ -28,7 +28,7 @@ func TestTokensAreForever(t *testing.T) {
 
 func TestFingerprintKnowsEveryOption(t *testing.T) {
 	known := strings.Fields("rows hasRows after hasAfter columns where since until versions cellsPerRow limit offset reverse keysOnly filter eightBytes sample none")
-	others := strings.Fields("cost page row err counting maxBytes narrow pushed nothing values rejected unpushed")
+	others := strings.Fields("cost page row err counting maxBytes narrow pushed nothing values rejected unpushed limits hasLimits")
 	for f := range reflect.TypeFor[readSpec]().Fields() {
 		if !slices.Contains(known, f.Name) && !slices.Contains(others, f.Name) {
 			t.Errorf("readSpec.%s: does it have a part in what is read? Then fingerprint has to cover it", f.Name)
