@@ -108,7 +108,7 @@ func lastStatement(text string) (src Source, ok bool) {
 			begin, s = i+1, newScanState(Pos{1, 1})
 		}
 	}
-	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment
+	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment && s.mode != scanDashes && s.mode != scanMistake
 }
 
 // wanted collects what the parser looks for at the cursor.

@@ -160,6 +160,8 @@ func (l *lexer) skipSpace() (ended bool, err error) {
 		case rest[0] == ';' && l.depth == 0:
 			l.off++
 			return true, nil
+		case strings.HasPrefix(rest, "--") && len(rest) > 2 && !isSpace(rest[2]):
+			return false, dashesError(l.pos(), rest[2:])
 		case strings.HasPrefix(rest, "--"), rest[0] == '#' && l.pos().Col == 1:
 			l.skipComment()
 		case rest[0] == '\\':
@@ -253,7 +255,7 @@ func (l *lexer) bareRun(t *token) error {
 		case r == utf8.RuneError && size == 1:
 			return errorAt(l.pos(), `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes`, l.src[l.off], l.src[l.off])
 		case !isBareRune(r):
-			return errorAt(l.pos(), "unexpected %s; quote it if it belongs to a name or a value", QuoteText(string(r)))
+			return lookalikeError(l.pos(), r)
 		}
 		l.off += size
 	}

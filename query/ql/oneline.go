@@ -15,15 +15,17 @@ func OneLine(text string) string {
 	for i := range len(text) {
 		c, was := text[i], s
 		ends := s.step(c)
+		if was.mode == scanDashes && s.mode != scanMistake { // a comment: the dashes were taken
+			cutLast(&b)
+			cutLast(&b)
+			was.mode = scanComment
+		}
 		switch {
 		case was.mode == scanComment: // up to its newline, which may end a statement
 			if c == '\n' && was.depth == 0 && was.started {
 				endLine(&b)
 			}
 		case s.mode == scanComment:
-			if was.dash { // the first of the two dashes was taken
-				cutLast(&b)
-			}
 		case c == '\n':
 			joinLine(&b, was, ends)
 		case c == '\r' && i+1 < len(text) && text[i+1] == '\n' && was.mode == scanPlain:
@@ -33,6 +35,10 @@ func OneLine(text string) string {
 		if ends {
 			s = newScanState(s.pos)
 		}
+	}
+	if s.mode == scanDashes {
+		cutLast(&b)
+		cutLast(&b)
 	}
 	return strings.TrimRight(b.String(), " ;")
 }

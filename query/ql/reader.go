@@ -67,7 +67,7 @@ func (r *Reader) next() (Source, error) {
 		before, was := state.pos, state.started
 		ends := state.step(c)
 		r.pos = state.pos
-		if !was && !state.started && !state.dash && !state.escaped {
+		if !was && !state.started && !state.dash && state.mode != scanDashes && !state.escaped {
 			text.Reset() // still nothing but space and comments
 			src.Pos = r.pos
 			if ends {
@@ -76,6 +76,9 @@ func (r *Reader) next() (Source, error) {
 			continue
 		}
 		if ends {
+			if err := r.checkSemicolon(c, before, text.String()); err != nil {
+				return Source{}, err
+			}
 			return r.end(src, &state, &text, nil)
 		}
 		if text.Len() == 0 {
@@ -98,6 +101,28 @@ func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error)
 	}
 	return src, err
 }
+
+// checkSemicolon refuses a ; between two words that touch it when the second
+// begins no statement: in `delete t a;b` it belongs to the key.
+func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
+	if c != ';' || before == "" || !isWordByte(before[len(before)-1]) {
+		return nil
+	}
+	const most = 64
+	ahead, _ := r.r.Peek(most) // shorter at the end of the script
+	n := 0
+	for n < len(ahead) && isWordByte(ahead[n]) {
+		n++
+	}
+	word := string(ahead[:n])
+	if _, isVerb := findVerb(strings.ToLower(word)); n == 0 || isVerb || word == "--" || word[0] == '.' || equalKeyword(word, "cbt") {
+		return nil
+	}
+	return errorAt(at, "; ends a statement here, and %s begins none; quote what the ; belongs to", QuoteText(strings.ToValidUTF8(clip(word), "")))
+}
+
+// isWordByte reports whether c can be part of a word, quotes included.
+func isWordByte(c byte) bool { return isBareByte(c) || c == '"' || c == '\'' }
 
 // beginsCommand reports whether c, a . or \, begins a session command: a \
 // before the end of its line only continues the line, and a dash is pending

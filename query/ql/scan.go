@@ -26,7 +26,9 @@ const (
 	scanPlain scanMode = iota
 	scanDouble
 	scanSingle
+	scanDashes // behind --, which begins a comment if a space comes next
 	scanComment
+	scanMistake // the rest of a line with -- that is no comment; the lexer says what is wrong
 )
 
 func newScanState(at Pos) scanState { return scanState{pos: at} }
@@ -46,16 +48,30 @@ func (s *scanState) step(c byte) (ends bool) {
 		if c == '\'' {
 			s.mode, s.unquote = scanPlain, s.pos
 		}
-	case scanComment:
-		if c == '\n' {
-			s.mode = scanPlain
-			return s.depth == 0
+	case scanDashes:
+		if s.mode = scanComment; !isSpace(c) {
+			s.mode, s.started = scanMistake, true
 		}
+		return s.stepComment(c)
+	case scanComment, scanMistake:
+		return s.stepComment(c)
 	default:
 		return s.stepPlain(c, at)
 	}
 	return false
 }
+
+// stepComment goes on to the end of the line.
+func (s *scanState) stepComment(c byte) (ends bool) {
+	if c != '\n' {
+		return false
+	}
+	s.mode = scanPlain
+	return s.depth == 0
+}
+
+// isSpace reports whether c separates words.
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 func (s *scanState) stepDouble(c byte) {
 	switch {
@@ -76,7 +92,11 @@ func (s *scanState) stepPlain(c byte, at Pos) (ends bool) {
 	}
 	continued, dash := s.escaped, s.dash
 	s.escaped, s.dash = false, false
-	if c == '-' && dash || c == '#' && at.Col == 1 {
+	if c == '-' && dash {
+		s.mode, s.inWord = scanDashes, false
+		return false
+	}
+	if c == '#' && at.Col == 1 {
 		s.mode, s.inWord = scanComment, false
 		return false
 	}
