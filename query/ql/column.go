@@ -111,11 +111,12 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 		return p.columnRange()
 	}
 	p.next()
-	if text := t.bareText(); strings.HasSuffix(text, ":.*") && (p.spelt == "lookup" || p.spelt == "read") { // cbt: a pattern
-		return Column{Pos: t.pos, Family: strings.TrimSuffix(text, ":.*"), Kind: ColumnFamily}, nil
-	}
 	family, qualifier, ok := cutColumn(t)
 	switch {
+	case p.isCbtRead():
+		return cbtColumn(t, family, qualifier, ok)
+	case ok && p.foreign && hbaseConverter.MatchString(join(qualifier)):
+		return Column{}, errorAt(t.pos, "values have types here, and are not converted; write %s", Column{Family: family, Qualifier: hbaseConverter.ReplaceAllString(join(qualifier), "")})
 	case ok && beginsRegexp(qualifier):
 		return regexColumn(t, family, qualifier)
 	case ok:

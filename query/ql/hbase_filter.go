@@ -113,6 +113,7 @@ func parseHBaseArgs(t token, name, text string) (args []hbaseArg, rest string, e
 
 // applyFilter puts what the filters mean into the options that mean the same.
 func (p *parser) applyFilter(to *target) error {
+	to.turnBounds()
 	for _, f := range to.filters {
 		apply := hbaseFilters[f.name]
 		if apply == nil {
@@ -132,6 +133,9 @@ var hbaseFilters = map[string]func(f hbaseFilter, to *target) error{
 		return f.rows(to, "prefix", func(r *Rows, text string) { r.Prefix = text })
 	},
 	"InclusiveStopFilter": func(f hbaseFilter, to *target) error {
+		if to.read.Reverse { // the row at which it stops is the first
+			return f.rows(to, "start", func(r *Rows, text string) { r.Start = text })
+		}
 		return f.rows(to, "end", func(r *Rows, text string) { r.End = text + "\x00" })
 	},
 	"RowFilter":  rowFilter,
@@ -403,7 +407,7 @@ func timestampsFilter(f hbaseFilter, to *target) error {
 	if len(f.args) != 1 || f.args[0].quoted {
 		return f.native("since= and until= bound the times, and TimestampsFilter(T) takes one")
 	}
-	at, err := parseTime(to.filterAt, f.args[0].text)
+	at, err := parseMillis(to.filterAt, f.args[0].text)
 	if err != nil {
 		return err
 	}
@@ -413,6 +417,6 @@ func timestampsFilter(f hbaseFilter, to *target) error {
 	if err := f.said(to, "until"); err != nil {
 		return err
 	}
-	to.read.Since, to.read.Until = at, &Time{Pos: at.Pos, At: at.At + 1}
+	to.read.Since, to.read.Until = at, at.nextMilli()
 	return nil
 }

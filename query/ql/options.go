@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -53,6 +52,7 @@ type target struct {
 	moving *moving
 	seen   map[string]Pos
 
+	bounds   bool          // the rows have HBase's STARTROW or STOPROW
 	filters  []hbaseFilter // of HBase's FILTER
 	filterAt Pos
 }
@@ -84,8 +84,8 @@ func init() {
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
 		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Since })},
 		{name: "until", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Until })},
-		{name: "timerange", value: "[TS,TS]", in: inGet | inScan, parse: (*parser).timeRangeOption, foreign: true},
-		{name: "timestamp", value: "TS", in: inGet | inScan, parse: (*parser).timestampOption, foreign: true},
+		{name: "timerange", value: "[TS,TS]", in: inGet | inScan | inCount, parse: (*parser).timeRangeOption, foreign: true},
+		{name: "timestamp", value: "TS", in: inGet | inScan | inCount, parse: (*parser).timestampOption, foreign: true},
 		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Reverse })},
 		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
 		{name: "sample", also: []string{"row.sample"}, value: "F", in: inExport | inScan | inCount | inHistogram, parse: (*parser).sampleOption},
@@ -208,6 +208,10 @@ func (p *parser) option(in optionSet, to *target) error {
 		return errorAt(t.pos, "%s is given twice, first at %s", o.name, first)
 	}
 	to.seen[o.name] = t.pos
+	switch t.keyword() {
+	case "startrow", "stoprow", "endrow":
+		to.bounds = true
+	}
 	p.next()
 	p.foreign = p.foreign || t.keyword() != o.name || o.foreign
 	if o.value != "" && o.name != "as" && !p.equals() {
@@ -357,37 +361,6 @@ func keyOption(field func(*Rows) *string) func(*parser, *target) error {
 func (p *parser) prefixOption(to *target) error {
 	to.rows.TuplePrefix = p.atMark("(")
 	return keyOption(func(r *Rows) *string { return &r.Prefix })(p, to)
-}
-
-// timeRangeOption takes HBase's TIMERANGE => [since, until].
-func (p *parser) timeRangeOption(to *target) (err error) {
-	if err = p.expect("["); err != nil {
-		return err
-	}
-	if to.read.Since, err = p.timeValue(); err != nil {
-		return err
-	}
-	if err = p.expect(","); err != nil {
-		return err
-	}
-	if to.read.Until, err = p.timeValue(); err != nil {
-		return err
-	}
-	return p.expect("]")
-}
-
-// timestampOption takes HBase's TIMESTAMP => ts: that version and no other.
-func (p *parser) timestampOption(to *target) error {
-	t := p.peek()
-	since, err := p.timeValue()
-	if err != nil {
-		return err
-	}
-	if since.Now || since.At == cells.MaxTimestamp {
-		return errorAt(t.pos, "expected one timestamp in microseconds, not %s", t.describe())
-	}
-	to.read.Since, to.read.Until = since, &Time{Pos: since.Pos, At: since.At + 1}
-	return nil
 }
 
 func (p *parser) keysOption(to *target) error {

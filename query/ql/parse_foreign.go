@@ -21,7 +21,7 @@ func (p *parser) hbaseCreate() (Statement, error) {
 			return nil, err
 		}
 		if isFamily {
-			st.Families = append(st.Families, f)
+			st.Families = append(st.Families, f.ofHBase())
 		}
 	}
 	if len(st.Families) == 0 {

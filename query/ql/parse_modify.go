@@ -1,6 +1,8 @@
 package ql
 
-import "github.com/smolwc/smolwc/cells"
+import (
+	"github.com/smolwc/smolwc/cells"
+)
 
 // parseIncr parses incr T KEY COL [LIT], and HBase's incr 't', 'key', 'cf:a', 1.
 func parseIncr(p *parser) (Statement, error) {
@@ -57,7 +59,9 @@ func parseAppend(p *parser) (Statement, error) {
 			return nil, err
 		}
 	}
-	st.Value, err = p.plainLiteral("the text or bytes to append")
+	if st.Value, err = p.plainLiteral("the text or bytes to append"); err == nil && hbase {
+		st.Value, err = st.Value.hbaseText()
+	}
 	return st, err
 }
 
@@ -92,7 +96,8 @@ func (p *parser) plainLiteral(what string) (Literal, error) {
 	return lit, err
 }
 
-// parseAdd parses add T KEY COL LIT[@TS] ..., and addtocell T KEY COL=LIT[@TS] of cbt.
+// parseAdd parses add T KEY COL LIT[@TS] ..., and addtocell T KEY COL=LIT[@TS] of cbt,
+// which adds to the cell of the present moment when it names no time.
 func parseAdd(p *parser) (Statement, error) {
 	st := &Add{}
 	var err error
@@ -111,6 +116,9 @@ func parseAdd(p *parser) (Statement, error) {
 		p.accept("=")
 		if a.Value, a.At, err = p.literal(); err != nil {
 			return nil, err
+		}
+		if a.At == nil && p.spelt == "addtocell" {
+			a.At = &Time{Pos: a.Value.Pos, Now: true}
 		}
 		st.Cells = append(st.Cells, a)
 	}

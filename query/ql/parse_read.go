@@ -24,7 +24,9 @@ func parseGet(p *parser) (Statement, error) {
 		}
 		st.Columns = append(st.Columns, list...)
 	}
-	return st, p.options(inGet, &target{read: &st.Read})
+	err = p.options(inGet, &target{read: &st.Read})
+	p.cbtVersions(&st.Read)
+	return st, err
 }
 
 // atKey reports whether another row key follows, and not an option.
@@ -53,13 +55,25 @@ func (p *parser) hbaseColumns() ([]Column, error) {
 	return []Column{c}, err
 }
 
+// cbtVersions has read and lookup show all versions unless they say how many, as
+// cbt does.
+func (p *parser) cbtVersions(read *Read) {
+	if p.isCbtRead() && read.Versions == 0 && !read.KeysOnly {
+		read.Versions = Unlimited
+	}
+}
+
+func (p *parser) isCbtRead() bool { return p.spelt == "lookup" || p.spelt == "read" }
+
 func parseScan(p *parser) (Statement, error) {
 	st := &Scan{}
 	var err error
 	if st.Table, err = p.tableName(); err != nil {
 		return nil, err
 	}
-	return st, p.options(inScan, &target{rows: &st.Rows, read: &st.Read})
+	err = p.options(inScan, &target{rows: &st.Rows, read: &st.Read})
+	p.cbtVersions(&st.Read)
+	return st, err
 }
 
 func parseCount(p *parser) (Statement, error) {
@@ -100,7 +114,7 @@ func (p *parser) explained() (Statement, error) {
 		return nil, p.unexpected("get, scan, count or histogram, as in %s scan fleet prefix=plane#", p.verb)
 	}
 	p.next()
-	p.verb = v.name
+	p.verb, p.spelt = v.name, t.keyword()
 	p.foreign = p.foreign || v.foreign
 	st, err := v.parse(p)
 	if err != nil {

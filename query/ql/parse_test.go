@@ -77,7 +77,10 @@ func writeError(out *strings.Builder, text string, at ql.Pos, err *ql.Error) {
 }
 
 // checkPrintLaw holds Parse(Print(st)) == st, places and spellings aside.
-func checkPrintLaw(t testing.TB, st ql.Statement) {
+func checkPrintLaw(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, st ql.Statement) {
 	t.Helper()
 	text := ql.Print(st)
 	again, err := ql.Parse(text)

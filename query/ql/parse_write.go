@@ -1,7 +1,5 @@
 package ql
 
-import "github.com/smolwc/smolwc/cells"
-
 // parsePut parses put T KEY COL=LIT[@TS] ..., and HBase's
 // put 't', 'key', 'cf:a', 'value' [, ts].
 func parsePut(p *parser) (Statement, error) {
@@ -46,11 +44,14 @@ func (p *parser) assignment() (a Assignment, err error) {
 		return a, err
 	}
 	a.Value, a.At, err = p.literal()
+	if p.spelt == "set" {
+		a.Value = a.Value.asText()
+	}
 	return a, err
 }
 
-// hbasePut parses the rest of an HBase put. All values are in quotes there, so
-// a quoted one may stand for a number where the family declares one.
+// hbasePut parses the rest of an HBase put. All values are text there, which may
+// stand for a number where the family declares one.
 func (p *parser) hbasePut(st *Put) error {
 	var a Assignment
 	if err := p.expect(","); err != nil {
@@ -66,9 +67,11 @@ func (p *parser) hbasePut(st *Put) error {
 	if a.Value, a.At, err = p.literal(); err != nil {
 		return err
 	}
-	a.Value.Loose = a.Value.Quoted
+	if a.Value, err = a.Value.hbaseText(); err != nil {
+		return err
+	}
 	if p.skipComma() {
-		if a.At, err = p.timeValue(); err != nil {
+		if a.At, err = p.millis(); err != nil {
 			return err
 		}
 	}
@@ -83,47 +86,26 @@ func parseDelete(p *parser) (Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.skipComma()
+	hbase := p.skipComma()
 	p.wantOptions(inDelete, nil)
-	if p.atOption(0) {
+	switch {
+	case p.atOption(0), p.atMark("{"):
 		return p.deleteRange(table)
+	case hbase:
+		return p.hbaseDelete(table)
 	}
 	st := &Delete{Table: table}
 	if st.Key, err = p.key(); err != nil {
 		return nil, err
 	}
-	for p.skipComma() || p.atDeleteColumn() {
+	for p.atDeleteColumn() {
 		c, err := p.deleteColumn()
 		if err != nil {
 			return nil, err
 		}
 		st.Columns = append(st.Columns, c)
-		if p.foreign && p.atMark(",") && !p.peekAt(1).isColumn() { // HBase: a timestamp behind the column
-			p.next()
-			if err := p.hbaseDeleteTime(st); err != nil {
-				return nil, err
-			}
-		}
 	}
 	return st, p.deleteBounds(st)
-}
-
-// hbaseDeleteTime takes the timestamp of HBase's delete, which is of one
-// version, or of its deleteall, which is of that version and all before.
-func (p *parser) hbaseDeleteTime(st *Delete) error {
-	t := p.peek()
-	at, err := p.timeValue()
-	switch {
-	case err != nil:
-		return err
-	case p.spelt != "deleteall":
-		st.Columns[0].At = at
-	case at.Now || at.At == cells.MaxTimestamp:
-		return errorAt(t.pos, "expected one timestamp in microseconds, not %s", t.describe())
-	default:
-		st.Until = &Time{Pos: at.Pos, At: at.At + 1}
-	}
-	return nil
 }
 
 // atDeleteColumn reports whether another column follows, and not an option.
@@ -181,10 +163,6 @@ func (p *parser) deleteColumn() (d DeleteColumn, err error) {
 	if len(t.parts) == 0 {
 		return d, errorAt(at, "expected a column before @")
 	}
-	if _, _, ok := cutColumn(t); !ok && p.foreign && p.verb == "delete" { // HBase: the family as a whole
-		d.Column = Column{Pos: at, Family: join(t.parts), Kind: ColumnFamily}
-		return d, nil
-	}
 	if d.Column, err = columnOf(t); err != nil {
 		return d, err
 	}
@@ -233,12 +211,15 @@ func parseDeleteColumn(p *parser) (Statement, error) {
 	del := st.(*Delete)
 	first := p.peek()
 	if second := p.peekAt(1); first.kind == tokenWord && second.kind == tokenWord && !first.isColumn() {
+		family, err := p.name("the family's name")
 		p.next()
-		p.next()
-		del.Columns = []DeleteColumn{{Column: Column{Pos: first.pos, Family: join(first.parts), Qualifier: join(second.parts)}}}
-		return del, nil
+		del.Columns = []DeleteColumn{{Column: Column{Pos: first.pos, Family: family.Text, Qualifier: join(second.parts)}}}
+		return del, err
 	}
 	d, err := p.deleteColumn()
+	if err == nil && d.Column.Kind != ColumnExact {
+		err = errorAt(first.pos, "%s means several columns; name one here, or delete them with delete", QuoteText(clip(first.text)))
+	}
 	del.Columns = []DeleteColumn{d}
 	return del, err
 }

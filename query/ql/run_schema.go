@@ -160,7 +160,7 @@ func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
 		return nil, err
 	}
 	if _, there := t.Family(st.Family.Name.Text); st.Add && !there {
-		return r.addFamily(ctx, &AddFamily{Node: st.Node, Table: st.Table, Family: st.Family})
+		return r.addFamily(ctx, &AddFamily{Node: st.Node, Table: st.Table, Family: st.added()})
 	}
 	old, err := family(t, st.Family.Name)
 	if err != nil {

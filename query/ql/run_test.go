@@ -224,8 +224,10 @@ func TestNativeFormsOfHBasePutsCanBeTyped(t *testing.T) {
 		`put 't', 'k', 'any:x', '42'`:  `put t k any:x="42"`,
 		`put 't', 'k', 'n:x', '42'`:    `put t k n:x=42`,
 		`put 't', 'k', 'b:x', 'true'`:  `put t k b:x=true`,
-		`put 't', 'k', 's:x', '42', 7`: `put t k s:x="42"@7`,
+		`put 't', 'k', 's:x', '42', 7`: `put t k s:x="42"@7000`,
 		`scan 't', {LIMIT => 3}`:       `scan t limit=3`,
+		`set t k n:x=42 any:x=42`:      `put t k n:x=42 any:x="42"`,
+		`alter 't', NAME => 'new'`:     `alter table t add family new versions=1`,
 	} {
 		st, err := ql.Parse(text)
 		if err != nil {
