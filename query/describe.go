@@ -169,6 +169,7 @@ func (m *Mutation) Changes() iter.Seq[Change] {
 type ModifyRule struct {
 	Family, Qualifier string
 	Append            []byte
+	Text              bool // what is appended is text, for a column that is not there
 	Delta             int64
 }
 
@@ -177,7 +178,7 @@ func (m *ReadModifyWrite) Rules() iter.Seq[ModifyRule] {
 	return func(yield func(ModifyRule) bool) {
 		for _, r := range m.rules {
 			rule := ModifyRule{Family: r.family, Qualifier: r.qualifier, Delta: r.delta}
-			if r.isAppend {
+			if rule.Text = r.isAppend && r.absent == cells.TypeString; r.isAppend {
 				rule.Append = append([]byte{}, r.append...)
 			}
 			if !yield(rule) {

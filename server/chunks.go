@@ -28,6 +28,7 @@ type chunkWriter struct {
 	// does. Bigtable leaves out what is as in the chunk before: its clients know
 	// that, those of gRPC alone were often written against the emulator.
 	spelled bool
+	exact   bool // each cell says the type of its value
 
 	current   *query.Row
 	rowStart  int    // where the current row starts in buf
@@ -144,6 +145,9 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 	if last {
 		n += 2
 	}
+	if w.exact {
+		n += exactLen
+	}
 	if err := w.reserve(n); err != nil {
 		return err
 	}
@@ -161,6 +165,9 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 	b = appendInt(b, chunkTimestamp, uint64(c.Timestamp))
 	if label != "" {
 		b = appendText(b, chunkLabels, label)
+	}
+	if w.exact {
+		b = appendExact(b, c.Value.Type())
 	}
 	w.end(b, value, size, last)
 	return nil

@@ -37,9 +37,9 @@ type ClientOptions struct {
 
 // A Client is the database of a server, as far as Bigtable's API goes. Its
 // methods do what those of [query.DB] do, and their errors are *[query.Error].
-// Values have the types that their families declare, of those that the API has:
-// i32 and byte are i64, and what a family without a type holds is bytes. It is
-// safe for concurrent use.
+// Values have their types. A server that is not smolwc's, or an older one, keeps
+// none in families without a type: what is to be written there is refused unless
+// it is bytes, and read as bytes. It is safe for concurrent use.
 type Client struct {
 	conn   *grpc.ClientConn
 	data   bigtablepb.BigtableClient
@@ -49,6 +49,7 @@ type Client struct {
 	mu      sync.Mutex
 	tables  map[string]*schema.Table // by their names in the database
 	fetched time.Time
+	exact   bool // the server knows types of values
 }
 
 // Dial makes a client of the server at an address. It connects with the first
@@ -63,14 +64,14 @@ func Dial(addr string, o ClientOptions) (*Client, error) {
 		return nil, err
 	}
 	own, _ := parseInstance(o.Instance)
-	options := []grpc.DialOption{
+	headers := []string{exactHeader, "1"}
+	if o.Token != "" {
+		headers = append(headers, "authorization", "Bearer "+o.Token)
+	}
+	conn, err := grpc.NewClient(addr,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxRequest), grpc.MaxCallSendMsgSize(maxRequest)),
-	}
-	if o.Token != "" {
-		options = append(options, grpc.WithUnaryInterceptor(showTokenUnary(o.Token)), grpc.WithStreamInterceptor(showTokenStream(o.Token)))
-	}
-	conn, err := grpc.NewClient(addr, options...)
+		grpc.WithUnaryInterceptor(sendUnary(headers)), grpc.WithStreamInterceptor(sendStream(headers)))
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +84,15 @@ func Dial(addr string, o ClientOptions) (*Client, error) {
 // Not credentials.PerRPCCredentials: gRPC sends these over TLS alone, and a
 // server on the loopback may want a token without it.
 
-func showTokenUnary(token string) grpc.UnaryClientInterceptor {
+func sendUnary(headers []string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		return invoke(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), method, req, reply, cc, opts...)
+		return invoke(metadata.AppendToOutgoingContext(ctx, headers...), method, req, reply, cc, opts...)
 	}
 }
 
-func showTokenStream(token string) grpc.StreamClientInterceptor {
+func sendStream(headers []string) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		return stream(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), desc, cc, method, opts...)
+		return stream(metadata.AppendToOutgoingContext(ctx, headers...), desc, cc, method, opts...)
 	}
 }
 
@@ -117,8 +118,9 @@ func (c *Client) Refresh(ctx context.Context) error {
 	}
 	tables := map[string]*schema.Table{}
 	req := &adminpb.ListTablesRequest{Parent: c.server.own.String(), View: adminpb.Table_SCHEMA_VIEW}
+	var header metadata.MD
 	for {
-		resp, err := c.admin.ListTables(ctx, req)
+		resp, err := c.admin.ListTables(ctx, req, grpc.Header(&header))
 		if err != nil {
 			return clientError("list tables", "", "", err)
 		}
@@ -135,8 +137,15 @@ func (c *Client) Refresh(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tables, c.fetched = tables, time.Now()
+	c.tables, c.fetched, c.exact = tables, time.Now(), len(header.Get(exactHeader)) > 0
 	return nil
+}
+
+// isExact reports whether the server knows types of values, as of the last Refresh.
+func (c *Client) isExact() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.exact
 }
 
 // declared is a table as the server describes it.
@@ -205,27 +214,35 @@ func (c *Client) LookupTable(table string) (schema.Table, bool) {
 // database are.
 func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	defer c.forget()
+	const op = "create table"
 	families := map[string]*adminpb.ColumnFamily{}
 	for i := range t.Families {
-		f, err := familyMessage(&t.Families[i])
+		m, err := c.familyMessage(&t.Families[i])
 		if err != nil {
-			return clientError("create table", t.Name, "", err)
+			return clientError(op, t.Name, "", err)
 		}
-		families[t.Families[i].Name] = f
+		families[t.Families[i].Name] = m
 	}
 	name := c.server.tableOf(t.Name)
 	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
 		Parent: name.in.String(), TableId: name.id,
 		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: changeStreamConfig(t.ChangeStream)},
 	})
-	return clientError("create table", t.Name, "", err)
+	return clientError(op, t.Name, "", err)
 }
 
-func familyMessage(f *schema.Family) (*adminpb.ColumnFamily, error) {
+func (c *Client) familyMessage(f *schema.Family) (*adminpb.ColumnFamily, error) {
 	if err := f.Validate(); err != nil { // a rule may contain itself
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return &adminpb.ColumnFamily{GcRule: ruleMessage(f.GC), ValueType: typeMessage(f, nil)}, nil
+	t := typeMessage(f, nil)
+	if exact := exactType(f, t); exact != t {
+		if !c.isExact() {
+			return nil, invalid("family %s: this server has no type %s; i64 holds such numbers", f.Name, f.Type)
+		}
+		t = exact
+	}
+	return &adminpb.ColumnFamily{GcRule: ruleMessage(f.GC), ValueType: t}, nil
 }
 
 // DropTable drops a table and its data.
@@ -260,7 +277,7 @@ func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*
 // AddFamily adds a family to a table.
 func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) error {
 	const op = "add family"
-	m, err := familyMessage(&f)
+	m, err := c.familyMessage(&f)
 	if err != nil {
 		return clientError(op, table, "", err)
 	}
@@ -290,6 +307,10 @@ func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) e
 	}
 	if len(paths) == 0 {
 		return nil
+	}
+	m, err := c.familyMessage(&f)
+	if err != nil {
+		return clientError(op, table, "", err)
 	}
 	return c.modifyFamilies(ctx, op, table, &adminpb.ModifyColumnFamiliesRequest_Modification{
 		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: m},

@@ -149,7 +149,7 @@ func (t *ClientTable) condition(c query.Condition) (query.Condition, error) {
 	_, v, compares := c.Comparison()
 	family, _ := c.Column()
 	f, ok := t.declared.Family(family)
-	if !compares || !ok || f.Type != cells.TypeAny || f.Aggregate != schema.NoAggregate {
+	if t.client.isExact() || !compares || !ok || f.Type != cells.TypeAny || f.Aggregate != schema.NoAggregate {
 		return c, nil
 	}
 	switch v.Type() {
@@ -162,9 +162,13 @@ func (t *ClientTable) condition(c query.Condition) (query.Condition, error) {
 	return c, invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", family, v.Type(), v)
 }
 
-// predicate is a condition for CheckAndMutateRow, which the server judges. It
-// finds values by their bytes, so that they can be equal or not.
+// predicate is a condition for CheckAndMutateRow, which the server judges. One
+// without types of values finds them by their bytes, so that they can be equal or
+// not.
 func (t *ClientTable) predicate(c query.Condition) (*bigtablepb.RowFilter, error) {
+	if _, _, compares := c.Comparison(); compares && t.client.isExact() {
+		return exactCondition(c)
+	}
 	c, err := t.condition(c)
 	if err != nil {
 		return nil, err

@@ -204,7 +204,8 @@ type rowBuilder struct {
 	timestamp         cells.Timestamp
 	label             string
 	value             []byte
-	continues         bool // the value does
+	exact             cells.Type // of the value, if the server says it
+	continues         bool       // the value does
 }
 
 var errChunks = status.Error(codes.Internal, "the server's answer makes no row")
@@ -228,7 +229,7 @@ func (b *rowBuilder) add(c *bigtablepb.ReadRowsResponse_CellChunk) (done bool, e
 		return false, errChunks
 	}
 	if !b.continues {
-		b.timestamp, b.label, b.value = cells.Timestamp(c.GetTimestampMicros()), "", nil
+		b.timestamp, b.label, b.value, b.exact = cells.Timestamp(c.GetTimestampMicros()), "", nil, exactOf(c)
 		for _, l := range c.GetLabels() {
 			b.label = l
 		}
@@ -237,7 +238,7 @@ func (b *rowBuilder) add(c *bigtablepb.ReadRowsResponse_CellChunk) (done bool, e
 	if b.continues = c.GetValueSize() > 0; b.continues {
 		return false, nil
 	}
-	b.cell(cells.Cell{Family: b.family, Qualifier: b.qualifier, Timestamp: b.timestamp, Value: b.t.decoded(b.family, b.value)})
+	b.cell(cells.Cell{Family: b.family, Qualifier: b.qualifier, Timestamp: b.timestamp, Value: b.t.decoded(b.family, b.exact, b.value)})
 	return c.GetCommitRow(), nil
 }
 
@@ -275,8 +276,15 @@ func conditionOf(label string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// decoded is a value with the type of its family, as bytes if it is not of it.
-func (t *ClientTable) decoded(family string, b []byte) cells.Value {
+// decoded is a value with the type that the server says, or with the type of its
+// family, as bytes if it is not of it.
+func (t *ClientTable) decoded(family string, exact cells.Type, b []byte) cells.Value {
+	if exact != cells.TypeAny {
+		if v, err := valueOf(&schema.Family{Type: exact}, nil, b); err == nil {
+			return v
+		}
+		return cells.Bytes(b)
+	}
 	f, ok := t.declared.Family(family)
 	if !ok {
 		return cells.Bytes(b)

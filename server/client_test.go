@@ -253,7 +253,6 @@ func TestClientErrors(t *testing.T) {
 		return m
 	}
 	set := one(func(m *query.Mutation) { m.Set("n", "q", cells.I64(1)) })
-	check := func(c query.ReadOption) error { _, err := tab.CheckAndMutate(ctx, "k", c, set, nil); return err }
 	for _, e := range []struct {
 		name string
 		err  error
@@ -265,7 +264,6 @@ func TestClientErrors(t *testing.T) {
 		{"empty key", tab.Apply(ctx, "", set), query.InvalidArgument, "non-empty"},
 		{"wrong type", tab.Apply(ctx, "k", one(func(m *query.Mutation) { m.Set("n", "q", cells.Bool(true)) })), query.InvalidArgument, "the family's type is i64"},
 		{"range", tab.DeleteRange(ctx, query.Range("a", "c")), query.InvalidArgument, "by a prefix"},
-		{"order", check(query.Where("n", "q", query.LT, cells.I64(3))), query.InvalidArgument, "over the network a cas asks"},
 		{"table twice", c.CreateTable(ctx, schema.Table{Name: "t"}), query.AlreadyExists, "already exists"},
 		{"no such family", c.DropFamily(ctx, "t", "zz"), query.NotFound, "zz"},
 	} {

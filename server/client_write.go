@@ -49,8 +49,9 @@ func (t *ClientTable) mutation(c query.Change) (*bigtablepb.Mutation, error) {
 		if c.ServerTime {
 			ts = -1
 		}
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
-			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: ts, Value: v}}}, nil
+		cell := &bigtablepb.Mutation_SetCell{FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: ts, Value: v}
+		setExact(cell, c.Value.Type())
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: cell}}, nil
 	case query.AddChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
 			FamilyName:      c.Family,
@@ -74,6 +75,9 @@ func (t *ClientTable) encoded(c query.Change) ([]byte, error) {
 	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
 		return nil, invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
 	}
+	if (!ok || f.Type == cells.TypeAny) && c.Value.Type() != cells.TypeBytes && !t.client.isExact() {
+		return nil, invalid("family %s declares no type, and this server would keep the %s as bytes; declare one, as in alter table %s set %s type=%s", c.Family, c.Value.Type(), t.name, c.Family, c.Value.Type())
+	}
 	return appendPayload(nil, c.Value), nil
 }
 
@@ -84,7 +88,9 @@ func inputMessage(v cells.Value) *bigtablepb.Value {
 	if s, ok := v.AsString(); ok {
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: s}}
 	}
-	return &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: appendPayload(nil, v)}}
+	m := &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: appendPayload(nil, v)}}
+	setExact(m, v.Type())
+	return m
 }
 
 // CheckAndMutate applies one of two mutations, depending on a condition.
@@ -122,8 +128,8 @@ func (t *ClientTable) checkRequest(key string, predicate query.ReadOption, ifTru
 	return req, absent, err
 }
 
-// ApplyReadModifyWrite changes cells by what they are. In a family without a type
-// the value that an increment leaves is an i64.
+// ApplyReadModifyWrite changes cells by what they are. A server without types of
+// values leaves an i64 in a family without a type.
 func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *query.ReadModifyWrite) (*query.Row, error) {
 	const op = "read-modify-write"
 	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
@@ -132,6 +138,9 @@ func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *q
 		rule := &bigtablepb.ReadModifyWriteRule{FamilyName: r.Family, ColumnQualifier: []byte(r.Qualifier)}
 		if r.Append != nil {
 			rule.Rule = &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: r.Append}
+			if r.Text {
+				setExact(rule, cells.TypeString)
+			}
 		} else {
 			rule.Rule = &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: r.Delta}
 			incremented[r.Family+":"+r.Qualifier] = true
@@ -146,8 +155,9 @@ func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *q
 	for _, f := range resp.GetRow().GetFamilies() {
 		for _, col := range f.GetColumns() {
 			for _, c := range col.GetCells() {
-				v := t.decoded(f.GetName(), c.GetValue())
-				if incremented[f.GetName()+":"+string(col.GetQualifier())] {
+				exact := exactOf(c)
+				v := t.decoded(f.GetName(), exact, c.GetValue())
+				if exact == cells.TypeAny && incremented[f.GetName()+":"+string(col.GetQualifier())] {
 					if n, err := valueOf(&schema.Family{Type: cells.TypeI64}, nil, c.GetValue()); err == nil {
 						v = n
 					}

@@ -72,7 +72,7 @@ func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRe
 	if err := checkRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
-	m, err := s.newMutator(t).mutation(req.GetMutations())
+	m, err := s.newMutator(ctx, t).mutation(req.GetMutations())
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (s *dataService) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigta
 	if err != nil {
 		return err
 	}
-	b := bulk{t: t, mutator: s.newMutator(t), statuses: make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))}
+	b := bulk{t: t, mutator: s.newMutator(stream.Context(), t), statuses: make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))}
 	for i, e := range req.GetEntries() {
 		b.add(stream.Context(), i, e)
 	}
@@ -198,15 +198,18 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 	if err := checkRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
-	var predicate query.ReadOption
-	if req.GetPredicateFilter() != nil {
+	mutator := s.newMutator(ctx, t)
+	predicate, exact, err := mutator.exactConditionOf(req.GetPredicateFilter())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetPredicateFilter() != nil && !exact {
 		f, err := filterOf(req.GetPredicateFilter())
 		if err != nil {
 			return nil, err
 		}
 		predicate = query.BigtableFilter(f)
 	}
-	mutator := s.newMutator(t)
 	ifTrue, unlessFalse, err := mutator.branch(req.GetTrueMutations())
 	if err != nil {
 		return nil, err

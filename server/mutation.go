@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"unsafe"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -20,13 +21,14 @@ type mutator struct {
 	now   cells.Timestamp
 	unit  int64          // timestamps are multiples of it
 	last  *schema.Family // that was looked up last
+	exact bool           // the client says the types of values
 }
 
 // newMutator takes the time. The server's timestamps are whole milliseconds,
 // but in a table of microseconds. One that was not created through the API may
 // have cells at any microsecond, and takes such timestamps.
-func (s *Server) newMutator(t *openTable) *mutator {
-	m := &mutator{table: t.declared, now: s.db.Now(), unit: millisecond}
+func (s *Server) newMutator(ctx context.Context, t *openTable) *mutator {
+	m := &mutator{table: t.declared, now: s.db.Now(), unit: millisecond, exact: wantsExact(ctx)}
 	g := s.notes.granularity(t.name.stored)
 	if g != adminpb.Table_MICROS {
 		m.now -= m.now % millisecond
@@ -131,7 +133,12 @@ func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell, or
 	if err != nil {
 		return err
 	}
-	v, err := valueOf(f, c.GetColumnQualifier(), c.GetValue())
+	var v cells.Value
+	if m.exact {
+		v, err = exactValue(f, c, c.GetColumnQualifier(), c.GetValue())
+	} else {
+		v, err = valueOf(f, c.GetColumnQualifier(), c.GetValue())
+	}
 	if err != nil {
 		return err
 	}
@@ -203,6 +210,9 @@ func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, 
 		return nil
 	}
 	v, err := inputOf(f, input)
+	if t := exactOf(input); m.exact && f.Aggregate == schema.AggregateHLL && t != cells.TypeAny {
+		v, err = valueOf(&schema.Family{Name: f.Name, Type: t}, raw.RawValue, input.GetBytesValue())
+	}
 	if err != nil {
 		return invalid("%s: %v", what, status.Convert(err).Message())
 	}

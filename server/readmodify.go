@@ -25,7 +25,7 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 	if err := checkRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
-	mutator := s.newMutator(t)
+	mutator := s.newMutator(ctx, t)
 	m := query.NewReadModifyWrite()
 	m.SetTimestamp(mutator.now)
 	for i, r := range req.GetRules() {
@@ -36,9 +36,13 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 		qualifier := text(r.GetColumnQualifier())
 		switch rule := r.GetRule().(type) {
 		case *bigtablepb.ReadModifyWriteRule_AppendValue:
-			m.AppendValue(f.Name, qualifier, rule.AppendValue)
+			if mutator.exact && exactOf(r) == cells.TypeString {
+				m.AppendString(f.Name, qualifier, text(rule.AppendValue))
+			} else {
+				m.AppendValue(f.Name, qualifier, rule.AppendValue)
+			}
 		case *bigtablepb.ReadModifyWriteRule_IncrementAmount:
-			if f.Type == cells.TypeAny || f.Type == cells.TypeBytes {
+			if !mutator.exact && (f.Type == cells.TypeAny || f.Type == cells.TypeBytes) {
 				m.IncrementBytes(f.Name, qualifier, rule.IncrementAmount)
 			} else {
 				m.Increment(f.Name, qualifier, rule.IncrementAmount)
@@ -53,11 +57,11 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 	if err != nil {
 		return nil, t.toStatus(ctx, err)
 	}
-	return &bigtablepb.ReadModifyWriteRowResponse{Row: rowMessage(row)}, nil
+	return &bigtablepb.ReadModifyWriteRowResponse{Row: rowMessage(row, mutator.exact)}, nil
 }
 
-// rowMessage is a row as a message.
-func rowMessage(row *query.Row) *bigtablepb.Row {
+// rowMessage is a row as a message, which says the types of values if exact is set.
+func rowMessage(row *query.Row, exact bool) *bigtablepb.Row {
 	m := &bigtablepb.Row{Key: []byte(row.Key())}
 	var family *bigtablepb.Family
 	var column *bigtablepb.Column
@@ -70,7 +74,11 @@ func rowMessage(row *query.Row) *bigtablepb.Row {
 			column = &bigtablepb.Column{Qualifier: []byte(c.Qualifier)}
 			family.Columns = append(family.Columns, column)
 		}
-		column.Cells = append(column.Cells, &bigtablepb.Cell{TimestampMicros: int64(c.Timestamp), Value: appendPayload(nil, c.Value)})
+		cell := &bigtablepb.Cell{TimestampMicros: int64(c.Timestamp), Value: appendPayload(nil, c.Value)}
+		if exact {
+			setExact(cell, c.Value.Type())
+		}
+		column.Cells = append(column.Cells, cell)
 	}
 	return m
 }

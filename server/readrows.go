@@ -36,7 +36,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	ctx, h := s.holding(stream.Context())
 	defer h.release()
 	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
-	w.spelled = plainClient(ctx)
+	w.spelled, w.exact = plainClient(ctx), wantsExact(ctx)
 	defer w.close()
 	if req.GetFilter() != nil {
 		p := progress{w: w, every: scannedEvery}

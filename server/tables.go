@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -133,7 +135,7 @@ func (n *tableNote) setType(family string, t *adminpb.Type) {
 	if n.table.ColumnFamilies == nil {
 		n.table.ColumnFamilies = map[string]*adminpb.ColumnFamily{}
 	}
-	n.table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: completed(t)}
+	n.table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: completed(inexactType(t))}
 }
 
 // tableMessage is a table as a view of it.
@@ -175,12 +177,14 @@ func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Ta
 }
 
 // GetTable describes a table.
-func (s *tableService) GetTable(_ context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
+func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
 	t, err := s.parseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
-	return s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
+	m, err := s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
+	s.sayExactTypes(ctx, t.stored, m)
+	return m, err
 }
 
 // ListTables lists the tables of an instance that the caller may read by their ids,
@@ -204,9 +208,13 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 		if err != nil {
 			return nil, err
 		}
+		s.sayExactTypes(ctx, s.tableIn(in, id).stored, m)
 		resp.Tables = append(resp.Tables, m)
 	}
-	return resp, nil
+	if wantsExact(ctx) {
+		err = grpc.SetHeader(ctx, metadata.Pairs(exactHeader, "1"))
+	}
+	return resp, err
 }
 
 // tableIDs are the ids of an instance's tables, sorted.

@@ -19,6 +19,9 @@ func typeOf(t *adminpb.Type) (cells.Type, schema.Aggregate, error) {
 	case *adminpb.Type_StringType:
 		return cells.TypeString, schema.NoAggregate, nil
 	case *adminpb.Type_Int64Type:
+		if exact := exactOf(kind.Int64Type); exact == cells.TypeI32 || exact == cells.TypeByte {
+			return exact, schema.NoAggregate, nil
+		}
 		return integerType(kind.Int64Type.GetEncoding()), schema.NoAggregate, nil
 	case *adminpb.Type_TimestampType:
 		return integerType(kind.TimestampType.GetEncoding().GetUnixMicrosInt64()), schema.NoAggregate, nil

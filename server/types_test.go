@@ -200,7 +200,7 @@ func TestValueFiltersSeeWhatClientsGet(t *testing.T) {
 	}
 	for n, want := range map[int64]bool{120: true, 121: false, 120 << 32: false} { // which begins as 120 does in four bytes
 		set := query.NewMutation()
-		set.Set("delay", "seen", cells.I64(1))
+		set.Set("delay", "seen", cells.I32(1))
 		if got, err := r.dialled().Table("t").CheckAndMutate(r.ctx(), "r3", query.Where("delay", "dep", query.EQ, cells.I64(n)), set, nil); err != nil || got != want {
 			t.Errorf("120 is %d: %v, %v", n, got, err)
 		}

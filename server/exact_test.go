@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"cloud.google.com/go/bigtable/bttest"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
+)
+
+// A client that does not ask for types neither gets them nor is believed one.
+func TestOtherClientsSeeNoTypesOfValues(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "p"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	r := serve(t, db, server.Options{Instance: parent})
+	own := r.dialled()
+	r.must(own.AddFamily(r.ctx(), "t", schema.Family{Name: "i", Type: cells.TypeI32}))
+	r.must(own.Refresh(r.ctx()))
+	m := query.NewMutation()
+	m.Set("p", "own", cells.I32(12))
+	m.Set("i", "own", cells.I32(12))
+	r.must(own.Table("t").Apply(r.ctx(), "k", m))
+
+	name := parent + "/tables/t"
+	pretended := &bigtablepb.Mutation_SetCell{FamilyName: "p", ColumnQualifier: []byte("other"), TimestampMicros: -1, Value: []byte("12345678")}
+	pretended.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 64001, protowire.VarintType), uint64(cells.TypeI64)))
+	_, err = r.data().MutateRow(r.ctx(), &bigtablepb.MutateRowRequest{TableName: name, RowKey: []byte("k"),
+		Mutations: []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: pretended}}}})
+	r.must(err)
+	types := map[string]cells.Type{}
+	for c, err := range db.Table("t").ReadCells(r.ctx(), "k") {
+		r.must(err)
+		types[c.Family+":"+c.Qualifier] = c.Value.Type()
+	}
+	if types["p:own"] != cells.TypeI32 || types["i:own"] != cells.TypeI32 || types["p:other"] != cells.TypeBytes {
+		t.Errorf("the cells have types %v", types)
+	}
+
+	for _, resp := range r.read(&bigtablepb.ReadRowsRequest{TableName: name}) {
+		for _, chunk := range resp.GetChunks() {
+			if len(chunk.ProtoReflect().GetUnknown()) > 0 {
+				t.Errorf("a chunk says more than Bigtable's: %v", chunk)
+			}
+		}
+	}
+	tables := adminpb.NewBigtableTableAdminClient(r.conn)
+	table, err := tables.GetTable(r.ctx(), &adminpb.GetTableRequest{Name: name})
+	r.must(err)
+	if i := table.GetColumnFamilies()["i"].GetValueType().GetInt64Type(); i == nil || len(i.ProtoReflect().GetUnknown()) > 0 {
+		t.Errorf("the family of i32 is %v", table.GetColumnFamilies()["i"])
+	}
+}
+
+// A server that does not know types of values gets no value that it would keep as
+// another: the error names the family to declare.
+func TestAServerWithoutTypesGetsNoneToForget(t *testing.T) {
+	s, err := bttest.NewServer("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := server.Dial(s.Addr, server.ClientOptions{Instance: parent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := t.Context()
+	if err := c.CreateTable(ctx, schema.Table{Name: "t", Families: []schema.Family{{Name: "p"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []cells.Value{cells.I64(12), cells.String("x"), cells.Byte(1), cells.Bool(true), cells.F32(1), cells.F64(1), cells.I32(1)} {
+		m := query.NewMutation()
+		m.Set("p", "year", v)
+		if err := c.Table("t").Apply(ctx, "k", m); query.KindOf(err) != query.InvalidArgument || !strings.Contains(err.Error(), "family p declares no type") {
+			t.Errorf("%s: %v", v.Type(), err)
+		}
+	}
+	m := query.NewMutation()
+	m.Set("p", "raw", cells.Bytes([]byte{1, 2}))
+	if err := c.Table("t").Apply(ctx, "k", m); err != nil {
+		t.Error(err)
+	}
+	for row, err := range c.Table("t").ReadRows(ctx) {
+		if err != nil || row.Len() != 1 {
+			t.Errorf("%v, %v", row, err)
+		}
+	}
+	if err := c.AddFamily(ctx, "t", schema.Family{Name: "i", Type: cells.TypeI32}); err == nil || !strings.Contains(err.Error(), "this server has no type i32") {
+		t.Error(err)
+	}
+}
