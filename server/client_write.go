@@ -8,7 +8,6 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // Apply applies a mutation to a row. It is tried once: when the connection breaks
@@ -75,10 +74,16 @@ func (t *ClientTable) encoded(c query.Change) ([]byte, error) {
 	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
 		return nil, invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
 	}
-	if (!ok || f.Type == cells.TypeAny) && c.Value.Type() != cells.TypeBytes && !t.client.isExact() {
-		return nil, invalid("family %s declares no type, and this server would keep the %s as bytes; declare one, as in alter table %s set %s type=%s", c.Family, c.Value.Type(), t.name, c.Family, c.Value.Type())
+	return appendPayload(nil, c.Value), t.checkKept(c.Family, c.Value.Type())
+}
+
+// checkKept refuses a value that the server would keep as one of another type.
+func (t *ClientTable) checkKept(family string, of cells.Type) error {
+	f, ok := t.declared.Family(family)
+	if ok && f.Type != cells.TypeAny || of == cells.TypeBytes || t.client.isExact() {
+		return nil
 	}
-	return appendPayload(nil, c.Value), nil
+	return invalid("family %s declares no type, and this server would keep the %s as bytes; declare one, as in alter table %s set %s type=%s", family, of, t.name, family, of)
 }
 
 func inputMessage(v cells.Value) *bigtablepb.Value {
@@ -128,23 +133,25 @@ func (t *ClientTable) checkRequest(key string, predicate query.ReadOption, ifTru
 	return req, absent, err
 }
 
-// ApplyReadModifyWrite changes cells by what they are. A server without types of
-// values leaves an i64 in a family without a type.
+// ApplyReadModifyWrite changes cells by what they are.
 func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *query.ReadModifyWrite) (*query.Row, error) {
 	const op = "read-modify-write"
 	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
-	incremented := map[string]bool{}
 	for r := range m.Rules() {
 		rule := &bigtablepb.ReadModifyWriteRule{FamilyName: r.Family, ColumnQualifier: []byte(r.Qualifier)}
-		if r.Append != nil {
-			rule.Rule = &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: r.Append}
-			if r.Text {
-				setExact(rule, cells.TypeString)
-			}
-		} else {
+		of := cells.TypeI64
+		if r.Append == nil {
 			rule.Rule = &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: r.Delta}
-			incremented[r.Family+":"+r.Qualifier] = true
+		} else {
+			rule.Rule = &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: r.Append}
+			if of = cells.TypeBytes; r.Text {
+				of = cells.TypeString
+			}
 		}
+		if err := t.checkKept(r.Family, of); err != nil {
+			return nil, clientError(op, t.name, key, err)
+		}
+		setExact(rule, of)
 		req.Rules = append(req.Rules, rule)
 	}
 	resp, err := t.client.data.ReadModifyWriteRow(ctx, req)
@@ -155,13 +162,7 @@ func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *q
 	for _, f := range resp.GetRow().GetFamilies() {
 		for _, col := range f.GetColumns() {
 			for _, c := range col.GetCells() {
-				exact := exactOf(c)
-				v := t.decoded(f.GetName(), exact, c.GetValue())
-				if exact == cells.TypeAny && incremented[f.GetName()+":"+string(col.GetQualifier())] {
-					if n, err := valueOf(&schema.Family{Type: cells.TypeI64}, nil, c.GetValue()); err == nil {
-						v = n
-					}
-				}
+				v := t.decoded(f.GetName(), exactOf(c), c.GetValue())
 				cs = append(cs, cells.Cell{Family: f.GetName(), Qualifier: string(col.GetQualifier()), Timestamp: cells.Timestamp(c.GetTimestampMicros()), Value: v})
 			}
 		}

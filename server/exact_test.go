@@ -88,6 +88,11 @@ func TestAServerWithoutTypesGetsNoneToForget(t *testing.T) {
 			t.Errorf("%s: %v", v.Type(), err)
 		}
 	}
+	count := query.NewReadModifyWrite()
+	count.Increment("p", "n", 1)
+	if _, err := c.Table("t").ApplyReadModifyWrite(ctx, "k", count); err == nil || !strings.Contains(err.Error(), "family p declares no type") {
+		t.Error(err)
+	}
 	m := query.NewMutation()
 	m.Set("p", "raw", cells.Bytes([]byte{1, 2}))
 	if err := c.Table("t").Apply(ctx, "k", m); err != nil {
