@@ -203,13 +203,13 @@ func (s *Session) toggleLine() error {
 
 func (s *Session) dotLimit(_ context.Context, arg string) error {
 	if arg == "" {
-		return s.say("%d", s.runner.Limit)
+		return s.say("%d", s.rowLimit())
 	}
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 0 {
 		return fmt.Errorf("expected a number of rows, or 0 for all, not %s", ql.QuoteText(arg))
 	}
-	s.runner.Limit = n
+	s.limit = &n
 	return nil
 }
 

@@ -130,12 +130,13 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
 	}
-	if stream.More() && s.out.terminal {
+	if stream.More() { // said in any case: somebody may take it for all there is
 		next := ", or .next"
 		if !s.opt.Interactive {
 			next = ""
 		}
-		s.note("-- more rows: add limit=0%s", next)
+		s.out.flush()
+		fmt.Fprintf(s.opt.Err, "-- more rows: add limit=0%s\n", next)
 	}
 	if _, isGet := stream.Statement.(*ql.Get); isGet && stream.Count() == 0 && s.opt.MustExist {
 		return 0, &ql.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}

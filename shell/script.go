@@ -170,7 +170,7 @@ func (s *Session) hint(st ql.Statement) {
 // run runs a statement and prints its result.
 func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	start := time.Now()
-	s.imported = 0
+	s.imported, s.runner.Limit = 0, s.rowLimit()
 	res, err := s.runner.Run(ctx, st)
 	rows := s.imported
 	if counted, ok := res.(*ql.Counted); ok {

@@ -122,6 +122,7 @@ type Session struct {
 	opened *query.DB // by .open; nil: db is the caller's
 	// imported is how many rows an import wrote that did not come to its end.
 	imported int
+	limit    *int     // rows that a scan shows if it does not say, by .limit; nil: not said
 	table    string   // in use; "": none
 	next     *ql.Scan // what .next runs; nil: nothing
 	left     bool
@@ -153,7 +154,6 @@ func New(o Options) *Session {
 	s.format = cmp.Or(o.Format, "jsonl")
 	if o.Terminal {
 		s.format = cmp.Or(o.Format, "table")
-		s.runner.Limit = terminalLimit
 	}
 	s.runner.Import, s.runner.Outside = s.importFile, s.outside
 	if o.Interactive {
@@ -222,6 +222,18 @@ func (s *Session) note(format string, args ...any) {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, format+"\n", args...)
 	}
+}
+
+// rowLimit is how many rows a scan gives if it does not say; 0 is all. Only what is
+// read on the screen has a limit that nobody asked for.
+func (s *Session) rowLimit() int {
+	switch {
+	case s.limit != nil:
+		return *s.limit
+	case s.out.terminal:
+		return terminalLimit
+	}
+	return 0
 }
 
 // width is the width to fit, 0 for no bound.

@@ -184,6 +184,37 @@ func TestOutputGoesToAFileAndBack(t *testing.T) {
 	}
 }
 
+// The limit of what a scan shows on a terminal is one of the screen: what goes to a
+// file or a command is never cut by it. A limit that cuts is said.
+func TestRedirectedOutputIsNotCut(t *testing.T) {
+	const rows = 250
+	db, file := fleet(t, rows), filepath.Join(t.TempDir(), "out")
+	lines := func(name string) int {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.Count(string(text), "\n")
+	}
+	for _, quiet := range []bool{false, true} {
+		o := shell.Options{DB: db, Terminal: true, Quiet: quiet}
+		out, errs, err := runScript(t, o, ".output "+file+"\nscan fleet as csv\n.output\nscan fleet as csv\n.output | wc -l\nscan fleet as csv\n")
+		if got := lines(file); err != nil || got != rows+1 {
+			t.Errorf("%v, %d lines in the file", err, got)
+		}
+		if got := strings.Count(out, "row#"); got != 100 || strings.Count(errs, "-- more rows: add limit=0") != 1 || !strings.Contains(out, "251") {
+			t.Errorf("%d rows on the screen, stderr %q", got, errs)
+		}
+		if _, _, err := runScript(t, o, "scan fleet into '"+file+"' overwrite as csv\n"); err != nil || lines(file) != rows+1 {
+			t.Errorf("%v, %d lines by into", err, lines(file))
+		}
+		_, errs, err = runScript(t, o, ".limit 7\n.output "+file+"\nscan fleet as csv\n.limit\n")
+		if err != nil || lines(file) != 1+7+1 || !strings.Contains(errs, "-- more rows: add limit=0") {
+			t.Errorf("%v, %d lines with a limit that was asked for, stderr %q", err, lines(file), errs)
+		}
+	}
+}
+
 func TestScriptsReadOthersAndNameThemInErrors(t *testing.T) {
 	db, dir := fleet(t, 3), t.TempDir()
 	inner, loop := filepath.Join(dir, "inner"), filepath.Join(dir, "loop")
