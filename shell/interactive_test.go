@@ -313,7 +313,7 @@ func TestAtATerminalAStatementOfSeveralLinesComesBackAsOne(t *testing.T) {
 	p.typed("\x03")
 	p.waitFor("smolwc> ")
 	p.typed("\x1b[A")
-	p.waitFor(`put fleet k meta:x='two'"\n"'lines'  meta:y=1`)
+	p.waitFor(`put fleet k meta:x="two\nlines"  meta:y=1`)
 	p.typed("\x7f2\r")
 	p.waitFor("put 2 cells")
 	p.waitFor("smolwc> ")
@@ -323,7 +323,7 @@ func TestAtATerminalAStatementOfSeveralLinesComesBackAsOne(t *testing.T) {
 	p.waitFor("smolwc> ")
 	p.typed("\x04")
 	p.leaves()
-	want := "put fleet k meta:x='two'\"\\n\"'lines'  meta:y=1\nput fleet k meta:x='two'\"\\n\"'lines'  meta:y=2\nget fleet k\n"
+	want := "put fleet k meta:x=\"two\\nlines\"  meta:y=1\nput fleet k meta:x=\"two\\nlines\"  meta:y=2\nget fleet k\n"
 	if text, _ := os.ReadFile(filepath.Join(state, "smolwc", "history")); string(text) != want {
 		t.Errorf("history %q", text)
 	}

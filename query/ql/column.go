@@ -36,6 +36,9 @@ func (p *parser) exactColumn() (Column, error) {
 	if err != nil {
 		return Column{}, err
 	}
+	if last := t.text[len(t.text)-1]; p.peekAt(1).glued && p.isMark(1, "=") && c.Qualifier != "" && strings.IndexByte("+-~^%:", last) >= 0 {
+		return Column{}, errorAt(t.pos, "there is no %c=; quote a qualifier that ends in %c, as in %s", last, last, QuoteColumn(c.Family, c.Qualifier))
+	}
 	if c.Kind != ColumnExact || p.peekAt(1).glued && p.peekAt(1).text == "[" {
 		return Column{}, errorAt(t.pos, "%s means several columns; name one here (quote a * that belongs to the name)", QuoteText(clip(t.text)))
 	}

@@ -145,7 +145,7 @@ var helpTopics = []helpTopic{
 		text:   "The cells are written together or not at all. Without @TS they get the time of writing. See help values.",
 		examples: []string{
 			`put fleet plane#TF-FIR meta:model="Boeing 757-256" meta:operator=Icelandair meta:miles=51000000 flight:FI318="2024-01-25"@2024-01-25`,
-			`put fleet bin"\x01\xffkey" meta:raw=x'0001ff' meta:on=true meta:n=7byte meta:f=1.5f32`,
+			`put fleet "bin\x01\xffkey" meta:raw=x'0001ff' meta:on=true meta:n=7byte meta:f=1.5f32`,
 		},
 	},
 	{

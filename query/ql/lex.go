@@ -11,7 +11,7 @@ type tokenKind uint8
 
 const (
 	tokenEnd  tokenKind = iota // the end of the statement: ;, a newline, or the end of the text
-	tokenWord                  // bare and quoted parts that touch
+	tokenWord                  // bare, in quotes, or parts of both that go together
 	tokenMark                  // one of ( ) [ ] { } , = == != <> < <= > >= =>
 )
 
@@ -206,6 +206,9 @@ func (l *lexer) token() (token, error) {
 			return token{kind: tokenMark, text: mark, pos: at}, nil
 		}
 	}
+	if l.src[l.off] == '!' {
+		return token{}, errorAt(at, `unexpected "!"; the comparison is !=`)
+	}
 	return token{}, errorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1]))
 }
 
@@ -236,14 +239,23 @@ func (l *lexer) word() (token, error) {
 		case isBareByte(c):
 			err = l.bareRun(&t)
 		default:
-			t.text = l.src[begin:l.off]
-			return t, nil
+			return l.whole(t, begin)
 		}
 		if err != nil {
 			return token{}, err
 		}
 	}
-	t.text = l.src[begin:]
+	return l.whole(t, begin)
+}
+
+// whole is the word from begin to here, whose parts must go together.
+func (l *lexer) whole(t token, begin int) (token, error) {
+	t.text = l.src[begin:l.off]
+	if !l.partial {
+		if err := t.checkGlue(); err != nil {
+			return token{}, err
+		}
+	}
 	return t, nil
 }
 

@@ -111,6 +111,11 @@ func (l Literal) guess() (cells.Value, error) {
 	}
 	switch kind {
 	case cells.TypeString:
+		if !l.Quoted {
+			if err := checkPlainWord(l.Text); err != nil {
+				return cells.Value{}, err
+			}
+		}
 		return textValue(l.Text)
 	case cells.TypeI64:
 		if digits := strings.TrimPrefix(l.Text, "-"); len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) {

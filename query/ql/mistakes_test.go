@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql"
 )
 
@@ -115,4 +118,126 @@ func TestOneLineKeepsMistakes(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
+}
+
+// What is written as in another language, and would quietly mean something else,
+// is an error that says what was probably meant.
+func TestNothingQuietlyMeansSomethingElse(t *testing.T) {
+	for text, want := range map[string]string{
+		`put u k f:q=x"00ff"`:          `1:13: x takes ' quotes, as in x'00ff'`,
+		`put u k f:x"00ff"=1`:          `x takes ' quotes`,
+		`put u k f:q=b64"AP8="`:        `b64 takes ' quotes`,
+		`delete u x"00"`:               `x takes ' quotes`,
+		`get u (uuid"00")`:             `uuid takes ' quotes`,
+		`put u k f:q=b"text"`:          `bytes are written x'00ff'`,
+		`get u b'text'`:                `bytes are written x'00ff'`,
+		`put u k f:q=a"b"c`:            `write "abc", or a space between`,
+		`put u k f:q="a""b"`:           `a quote within a text is \", as in "a\"b"`,
+		`put u k f:q="a"'b'`:           `write "ab", or a space between`,
+		`put u k f:q='a'"b"`:           `write "ab", or a space between`,
+		`put u k f:q="a"b`:             `write "ab", or a space between`,
+		`put u k f:q=x'00'x`:           `stand alone`,
+		`get u plane#"a b"`:            `write "plane#a b", or a space between`,
+		`put u k f:q=it's`:             "unterminated ' quote",
+		`scan u regex=/a"b"c`:          "a pattern ends with /",
+		`scan u regex=/a.*`:            "a pattern ends with /",
+		`scan u regex=~a.*`:            "without a ~; write regex=/a.*/",
+		`scan u where f:q =~S.*`:       `there is no comparison "=~"; regex=/RE/ matches row keys`,
+		`scan u where f:q =~ S.*`:      `there is no comparison "=~"`,
+		`scan u where f:q ~ S.*`:       `there is no comparison "~"`,
+		`scan u where f:q !~ S.*`:      `the comparison is !=`,
+		`scan u where f:q~=5`:          `there is no ~=`,
+		`scan u where f:q === 5`:       `write ==`,
+		`scan u where f:q =< 5`:        `write <=`,
+		`scan u where f:q => 5`:        `write >=`,
+		`scan u where f:q >== 5`:       `write >=`,
+		`scan u where f:q like a`:      `there is no comparison "like"`,
+		`scan u where f:q in (1, 2)`:   `run a statement for each value`,
+		`scan u where f:q is null`:     `write COL exists or COL absent`,
+		`scan u where f:q == null`:     `write f:q absent or f:q exists`,
+		`scan u where f:q == 1 || f:r`: `joined by and, not by or`,
+		`put u k f:q+=5`:               `there is no +=; quote a qualifier that ends in +, as in f:"q+"`,
+		`put u k f:q-=5`:               `there is no -=`,
+		`put u k f:q:=5`:               `there is no :=`,
+		`put u k f:q==5`:               `expected "="`,
+		`put u k f:q=1,000`:            `not ","`,
+		`put u k f:q=1, f:r=2`:         `not ","`,
+		`scan u columns=f:a,`:          `expected a column`,
+		`scan u columns=f:a,,f:b`:      `expected a column`,
+		`scan u keys=a,`:               `expected a row key`,
+		`get u ("a",,1)`:               `expected an element of a tuple`,
+		`get u (+5)`:                   `number +5 has a +; write 5, or quote it`,
+		`get u (0b10)`:                 `"0b10" is no number, though it looks like one`,
+	} {
+		if st, err := ql.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n\t%v\n\twant %s", text, err, want)
+			if err == nil {
+				t.Log(ql.Print(st))
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		`put u k f:q=x'00ff' f:x'00ff'=1 f:"a b"=b64'AP8='@5`:                   `put u k f:q=x'00ff' f:"\0\xff"=1 f:"a b"=x'00ff'@5`,
+		`scan u columns=f:"a b"*,f:["a"..b),f:[a.."b"),f:/'a|b'c/,f:/"a"/`:      `scan u columns=f:"a b"*,f:[a..b),f:[a..b),f:/"a|bc"/,f:/"a"/`,
+		`scan u regex=/a'(b|c)'.*/`:                                             `scan u regex="a(b|c).*"`,
+		`put u k f:=5 f:"q+"=1 f:q/=2 f:q =-5`:                                  `put u k f:=5 f:"q+"=1 f:q/=2 f:q=-5`,
+		`put u k 'f:q'='it''s' "g":r="\""`:                                      `put u k f:q="it's" g:r="\""`,
+		`scan u where f:q<-5 and f:r=5`:                                         `scan u where f:q < -5 and f:r == 5`,
+		`get u ~home "null" (null, uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8')`: `get u ~home "null" (nil, uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8')`,
+	} {
+		st, err := ql.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := ql.Print(st); got != want && !st.(*ql.Get).Tuples {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A bare word that looks like a number is one, or is refused where no type says
+// what it is. Text that begins with a digit is text.
+func TestWordsThatLookLikeNumbers(t *testing.T) {
+	for _, word := range []string{"+5", "+1.5", "+1e3", "1__0", "1_", "0b10", "0B1", "0o17", "0x", "0xg", "12u8", "12i16", "1.5f16", "null", "NIL"} {
+		if v, err := (ql.Literal{Text: word}).Value(); err == nil {
+			t.Errorf("%s is %s of type %s", word, v, v.Type())
+		}
+		for _, l := range []ql.Literal{{Text: word, Quoted: true}, {Text: word, Type: cells.TypeString}} {
+			if v, err := l.Value(); err != nil || v.Type() != cells.TypeString {
+				t.Errorf("%s in quotes: %v, %v", word, v, err)
+			}
+		}
+		if v, err := (ql.Literal{Text: word}).ValueAs(cells.TypeString); err != nil || v.String() != word {
+			t.Errorf("%s in a family of strings: %v, %v", word, v, err)
+		}
+	}
+	for word, want := range map[string]cells.Type{
+		"1_000": cells.TypeI64, "0x10": cells.TypeI64, "-0x1F": cells.TypeI64, "1e3": cells.TypeF64, "-1.5e-3": cells.TypeF64, ".5": cells.TypeF64, "nan": cells.TypeF64,
+		"12abc": cells.TypeString, "757-256": cells.TypeString, "2024-01-25": cells.TypeString, "10.0.0.1": cells.TypeString, "5gb": cells.TypeString,
+		"-": cells.TypeString, "+": cells.TypeString, "a+b": cells.TypeString, "_1": cells.TypeString, "nullable": cells.TypeString, "+354-555": cells.TypeString,
+	} {
+		if v, err := (ql.Literal{Text: word}).Value(); err != nil || v.Type() != want {
+			t.Errorf("%s: %v, %v; want %s", word, v, err, want)
+		}
+	}
+}
+
+// A word in which a quote touches what it does not belong to is an error, wherever
+// it stands.
+func TestAQuoteGluedToAWordIsAnError(t *testing.T) {
+	forms := []string{"get u %s", "put u %s f:q=1", "put u k f:q=%s", "delete u %s", "scan u start=%s", "scan u where f:q == %s", "get u (%s)", "import u from %s", "scan u into %s"}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[a-z0-9#+~^%_-]{1,4}`).Draw(t, "word")
+		text := rapid.StringMatching(`[a-z0-9 .:/@]{0,4}`).Draw(t, "text")
+		quoted := rapid.SampledFrom([]string{ql.QuoteText(text), "'" + text + "'"}).Draw(t, "quoted")
+		glued := rapid.SampledFrom([]string{word + quoted, quoted + word, word + quoted + word, quoted + quoted + word, "\"x\"" + quoted}).Draw(t, "glued")
+		for _, name := range []string{"x'", "b64'", "uuid'", "f32'", "f64'"} {
+			if strings.HasPrefix(glued, name) {
+				t.Skip("a literal")
+			}
+		}
+		form := rapid.SampledFrom(forms).Draw(t, "form")
+		if st, err := ql.Parse(strings.Replace(form, "%s", glued, 1)); err == nil {
+			t.Errorf("%s is %s", glued, ql.Print(st))
+		}
+	})
 }

@@ -12,9 +12,20 @@ func OneLine(text string) string {
 	}
 	var b strings.Builder
 	s := newScanState(Pos{1, 1})
+	taken := 0 // the text before was written
 	for i := range len(text) {
 		c, was := text[i], s
 		ends := s.step(c)
+		if i < taken {
+			continue
+		}
+		if was.mode == scanPlain && s.mode == scanSingle {
+			if quoted, end := singleQuoted(text, i); strings.Contains(quoted, "\n") {
+				b.WriteString(QuoteText(quoted))
+				taken = end
+				continue
+			}
+		}
 		if was.mode == scanDashes && s.mode != scanMistake { // a comment: the dashes were taken
 			cutLast(&b)
 			cutLast(&b)
@@ -43,13 +54,18 @@ func OneLine(text string) string {
 	return strings.TrimRight(b.String(), " ;")
 }
 
+// singleQuoted is what stands in the ' quotes that open at i, and where they end.
+func singleQuoted(text string, i int) (quoted string, end int) {
+	l := &lexer{src: text, off: i}
+	quoted, _ = l.untilSingle()
+	return strings.ReplaceAll(quoted, "''", "'"), l.off
+}
+
 // joinLine puts in what stands for a newline.
 func joinLine(b *strings.Builder, s scanState, ends bool) {
 	switch {
 	case s.mode == scanDouble:
 		b.WriteString(`\n`)
-	case s.mode == scanSingle:
-		b.WriteString(`'"\n"'`)
 	case s.escaped:
 		cutLast(b)
 		b.WriteByte(' ')

@@ -14,10 +14,10 @@ func TestOneLineMeansTheSame(t *testing.T) {
 		{"scan fleet \\\r\n   limit=1", "scan fleet     limit=1"},
 		{"scan fleet columns=[\nmeta:a,\nmeta:b]", "scan fleet columns=[ meta:a, meta:b]"},
 		{"scan fleet columns=[ -- why\nmeta:a ]", "scan fleet columns=[ meta:a ]"},
-		{"put fleet k meta:x='two\nlines'", `put fleet k meta:x='two'"\n"'lines'`},
+		{"put fleet k meta:x='two\nlines'", `put fleet k meta:x="two\nlines"`},
 		{"put fleet k meta:x=\"two\nlines\\\"\"", `put fleet k meta:x="two\nlines\""`},
-		{"put fleet k meta:x='it''s\n'", `put fleet k meta:x='it''s'"\n"''`},
-		{"count fleet; put fleet k meta:x='\n'", `count fleet; put fleet k meta:x=''"\n"''`},
+		{"put fleet k meta:x='it''s\n'", `put fleet k meta:x="it's\n"`},
+		{"count fleet; put fleet k meta:x='\n'", `count fleet; put fleet k meta:x="\n"`},
 		{"count fleet -- and\ncount fleet\n# no\n\ncount fleet", "count fleet; count fleet; count fleet"},
 		{"count fleet;\ncount fleet;\n", "count fleet; count fleet"},
 	} {

@@ -394,7 +394,14 @@ func (p *parser) regexOption(to *target) error {
 		return p.unexpected("a pattern, as in /plane#.*/")
 	}
 	p.next()
-	expr, _ := cutSlashes(t.parts)
+	expr, between := cutSlashes(t.parts)
+	switch first := t.parts[0]; {
+	case between || first.quote != bare:
+	case first.text[0] == '/':
+		return errorAt(t.pos, "a pattern ends with /, as in regex=/plane#.*/; quote one that begins with a / of its own")
+	case first.text[0] == '~' && t.glued:
+		return errorAt(t.pos, "a pattern stands behind regex=, without a ~; write regex=/%s/", printable(clip(expr[1:])))
+	}
 	to.read.Regex = &Pattern{t.pos, expr}
 	return nil
 }
@@ -468,10 +475,16 @@ func (p *parser) condition() (c Condition, err error) {
 		p.next()
 		return c, nil
 	}
+	if err = p.checkOperator(); err != nil {
+		return c, err
+	}
 	if c.Op = operators[t.text]; t.kind != tokenMark || c.Op == "" {
 		return c, p.unexpected("a comparison (== != < <= > >=, exists, absent)")
 	}
 	p.next()
+	if w := p.peek().keyword(); w == "null" || w == "nil" {
+		return c, errorAt(p.peek().pos, "there is no %s; write %s absent or %s exists, or quote the text", w, c.Column, c.Column)
+	}
 	var at *Time
 	if c.Value, at, err = p.literal(); err == nil && at != nil {
 		err = errorAt(at.Pos, "a value to compare with has no timestamp; use since= and until=")

@@ -25,7 +25,7 @@ func QuoteName(name string) string { return QuoteKey(name) }
 // column: bare where it can be, else in double quotes. The empty qualifier is
 // the empty text.
 func QuoteQualifier(q string) string {
-	if q == "" || isBareWord(q) && !strings.ContainsAny(q, "*@") && !strings.Contains(q, "..") && q[0] != '/' {
+	if q == "" || isBareWord(q) && !strings.ContainsAny(q, "*@") && !strings.Contains(q, "..") && q[0] != '/' && !strings.ContainsAny(q[len(q)-1:], "+-~^%:") {
 		return q
 	}
 	return QuoteText(q)
