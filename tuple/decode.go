@@ -13,6 +13,7 @@ import (
 // A decoder reads packed elements off src, from pos on. Its methods return
 // only *DecodeErrors.
 type decoder struct {
+	Options
 	src   []byte
 	pos   int
 	depth int // number of nested tuples that pos is in
@@ -97,7 +98,7 @@ func (d *decoder) string(start int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(value) {
+	if !d.AnyStrings && !utf8.Valid(value) {
 		return nil, fault(start, "string is not valid UTF-8: %s", excerpt(string(value)))
 	}
 	return string(value), nil

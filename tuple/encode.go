@@ -12,10 +12,10 @@ import (
 
 // appendTuple appends the elements of t, which stands inside depth others.
 // The error is nil or a *PackError whose path starts at t.
-func appendTuple(dst []byte, t Tuple, depth int) ([]byte, error) {
+func (o Options) appendTuple(dst []byte, t Tuple, depth int) ([]byte, error) {
 	for i, elem := range t {
 		var err error
-		if dst, err = appendElement(dst, elem, depth); err != nil {
+		if dst, err = o.appendElement(dst, elem, depth); err != nil {
 			return nil, at(i, err)
 		}
 	}
@@ -32,16 +32,16 @@ func unpackable(format string, args ...any) error {
 	return &PackError{Reason: fmt.Sprintf(format, args...)}
 }
 
-func appendElement(dst []byte, elem any, depth int) ([]byte, error) {
+func (o Options) appendElement(dst []byte, elem any, depth int) ([]byte, error) {
 	switch v := elem.(type) {
 	case nil:
 		return appendNull(dst, depth), nil
 	case []byte:
 		return AppendBytes(dst, v), nil
 	case string:
-		return appendString(dst, v)
+		return o.appendString(dst, v)
 	case Tuple:
-		return appendNested(dst, v, depth+1)
+		return o.appendNested(dst, v, depth+1)
 	case float32:
 		dst = append(dst, codeFloat32)
 		return binary.BigEndian.AppendUint32(dst, sortable32(v)), nil
@@ -72,18 +72,18 @@ func appendNull(dst []byte, depth int) []byte {
 	return append(dst, codeNull, escape)
 }
 
-func appendString(dst []byte, s string) ([]byte, error) {
-	if !utf8.ValidString(s) {
+func (o Options) appendString(dst []byte, s string) ([]byte, error) {
+	if !o.AnyStrings && !utf8.ValidString(s) {
 		return nil, unpackable("string is not valid UTF-8: %s", excerpt(s))
 	}
 	return appendEscaped(append(dst, codeString), []byte(s)), nil
 }
 
-func appendNested(dst []byte, t Tuple, depth int) ([]byte, error) {
+func (o Options) appendNested(dst []byte, t Tuple, depth int) ([]byte, error) {
 	if depth > MaxDepth {
 		return nil, unpackable("tuples are nested more than %d deep", MaxDepth)
 	}
-	dst, err := appendTuple(append(dst, codeNested), t, depth)
+	dst, err := o.appendTuple(append(dst, codeNested), t, depth)
 	if err != nil {
 		return nil, err
 	}

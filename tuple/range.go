@@ -13,7 +13,12 @@ var ErrNoSuccessor = errors.New("tuple: prefix must contain a byte other than ff
 // tuples that extend t by at least one element. The key of t itself is not
 // among them. The error is that of [Pack].
 func Range(t Tuple) (begin, end []byte, err error) {
-	key, err := t.Pack()
+	return Options{}.Range(t)
+}
+
+// Range is the function [Range] with options.
+func (o Options) Range(t Tuple) (begin, end []byte, err error) {
+	key, err := o.AppendPack(nil, t)
 	if err != nil {
 		return nil, nil, err
 	}

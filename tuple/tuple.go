@@ -17,7 +17,7 @@ package tuple
 //
 //	nil                          null
 //	[]byte                       a nil slice is the empty byte string
-//	string                       must be valid UTF-8
+//	string                       must be valid UTF-8; see [Options]
 //	Tuple                        nested at most [MaxDepth] deep; a nil Tuple is ()
 //	int, int8 … int64,           integers lie on one number line, whatever
 //	uint, uint8 … uint64,        their Go type: int8(1), uint64(1) and
@@ -73,11 +73,7 @@ func (t Tuple) Pack() ([]byte, error) {
 // When it fails, it returns dst as it was and a [*PackError]; bytes between
 // the length and the capacity of dst may have been overwritten.
 func AppendPack(dst []byte, t Tuple) ([]byte, error) {
-	out, err := appendTuple(dst, t, 0)
-	if err != nil {
-		return dst, err
-	}
-	return out, nil
+	return Options{}.AppendPack(dst, t)
 }
 
 // Unpack is the inverse of [Pack]. It accepts exactly the bytes that Pack
@@ -88,6 +84,5 @@ func AppendPack(dst []byte, t Tuple) ([]byte, error) {
 //
 // The tuple shares no memory with b. It is never nil when the error is.
 func Unpack(b []byte) (Tuple, error) {
-	d := decoder{src: b}
-	return d.tuple()
+	return Options{}.Unpack(b)
 }
