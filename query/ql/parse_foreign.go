@@ -38,7 +38,7 @@ var storage = map[string]bool{
 	"cache_index_on_write": true, "cache_blooms_on_write": true, "evict_blocks_on_close": true, "prefetch_blocks_on_open": true,
 	"dfs_replication": true, "storage_policy": true, "configuration": true, "metadata": true,
 	"splits": true, "splits_file": true, "numregions": true, "splitalgo": true, "region_replication": true, "max_filesize": true,
-	"memstore_flushsize": true, "durability": true, "readonly": true, "compaction_enabled": true, "split_enabled": true, "merge_enabled": true,
+	"memstore_flushsize": true, "durability": true, "compaction_enabled": true, "split_enabled": true, "merge_enabled": true,
 }
 
 // hbaseFamily parses 'cf', or {NAME => 'cf', VERSIONS => 3}, or that without its
@@ -65,7 +65,9 @@ func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error
 			p.equals()
 			*method, err = p.text("'delete'")
 		case word == "min_versions" || word == "keep_deleted_cells":
-			err = p.hbaseUnkept()
+			err = p.hbaseUnkept("versions=N ttl=AGE drop=both keeps the newest N however old they are, and what is deleted is not kept")
+		case word == "readonly":
+			err = p.hbaseUnkept("the flag --read-only opens a whole database so")
 		case storage[word]:
 			p.next()
 			p.equals()
@@ -91,14 +93,14 @@ func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error
 	return f, f.Name.Text != "", err
 }
 
-// hbaseUnkept takes MIN_VERSIONS => 0 and KEEP_DELETED_CELLS => false: there is
-// no more than that here.
-func (p *parser) hbaseUnkept() error {
+// hbaseUnkept takes MIN_VERSIONS => 0, KEEP_DELETED_CELLS => false and the like:
+// there is no more than that here.
+func (p *parser) hbaseUnkept(instead string) error {
 	t := p.next()
 	p.equals()
 	value, err := p.text("0 or false")
 	if err == nil && value != "0" && !strings.EqualFold(value, "false") {
-		err = errorAt(t.pos, "there is no option %s; versions=N ttl=AGE drop=both keeps the newest N however old they are, and what is deleted is not kept", t.describe())
+		err = errorAt(t.pos, "there is no option %s; %s", t.describe(), instead)
 	}
 	return err
 }

@@ -99,6 +99,9 @@ func (p *parser) family() (f Family, err error) {
 // familyWords are the options of a family.
 var familyWords = []string{"type", "versions", "ttl", "drop", "aggregate"}
 
+// familyAliases are the spellings of YAML and cbt.
+var familyAliases = map[string]string{"max_versions": "versions", "maxversions": "versions", "max_age": "ttl", "maxage": "ttl"}
+
 // saysNothing reports whether the family is only named.
 func (f *Family) saysNothing() bool {
 	return f.Type == nil && f.Versions == nil && f.TTL == nil && f.Aggregate == nil && f.Both == nil
@@ -125,15 +128,18 @@ func (p *parser) familyOption(f *Family) error {
 	t := p.next()
 	p.equals()
 	word := t.keyword()
+	if own := familyAliases[word]; own != "" {
+		word = own
+	}
 	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) || (word == "aggregate" && f.Aggregate != nil) || (word == "drop" && f.Both != nil) {
 		return errorAt(t.pos, "%s is given twice", word)
 	}
 	switch word {
 	case "type":
 		return p.familyType(f)
-	case "versions", "max_versions", "maxversions":
+	case "versions":
 		return p.familyVersions(f)
-	case "ttl", "max_age", "maxage":
+	case "ttl":
 		return p.familyTTL(f)
 	case "aggregate":
 		return p.familyAggregate(f)
