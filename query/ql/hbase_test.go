@@ -22,6 +22,8 @@ func TestForeignStatementsMeanWhatTheyMeanElsewhere(t *testing.T) {
 		`scan 't', {TIMERANGE => [0, 9223372036854775807]}`:           `scan t since=0`,
 		`scan 't', {TIMERANGE => [1, 2], VERSIONS => 3}`:              `scan t versions=3 since=1000 until=2000`,
 		`count 't', {TIMERANGE => [1, 2]}`:                            `count t since=1000 until=2000`,
+		`scan 't', {TIMESTAMP => 5, TIMERANGE => [1, 2]}`:             `! timerange cannot be joined with timestamp; give one of them`,
+		`scan 't', {TIMESTAMP => 5, FILTER => "TimestampsFilter(6)"}`: `! cannot be joined with timestamp`,
 		`scan 't', {TIMESTAMP => now}`:                                `! expected a time in milliseconds, not "now"`,
 		`scan 't', {FILTER => "TimestampsFilter(5)"}`:                 `scan t since=5000 until=6000`,
 		`scan 't', {FILTER => "TimestampsFilter(5, 6)"}`:              `! since= and until= bound the times`,

@@ -254,7 +254,14 @@ func (p *parser) checkOptions(to *target) error {
 	if at, ok := to.seen["overwrite"]; ok && to.read != nil && to.read.Into == "" && to.moving == nil {
 		return errorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite")
 	}
-	ways := [][]string{{"prefix"}, {"start", "end"}, {"keys"}}
+	if err := to.oneOf("give one of them", []string{"timestamp"}, []string{"timerange"}, []string{"since", "until"}); err != nil {
+		return err
+	}
+	return to.oneOf("give a prefix, a start and end, or keys", []string{"prefix"}, []string{"start", "end"}, []string{"keys"})
+}
+
+// oneOf refuses options of several ways to say one thing.
+func (to *target) oneOf(instead string, ways ...[]string) error {
 	var given []string
 	for _, way := range ways {
 		for _, name := range way {
@@ -262,7 +269,7 @@ func (p *parser) checkOptions(to *target) error {
 				continue
 			}
 			if len(given) > 0 && !slices.Contains(way, given[0]) {
-				return errorAt(to.seen[name], "%s cannot be joined with %s; give a prefix, a start and end, or keys", name, given[0])
+				return errorAt(to.seen[name], "%s cannot be joined with %s; %s", name, given[0], instead)
 			}
 			given = append(given, name)
 		}
