@@ -1,6 +1,7 @@
 package ql_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -82,6 +83,23 @@ func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 	} {
 		if got, err := parseScript(text); got != want && (err == nil || !strings.HasSuffix(want, "|x")) {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// A statement that ends in ; is there before the next one has come, and a ; at any
+// place of a long script is looked at with all of the word behind it.
+func TestASemicolonWaitsForNothing(t *testing.T) {
+	in, out := io.Pipe()
+	defer in.Close()
+	go func() { _, _ = out.Write([]byte("flush u;")) }()
+	if src, err := ql.NewReader(in).Next(); err != nil || src.Text != "flush u" {
+		t.Errorf("%q, %v", src.Text, err)
+	}
+	for pad := range 24 {
+		script := "--" + strings.Repeat(" ", 64<<10-24+pad-3) + "\nflush u;compact u"
+		if got, err := parseScript(script); err != nil || got != "flush u|compact u" {
+			t.Errorf("%d spaces before: %q, %v", pad, got, err)
 		}
 	}
 }

@@ -103,22 +103,28 @@ func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error)
 }
 
 // checkSemicolon refuses a ; between two words that touch it when the second
-// begins no statement: in `delete t a;b` it belongs to the key.
+// begins no statement: in `delete t a;b` it belongs to the key. Where nothing has
+// come behind the ; yet, it waits for nothing: a program may await the answer.
 func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
-	if c != ';' || before == "" || !isWordByte(before[len(before)-1]) {
+	if c != ';' || before == "" || !isWordByte(before[len(before)-1]) || r.r.Buffered() == 0 {
 		return nil
 	}
-	const most = 64
-	ahead, _ := r.r.Peek(most) // shorter at the end of the script
-	n := 0
-	for n < len(ahead) && isWordByte(ahead[n]) {
-		n++
-	}
-	word := string(ahead[:n])
-	if _, isVerb := findVerb(strings.ToLower(word)); n == 0 || isVerb || word == "--" || word[0] == '.' || equalKeyword(word, "cbt") {
+	word := r.wordAhead()
+	if _, isVerb := findVerb(strings.ToLower(word)); word == "" || isVerb || word == "--" || word[0] == '.' || equalKeyword(word, "cbt") {
 		return nil
 	}
 	return errorAt(at, "; ends a statement here, and %s begins none; quote what the ; belongs to", QuoteText(strings.ToValidUTF8(clip(word), "")))
+}
+
+// wordAhead is the word that comes next, or how a long one begins.
+func (r *Reader) wordAhead() string {
+	const most = 64
+	for n := 0; ; n++ {
+		ahead, err := r.r.Peek(n + 1)
+		if err != nil || n == most || !isWordByte(ahead[n]) {
+			return string(ahead[:min(n, len(ahead))])
+		}
+	}
 }
 
 // isWordByte reports whether c can be part of a word, quotes included.
