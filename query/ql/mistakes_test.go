@@ -204,12 +204,12 @@ func TestNothingQuietlyMeansSomethingElse(t *testing.T) {
 		`put u k f:=5 f:"q+"=1 f:q/=2 f:q =-5`:                                  `put u k f:=5 f:"q+"=1 f:q/=2 f:q=-5`,
 		`put u k 'f:q'='it''s' "g":r="\""`:                                      `put u k f:q="it's" g:r="\""`,
 		`scan u where f:q<-5 and f:r=5`:                                         `scan u where f:q < -5 and f:r == 5`,
-		`get u ~home "null" (null, uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8')`: `get u ~home "null" (nil, uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8')`,
+		`get u ~home "null" (null, uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8')`: `get u ~home null (nil, uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8')`,
 	} {
 		st, err := ql.Parse(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
-		} else if got := ql.Print(st); got != want && !st.(*ql.Get).Tuples {
+		} else if got := ql.Print(st); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
