@@ -294,10 +294,6 @@ func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) e
 	if !ok || !there {
 		return clientError(op, table, "", status.Errorf(codes.NotFound, "column family %q not found", f.Name))
 	}
-	m, err := familyMessage(&f)
-	if err != nil {
-		return clientError(op, table, "", err)
-	}
 	var paths []string
 	if old.Type != f.Type || old.Aggregate != f.Aggregate {
 		paths = append(paths, "value_type")
