@@ -92,8 +92,10 @@ func TestBulkLoadIsLikeApply(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer l.Close()
+		rows := map[string]bool{}
 		for range rapid.IntRange(0, 30).Draw(rt, "mutations") {
 			k, m := key.Draw(rt, "key"), query.NewMutation()
+			rows[k] = true
 			for range rapid.IntRange(1, 6).Draw(rt, "cells") {
 				q, ts := qualifier.Draw(rt, "qualifier"), cells.Timestamp(rapid.IntRange(0, 4).Draw(rt, "ts"))
 				n := rapid.Int64Range(-5, 5).Draw(rt, "n")
@@ -113,8 +115,8 @@ func TestBulkLoadIsLikeApply(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		if _, err := l.Commit(t.Context()); err != nil {
-			rt.Fatal(err)
+		if n, err := l.Commit(t.Context()); err != nil || n.Rows != int64(len(rows)) {
+			rt.Fatalf("%+v of %d rows, %v", n, len(rows), err)
 		}
 		if got, want := text(t, bulk, "t"), text(t, plain, "t"); got != want {
 			rt.Fatalf("a bulk load leaves\n%s\nand writes leave\n%s", got, want)

@@ -80,12 +80,13 @@ func (im *importer) leaveOut(rereadable bool) error {
 	if l.lines == 0 {
 		return nil
 	}
+	if !rereadable {
+		im.result.BadLines += l.lines
+		return fmt.Errorf("%w; the file cannot be read again to leave that out", l.first)
+	}
 	if im.result.BadLines+l.lines > int64(im.spec.BadLines) {
 		im.result.BadLines += l.lines
 		return l.first
-	}
-	if !rereadable {
-		return fmt.Errorf("%w; the file cannot be read again to leave that out", l.first)
 	}
 	for _, line := range slices.Sorted(maps.Keys(l.kept)) {
 		im.warn(im.spec.Warn, l.kept[line])
