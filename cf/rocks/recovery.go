@@ -134,8 +134,12 @@ func (r *recovery) checkWrites(paths []string) error {
 		if err == nil {
 			err = r.judge(&state)
 		}
-		if err == nil && before != nil && state.records > 0 {
+		switch {
+		case err != nil || before == nil:
+		case state.records > 0:
 			err = before.leads(&state, empty)
+		case state.torn && !before.torn:
+			state.next = before.next // its first write failed
 		}
 		switch {
 		case err != nil:
@@ -163,8 +167,7 @@ func (l *logState) leads(next *logState, empty string) error {
 	if empty == "" || l.torn {
 		empty = l.path
 	}
-	return fmt.Errorf("%w: %s is cut off: what was written after it is in %s, and changes %d to %d are in no log; restore a backup",
-		cf.ErrCorrupt, empty, filepath.Base(next.path), l.next, next.first-1)
+	return fmt.Errorf("%w: %s is cut off: changes between it and %s are missing; restore a backup", cf.ErrCorrupt, empty, filepath.Base(next.path))
 }
 
 // goesOn reports whether nothing is missing between two logs. A record that was
@@ -173,7 +176,7 @@ func (l *logState) leads(next *logState, empty string) error {
 // no log, right behind its marker.
 func (l *logState) goesOn(next *logState) bool {
 	if l.torn {
-		return l.records > 0 && next.first == l.next
+		return l.next > 0 && next.first == l.next
 	}
 	return next.first <= l.next || l.loading
 }

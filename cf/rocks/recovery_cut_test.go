@@ -237,6 +237,30 @@ func TestACutLogIsFound(t *testing.T) {
 	t.Logf("%d cuts", n)
 }
 
+// The first write to a log failed, for want of room, and the next one went to another
+// log: nothing is missing.
+func TestALogWhoseFirstWriteFailed(t *testing.T) {
+	dir, rows, logs := cutDatabase(t)
+	next, err := os.ReadFile(logs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := 0
+	if _, err := fmt.Sscanf(filepath.Base(logs[0]), "%d.log", &number); err != nil {
+		t.Fatal(err)
+	}
+	failed := filepath.Join(dir, fmt.Sprintf("%06d.log", number+1))
+	if _, err := os.Stat(failed); err == nil {
+		t.Fatalf("%s is there", failed)
+	}
+	overwrite(t, failed, next[:30])
+	if has, also, err := rowsOf(copyOf(t, dir), Options{}); err != nil || has != rows || also != rows {
+		t.Errorf("%d and %d rows of %d: %v", has, also, rows, err)
+	}
+	overwrite(t, logs[1], nil)
+	refused(t, dir, "and the next log is empty", filepath.Base(logs[1]))
+}
+
 // The last log may end anywhere behind what is known to have been synced of it.
 func TestTheLastLogIsCutOff(t *testing.T) {
 	w := newWriter(t, Options{})

@@ -38,7 +38,7 @@ func readSynced(dir string) (synced, error) {
 	}
 	files, err := parseSynced(text)
 	if err != nil {
-		return synced{}, fmt.Errorf("%w: %s: %w; the database opens without it, but what was cut off may then be missed: look at the other files before it is removed", cf.ErrCorrupt, path, err)
+		return synced{}, fmt.Errorf("%w: %s: %w; without this file the database opens, but other files that were cut off may be missed", cf.ErrCorrupt, path, err)
 	}
 	return synced{text, files}, nil
 }
@@ -102,22 +102,22 @@ func (e *engine) recovered(r *recovery) {
 	for name, end := range r.ends {
 		e.logs.end(name, end)
 	}
-	// Nothing says then that the manifest has not been cut off, and that the files
-	// that it does not name are of no use.
+	// Without the file nothing says that the manifest is whole, and that files that
+	// it does not name are of no use.
 	e.logs.spare(r.synced.files == nil)
 }
 
-// straysDir is where table and blob files are kept that the manifest did not name and
-// that nothing says are of no use.
+// straysDir has table and blob files that a manifest did not name which may have been
+// cut off.
 const straysDir = "strays"
 
 // noteStrays tells what was found beside the database, once it is open.
 func (s *Store) noteStrays() {
 	if n := s.engine.logs.spare(false); n > 0 {
-		s.logger.Warn("the manifest names no such table files, and nothing says that it was not cut off; they were moved aside, to be removed if nothing is missing",
+		s.logger.Warn("table files that the manifest does not name were moved aside, since nothing says that the manifest is whole; remove them when nothing is missing",
 			"files", n, "dir", filepath.Join(s.dir, straysDir))
 	}
 	if r := s.engine.found; r != nil && len(r.ends) > 0 && !s.options.ReadOnly {
-		s.logger.Warn("a loss of power left zeros where a write was under way; it was not acknowledged", "ends", r.ends)
+		s.logger.Warn("a loss of power left zeros in place of a write that was not acknowledged; the files end before it", "bytes", r.ends)
 	}
 }
