@@ -36,6 +36,9 @@ type Options struct {
 	Rate int64
 	// Progress gets a progress bar, which needs a terminal. nil: none.
 	Progress io.Writer
+	// Report is told how far the operation is: often, by one goroutine at a
+	// time, and it must return at once. nil: nobody is told.
+	Report func(Progress)
 }
 
 // DefaultParallel is how many files travel at once if [Options] do not say.

@@ -297,7 +297,7 @@ func TestTargetsThatAreRefused(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
 	for target, want := range map[string]string{
 		"":                               "a target is needed",
-		"gs://bucket":                    "is no target",
+		"gs://bucket":                    "is not a target",
 		"s3:///prefix":                   "names no bucket",
 		"s3://bucket?endpont=x":          `no parameter "endpont"`,
 		"s3://bucket?endpoint=localhost": "is not a URL such as",

@@ -52,7 +52,7 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 	if o.Keep < 0 {
 		return res, targetErrorf("keep is %d; it must not be negative", o.Keep)
 	}
-	if err := a.outside(db.Dir()); err != nil {
+	if err := errors.Join(db.CanFreeze(), a.outside(db.Dir())); err != nil {
 		return res, err
 	}
 	held, unlock, err := a.bucket.lock(ctx)
@@ -148,9 +148,8 @@ func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o Op
 			}
 		}
 	}
-	bar := newBar(o.Progress, "backing up", m.size())
-	defer bar.finish()
-	r.line = newLine(o, bar)
+	r.line = newLine(o, "backing up", m.size())
+	defer r.line.finish()
 	if err := r.sendAll(ctx, f.Dir, m.Files, o.parallel()); err != nil {
 		return err
 	}

@@ -2,29 +2,51 @@ package archive
 
 import (
 	"io"
-	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
-// A bar shows how many bytes have travelled, how fast, and for how long it will
-// go on; a nil bar shows nothing. It is safe for concurrent use.
-type bar struct {
-	mu  sync.Mutex
-	bar *progressbar.ProgressBar
+// Progress is how far an operation is, in bytes. What has to be sent again is
+// taken off Done.
+type Progress struct{ Done, Total int64 }
+
+// A Bar shows on a terminal how many bytes have travelled, how fast, and for how
+// long it will go on; a nil Bar shows nothing. It is not safe for concurrent use.
+type Bar struct {
+	w     io.Writer
+	title string
+	bar   *progressbar.ProgressBar // nil before the first Report
 }
 
-func newBar(w io.Writer, title string, size int64) *bar {
+// NewBar makes a bar that w shows; nil: none.
+func NewBar(w io.Writer, title string) *Bar {
 	if w == nil {
 		return nil
 	}
-	if size <= 0 {
-		size = -1 // a spinner
+	return &Bar{w: w, title: title}
+}
+
+// The errors of the bar are of no account: it is decoration.
+
+// Report shows how far the operation is.
+func (b *Bar) Report(p Progress) {
+	switch {
+	case b == nil:
+		return
+	case b.bar == nil:
+		b.bar = b.start(p.Total)
 	}
-	return &bar{bar: progressbar.NewOptions64(size,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(title),
+	_ = b.bar.Set64(p.Done)
+}
+
+func (b *Bar) start(total int64) *progressbar.ProgressBar {
+	if total <= 0 {
+		total = -1 // a spinner
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(b.w),
+		progressbar.OptionSetDescription(b.title),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionShowTotalBytes(true),
@@ -33,21 +55,12 @@ func newBar(w io.Writer, title string, size int64) *bar {
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetRenderBlankState(true),
 		progressbar.OptionClearOnFinish(),
-	)}
+	)
 }
 
-// The errors of the bar are of no account: it is decoration.
-
-func (b *bar) add(n int64) {
-	if b != nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		_ = b.bar.Add64(n)
-	}
-}
-
-func (b *bar) finish() {
-	if b != nil {
+// Finish removes the bar.
+func (b *Bar) Finish() {
+	if b != nil && b.bar != nil {
 		_ = b.bar.Finish()
 		_ = b.bar.Clear()
 	}

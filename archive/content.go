@@ -57,21 +57,27 @@ func (o *outgoing) Seek(offset int64, whence int) (int64, error) {
 
 func (o *outgoing) Close() error { return o.f.Close() }
 
-// A line is what the bytes of one operation travel on: it bounds their rate and
-// counts them.
+// A line is what the bytes of one operation travel on: it bounds their rate,
+// counts them, and tells how far they are.
 type line struct {
 	limiter *rate.Limiter // nil: no bound
-	bar     *bar
+	report  func(Progress)
+
+	mu   sync.Mutex
+	bar  *Bar
+	done Progress
 }
 
 // lineBurst is how many bytes pass at once.
 const lineBurst = 64 << 10
 
-func newLine(o Options, bar *bar) *line {
-	l := &line{bar: bar}
+// newLine makes the line of an operation of total bytes. Call finish at its end.
+func newLine(o Options, title string, total int64) *line {
+	l := &line{report: o.Report, bar: NewBar(o.Progress, title), done: Progress{Total: total}}
 	if o.Rate > 0 {
 		l.limiter = rate.NewLimiter(rate.Limit(o.Rate), lineBurst)
 	}
+	l.add(0)
 	return l
 }
 
@@ -92,7 +98,21 @@ func (l *line) take(ctx context.Context, r io.Reader, p []byte) (int, error) {
 	return n, err
 }
 
-func (l *line) add(n int64) { l.bar.add(n) }
+func (l *line) add(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done.Done += n
+	l.bar.Report(l.done)
+	if l.report != nil {
+		l.report(l.done)
+	}
+}
+
+func (l *line) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bar.Finish()
+}
 
 // A measured reads what travels from a bucket and takes its sum.
 type measured struct {

@@ -33,6 +33,8 @@ var (
 	// ErrOtherDatabase: the archive holds backups of another database.
 	ErrOtherDatabase = errors.New("holds backups of another database")
 
+	errNeverBackedUp = errors.New("this database was not backed up yet; name a place, a directory or s3://BUCKET/PREFIX")
+
 	errNoObject     = errors.New("no such object")
 	errObjectExists = errors.New("the object exists")
 )

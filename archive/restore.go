@@ -145,9 +145,8 @@ func (a *Archive) pick(ctx context.Context, id int) (*manifest, error) {
 // fetch brings the files of a generation into a directory, and CURRENT, without
 // which it is no database, when all others are on the disk.
 func (a *Archive) fetch(ctx context.Context, m *manifest, dir string, o Options) error {
-	bar := newBar(o.Progress, "restoring", m.size())
-	defer bar.finish()
-	l := newLine(o, bar)
+	l := newLine(o, "restoring", m.size())
+	defer l.finish()
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(o.parallel())
 	var current file

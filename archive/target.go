@@ -7,24 +7,38 @@ import (
 	"strings"
 )
 
+// A target is a place for backups that is understood.
+type target struct {
+	dir string    // an absolute path; "" when it is an object store's
+	s3  *s3Target // nil when it is a directory
+}
+
+func parseTarget(text string) (target, error) {
+	switch scheme, _, ok := strings.Cut(text, "://"); {
+	case text == "":
+		return target{}, targetErrorf("a target is needed: a directory, or s3://BUCKET/PREFIX")
+	case !ok:
+		dir, err := filepath.Abs(text)
+		return target{dir: dir}, err
+	case scheme != "s3":
+		return target{}, targetErrorf("%s is not a target; a directory and s3://BUCKET/PREFIX are targets", text)
+	}
+	t, err := parseS3(text)
+	return target{s3: &t}, err
+}
+
 // openBucket opens the bucket that a target names, and gives the target as it
 // is understood from any directory.
-func openBucket(ctx context.Context, target string) (bucket, string, error) {
-	switch scheme, _, ok := strings.Cut(target, "://"); {
-	case target == "":
-		return nil, "", targetErrorf("a target is needed: a directory, or s3://BUCKET/PREFIX")
-	case !ok:
-		dir, err := filepath.Abs(target)
-		return &dirBucket{dir: dir}, dir, err
-	case scheme != "s3":
-		return nil, "", targetErrorf("%s is no target; a directory and s3://BUCKET/PREFIX are", target)
-	}
-	t, err := parseS3(target)
-	if err != nil {
+func openBucket(ctx context.Context, text string) (bucket, string, error) {
+	t, err := parseTarget(text)
+	switch {
+	case err != nil:
 		return nil, "", err
+	case t.s3 == nil:
+		return &dirBucket{dir: t.dir}, t.dir, nil
 	}
-	b, err := newS3Bucket(ctx, t, usualPatience)
-	return b, target, err
+	b, err := newS3Bucket(ctx, *t.s3, usualPatience)
+	return b, text, err
 }
 
 // An s3Target is what a URL of the form s3://BUCKET/PREFIX?endpoint=…&region=… says.

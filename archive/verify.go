@@ -91,9 +91,8 @@ func (v *verifier) readAll(ctx context.Context, o Options) error {
 		}
 		total += size
 	}
-	bar := newBar(o.Progress, "verifying", total)
-	defer bar.finish()
-	l := newLine(o, bar)
+	l := newLine(o, "verifying", total)
+	defer l.finish()
 	for key := range v.uses {
 		if _, ok := v.objects[key]; !ok {
 			v.objects[key] = -1 // reading it reports that it is missing

@@ -186,7 +186,7 @@ func (c *catalog) streamOf(table string) (*tableInfo, *changeStream, error) {
 
 func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeReader, error) {
 	if t.db.readOnly {
-		return nil, faultf(FailedPrecondition, "the database is opened read-only; only the process that writes it can read its changes")
+		return nil, faultf(FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
 	spec := new(changesSpec)
 	for _, o := range opts {

@@ -19,6 +19,9 @@ import (
 // rewritten them, no space; elsewhere they are copied.
 func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	const op = "checkpoint"
+	if err := db.hasFiles(); err != nil {
+		return fail(op, "", "", err)
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return fail(op, "", "", faultf(InvalidArgument, "%w", err))
@@ -58,14 +61,17 @@ type Frozen struct {
 const frozenDir = "checkpoint.tmp"
 
 // Freeze makes a checkpoint, calls fn with it, and removes it: it is how a
-// backup reads a database that goes on being written. There is one at a time.
+// backup reads a database that goes on being written. There is one at a time;
+// others wait for as long as their contexts live.
 // An error of fn is returned as it is.
 func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	const op = "freeze"
 	if err := db.hasFiles(); err != nil {
 		return fail(op, "", "", err)
 	}
-	db.freezing.Lock()
+	if err := db.freezing.Lock(ctx); err != nil {
+		return fail(op, "", "", err)
+	}
 	defer db.freezing.Unlock()
 	f := Frozen{Dir: filepath.Join(db.dir, frozenDir), Time: db.clock.wall()}
 	at, err := db.checkpoint(ctx, f.Dir)
@@ -80,11 +86,15 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	return err
 }
 
+// CanFreeze says why the database cannot be copied, by Freeze or Checkpoint: it is
+// opened read-only, or in memory. nil: it can.
+func (db *DB) CanFreeze() error { return fail("copy the database", "", "", db.hasFiles()) }
+
 // hasFiles says why a database cannot be copied.
 func (db *DB) hasFiles() error {
 	switch {
 	case db.readOnly:
-		return faultf(FailedPrecondition, "the database is opened read-only; only the process that writes it can copy it")
+		return faultf(FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
 	case db.dir == "":
 		return errNoFiles
 	}

@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -114,6 +115,22 @@ func TestCheckpointRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("over a file", db.Checkpoint(ctx, file), query.Unavailable)
+}
+
+// A Freeze that waits for another one gives up when its context ends.
+func TestFreezeWaitsForAsLongAsItMay(t *testing.T) {
+	db := openAt(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: pairSchema()})
+	err := db.Freeze(t.Context(), func(query.Frozen) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := db.Freeze(ctx, func(query.Frozen) error { return nil }); query.KindOf(err) != query.Canceled {
+			t.Errorf("beside another: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestFreezeLeavesNothing: neither after it, nor after a crash in it and a new

@@ -29,6 +29,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -96,8 +97,8 @@ type DB struct {
 	tailDeletes int
 	close       sync.Once
 
-	dir      string     // absolute; "" in memory
-	freezing sync.Mutex // one Freeze at a time
+	dir      string  // absolute; "" in memory
+	freezing lock.RW // one Freeze at a time
 }
 
 // Open opens the database in a directory, which it creates unless it is told
@@ -185,7 +186,7 @@ func describeOpen(dir string, err error) error {
 }
 
 func newDB(store cf.Store, o Options) (*DB, error) {
-	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
+	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
 	db.memory, db.loading = cmp.Or(o.Memory, rocks.DefaultMemory), make(chan struct{}, 1)
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)

@@ -84,6 +84,10 @@ func (e *Error) Is(target error) bool { return target == ErrNotFound && e.Kind =
 // cell, or for a table or family that does not exist.
 var ErrNotFound = errors.New("not found")
 
+// ErrReadOnly matches, with errors.Is, the error of what only the process can do
+// that has the database open for writing.
+var ErrReadOnly = errors.New("the database is opened read-only")
+
 // KindOf is the kind of an error of this package, Internal for any other.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {

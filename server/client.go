@@ -24,6 +24,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // ClientOptions say how a server is reached.
@@ -35,16 +36,18 @@ type ClientOptions struct {
 	TLS      *tls.Config // nil: no TLS
 }
 
-// A Client is the database of a server, as far as Bigtable's API goes. Its
+// A Client is the database of a server, as far as Bigtable's API and smolwc's own go. Its
 // methods do what those of [query.DB] do, and their errors are *[query.Error].
 // Values have their types. A server that is not smolwc's, or an older one, keeps
 // none in families without a type: what is to be written there is refused unless
 // it is bytes, and read as bytes. It is safe for concurrent use.
 type Client struct {
-	conn   *grpc.ClientConn
-	data   bigtablepb.BigtableClient
-	admin  adminpb.BigtableTableAdminClient
-	server *Server // for the names of tables alone
+	conn  *grpc.ClientConn
+	data  bigtablepb.BigtableClient
+	admin adminpb.BigtableTableAdminClient
+	// database is what Bigtable's API has no words for.
+	database smolwcpb.DatabaseAdminClient
+	server   *Server // for the names of tables alone
 
 	mu      sync.Mutex
 	tables  map[string]*schema.Table // by their names in the database
@@ -76,7 +79,7 @@ func Dial(addr string, o ClientOptions) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn),
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn),
 		server: &Server{own: own}, tables: map[string]*schema.Table{},
 	}, nil
 }

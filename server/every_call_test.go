@@ -24,6 +24,7 @@ var services = []protoreflect.FullName{
 	"google.bigtable.admin.v2.BigtableTableAdmin",
 	"google.bigtable.admin.v2.BigtableInstanceAdmin",
 	"google.longrunning.Operations",
+	"smolwc.admin.v1.DatabaseAdmin",
 }
 
 // call makes a call with any message and returns the status of its end.
@@ -73,9 +74,11 @@ func eachMethod(t *testing.T, f func(protoreflect.MethodDescriptor)) {
 func TestEveryCallWithAnEmptyRequest(t *testing.T) {
 	r := newRig(t)
 	allowed := map[codes.Code]bool{codes.InvalidArgument: true, codes.NotFound: true, codes.Unimplemented: true}
+	// Backups are where the last one went, and there is none.
+	empty := map[protoreflect.Name]bool{"BackUp": true, "ListBackups": true, "VerifyBackups": true}
 	eachMethod(t, func(m protoreflect.MethodDescriptor) {
 		err := r.call(m, dynamicpb.NewMessage(m.Input()))
-		if code := status.Code(err); !allowed[code] && m.Name() != "ListOperations" {
+		if code := status.Code(err); !allowed[code] && !(code == codes.FailedPrecondition && empty[m.Name()]) && m.Name() != "ListOperations" {
 			t.Errorf("%s: %v", m.FullName(), err)
 		}
 	})

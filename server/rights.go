@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
@@ -68,6 +69,7 @@ func methodNeeds() map[string]need {
 		tables   = "google.bigtable.admin.v2.BigtableTableAdmin"
 		instance = "google.bigtable.admin.v2.BigtableInstanceAdmin"
 		ops      = "google.longrunning.Operations"
+		database = "smolwc.admin.v1.DatabaseAdmin"
 	)
 	add(data, needRead, "ReadRows SampleRowKeys GenerateInitialChangeStreamPartitions ReadChangeStream PrepareQuery ExecuteQuery")
 	add(data, needWrite, "MutateRow MutateRows CheckAndMutateRow ReadModifyWriteRow")
@@ -91,6 +93,8 @@ func methodNeeds() map[string]need {
 
 	add(ops, needRead, "ListOperations GetOperation WaitOperation")
 	add(ops, needAdmin, "DeleteOperation CancelOperation")
+
+	add(database, needAdmin, "BackUp ListBackups VerifyBackups Checkpoint")
 
 	add("grpc.health.v1.Health", needNothing, "Check Watch List")
 	add("grpc.reflection.v1.ServerReflection", needToken, "ServerReflectionInfo")
@@ -127,6 +131,8 @@ var everything = []resource{{}}
 // every name that there is, so that none is overlooked.
 func (s *Server) resources(req any) []resource {
 	switch m := req.(type) {
+	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
+		return everything // whatever their targets look like
 	case dataRequest:
 		view, _ := req.(interface{ GetMaterializedViewName() string })
 		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {

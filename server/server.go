@@ -28,7 +28,9 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -52,6 +54,9 @@ type Options struct {
 	// Tokens are asked for when there are any; nil asks nobody.
 	Tokens *Tokens
 	Limits Limits
+	// BackupTo are the places to which clients may have the database backed
+	// up and copied. nil: clients cannot.
+	BackupTo archive.Places
 	// FewProcessors lets the process have one processor while there is one
 	// caller who asks for single rows, which makes them faster. It is for a
 	// process that does little else, and is ignored where $GOMAXPROCS is set.
@@ -66,6 +71,8 @@ type Server struct {
 	grace  time.Duration
 	grpc   []grpc.ServerOption
 	health *health.Server
+
+	backupTo archive.Places
 
 	tokens  *Tokens
 	limits  Limits
@@ -90,7 +97,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits}
+	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits, backupTo: o.BackupTo}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {
@@ -110,6 +117,9 @@ func New(db *query.DB, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.own, _ = parseInstance(o.Instance)
+	if err := o.BackupTo.Check(); err != nil {
+		return nil, err
+	}
 	for _, t := range db.Schema().Tables {
 		if strings.HasPrefix(t.Name, s.own.prefix()) {
 			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, s.own)
@@ -125,6 +135,7 @@ func (s *Server) Register(to *grpc.Server) {
 	adminpb.RegisterBigtableTableAdminServer(to, &tableService{Server: s})
 	adminpb.RegisterBigtableInstanceAdminServer(to, &instanceService{Server: s})
 	longrunningpb.RegisterOperationsServer(to, &operationsService{Server: s})
+	smolwcpb.RegisterDatabaseAdminServer(to, &databaseService{Server: s})
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
@@ -29,7 +31,8 @@ func (s *Session) outside(ctx context.Context, st ql.Statement, opts []query.Rea
 	case *ql.Verify:
 		return s.verify(ctx, st)
 	case *ql.Checkpoint:
-		return &ql.Done{Message: "copied the database to " + st.Dir}, s.db.Checkpoint(ctx, st.Dir)
+		err := s.operator().Checkpoint(ctx, st.Dir)
+		return &ql.Done{Message: "copied the database to " + st.Dir}, copied(err, "checkpoint", st.Dir)
 	}
 	return nil, fmt.Errorf("no way to run %T", st)
 }
@@ -58,19 +61,43 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []query.Re
 	return &ql.Done{}, nil
 }
 
-// archive opens the backups at a place, or where the database was backed up to
-// last.
-func (s *Session) archive(ctx context.Context, place string) (*archive.Archive, error) {
-	if place == "" {
-		var err error
-		if place, err = s.db.BackupTarget(ctx); err != nil {
-			return nil, err
-		}
-		if place == "" {
-			return nil, errors.New("this database was not backed up yet; name a place, a directory or s3://BUCKET/PREFIX")
-		}
+// operator makes the backups of the session's database.
+func (s *Session) operator() operator {
+	if s.opt.Remote != nil {
+		return s.opt.Remote
 	}
-	return archive.Open(ctx, place)
+	return archive.Local{DB: s.db}
+}
+
+// copied says of what cannot be done beside the process that writes a database
+// how that process does it.
+func copied(err error, words ...string) error {
+	if errors.Is(err, query.ErrReadOnly) {
+		return fmt.Errorf("%w; %s", err, Served(words...))
+	}
+	return err
+}
+
+// Served says which command has a server do what wants a database that the
+// server has open. Paths among its words should be absolute.
+func Served(words ...string) string {
+	command := "smolwc"
+	for _, w := range words {
+		if strings.ContainsFunc(w, unsafeInShell) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		command += " " + w
+	}
+	return "if smolwc serve has it, the server does it: " + command + " --addr " + usualAddr
+}
+
+// usualAddr is where smolwc serve listens unless it is told.
+const usualAddr = "127.0.0.1:8086"
+
+// unsafeInShell reports whether the system's shell may take a character for
+// something else.
+func unsafeInShell(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.:_-+=@%", r)
 }
 
 func (s *Session) travel(t ql.Travel) archive.Options {
@@ -78,16 +105,9 @@ func (s *Session) travel(t ql.Travel) archive.Options {
 }
 
 func (s *Session) backup(ctx context.Context, st *ql.Backup) (ql.Result, error) {
-	a, err := s.archive(ctx, st.To)
-	if err != nil {
-		return nil, err
-	}
-	res, err := a.Backup(ctx, s.db, archive.BackupOptions{Options: s.travel(st.Travel), Keep: st.Keep})
+	res, err := s.operator().BackUp(ctx, st.To, archive.BackupOptions{Options: s.travel(st.Travel), Keep: st.Keep})
 	if res.ID == 0 {
-		return nil, err
-	}
-	if noted := s.db.SetBackupTarget(ctx, a.Target()); err == nil {
-		err = noted
+		return nil, copied(err, "backup", st.To)
 	}
 	s.note("backed up as %d: %s, %s, of which %s sent, in %s", res.ID, plural(res.Files, "file"), size(res.Size), size(res.SentBytes), elapsed(res.Elapsed))
 	if p := res.Pruned; p.Generations > 0 || p.Objects > 0 {
@@ -100,17 +120,13 @@ func (s *Session) backup(ctx context.Context, st *ql.Backup) (ql.Result, error) 
 }
 
 func (s *Session) backups(ctx context.Context, st *ql.Backups) (ql.Result, error) {
-	a, err := s.archive(ctx, st.In)
-	if err != nil {
-		return nil, err
-	}
-	all, err := a.List(ctx)
+	all, err := s.operator().ListBackups(ctx, st.In)
 	if err != nil {
 		return nil, err
 	}
 	for _, g := range all {
 		if g.Damaged != "" {
-			s.note("%s", g.Damaged)
+			s.note("%s", escapeUnprintable(g.Damaged))
 		}
 	}
 	return listBackups(all), nil
@@ -131,7 +147,11 @@ func listBackups(all []archive.Generation) *ql.Listing {
 }
 
 func (s *Session) restore(ctx context.Context, st *ql.Restore) (ql.Result, error) {
-	a, err := s.archive(ctx, st.From)
+	from, err := archive.Local{DB: s.db}.Target(ctx, st.From)
+	if err != nil {
+		return nil, err
+	}
+	a, err := archive.Open(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -144,14 +164,10 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (ql.Result, error
 }
 
 func (s *Session) verify(ctx context.Context, st *ql.Verify) (ql.Result, error) {
-	a, err := s.archive(ctx, st.In)
-	if err != nil {
-		return nil, err
-	}
-	res, err := a.Verify(ctx, s.travel(st.Travel))
+	res, err := s.operator().VerifyBackups(ctx, st.In, s.travel(st.Travel))
 	if len(res.Damage) > 1 {
 		for _, d := range res.Damage {
-			s.note("%v", d)
+			s.note("%s", escapeUnprintable(d.Error()))
 		}
 	}
 	if err != nil {

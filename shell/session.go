@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 )
@@ -21,7 +22,7 @@ import (
 type Options struct {
 	DB *query.DB
 	// Remote is the database when it is over the network.
-	Remote ql.Remote
+	Remote Remote
 	In     io.Reader // nil: empty
 	Out    io.Writer // nil: nowhere; results
 	Err    io.Writer // nil: nowhere; errors, hints, timing, progress
@@ -58,6 +59,21 @@ type Options struct {
 	Version   string // for .version
 	// Open opens another database, for .open; nil: that is not possible.
 	Open func(dir string) (*query.DB, error)
+}
+
+// A Remote is a database over the network, of which its server makes backups.
+type Remote interface {
+	ql.Remote
+	operator
+}
+
+// An operator makes backups of a database: [archive.Local], which says what the
+// methods do, or a server.
+type operator interface {
+	BackUp(ctx context.Context, target string, o archive.BackupOptions) (archive.BackupResult, error)
+	ListBackups(ctx context.Context, target string) ([]archive.Generation, error)
+	VerifyBackups(ctx context.Context, target string, o archive.Options) (archive.VerifyReport, error)
+	Checkpoint(ctx context.Context, dir string) error
 }
 
 // Streams are the options of a session on these streams, as far as they say

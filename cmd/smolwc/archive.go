@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,10 @@ type statementRun struct {
 	needs func(args []string) need
 	// format is that of results; "" is as the shell's.
 	format string
+	// remote is a server that runs the statement on its database.
+	remote remoteFlags
+	// word may stand before the argument, as it does in the statement.
+	word string
 }
 
 type need int
@@ -35,29 +40,77 @@ const (
 // command makes a command that takes from least to most arguments.
 func (r *statementRun) make(cmd *cobra.Command, least, most int) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
+		args = r.arguments(args)
 		if len(args) < least || len(args) > most {
 			return fmt.Errorf("%s takes %s, and got %d", cmd.Name(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), len(args))
 		}
 		return nil
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd, r.arguments(args)) }
 	return cmd
 }
 
-func (r *statementRun) run(ctx context.Context, args []string) (err error) {
-	ctx, stop := interruptible(ctx)
+// arguments are those of a command without the word before them.
+func (r *statementRun) arguments(args []string) []string {
+	if len(args) == 2 && r.word != "" && args[0] == r.word {
+		return args[1:]
+	}
+	return args
+}
+
+// makeServed makes a command that a server can run on its database.
+func (r *statementRun) makeServed(cmd *cobra.Command, least, most int) *cobra.Command {
+	r.remote.add(cmd)
+	return r.make(cmd, least, most)
+}
+
+func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
+	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	if r.format != "" {
 		if err := shell.CheckFormat(r.format); err != nil {
 			return fail(exitUsage, err)
 		}
 	}
+	if err := r.remote.check(r.command); err != nil {
+		return fail(exitUsage, err)
+	}
+	if r.remote.addr != "" {
+		client, err := r.remote.connect(ctx, r.command)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = client.Close() }() // nothing is under way
+		o := r.options(nil)
+		o.Remote = remote{client}
+		return r.statement(ctx, o, args)
+	}
 	db, err := r.database(r.needs(args))
+	if query.KindOf(err) == query.Busy && cmd.Flags().Lookup("addr") != nil {
+		err = fail(exitOpen, fmt.Errorf("%w; %s", err, shell.Served(typed(cmd, args)...)))
+	}
 	if err != nil {
 		return err
 	}
 	defer closing(db, &err)
-	o := r.options(db)
+	return r.statement(ctx, r.options(db), args)
+}
+
+// typed is a command as a server on this machine understands it: with paths that
+// are absolute.
+func typed(cmd *cobra.Command, args []string) []string {
+	words := []string{cmd.Name()}
+	for _, a := range args {
+		if abs, err := filepath.Abs(a); err == nil && !strings.Contains(a, "://") {
+			a = abs
+		}
+		words = append(words, a)
+	}
+	return words
+}
+
+// statement runs the statement.
+func (r *statementRun) statement(ctx context.Context, o shell.Options, args []string) (err error) {
 	o.Format = r.format
 	s := shell.New(o)
 	var words []string
@@ -134,11 +187,11 @@ or of AWS's files.`
 func (c *command) backupCommand() *cobra.Command {
 	var keep string
 	var t travelling
-	r := &statementRun{command: c, needs: func([]string) need { return needsWriter }}
+	r := &statementRun{command: c, word: "to", needs: func([]string) need { return needsWriter }}
 	r.words = func(args []string) []string {
 		return append([]string{"backup", quoted("to ", first(args)), optionWord("keep=", keep)}, t.words()...)
 	}
-	cmd := r.make(&cobra.Command{
+	cmd := r.makeServed(&cobra.Command{
 		Use:   "backup [TARGET]",
 		Short: "Back the database up",
 		Long: `backup sends the files of the database, as of one moment, to TARGET, or to where
@@ -147,9 +200,10 @@ an interrupted backup has sent neither.
 
 ` + targets + `
 
-A database that a process has open is backed up by that process, with the
-statement backup.`,
-		Example: "  smolwc backup /backups/fleet --keep 7\n  smolwc backup 's3://backups/fleet?endpoint=http://127.0.0.1:7070'",
+A database that a process has open is backed up by that process: in a shell with
+the statement backup, and by smolwc serve with --addr. Then TARGET is as the server
+sees it, with its access keys, and its --backup-to has to allow it.`,
+		Example: "  smolwc backup /backups/fleet --keep 7\n  smolwc --addr localhost:8086 backup /backups/fleet\n  smolwc backup 's3://backups/fleet?endpoint=http://127.0.0.1:7070'",
 	}, 0, 1)
 	cmd.Flags().StringVar(&keep, "keep", "", "prune all but the newest `N` backups")
 	t.flags(cmd)
@@ -173,9 +227,9 @@ func needsTarget(args []string) need {
 }
 
 func (c *command) backupsCommand() *cobra.Command {
-	r := &statementRun{command: c, needs: needsTarget}
+	r := &statementRun{command: c, word: "in", needs: needsTarget}
 	r.words = func(args []string) []string { return []string{"backups", quoted("in ", first(args))} }
-	cmd := r.make(&cobra.Command{
+	cmd := r.makeServed(&cobra.Command{
 		Use:     "backups [TARGET]",
 		Short:   "List the backups",
 		Long:    "backups lists the backups in TARGET, or where the database was backed up to last.\n\n" + targets,
@@ -187,11 +241,11 @@ func (c *command) backupsCommand() *cobra.Command {
 
 func (c *command) verifyCommand() *cobra.Command {
 	var t travelling
-	r := &statementRun{command: c, needs: needsTarget}
+	r := &statementRun{command: c, word: "in", needs: needsTarget}
 	r.words = func(args []string) []string {
 		return append([]string{"verify", quoted("in ", first(args))}, t.words()...)
 	}
-	cmd := r.make(&cobra.Command{
+	cmd := r.makeServed(&cobra.Command{
 		Use:     "verify [TARGET]",
 		Short:   "Read all backups and compare them with their checksums",
 		Long:    "verify reads every byte in TARGET, or where the database was backed up to last, and\nnames what is damaged. It exits with 1 when anything is.\n\n" + targets,
@@ -228,7 +282,7 @@ Every byte is compared with its checksum before DIR gets its name.
 func (c *command) checkpointCommand() *cobra.Command {
 	r := &statementRun{command: c, needs: func([]string) need { return needsWriter }}
 	r.words = func(args []string) []string { return []string{"checkpoint", ql.QuoteText(args[0])} }
-	return r.make(&cobra.Command{
+	return r.makeServed(&cobra.Command{
 		Use:     "checkpoint DIR",
 		Short:   "Copy the database to a directory",
 		Long:    "checkpoint makes a database in DIR, as of one moment. On the same disk the files are\nlinked, which takes hardly any time or space.",

@@ -104,16 +104,16 @@ func (r remote) Table(name string) ql.Table { return r.Client.Table(name) }
 const connectTime = 10 * time.Second
 
 // connect reaches the server, and learns what tables it has.
-func (r *shellRun) connect(ctx context.Context) (*server.Client, error) {
-	config, err := r.remote.config()
+func (r *remoteFlags) connect(ctx context.Context, c *command) (*server.Client, error) {
+	config, err := r.config()
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
-	o := server.ClientOptions{Instance: r.remote.instance, Token: r.remote.token, TLS: config}
+	o := server.ClientOptions{Instance: r.instance, Token: r.token, TLS: config}
 	if o.Token == "" {
-		o.Token = r.getenv(envToken)
+		o.Token = c.getenv(envToken)
 	}
-	client, err := server.Dial(r.remote.addr, o)
+	client, err := server.Dial(r.addr, o)
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
@@ -121,7 +121,7 @@ func (r *shellRun) connect(ctx context.Context) (*server.Client, error) {
 	defer cancel()
 	if err := client.Refresh(ctx); err != nil {
 		_ = client.Close()
-		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w%s", r.remote.addr, err, hintOf(err, config != nil)))
+		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w%s", r.addr, err, hintOf(err, config != nil)))
 	}
 	return client, nil
 }
@@ -144,7 +144,7 @@ func hintOf(err error, withTLS bool) string {
 
 // runRemote runs statements on a server's database.
 func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
-	client, err := r.connect(ctx)
+	client, err := r.remote.connect(ctx, r.command)
 	if err != nil {
 		return err
 	}

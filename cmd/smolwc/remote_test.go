@@ -14,12 +14,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/bigtable"
+
+	"github.com/smolwc/smolwc/archive"
 )
 
 // What runs the same at hand and over the network.
@@ -218,8 +221,9 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 		"gc t":                              "cannot run over the network",
 		"import t from nothing.csv":         "cannot run over the network",
 		"export t to nothing.csv":           "beside the server with --db and --read-only",
-		"backup to nothing":                 "cannot run over the network",
-		"checkpoint nothing":                "cannot run over the network",
+		"restore 1 to nothing":              "run smolwc restore BACKUP DIR --from TARGET where the new database is to be",
+		"backup to nothing":                 "nothing is a relative path; name an absolute one; a directory is one of the server's machine",
+		"checkpoint nothing":                "name a directory on the server's machine",
 		"scan t page=''":                    "cannot be asked for over the network",
 		"scan t stats":                      "cannot be asked for over the network",
 		"alter table t set retention=exact": "over the network the key format and the retention of a table cannot be set",
@@ -253,6 +257,10 @@ func TestWhatARunningServerHas(t *testing.T) {
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--http", s.addr, "--db", other}, 1, "--http is " + s.addr + ", where another process listens"},
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--db", dir}, 3, "in use by another process\n"},
 		{[]string{"--db", dir, "-c", "tables"}, 3, "--read-only opens it beside that, for reading, and --addr reaches it"},
+		{[]string{"--db", dir, "backup", other}, 3, "the server does it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "checkpoint", other}, 3, "the server does it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "backup to '" + other + "'"}, 1, "the server does it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "checkpoint '" + other + "'"}, 1, "the server does it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
 	} {
 		var out, errs strings.Builder
 		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {
@@ -261,6 +269,64 @@ func TestWhatARunningServerHas(t *testing.T) {
 	}
 	if _, err := os.Stat(other); err == nil {
 		t.Error("a server that could not listen has made a database")
+	}
+}
+
+// A server backs its database up for commands and for statements, and lists,
+// verifies and copies.
+func TestBackupsOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	output(t, "--addr", s.addr, "-c", "create table t family f; put t a f:x=1")
+	place := t.TempDir()
+	target, copied, restored := filepath.Join(place, "backups"), filepath.Join(place, "copy"), filepath.Join(place, "restored")
+	for _, c := range []struct {
+		args        []string
+		out, people string
+	}{
+		{[]string{"--addr", s.addr, "backup", "to", target, "--parallel", "2"}, `"backup":1`, "backed up as 1: "},
+		{[]string{"backup", target, "--addr", s.addr, "--keep", "2"}, `"backup":2`, "backed up as 2: "},
+		{[]string{"--addr", s.addr, "-c", "backup keep=1 rate=50MB"}, `"backup":3`, "pruned 2 backups"},
+		{[]string{"--addr", s.addr, "-c", "backups in '" + target + "'"}, `"backup":3`, ""},
+		{[]string{"backups", "--addr", s.addr, "--format", "csv"}, "\n3,", ""},
+		{[]string{"verify", "--addr", s.addr}, "", "verified 1 backup: "},
+		{[]string{"verify", "in", target}, "", "verified 1 backup: "},
+		{[]string{"checkpoint", copied, "--addr", s.addr}, "", ""},
+		{[]string{"restore", "latest", restored, "--from", target}, "", "restored backup 3 "},
+		{[]string{"--db", restored, "-c", "get t a"}, `"key":"a"`, ""},
+		{[]string{"--db", copied, "-c", "get t a"}, `"key":"a"`, ""},
+	} {
+		if out, people := output(t, c.args...); !strings.Contains(out, c.out) || !strings.Contains(people, c.people) {
+			t.Errorf("smolwc %s: %q and %q", strings.Join(c.args, " "), out, people)
+		}
+	}
+}
+
+// A server that other machines reach writes only where its operator lets it.
+func TestPlacesForBackups(t *testing.T) {
+	t.Parallel()
+	place := t.TempDir()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--backup-to", place)
+	output(t, "--addr", s.addr, "backup", filepath.Join(place, "fleet"))
+	outside := filepath.Join(t.TempDir(), "x")
+	var out, errs strings.Builder
+	if code := run([]string{"--addr", s.addr, "backup", outside}, strings.NewReader(""), &out, &errs, noEnv); code != 1 || !strings.Contains(errs.String(), "smolwc serve --backup-to "+outside) {
+		t.Errorf("exit %d, %q", code, errs.String())
+	}
+	for _, c := range []struct {
+		addr string
+		flag []string
+		want archive.Places
+	}{
+		{"127.0.0.1", nil, archive.Places{archive.AnyPlace}},
+		{"10.0.0.1", nil, nil},
+		{"127.0.0.1", []string{"/backups"}, archive.Places{"/backups"}},
+		{"10.0.0.1", []string{"/backups", "s3://bucket/x"}, archive.Places{"/backups", "s3://bucket/x"}},
+	} {
+		r := serveRun{backupTo: c.flag}
+		if got, err := r.places(&net.TCPAddr{IP: net.ParseIP(c.addr)}); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("on %s with %q: %q, %v", c.addr, c.flag, got, err)
+		}
 	}
 }
 
@@ -283,6 +349,10 @@ func TestFlagsOfAServer(t *testing.T) {
 		{[]string{"--addr", addr, "--tls-ca", "none.pem", "-c", "tables"}, 2, "--tls-ca: open none.pem"},
 		{[]string{"--addr", addr, "--instance", "x", "-c", "tables"}, 2, "not the name of an instance"},
 		{[]string{"--token", "x", "-c", "tables"}, 2, "name it with --addr"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--backup-to", "gs://x", "--db", "d"}, 2, "--backup-to: gs://x is not a target"},
+		{[]string{"--addr", addr, "--db", "d", "backup"}, 2, "give one of them"},
+		{[]string{"backup", "--token", "x"}, 2, "name it with --addr"},
+		{[]string{"backup", "from", "x"}, 2, "backup takes [TARGET], and got 2"},
 		{[]string{"serve", "--max-bytes", "1MiB"}, 2, "--max-bytes is 1MiB; it must be 16MiB or more"},
 		{[]string{"serve", "--max-connection-bytes", "some"}, 2, "\"some\" is not a size"},
 	} {

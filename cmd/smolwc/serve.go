@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
@@ -31,6 +32,7 @@ type serveRun struct {
 	tls        server.TLSFiles
 	insecure   bool
 	limits     server.Limits
+	backupTo   []string
 	logLevel   string
 	logFormat  string
 }
@@ -66,6 +68,7 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
 	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
 	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
+	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * on an address of this machine alone, else none)")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.limits.SetDefaults()
@@ -211,6 +214,9 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 		}
 		defer func() { _ = pages.Close() }()
 	}
+	if o.BackupTo, err = r.places(listener.Addr()); err != nil {
+		return fail(exitUsage, err)
+	}
 	db, err := r.openDeclared(ctx, cfg, query.Options{})
 	if err != nil {
 		return err
@@ -228,6 +234,20 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	defer servePages(s, pages)()
 	r.greet(cfg.DataDir, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
+}
+
+// places are where clients may have the database backed up to. Those of this
+// machine can do so anywhere unless the flags say otherwise.
+func (r *serveRun) places(addr net.Addr) (archive.Places, error) {
+	at, ok := addr.(*net.TCPAddr)
+	if len(r.backupTo) == 0 && ok && at.IP.IsLoopback() {
+		return archive.Places{archive.AnyPlace}, nil
+	}
+	places := archive.Places(r.backupTo)
+	if err := places.Check(); err != nil {
+		return nil, fmt.Errorf("--backup-to: %w", errors.Unwrap(err))
+	}
+	return places, nil
 }
 
 // setMemory sets what blocks and writes may take.

@@ -86,8 +86,9 @@ var rooms = map[string]room{
 	// Bigtable's client is in its tests and not in the binary, which it would
 	// make five times as large.
 	"server/sql": {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
+	"server/smolwcpb": {imports: []string{grpc, protobuf}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "server/sql", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf, xnet},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf, xnet},
 		tests:   []string{bigtable, apiOptions, civil},
 	},
 
@@ -103,7 +104,7 @@ var rooms = map[string]room{
 	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "archive", "internal/bench/yardstick"}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "shell", "server", "internal/config", "internal/bench", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", "internal/bench", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},

@@ -69,7 +69,7 @@ func (r *Runner) refresh(ctx context.Context, st Statement) error {
 	return r.Remote.Refresh(ctx)
 }
 
-// refuseRemote refuses what Bigtable's API has no words for.
+// refuseRemote refuses what a server does not do for its clients.
 func (r *Runner) refuseRemote(st Statement) error {
 	if r.Remote == nil {
 		return nil
@@ -103,9 +103,11 @@ func (r *Runner) refuseRemote(st Statement) error {
 			return nil
 		}
 		why = "over the network tables are created with plain keys and lazy retention; leave out key_format= and retention="
-	case *Explain, *Analyze, *Stats, *Export, *Backups, *Verify, *Refresh:
+	case *Explain, *Analyze, *Stats, *Export, *Refresh:
 		why = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
-	case *Compact, *GC, *Flush, *Import, *Backup, *Restore, *Checkpoint:
+	case *Restore:
+		why = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may go on"
+	case *Compact, *GC, *Flush, *Import:
 		why = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
 	default:
 		return nil

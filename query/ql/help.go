@@ -256,7 +256,8 @@ var helpTopics = []helpTopic{
 		name: "backup", summary: "back the database up",
 		syntax: "backup [to 'DIR' | to 's3://BUCKET/PREFIX?endpoint=URL'] [keep=N] [parallel=N] [rate=SIZE]",
 		text: "Reads and writes go on; the backup is one moment of all tables. Only files that no earlier backup has are sent.\n" +
-			"Without to it goes where the last one went. keep= prunes all but the newest N. rate= bounds the bytes a second: 50MB.\n\n" +
+			"Without to it goes where the last one went. keep= prunes all but the newest N. rate= bounds the bytes a second: 50MB.\n" +
+			"Over the network the server does it: a directory is one of its machine, and access keys are those of its environment.\n\n" +
 			"Example:\n  backup to '/backups/fleet' keep=7",
 	},
 	{

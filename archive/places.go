@@ -1,0 +1,85 @@
+package archive
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// AnyPlace among [Places] is every target.
+const AnyPlace = "*"
+
+// Places are targets that somebody may name whom the owner of this process does
+// not trust with every path: these, and those below them. A directory below a
+// place is found with symbolic links resolved. An object store's target is below
+// another one when bucket, endpoint and region are the same.
+type Places []string
+
+// Check finds a place that is no target. Paths of directories may be relative.
+func (p Places) Check() error {
+	for _, place := range p {
+		if place == AnyPlace {
+			continue
+		}
+		if _, err := parseTarget(place); err != nil {
+			return fail("allow a place", err)
+		}
+	}
+	return nil
+}
+
+// Allow returns an error when a target is not at or below one of the places: it
+// matches [ErrDenied]. The path of a directory must be absolute.
+func (p Places) Allow(target string) error { return fail("look at the target", p.allow(target)) }
+
+func (p Places) allow(target string) error {
+	t, err := parseTarget(target)
+	if err != nil {
+		return err
+	}
+	if t.s3 == nil && !filepath.IsAbs(target) {
+		return targetErrorf("%s is a relative path; name an absolute one", target)
+	}
+	for _, place := range p {
+		if place == AnyPlace {
+			return nil
+		}
+		if in, err := parseTarget(place); err == nil && t.below(in) {
+			return nil
+		}
+	}
+	if len(p) == 0 {
+		return fmt.Errorf("%w: no place is allowed", ErrDenied)
+	}
+	return fmt.Errorf("%w: %s is not at or below %s", ErrDenied, target, strings.Join(p, " or "))
+}
+
+// below reports whether t is at or below another target.
+func (t target) below(other target) bool {
+	switch {
+	case t.s3 == nil && other.s3 == nil:
+		rel, err := filepath.Rel(resolved(other.dir), resolved(t.dir))
+		return err == nil && filepath.IsLocal(rel)
+	case t.s3 == nil || other.s3 == nil:
+		return false
+	}
+	at, in := *t.s3, *other.s3
+	rest, ok := strings.CutPrefix(at.prefix, in.prefix)
+	at.prefix, in.prefix = "", ""
+	// Some object stores keep objects as files, and would take .. for a step up.
+	return ok && at == in && !slices.Contains(strings.Split(rest, "/"), "..")
+}
+
+// resolved is a path without symbolic links, as far as it exists.
+func resolved(path string) string {
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			rest, _ := filepath.Rel(at, path)
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+	}
+}
