@@ -102,6 +102,10 @@ type bucket interface {
 	// lock makes this process the only one that writes, until unlock. held
 	// reports an error when the lock was lost.
 	lock(ctx context.Context) (held func(context.Context) error, unlock func(), err error)
+	// holder is who holds the lock, nil when nobody does.
+	holder(ctx context.Context) (*Holder, error)
+	// unlock takes the lock away from its holder.
+	unlock(ctx context.Context, h Holder) error
 	// prepare makes the bucket ready for writing; the lock is held.
 	prepare(ctx context.Context) error
 }

@@ -369,6 +369,10 @@ func TestS3Errors(t *testing.T) {
 // TestLease: the lock in an object store.
 func TestLease(t *testing.T) { archive.LeaseTest(t, startGateway(t).target("lease")) }
 
+func TestALockOutlivesNobody(t *testing.T) {
+	archive.LeasesOfOthersTest(t, startGateway(t).target("others"))
+}
+
 // TestServerGoesWhileSending: what it has of the backup is none, and the next one
 // goes on.
 func TestServerGoesWhileSending(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,37 +18,69 @@ import (
 
 // An object store has no locks, but it creates an object for one of several who
 // try, and replaces it only if it is as it was last seen. So the lock is an
-// object that its owner renews; one that has not been renewed for leaseStale, by
-// the server's clock, belongs to a process that died, and is taken over.
-const (
-	leaseRenewed = time.Minute
-	leaseStale   = 10 * time.Minute
-)
+// object that its owner renews. It is taken over at once when its owner was a
+// process of this machine that has ended, and else when it has not been renewed
+// for long, by the server's clock.
+type leaseTimes struct {
+	renewed time.Duration // how often the owner renews it
+	stale   time.Duration // the age at which it is anybody's
+}
+
+var usualLease = leaseTimes{renewed: time.Minute, stale: 10 * time.Minute}
+
+// releaseTime is how long giving a lock back may take: a server that does not
+// answer must not hold up the end of a backup.
+const releaseTime = 10 * time.Second
 
 // A lease is the content of the lock's object.
 type lease struct {
-	Owner   string    `json:"owner"` // new for every lock
-	Host    string    `json:"host"`
-	PID     int       `json:"pid"`
+	Owner string `json:"owner"` // new for every lock
+	process
 	Renewed time.Time `json:"renewed"` // by the owner's clock
 
 	age time.Duration // by the server's, when it was read
 }
 
+// leases are the owners of the locks that this process holds.
+var leases sync.Map
+
+// liveness is that of the lease's owner.
+func (l lease) liveness() Liveness {
+	if _, held := leases.Load(l.Owner); !held && l.process == thisProcess() {
+		return Dead // this process could not give it back
+	}
+	return l.process.liveness(l.age)
+}
+
 // lock takes the lease and renews it in the background.
 func (b *s3Bucket) lock(ctx context.Context) (held func(context.Context) error, unlock func(), err error) {
-	host, _ := os.Hostname() // only for messages
-	l := lease{Owner: uuid.NewString(), Host: host, PID: os.Getpid(), Renewed: time.Now().UTC()}
+	l := lease{Owner: uuid.NewString(), process: thisProcess(), Renewed: time.Now().UTC()}
+	leases.Store(l.Owner, nil)
 	tag, err := b.writeLease(ctx, l, "")
 	if errors.Is(err, errObjectExists) {
 		tag, err = b.takeOver(ctx, l)
 	}
 	if err != nil {
+		leases.Delete(l.Owner)
+		if lost := ctx.Err() != nil || errors.Is(err, ErrUnreachable); lost {
+			b.release(l) // the server may have taken it
+		}
 		return nil, nil, err
 	}
-	k := &keeper{bucket: b, lease: l, tag: tag, stop: make(chan struct{}), done: make(chan struct{})}
-	go k.run()
+	k := &keeper{bucket: b, lease: l, tag: tag, done: make(chan struct{})}
+	ctx, k.stop = context.WithCancel(context.Background())
+	go k.run(ctx)
 	return k.held, k.unlock, nil
+}
+
+// release gives a lease back if it is still the owner's, whatever has become of
+// the context that it was taken in. One that cannot be given back goes stale.
+func (b *s3Bucket) release(l lease) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	defer cancel()
+	if now, _, err := b.tryLease(ctx); err == nil && now.Owner == l.Owner {
+		_ = b.remove(ctx, lockKey)
+	}
 }
 
 // writeLease writes the lease where there is none, or replaces the one with a tag.
@@ -70,7 +102,7 @@ func (b *s3Bucket) writeLease(ctx context.Context, l lease, replaces string) (ta
 	return aws.ToString(out.ETag), nil
 }
 
-// takeOver takes a lease that its owner has not renewed for long.
+// takeOver takes a lease whose owner has ended, or has not renewed it for long.
 func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error) {
 	old, tag, err := b.readLease(ctx)
 	switch {
@@ -85,9 +117,9 @@ func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error
 	if old.Owner == l.Owner { // it was taken, and the server's answer was lost
 		return tag, nil
 	}
-	if old.age < b.stale {
-		return "", fmt.Errorf("process %d on %s holds the lock and renewed it %s ago: %w; a lock that is not renewed for %s is taken over",
-			old.PID, old.Host, old.age.Round(time.Second), ErrLocked, b.stale)
+	if old.age < b.lease.stale && old.liveness() != Dead {
+		return "", fmt.Errorf("process %d on %s holds the lock and renewed it %s ago: %w; a lock that is not renewed for %s is taken over, and smolwc backup unlock takes it away",
+			old.PID, old.Host, old.age.Round(time.Second), ErrLocked, b.lease.stale)
 	}
 	return b.replaceLease(ctx, l, tag)
 }
@@ -138,7 +170,7 @@ func (b *s3Bucket) tryLease(ctx context.Context) (l lease, tag string, err error
 	return l, aws.ToString(out.ETag), nil
 }
 
-// leaseOf reads a lease; what is none is as old as can be.
+// leaseOf reads a lease; any other text is as old as can be, and nobody's.
 func leaseOf(text []byte) (l lease) {
 	if json.Unmarshal(text, &l) != nil {
 		return lease{}
@@ -149,26 +181,27 @@ func leaseOf(text []byte) (l lease) {
 // A keeper renews a lease until it is unlocked. Its fields belong to run until
 // done is closed.
 type keeper struct {
-	bucket     *s3Bucket
-	lease      lease
-	tag        string
-	lost       error
-	stop, done chan struct{}
+	bucket *s3Bucket
+	lease  lease
+	tag    string
+	lost   error
+	stop   context.CancelFunc
+	done   chan struct{}
 }
 
-func (k *keeper) run() {
+func (k *keeper) run(ctx context.Context) {
 	defer close(k.done)
-	tick := time.NewTicker(leaseRenewed)
+	tick := time.NewTicker(k.bucket.lease.renewed)
 	defer tick.Stop()
 	for {
 		select {
-		case <-k.stop:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 		k.lease.Renewed = time.Now().UTC()
-		ctx, cancel := context.WithTimeout(context.Background(), leaseRenewed)
-		tag, err := k.bucket.replaceLease(ctx, k.lease, k.tag)
+		renewing, cancel := context.WithTimeout(ctx, k.bucket.lease.renewed)
+		tag, err := k.bucket.replaceLease(renewing, k.lease, k.tag)
 		cancel()
 		switch {
 		case err == nil:
@@ -195,11 +228,10 @@ func (k *keeper) held(ctx context.Context) error {
 
 // unlock gives the lease back, unless it was lost.
 func (k *keeper) unlock() {
-	close(k.stop)
+	k.stop()
 	<-k.done
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if k.lost == nil && k.held(ctx) == nil {
-		_ = k.bucket.remove(ctx, lockKey) // it goes stale by itself
+	leases.Delete(k.lease.Owner)
+	if k.lost == nil {
+		k.bucket.release(k.lease)
 	}
 }

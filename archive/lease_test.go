@@ -2,6 +2,8 @@ package archive
 
 import (
 	"errors"
+	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -62,7 +64,7 @@ func ExpireLease(t *testing.T, a *Archive) {
 	if _, err := b.writeLease(t.Context(), l, tag); err != nil {
 		t.Fatal(err)
 	}
-	b.stale = 0
+	b.lease.stale = 0
 }
 
 // Impatient has the archive give a server up soon.
@@ -76,10 +78,131 @@ func Impatient(t *testing.T, a *Archive) {
 	a.bucket = p
 }
 
-// FreeLease removes a lock, whoever holds it.
-func FreeLease(t *testing.T, a *Archive) {
-	t.Helper()
-	if err := a.bucket.remove(t.Context(), lockKey); err != nil {
+// LeasesOfOthersTest is what archive_test.TestALockOutlivesNobody runs against a
+// server: a lock whose owner was a process of this machine is taken over as soon as
+// it has ended, and no other.
+func LeasesOfOthersTest(t *testing.T, target string) {
+	a, err := Open(t.Context(), target)
+	if err != nil {
 		t.Fatal(err)
 	}
+	b := a.bucket.(*s3Bucket)
+	other := startedProcess(t)
+	for _, c := range []struct {
+		what string
+		by   process
+		want Liveness
+	}{
+		{"of a version that says less", process{Host: other.Host, PID: other.PID}, Unknown},
+		{"of another machine", process{Host: "elsewhere", PID: other.PID, Boot: "other", Machine: "other", Started: 1}, Unknown},
+		{"of a process that lives", other, Alive},
+		{"of this process, which has given it up", thisProcess(), Dead},
+		{"of a process that has ended", endedProcess(t), Dead},
+	} {
+		before := lease{Owner: c.what, process: c.by, Renewed: time.Now()}
+		if _, err := b.writeLease(t.Context(), before, ""); err != nil {
+			t.Fatal(err)
+		}
+		h, err := a.Holder(t.Context())
+		if err != nil || h == nil || h.Liveness != c.want || h.PID != c.by.PID || h.Host != c.by.Host {
+			t.Errorf("a lock %s: %+v, %v", c.what, h, err)
+		}
+		_, unlock, err := b.lock(t.Context())
+		if c.want == Dead {
+			if err != nil {
+				t.Fatalf("a lock %s: %v", c.what, err)
+			}
+			unlock()
+		} else {
+			if !errors.Is(err, ErrLocked) {
+				t.Fatalf("a lock %s: %v", c.what, err)
+			}
+			if err := a.Unlock(t.Context(), Holder{owner: "another"}); !errors.Is(err, ErrLocked) {
+				t.Errorf("a lock %s was taken away for another: %v", c.what, err)
+			}
+			if err := a.Unlock(t.Context(), *h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if h, err := a.Holder(t.Context()); h != nil || err != nil {
+			t.Errorf("a lock %s was left: %+v, %v", c.what, h, err)
+		}
+	}
 }
+
+// startedProcess is a process that lives until the test ends.
+func startedProcess(t *testing.T) process {
+	t.Helper()
+	cmd := exec.Command("sleep", "3600")
+	if err := cmd.Start(); err != nil {
+		t.Skipf("no process to look at: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	p := thisProcess()
+	p.PID = cmd.Process.Pid
+	var err error
+	if p.Started, _, err = statOf(p.PID); err != nil || p.Boot == "" {
+		t.Skipf("this system does not tell processes apart: %v", err)
+	}
+	return p
+}
+
+// endedProcess is one that was killed, and whose parent has not noticed yet.
+func endedProcess(t *testing.T) process {
+	t.Helper()
+	p := startedProcess(t)
+	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, ended, err := statOf(p.PID); ended || err != nil {
+			return p
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A process is dead when that is certain.
+func TestLivenessOfProcesses(t *testing.T) {
+	alive := startedProcess(t)
+	up, known := uptime()
+	if !known {
+		t.Fatal("how long this machine is up is not known")
+	}
+	with := func(change func(*process)) process {
+		p := alive
+		change(&p)
+		return p
+	}
+	for _, c := range []struct {
+		what   string
+		p      process
+		silent time.Duration
+		want   Liveness
+	}{
+		{"itself", alive, 0, Alive},
+		{"itself, silent for long", alive, time.Hour, Alive},
+		{"another one with its number", with(func(p *process) { p.Started++ }), 0, Dead},
+		{"one whose number nobody has", with(func(p *process) { p.PID = 1 << 30 }), 0, Dead},
+		{"one of another container", with(func(p *process) { p.Namespace = "pid:[1]" }), time.Hour, Unknown},
+		{"one of a system without namespaces", with(func(p *process) { p.Namespace = "" }), 0, Unknown},
+		{"one that does not say when it started", with(func(p *process) { p.Started = 0 }), 0, Unknown},
+		{"one of another machine", with(func(p *process) { p.Boot, p.Machine = "b", "m" }), 1 << 60, Unknown},
+		{"one from before this machine started", with(func(p *process) { p.Boot, p.Machine = "b", thisMachine() }), up + time.Hour, Dead},
+		{"one of a copy of this machine, which lives", with(func(p *process) { p.Boot, p.Machine = "b", thisMachine() }), time.Second, Unknown},
+		{"one of a copy with another name", with(func(p *process) { p.Boot, p.Machine, p.Host = "b", thisMachine(), "h" }), up + time.Hour, Unknown},
+		{"nobody", process{}, 1 << 60, Unknown},
+	} {
+		if c.p.Machine == "" && c.p.Boot == "b" {
+			continue // this machine has no name that outlives it
+		}
+		if got := c.p.liveness(c.silent); got != c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+func thisMachine() string { return thisProcess().Machine }

@@ -25,7 +25,7 @@ type s3Bucket struct {
 	client *s3.Client
 	bucket string
 	prefix string
-	stale  time.Duration // see takeOver
+	lease  leaseTimes
 }
 
 const defaultRegion = "us-east-1"
@@ -70,7 +70,7 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 		}
 		o.HTTPClient = &patientClient{o.HTTPClient, p.noProgress}
 	})
-	return &s3Bucket{client, t.bucket, t.prefix, leaseStale}, nil
+	return &s3Bucket{client, t.bucket, t.prefix, usualLease}, nil
 }
 
 // limit ends the sending of a request of which the server takes nothing for too

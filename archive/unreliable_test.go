@@ -1,6 +1,7 @@
 package archive_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -122,6 +123,40 @@ func TestALostAnswer(t *testing.T) {
 	}
 }
 
+// TestAnInterruptedBackupGivesItsLockBack: whatever is under way when its context
+// ends, also a lock that the server has given and whose answer has not come.
+func TestAnInterruptedBackupGivesItsLockBack(t *testing.T) {
+	g := startGateway(t)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
+		r.Out.Host = r.In.Host // it is signed
+	}}
+	for _, at := range []string{"/lock", "/objects/", "/generations/"} {
+		t.Run(at[1:], func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPut && strings.Contains(r.URL.Path, at) && ctx.Err() == nil {
+					proxy.ServeHTTP(httptest.NewRecorder(), r)
+					interrupt()
+					<-r.Context().Done() // the client does not wait for the answer
+					return
+				}
+				proxy.ServeHTTP(w, r)
+			}))
+			t.Cleanup(u.Close)
+			target := "s3://bucket/interrupted" + at
+			db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+			_, err := openArchive(t, target+"?endpoint="+u.URL).Backup(ctx, db, archive.BackupOptions{})
+			if query.KindOf(err) != query.Canceled {
+				t.Errorf("interrupted: %v", err)
+			}
+			if h, err := openArchive(t, target+"?endpoint=http://"+g.addr).Holder(t.Context()); h != nil || err != nil {
+				t.Errorf("the lock is still held: %+v, %v", h, err)
+			}
+		})
+	}
+}
+
 // TestAServerThatTakesNothingMore: a backup ends when the server stops to read what
 // is sent, or to answer, however long all of it may take; and the next one goes on.
 func TestAServerThatTakesNothingMore(t *testing.T) {
@@ -171,7 +206,6 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 			t.Log(err)
 			stuck.Store("none")
 			close(over)
-			archive.FreeLease(t, a)
 			if list, err := a.List(t.Context()); err != nil || len(list) != 0 {
 				t.Errorf("listed %+v, %v", list, err)
 			}
@@ -232,7 +266,6 @@ func TestAnUnreliableServer(t *testing.T) {
 				moments[last] = want // also when its answer never came
 			}
 		}
-		archive.FreeLease(t, a) // of one that could not give it back
 		if report, err := a.Verify(ctx, archive.Options{}); err != nil {
 			t.Fatalf("verify: %+v, %v", report, err)
 		}

@@ -205,6 +205,7 @@ the statement backup, and by smolwc serve with --addr. Then TARGET is as the ser
 sees it, with its access keys, and its --backup-to has to allow it.`,
 		Example: "  smolwc backup /backups/fleet --keep 7\n  smolwc --addr localhost:8086 backup /backups/fleet\n  smolwc backup 's3://backups/fleet?endpoint=http://127.0.0.1:7070'",
 	}, 0, 1)
+	cmd.AddCommand(c.unlockCommand())
 	cmd.Flags().StringVar(&keep, "keep", "", "prune all but the newest `N` backups")
 	t.flags(cmd)
 	return cmd

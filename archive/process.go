@@ -1,0 +1,112 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A process is one that holds a lock, described so that another process of the
+// same machine can tell whether it lives. What a system does not tell is empty;
+// then nobody can, and the lock's age decides.
+type process struct {
+	Host string `json:"host"`
+	PID  int    `json:"pid"`
+	// Machine tells the machine from others, also when it has been started
+	// again. Copies of a virtual machine may have the same.
+	Machine string `json:"machine,omitempty"`
+	// Boot is new each time that the machine starts.
+	Boot string `json:"boot,omitempty"`
+	// Namespace is where PID counts: containers have their own.
+	Namespace string `json:"pid_namespace,omitempty"`
+	// Started is when the process did, in the system's ticks since Boot: a
+	// later process may get the same PID.
+	Started uint64 `json:"started,omitempty"`
+}
+
+// thisProcess describes this process.
+var thisProcess = sync.OnceValue(func() process {
+	p := process{PID: os.Getpid()}
+	p.Host, _ = os.Hostname()
+	if id, err := os.ReadFile("/etc/machine-id"); err == nil && len(bytes.TrimSpace(id)) > 0 {
+		p.Machine = fmt.Sprintf("%.16x", sha256.Sum256(append([]byte("smolwc "), bytes.TrimSpace(id)...))) // the id itself is confidential
+	}
+	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+		p.Boot = string(bytes.TrimSpace(id))
+	}
+	p.Namespace, _ = os.Readlink("/proc/self/ns/pid")
+	p.Started, _, _ = statOf(p.PID)
+	return p
+})
+
+// A Liveness is what can be said of whether a process lives.
+type Liveness int
+
+// What can be said of a process.
+const (
+	Unknown Liveness = iota // it is of another machine or container
+	Alive
+	Dead
+)
+
+// liveness finds out whether a process lives that gave its last sign of life so
+// long ago. Dead is certain, but for copies of a virtual machine that have the same
+// name, and started less than a minute ago.
+func (p process) liveness(silent time.Duration) Liveness {
+	self := thisProcess()
+	switch {
+	case p.Boot == "" || p.PID <= 0:
+		return Unknown
+	case p.Boot != self.Boot:
+		up, known := uptime()
+		if known && p.Machine != "" && p.Machine == self.Machine && p.Host == self.Host && silent > up {
+			return Dead // the machine has been started again since
+		}
+		return Unknown
+	case p.Namespace == "" || p.Namespace != self.Namespace || p.Started == 0:
+		return Unknown
+	}
+	if err := syscall.Kill(p.PID, 0); errors.Is(err, syscall.ESRCH) {
+		return Dead
+	}
+	started, ended, err := statOf(p.PID)
+	if err == nil && (ended || started != p.Started) {
+		return Dead
+	}
+	return Alive // or hidden from this user
+}
+
+// statOf is when a process started, and whether it has ended and only waits for
+// its parent to notice.
+func statOf(pid int) (started uint64, ended bool, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false, err
+	}
+	// The second field is a name in parentheses, of any characters.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const state, startTime = 0, 19
+	if len(fields) <= startTime {
+		return 0, false, errors.New("/proc is not as expected")
+	}
+	started, err = strconv.ParseUint(fields[startTime], 10, 64)
+	return started, fields[state] == "Z" || fields[state] == "X", err
+}
+
+// uptime is how long ago the machine started.
+func uptime() (up time.Duration, known bool) {
+	text, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0, false
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	return time.Duration(seconds * float64(time.Second)), err == nil
+}
