@@ -60,7 +60,8 @@ type Archive struct {
 
 // Open opens a target: the path of a directory, or s3://BUCKET/PREFIX with
 // ?endpoint=URL for a server that is not Amazon's and ?region=NAME. Access keys
-// are those of AWS's environment variables and files. A directory need not be
+// are those of AWS's environment variables and files, or with
+// ?credentials=instance those of the role of a machine of Amazon's. A directory need not be
 // there; a bucket must.
 func Open(ctx context.Context, target string) (*Archive, error) {
 	b, name, err := openBucket(ctx, target)

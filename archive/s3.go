@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -48,8 +50,10 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 		// Each object's own SHA-256 is signed and compared by the server.
 		config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
-		config.WithRetryMaxAttempts(p.attempts),
+		config.WithRetryer(p.retryer),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(p.limit)),
+		config.WithEC2IMDSClientEnableState(metadataState(t)),
+		config.WithLogger(logging.Nop{}), // what is wrong comes as an error
 	)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDenied, err)
@@ -61,7 +65,7 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 		cfg.Region = defaultRegion
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, fmt.Errorf("%w: no access keys were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile with AWS_PROFILE: %w", ErrDenied, err)
+		return nil, noKeys(t, err)
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		if t.endpoint != "" {
@@ -71,6 +75,28 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 		o.HTTPClient = &patientClient{o.HTTPClient, p.noProgress}
 	})
 	return &s3Bucket{client, t.bucket, t.prefix, usualLease}, nil
+}
+
+// metadataState says whether Amazon's machine is asked for the access keys of its
+// role. Elsewhere nobody answers, after seconds, or somebody else does.
+func metadataState(t s3Target) imds.ClientEnableState {
+	if t.instance {
+		return imds.ClientEnabled
+	}
+	return imds.ClientDisabled
+}
+
+// retryer tries again what may succeed then.
+func (p patience) retryer() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = p.attempts
+		o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+			if endpointHint(err) != "" || foreignAnswer(err) {
+				return aws.FalseTernary
+			}
+			return aws.UnknownTernary
+		})}, o.Retryables...)
+	})
 }
 
 // limit ends the sending of a request of which the server takes nothing for too
@@ -131,8 +157,13 @@ func (b *s3Bucket) list(ctx context.Context, prefix string) (map[string]int64, e
 	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.key(prefix)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, b.failure(err)
+		if err := b.failure(err); errors.Is(err, errNoObject) {
+			return nil, targetErrorf("what answers knows no bucket %s; look at the endpoint, which does not name the bucket", b.bucket)
+		} else if err != nil {
+			return nil, err
+		}
+		if page.Name == nil && page.KeyCount == nil && len(page.Contents) == 0 { // any XML will do for the client
+			return nil, notS3(http.StatusOK)
 		}
 		for _, o := range page.Contents {
 			found[strings.TrimPrefix(aws.ToString(o.Key), b.prefix)] = aws.ToInt64(o.Size)
@@ -195,42 +226,3 @@ func (b *s3Bucket) remove(ctx context.Context, key string) error {
 }
 
 func (b *s3Bucket) prepare(context.Context) error { return nil }
-
-// failure gives an error of the client its kind.
-func (b *s3Bucket) failure(err error) error {
-	var ended interface{ CanceledError() bool }
-	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &ended) {
-		return err
-	}
-	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		if file := fileError(err); !errors.Is(file, err) || errors.Is(file, ErrNoSpace) {
-			return file
-		}
-		// The cause may be a timeout of ours, which looks like one of the caller's.
-		return fmt.Errorf("the object store %w: %v", ErrUnreachable, err)
-	}
-	said := api.ErrorCode()
-	if m := api.ErrorMessage(); m != "" {
-		said += ": " + m
-	}
-	status := 0
-	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok {
-		status = r.HTTPStatusCode()
-	}
-	switch code := api.ErrorCode(); {
-	case code == "NoSuchBucket":
-		return fmt.Errorf("bucket %s: %w (%s)", b.bucket, ErrNoBucket, said)
-	case code == "NoSuchKey" || code == "NotFound":
-		return fmt.Errorf("%s: %w", said, errNoObject)
-	case code == "PreconditionFailed" || code == "ConditionalRequestConflict":
-		return fmt.Errorf("%s: %w", said, errObjectExists)
-	case status == http.StatusForbidden || status == http.StatusUnauthorized || code == "XAdminUserNotFound": // so says versitygw of an unknown key
-		return fmt.Errorf("%w to bucket %s: the server says %s", ErrDenied, b.bucket, said)
-	case code == "QuotaExceeded" || code == "XMinioStorageFull" || status == http.StatusInsufficientStorage:
-		return fmt.Errorf("%w in bucket %s: the server says %s", ErrNoSpace, b.bucket, said)
-	case status >= 500 || status == http.StatusTooManyRequests:
-		return fmt.Errorf("the object store %w: it answers %s", ErrUnreachable, said)
-	}
-	return fmt.Errorf("the object store answers %s: %w", said, err)
-}

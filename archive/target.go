@@ -47,6 +47,7 @@ type s3Target struct {
 	prefix   string // "" or with a slash at its end
 	endpoint string // "": Amazon's
 	region   string // "": as the environment says
+	instance bool   // access keys are those of the role of Amazon's machine
 }
 
 func parseS3(target string) (s3Target, error) {
@@ -79,8 +80,12 @@ func parseS3(target string) (s3Target, error) {
 			}
 		case "region":
 			t.region = values[0]
+		case "credentials":
+			if t.instance = values[0] == "instance"; !t.instance {
+				return t, targetErrorf("credentials is %q; it can be instance, for the role of a machine of Amazon's, or be left out", values[0])
+			}
 		default:
-			return t, targetErrorf("a target has no parameter %q; it has endpoint and region", name)
+			return t, targetErrorf("a target has no parameter %q; it has endpoint, region and credentials", name)
 		}
 	}
 	return t, nil

@@ -181,8 +181,8 @@ func (t *travelling) words() []string {
 }
 
 const targets = `A target is a directory, or s3://BUCKET/PREFIX with ?endpoint=URL for a server that
-is not Amazon's; access keys are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
-or of AWS's files.`
+is not Amazon's and ?region=NAME; access keys are those of AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, of AWS's files, or with ?credentials=instance of a machine's role.`
 
 func (c *command) backupCommand() *cobra.Command {
 	var keep string

@@ -18,6 +18,7 @@ type room struct {
 const (
 	aws         = "github.com/aws/aws-sdk-go-v2"
 	awsConfig   = "github.com/aws/aws-sdk-go-v2/config"
+	awsMetadata = "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	awsS3       = "github.com/aws/aws-sdk-go-v2/service/s3"
 	smithy      = "github.com/aws/smithy-go"
 	cobra       = "github.com/spf13/cobra"
@@ -80,7 +81,7 @@ var rooms = map[string]room{
 	"transfer": {imports: []string{"query", "schema", "cells", brotli, compress, lz4, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
-	"archive": {imports: []string{"query", aws, awsConfig, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
+	"archive": {imports: []string{"query", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
 
 	// The server alone knows gRPC, and with its language protocol buffers.
 	// Bigtable's client is in its tests and not in the binary, which it would
