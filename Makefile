@@ -16,7 +16,7 @@ deps: ## install what a build needs: librocksdb-dev, pkg-config
 	@scripts/deps
 
 test: deps lint ## run all tests, with the race detector
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 30m ./...
 
 lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }

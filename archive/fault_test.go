@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	if err := useTestKeys(); err != nil {
 		panic(err)
 	}
+	retryPause = 20 * time.Millisecond
 	goleak.VerifyTestMain(m)
 }
 
@@ -276,7 +277,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	}
 }
 
-var damageRounds = flag.Int("damage", 400, "bytes that TestEveryDamagedByteIsFound damages")
+var damageRounds = flag.Int("damage", 150, "bytes that TestEveryDamagedByteIsFound damages")
 
 // TestEveryDamagedByteIsFound flips single bytes, cuts files and removes them,
 // anywhere in an archive: verify names what is damaged, and no restore of a

@@ -75,13 +75,17 @@ func killed(t *testing.T, r *rand.Rand, job, dir, target string) []string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
+	// It is killed between two things that it says, after a share of the time
+	// that it took to the one before: on every machine anywhere in its work.
 	var said []string
+	last, at := 2+r.IntN(4), time.Now()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if said = append(said, lines.Text()); len(said) == 1 {
-			time.AfterFunc(time.Duration(r.IntN(150))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		took := time.Since(at)
+		if said, at = append(said, lines.Text()), time.Now(); len(said) == last {
+			time.AfterFunc(time.Duration(r.Float64()*float64(took)), func() { _ = cmd.Process.Kill() })
 		}
 	}
 	_ = cmd.Wait()
@@ -96,6 +100,7 @@ func killed(t *testing.T, r *rand.Rand, job, dir, target string) []string {
 // began, none that was acknowledged is gone, and the next backup leaves nothing
 // behind that no generation needs.
 func TestKilledBackups(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "db"), filepath.Join(dir, "backups")
 	seed := uint64(time.Now().UnixNano())
@@ -161,6 +166,7 @@ func TestKilledBackups(t *testing.T) {
 // TestKilledRestores kills processes that restore: what has its name is the whole
 // database, and what has not is either no database or the whole one.
 func TestKilledRestores(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -70,12 +70,25 @@ func ExpireLease(t *testing.T, a *Archive) {
 // Impatient has the archive give a server up soon.
 func Impatient(t *testing.T, a *Archive) {
 	t.Helper()
+	setPatience(t, a, patience{noProgress: time.Second, attempts: 1})
+}
+
+// Hasty has the archive try again as often as usual, and without long pauses.
+func Hasty(t *testing.T, a *Archive) {
+	t.Helper()
+	hasty := usualPatience
+	hasty.backoff = 20 * time.Millisecond
+	setPatience(t, a, hasty)
+}
+
+func setPatience(t *testing.T, a *Archive, p patience) {
+	t.Helper()
 	b := a.bucket.(*s3Bucket)
-	p, err := newS3Bucket(t.Context(), s3Target{bucket: b.bucket, prefix: b.prefix, endpoint: *b.client.Options().BaseEndpoint}, patience{noProgress: time.Second, attempts: 1})
+	as, err := newS3Bucket(t.Context(), s3Target{bucket: b.bucket, prefix: b.prefix, endpoint: *b.client.Options().BaseEndpoint}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.bucket = p
+	a.bucket = as
 }
 
 // LeasesOfOthersTest is what archive_test.TestALockOutlivesNobody runs against a

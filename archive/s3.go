@@ -39,9 +39,11 @@ type patience struct {
 	noProgress time.Duration
 	// attempts is how often a request is made before it has failed.
 	attempts int
+	// backoff bounds the pause between two of them.
+	backoff time.Duration
 }
 
-var usualPatience = patience{noProgress: 2 * time.Minute, attempts: 5}
+var usualPatience = patience{noProgress: 2 * time.Minute, attempts: 5, backoff: retry.DefaultMaxBackoff}
 
 // newS3Bucket makes a client with the access keys of the environment. Nothing
 // is asked of the server yet.
@@ -89,7 +91,7 @@ func metadataState(t s3Target) imds.ClientEnableState {
 // retryer tries again what may succeed then.
 func (p patience) retryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = p.attempts
+		o.MaxAttempts, o.MaxBackoff = p.attempts, p.backoff
 		o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
 			if endpointHint(err) != "" || foreignAnswer(err) {
 				return aws.FalseTernary

@@ -98,7 +98,7 @@ func startGateway(t testing.TB) *gateway {
 			_ = cmd.Wait()
 		})
 		t.Cleanup(g.stop)
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			conn, err := net.Dial("tcp", g.addr)
 			if err == nil {
 				_ = conn.Close()

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -40,8 +39,7 @@ func (m *meeting) put(ctx context.Context, key string, f content) error {
 }
 
 func TestFilesTravelSideBySide(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := t.Context()
 	db := openTestDB(t, filepath.Join(t.TempDir(), "db"))
 	for round := range 3 {
 		write(t, db, round, 10)

@@ -106,9 +106,11 @@ func (c *cutting) Write(p []byte) (int, error) {
 // TestALostAnswer: a server that did what was asked, and whose answer was lost, does
 // not make a backup's own lock and manifest look like another's.
 func TestALostAnswer(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t)
 	u := newUnreliable(t, g, 1)
 	a := openArchive(t, "s3://bucket/lost?endpoint="+u.URL)
+	archive.Hasty(t, a)
 	db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema()})
 	for i, what := range []string{"/lock", "/generations/", "/objects/"} {
 		change(t, db, rand.New(rand.NewPCG(1, uint64(i))), 5)
@@ -126,6 +128,7 @@ func TestALostAnswer(t *testing.T) {
 // TestAnInterruptedBackupGivesItsLockBack: whatever is under way when its context
 // ends, also a lock that the server has given and whose answer has not come.
 func TestAnInterruptedBackupGivesItsLockBack(t *testing.T) {
+	t.Parallel()
 	g := startGateway(t)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
@@ -166,14 +169,15 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
 		r.Out.Host = r.In.Host // it is signed
 	}}
-	var stuck atomic.Value // what of a path makes the server stop
-	stuck.Store("none")
 	for _, c := range []struct{ name, at string }{
 		{"it takes no object", "/objects/"},
 		{"it answers no manifest", "/generations/"},
 		{"it takes no lock", "/lock"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var stuck atomic.Value // what of a path makes the server stop
+			stuck.Store("none")
 			over := make(chan struct{})
 			u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				big := r.ContentLength > 12<<20 || !strings.Contains(r.URL.Path, "/objects/")
@@ -185,7 +189,8 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 			}))
 			t.Cleanup(u.Close)
 			a := openArchive(t, "s3://bucket/"+c.at[1:4]+"?endpoint="+u.URL)
-			archive.Impatient(t, a)
+			impatient := openArchive(t, a.Target())
+			archive.Impatient(t, impatient)
 			db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
 			change(t, db, rand.New(rand.NewPCG(1, 1)), 5)
 			if err := db.Table("fleet").Flush(t.Context()); err != nil {
@@ -199,7 +204,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 				t.Fatal(err)
 			}
 			stuck.Store(c.at)
-			_, err := a.Backup(t.Context(), db, archive.BackupOptions{})
+			_, err := impatient.Backup(t.Context(), db, archive.BackupOptions{})
 			if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.Unavailable {
 				t.Errorf("error %v, want %v", err, archive.ErrUnreachable)
 			}
@@ -233,6 +238,7 @@ func TestAnUnreliableServer(t *testing.T) {
 	u := newUnreliable(t, g, seed)
 	ctx, dir := t.Context(), t.TempDir()
 	a := openArchive(t, "s3://bucket/unreliable?endpoint="+u.URL)
+	archive.Hasty(t, a)
 	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema(), Durability: query.Async})
 	r := rand.New(rand.NewPCG(seed, 0))
 	excused := func(what string, err error) {

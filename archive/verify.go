@@ -164,6 +164,9 @@ func (v *verifier) conclude(ctx context.Context) error {
 	}
 }
 
+// retryPause is the pause before the first retry; the next one is twice as long.
+var retryPause = time.Second
+
 // retried runs f again when the network has failed it, twice at most.
 func retried(ctx context.Context, f func() error) error {
 	for try := 1; ; try++ {
@@ -174,7 +177,7 @@ func retried(ctx context.Context, f func() error) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Duration(try) * time.Second):
+		case <-time.After(time.Duration(try) * retryPause):
 		}
 	}
 }

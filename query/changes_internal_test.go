@@ -49,7 +49,7 @@ func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	note, err := db.changes.begin(ctx, &db.clock)
 	if err != nil {
@@ -167,7 +167,7 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	began := db.Now().Time()
 	put := func(key string) {

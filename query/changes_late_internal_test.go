@@ -36,7 +36,7 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	put := func(key string) {
 		m := NewMutation()

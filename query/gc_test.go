@@ -325,7 +325,7 @@ func TestSurplusIsCollectedInTheBackground(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for round := cells.Timestamp(0); round < 5; round++ {
 		setVersions(t, db, "f", round*10+4, round*10+3, round*10+2, round*10+1)
 		for {
@@ -346,7 +346,7 @@ func TestSurplusIsCollectedInTheBackground(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("Close took %v", took)
 	}
 	if !strings.Contains(log.String(), "collected what retention had dropped") || strings.Contains(log.String(), "level=WARN") {

@@ -67,7 +67,7 @@ func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 	if err := table.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if f := stats(t, db).Table("t")[0]; f.Tombstones == 0 {
 			break
 		} else if time.Now().After(deadline) {

@@ -110,7 +110,7 @@ func startPeer(t *testing.T, name string, cmd *exec.Cmd, addr string) *besidePee
 // open creates the table.
 func (p *besidePeer) open(conn *grpc.ClientConn) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	admin, err := bigtable.NewAdminClient(ctx, project, instance, option.WithGRPCConn(conn))
 	if err != nil {

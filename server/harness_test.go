@@ -132,7 +132,7 @@ func (r *rig) instanceAdmin() *bigtable.InstanceAdminClient {
 
 // ctx ends before the test would hang.
 func (r *rig) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	r.t.Cleanup(cancel)
 	return ctx
 }

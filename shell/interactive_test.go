@@ -105,7 +105,7 @@ func (p *typist) typed(text string) { io.WriteString(p.tty, text) }
 // returns what came up to it.
 func (p *typist) waitFor(text string) string {
 	p.t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for time.Now().Before(deadline) {
 		p.mu.Lock()
 		all := p.seen.String()
@@ -131,7 +131,7 @@ func (p *typist) leaves() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(5 * time.Minute):
 		p.t.Fatal("the shell does not end")
 	}
 	p.cmd.Wait()

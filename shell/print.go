@@ -147,7 +147,8 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 // printAll prints the rows as they are read. While the next row is awaited,
 // what is held back is shown every now and then.
 func (s *Session) printAll(stream *ql.RowStream, printer rowPrinter) error {
-	var mu sync.Mutex // of the printer and the output
+	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row goes out at once
+	var mu sync.Mutex                              // of the printer and the output
 	stop := every(flushEvery, func() {
 		mu.Lock()
 		defer mu.Unlock()
@@ -157,7 +158,6 @@ func (s *Session) printAll(stream *ql.RowStream, printer rowPrinter) error {
 		s.showHeld()
 	})
 	defer stop()
-	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row goes out at once
 	for row, err := range stream.All() {
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func TestMaintenanceBlocksNobody(t *testing.T) {
 	if err := s.CreateFamily(ctx, "t"); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(10*time.Second, func() { panic("blocked by maintenance") })
+	late := time.AfterFunc(5*time.Minute, func() { panic("blocked by maintenance") })
 	defer late.Stop()
 	err = s.maintain("t", func(*family) error {
 		return errors.Join(s.CreateFamily(ctx, "u"), s.DropFamily(ctx, "t"))

@@ -246,7 +246,7 @@ func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 			}
 		}
 		c.Close()
-		for deadline := time.Now().Add(10 * time.Second); s.helpers.Load() != 0; {
+		for deadline := time.Now().Add(5 * time.Minute); s.helpers.Load() != 0; {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: %d helpers are left", leave, s.helpers.Load())
 			}

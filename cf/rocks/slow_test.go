@@ -88,14 +88,15 @@ func TestASlowDisk(t *testing.T) {
 	}
 	disk.stop()
 	var handed sync.WaitGroup
-	handed.Go(func() { // its context ends too late
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
+	ctx, tooLate := context.WithCancel(t.Context())
+	defer tooLate()
+	handed.Go(func() {
 		if err := write(ctx, s, "handed", 1); err != nil {
 			t.Error(err)
 		}
 	})
 	disk.awaitHeld()
+	tooLate()
 	var runs int
 	for name, f := range map[string]func(context.Context) error{
 		"a write":            func(ctx context.Context) error { return write(ctx, s, "other", 1) },
@@ -104,7 +105,10 @@ func TestASlowDisk(t *testing.T) {
 		"a delete":           func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) },
 		"a flush":            func(ctx context.Context) error { return s.Flush(ctx, "t") },
 	} {
-		if err := briefly(t, f); !errors.Is(err, context.DeadlineExceeded) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		err := f(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		} else if name != "a flush" && !strings.Contains(err.Error(), "nothing was written") {
 			t.Errorf("%s does not say what came of it: %v", name, err)
@@ -157,7 +161,7 @@ func TestADiskThatDoesNotKeepUp(t *testing.T) {
 	var err error
 	for n := 0; err == nil && n < 10_000; n++ {
 		row := fmt.Sprintf("%06d", n)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		if err = write(ctx, s, row, 64<<10); err == nil {
 			acknowledged = append(acknowledged, row)
 		}
@@ -168,7 +172,7 @@ func TestADiskThatDoesNotKeepUp(t *testing.T) {
 		t.Fatalf("after %d writes: %v", len(acknowledged), err)
 	}
 	stats, err := s.Stats(t.Context())
-	if err != nil || stats.Engine.Stalls.State == cf.NotStalled || stats.Engine.Stalls.Count == 0 || stats.Engine.Stalls.Time < 500*time.Millisecond {
+	if err != nil || stats.Engine.Stalls.State == cf.NotStalled || stats.Engine.Stalls.Count == 0 || stats.Engine.Stalls.Time <= 0 {
 		t.Errorf("stalls %+v, %v", stats.Engine.Stalls, err)
 	}
 	if got, _, err := scan(s, cf.RowRange{Start: "000000", End: "000001"}); err != nil || len(got) != 1 {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -99,11 +98,9 @@ func TestContextEndsAStalledWrite(t *testing.T) {
 		{"drop range", func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) }},
 		{"transaction", func(ctx context.Context) error { _, err := tx.Commit(ctx, nil); return err }},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		err := way.write(ctx)
-		cancel()
+		err := givenUp(t, s, way.write)
 		stall, ok := errors.AsType[*cf.StallError](err)
-		if !ok || !errors.Is(err, cf.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		if !ok || !errors.Is(err, cf.ErrUnavailable) || !errors.Is(err, context.Canceled) {
 			t.Fatalf("%s: got %v", way.name, err)
 		}
 		if stall.State != cf.Stopped || stall.Family != "t" || stall.Files != 2 {
@@ -113,7 +110,7 @@ func TestContextEndsAStalledWrite(t *testing.T) {
 			t.Errorf("%s: %v", way.name, err)
 		}
 	}
-	if stats, err := s.Stats(t.Context()); err != nil || stats.Engine.Stalls.State != cf.Stopped || stats.Engine.Stalls.Count != 5 || stats.Engine.Stalls.Time < 5*30*time.Millisecond {
+	if stats, err := s.Stats(t.Context()); err != nil || stats.Engine.Stalls.State != cf.Stopped || stats.Engine.Stalls.Count != 5 || stats.Engine.Stalls.Time <= 0 {
 		t.Errorf("stalls %+v, %v", stats.Engine.Stalls, err)
 	}
 

@@ -24,7 +24,7 @@ func TestANewDatabaseIsAnnouncedAtATerminal(t *testing.T) {
 			t.Skipf("no terminal to be had: %v", err)
 		}
 		defer tty.Close()
-		stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		stuck := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 		defer stuck.Stop()
 		all, _ := io.ReadAll(tty) // ends with an error when the process has ended
 		if err := cmd.Wait(); err != nil {

@@ -327,7 +327,7 @@ func installCbt(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	install := exec.CommandContext(ctx, "go", "install", "cloud.google.com/go/bigtable/cmd/cbt@v1.13.0")
 	install.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=")
