@@ -237,6 +237,42 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 	})
 }
 
+// onWrite calls a function when something is written for the first time.
+type onWrite struct{ once func() }
+
+func (w onWrite) Write(p []byte) (int, error) {
+	w.once()
+	return len(p), nil
+}
+
+// A database that a restore is to replace may be opened while the backup travels:
+// then it stays.
+func TestARestoreReplacesNoDatabaseThatWasOpenedMeanwhile(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema()})
+	a := openArchive(t, filepath.Join(dir, "backups"))
+	if _, err := a.Backup(ctx, db, archive.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	change(t, db, rand.New(rand.NewPCG(1, 2)), 10)
+	want := dump(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var o archive.RestoreOptions
+	o.Overwrite, o.Progress = true, onWrite{sync.OnceFunc(func() { db = openDB(t, filepath.Join(dir, "db"), query.Options{}) })}
+	_, err := a.Restore(ctx, archive.Latest, filepath.Join(dir, "db"), o)
+	if query.KindOf(err) != query.Busy || !strings.Contains(err.Error(), "open in this process") {
+		t.Errorf("restored over an open database: %v (%s)", err, query.KindOf(err))
+	}
+	if got := dump(t, db); !slices.Equal(got, want) {
+		t.Errorf("the database is %s, was %s", got, want)
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "db.*")); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
 func TestRestoreKeepsWhatIsThere(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema()})

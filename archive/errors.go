@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -80,6 +81,8 @@ var kinds = []struct {
 	{ErrNoGeneration, query.NotFound},
 	{ErrExists, query.AlreadyExists},
 	{ErrLocked, query.Busy},
+	{claim.ErrHere, query.Busy},
+	{claim.ErrElsewhere, query.Busy},
 	{ErrUnreachable, query.Unavailable},
 	{ErrNoSpace, query.Unavailable},
 	{fs.ErrExist, query.AlreadyExists},

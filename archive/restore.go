@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -209,10 +210,15 @@ func tryOpen(dir string, m *manifest) error {
 }
 
 // install gives a restored database its name. One that it replaces is there
-// until it has.
+// until it has, and nobody opens it meanwhile.
 func install(tmp, dir string, replaces bool) error {
 	old := ""
 	if replaces {
+		c, err := claim.Take(dir)
+		if err != nil {
+			return fileError(fmt.Errorf("database %s was closed when the restore began, and cannot be replaced now: %w", dir, err))
+		}
+		defer c.Release()
 		old = strings.Replace(tmp, ".restoring-", ".replaced-", 1)
 		if err := os.Rename(dir, old); err != nil {
 			return fileError(err)

@@ -9,6 +9,9 @@ import (
 var (
 	// ErrBusy: another process has the database open.
 	ErrBusy = errors.New("in use by another process")
+	// ErrOpenHere: this process has the database open, perhaps under another
+	// spelling of its path.
+	ErrOpenHere = errors.New("open in this process already")
 	// ErrCorrupt: bytes on disk are not what was written.
 	ErrCorrupt = errors.New("data is corrupt")
 	// ErrNotExist: there is no database, or no such family.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
@@ -35,12 +36,56 @@ func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fail(op, "", "", faultf(Unavailable, "%w", err))
 	}
+	return fail(op, "", "", db.checkpointTo(ctx, dir, func(string) error { return nil }))
+}
+
+// unfinishedFile marks a directory in which a checkpoint is being made.
+const unfinishedFile = "UNFINISHED"
+
+// checkpointTo makes a copy of the database, has finish change it, and gives it its
+// name. Until then it lies in a directory of that name with .tmp behind it, which
+// tells by a file that it may be removed: another one of this name is somebody's.
+func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied string) error) (err error) {
 	unfinished := dir + ".tmp"
-	if _, err := db.checkpoint(ctx, unfinished); err != nil {
-		return fail(op, "", "", err)
+	if err := clearUnfinished(unfinished); err != nil {
+		return err
 	}
-	if err := renameSynced(unfinished, dir); err != nil {
-		return fail(op, "", "", errors.Join(faultf(Unavailable, "%w", err), os.RemoveAll(unfinished)))
+	if err := os.Mkdir(unfinished, 0o755); err != nil {
+		return faultf(Unavailable, "%w", err)
+	}
+	defer func() {
+		if e := os.RemoveAll(unfinished); err == nil && e != nil {
+			err = faultf(Unavailable, "%w", e)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(unfinished, unfinishedFile), nil, 0o644); err != nil {
+		return faultf(Unavailable, "%w", err)
+	}
+	copied := filepath.Join(unfinished, "db")
+	if _, err := db.checkpoint(ctx, copied); err != nil {
+		return err
+	}
+	if err := finish(copied); err != nil {
+		return err
+	}
+	if err := renameSynced(copied, dir); err != nil {
+		return faultf(Unavailable, "%w", err)
+	}
+	return nil
+}
+
+// clearUnfinished removes what a crash has left of a checkpoint, and nothing else.
+func clearUnfinished(dir string) error {
+	entries, err := os.ReadDir(dir)
+	ours := len(entries) == 0 || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == unfinishedFile })
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil || !ours:
+		return faultf(AlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return faultf(Unavailable, "%w", err)
 	}
 	return nil
 }

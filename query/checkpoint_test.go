@@ -133,6 +133,41 @@ func TestFreezeWaitsForAsLongAsItMay(t *testing.T) {
 	}
 }
 
+// A checkpoint is made beside its place first, where somebody may have a database:
+// it stays. What a crash has left of a checkpoint goes.
+func TestACheckpointRemovesNobodysDirectory(t *testing.T) {
+	dir, ctx := t.TempDir(), t.Context()
+	db := openAt(t, filepath.Join(dir, "db"), query.Options{Schema: pairSchema()})
+	other := openAt(t, filepath.Join(dir, "copy.tmp"), query.Options{Schema: pairSchema()})
+	checkpoints := map[string]func() error{
+		"of all":     func() error { return db.Checkpoint(ctx, filepath.Join(dir, "copy")) },
+		"of a table": func() error { return db.CheckpointTable(ctx, "t", filepath.Join(dir, "copy")) },
+	}
+	for what, checkpoint := range checkpoints {
+		if err := checkpoint(); query.KindOf(err) != query.AlreadyExists || !strings.Contains(err.Error(), "copy.tmp is in the way") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	m := query.NewMutation()
+	m.SetAt("a", "n", 1, cells.I64(1))
+	if err := errors.Join(other.Table("t").Apply(ctx, "row", m), other.Table("t").Flush(ctx), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if row, err := openAt(t, filepath.Join(dir, "copy.tmp"), query.Options{}).Table("t").ReadRow(ctx, "row"); err != nil || row.Key() != "row" {
+		t.Errorf("the other database: %v", err)
+	}
+	for what, checkpoint := range checkpoints {
+		left := filepath.Join(dir, "copy.tmp")
+		if err := errors.Join(os.RemoveAll(left), os.MkdirAll(filepath.Join(left, "db"), 0o755), os.WriteFile(filepath.Join(left, "UNFINISHED"), nil, 0o600),
+			checkpoint(), os.RemoveAll(filepath.Join(dir, "copy"))); err != nil {
+			t.Errorf("%s, over what a crash left: %v", what, err)
+		}
+		if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s leaves something: %v", what, err)
+		}
+	}
+}
+
 // TestFreezeLeavesNothing: neither after it, nor after a crash in it and a new
 // start.
 func TestFreezeLeavesNothing(t *testing.T) {

@@ -102,8 +102,10 @@ type DB struct {
 }
 
 // Open opens the database in a directory, which it creates unless it is told
-// that the database must exist. A database can be open for writing in one
-// process at a time: otherwise the error's kind is [Busy].
+// that the database must exist. A database can be open for writing once at a
+// time, in one process, however its path is spelled: otherwise the error's kind
+// is [Busy]. While it is open its directory stays where it is: what needs a new
+// file fails with kind [Unavailable] after it was moved or replaced.
 func Open(dir string, o Options) (*DB, error) {
 	return open(dir, o, rocks.Options{})
 }
@@ -177,6 +179,8 @@ func describeOpen(dir string, err error) error {
 	switch {
 	case errors.Is(err, cf.ErrBusy):
 		return faultf(Busy, "database %s is %w", dir, cf.ErrBusy)
+	case errors.Is(err, cf.ErrOpenHere):
+		return faultf(Busy, "database %s is %w", dir, cf.ErrOpenHere)
 	case errors.Is(err, cf.ErrCorrupt):
 		return faultf(Corruption, "database %s cannot be opened: %w", dir, err)
 	case errors.Is(err, cf.ErrUnavailable):

@@ -24,7 +24,7 @@ const (
 	FailedPrecondition             // the database is not in the state that the call needs
 	Conflict                       // another update came between; try again
 	Corruption                     // bytes on disk are not what was written
-	Busy                           // the database is in use by another process
+	Busy                           // the database is in use, by another process or by this one
 	Unavailable                    // the engine cannot do it now: no space, no rights, closed
 	UnknownOutcome                 // a commit may or may not have taken effect
 	ResourceExhausted              // a documented limit would be passed
@@ -120,6 +120,7 @@ var engineKinds = []struct {
 	{cf.ErrCorrupt, Corruption},
 	{cells.ErrEncoding, Corruption},
 	{cf.ErrBusy, Busy},
+	{cf.ErrOpenHere, Busy},
 	{cf.ErrNotExist, NotFound},
 	{cf.ErrReadOnly, FailedPrecondition},
 	{cf.ErrTooLarge, ResourceExhausted},

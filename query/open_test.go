@@ -99,8 +99,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 
 	dir := t.TempDir()
 	mustOpen(t, dir, query.Options{})
-	_, err = query.Open(dir, query.Options{})
-	wantError(t, err, query.Busy, dir, "in use")
+	for _, path := range []string{dir, dir + "/"} {
+		_, err = query.Open(path, query.Options{})
+		wantError(t, err, query.Busy, dir, "open in this process")
+	}
 }
 
 // withCatalog opens a new database whose catalog was tampered with.

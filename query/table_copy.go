@@ -27,23 +27,20 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 	if _, err := db.catalog.Load().table(table); err != nil {
 		return err
 	}
+	if err := db.hasFiles(); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return faultf(InvalidArgument, "%w", err)
+	}
 	if _, err := os.Stat(dir); err == nil {
 		return faultf(AlreadyExists, "%s exists already", dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return faultf(Unavailable, "%w", err)
 	}
-	unfinished := dir + ".tmp"
-	if _, err := db.checkpoint(ctx, unfinished); err != nil {
-		return err
-	}
-	if err := db.dropOthers(ctx, table, unfinished); err != nil {
-		return errors.Join(err, os.RemoveAll(unfinished))
-	}
-	if err := renameSynced(unfinished, dir); err != nil {
-		return errors.Join(faultf(Unavailable, "%w", err), os.RemoveAll(unfinished))
-	}
-	return nil
+	return db.checkpointTo(ctx, dir, func(copied string) error { return db.dropOthers(ctx, table, copied) })
 }
 
 // dropOthers drops all tables but one of a copy, so that it does not keep their

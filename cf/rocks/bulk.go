@@ -56,6 +56,9 @@ func (s *Store) Ingest(ctx context.Context) (cf.Ingestion, error) {
 	if s.options.InMemory {
 		return in, nil
 	}
+	if err := s.inPlace(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(in.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}

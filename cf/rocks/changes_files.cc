@@ -10,6 +10,7 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -81,11 +82,32 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   const char* Name() const override { return "smolwc.LogFiles"; }
 
+  // From now on no file is made, opened or removed in dir when it is another
+  // directory than this one. RocksDB finds its files by their paths: it would go on
+  // in a database that has taken the place of its own.
+  void Guard(const std::string& dir, uint64_t device, uint64_t inode) {
+    dir_ = dir + "/";
+    device_ = device;
+    inode_ = inode;
+    synced->place = [this] { return InPlace(dir_); };
+  }
+
+  // InPlace is an error when a path is in dir, and dir leads elsewhere.
+  IOStatus InPlace(const std::string& path) {
+    if (dir_.empty() || path.compare(0, dir_.size(), dir_) != 0) return IOStatus::OK();
+    struct stat now;
+    if (stat(dir_.c_str(), &now) == 0 && now.st_dev == device_ && now.st_ino == inode_) return IOStatus::OK();
+    IOStatus moved = IOStatus::IOError(path, "the directory was moved or replaced while the database was open");
+    moved.SetRetryable(true);  // it may come back
+    return moved;
+  }
+
   IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
     if (hold_options.load() && is_options(path)) return IOStatus::NotSupported("options are written later");
-    IOStatus s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+    IOStatus s = InPlace(path);
+    if (s.ok()) s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
     if (s.ok()) synced->Opened(path, file);
     return Passing(s);
@@ -112,7 +134,8 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                IODebugContext* debug) override {
-    IOStatus s = FileSystemWrapper::NewRandomAccessFile(path, options, file, debug);
+    IOStatus s = InPlace(path);
+    if (s.ok()) s = FileSystemWrapper::NewRandomAccessFile(path, options, file, debug);
     uint64_t size = 0;
     if (!s.ok() || !is_table(path) || !GetFileSize(path, IOOptions(), &size, debug).ok()) return s;
     s = smolwc::CheckProperties(file->get(), size, path);
@@ -122,13 +145,21 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* debug) override {
-    return Passing(FileSystemWrapper::RenameFile(from, to, options, debug));
+    IOStatus s = InPlace(from);
+    return s.ok() ? Passing(FileSystemWrapper::RenameFile(from, to, options, debug)) : s;
+  }
+
+  IOStatus LinkFile(const std::string& from, const std::string& to, const IOOptions& options,
+                    IODebugContext* debug) override {
+    IOStatus s = InPlace(from);
+    return s.ok() ? FileSystemWrapper::LinkFile(from, to, options, debug) : s;
   }
 
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,
                       IODebugContext* debug) override {
-    if (spare.load() && (is_table(path) || is_blob(path))) return SetAside(path, options, debug);
-    IOStatus s = synced->Removing(path);
+    IOStatus s = InPlace(path);
+    if (s.ok() && spare.load() && (is_table(path) || is_blob(path))) return SetAside(path, options, debug);
+    if (s.ok()) s = synced->Removing(path);
     if (!s.ok()) return s;
     size_t slash = path.rfind('/');
     if (!keep.load() || !is_log(path) || slash == std::string::npos)
@@ -159,6 +190,10 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> keep{false};
   std::atomic<bool> hold_options{false};
   std::atomic<uint64_t> begun{0};
+
+ private:
+  std::string dir_;  // "" for no guard
+  uint64_t device_ = 0, inode_ = 0;
 };
 
 char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString().c_str()); }
@@ -190,6 +225,10 @@ smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory) {
 
 void smolwc_files_free(smolwc_files* files) { delete files; }
 
+void smolwc_files_guard(smolwc_files* files, const char* dir, uint64_t device, uint64_t inode) {
+  files->logs->Guard(dir, device, inode);
+}
+
 void smolwc_files_keep(smolwc_files* files, uint8_t keep) { files->logs->keep.store(keep != 0); }
 
 uint8_t smolwc_files_keeps(const smolwc_files* files) { return files->logs->keep.load(); }
@@ -220,9 +259,12 @@ uint64_t smolwc_files_spare(smolwc_files* files, uint8_t spare) {
 
 char* smolwc_files_list(smolwc_files* files, const char* dir, char** names, uint8_t* exists) {
   std::vector<std::string> found;
-  IOStatus s = files->base()->GetChildren(dir, IOOptions(), &found, nullptr);
-  *exists = !s.IsNotFound() && !s.IsPathNotFound();
+  *exists = 1;
   *names = nullptr;
+  IOStatus s = files->logs->InPlace(dir);
+  if (!s.ok()) return message(s);
+  s = files->base()->GetChildren(dir, IOOptions(), &found, nullptr);
+  *exists = !s.IsNotFound() && !s.IsPathNotFound();
   if (!*exists) return nullptr;
   if (!s.ok()) return message(s);
   std::string text;
@@ -232,18 +274,22 @@ char* smolwc_files_list(smolwc_files* files, const char* dir, char** names, uint
 }
 
 char* smolwc_files_make_dir(smolwc_files* files, const char* dir) {
-  return message(files->base()->CreateDirIfMissing(dir, IOOptions(), nullptr));
+  IOStatus s = files->logs->InPlace(dir);
+  return message(s.ok() ? files->base()->CreateDirIfMissing(dir, IOOptions(), nullptr) : s);
 }
 
 char* smolwc_files_remove_dir(smolwc_files* files, const char* dir) {
-  return message(files->base()->DeleteDir(dir, IOOptions(), nullptr));
+  IOStatus s = files->logs->InPlace(dir);
+  return message(s.ok() ? files->base()->DeleteDir(dir, IOOptions(), nullptr) : s);
 }
 
 char* smolwc_files_read(smolwc_files* files, const char* path, uint64_t at, char* to, size_t n,
                         int64_t* got) {
   std::unique_ptr<rocksdb::FSRandomAccessFile> file;
-  IOStatus s = files->base()->NewRandomAccessFile(path, rocksdb::FileOptions(), &file, nullptr);
   *got = -1;
+  IOStatus s = files->logs->InPlace(path);
+  if (!s.ok()) return message(s);
+  s = files->base()->NewRandomAccessFile(path, rocksdb::FileOptions(), &file, nullptr);
   if (s.IsNotFound() || s.IsPathNotFound()) return nullptr;
   if (!s.ok()) return message(s);
   rocksdb::Slice read;
@@ -259,7 +305,8 @@ char* smolwc_files_modified(smolwc_files* files, const char* path, uint64_t* tim
 }
 
 char* smolwc_files_remove(smolwc_files* files, const char* path) {
-  return message(files->base()->DeleteFile(path, IOOptions(), nullptr));
+  IOStatus s = files->logs->InPlace(path);
+  return message(s.ok() ? files->base()->DeleteFile(path, IOOptions(), nullptr) : s);
 }
 
 }  // extern "C"

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/internal/claim"
 )
 
 // logFiles is the file system of a database: the disk's or one in memory, and in
@@ -22,6 +24,14 @@ func newLogFiles(o *grocksdb.Options, inMemory bool) *logFiles {
 }
 
 func (l *logFiles) free() { C.smolwc_files_free(l.c) }
+
+// guard has RocksDB touch nothing in dir once it is no longer the claimed directory.
+func (l *logFiles) guard(dir string, c *claim.Claim) {
+	path := C.CString(dir)
+	defer C.free(unsafe.Pointer(path))
+	device, inode := c.Identity()
+	C.smolwc_files_guard(l.c, path, C.uint64_t(device), C.uint64_t(inode))
+}
 
 // keep has RocksDB move logs to the archive instead of deleting them, or not any
 // more.

@@ -19,6 +19,10 @@ typedef struct smolwc_files smolwc_files;
 smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory);
 void smolwc_files_free(smolwc_files* files);
 
+// From now on nothing is made, opened or removed in dir unless it is the directory
+// of this device and inode.
+void smolwc_files_guard(smolwc_files* files, const char* dir, uint64_t device, uint64_t inode);
+
 // While logs are kept, one that RocksDB deletes is moved to the directory archive
 // beside it, which must be there.
 void smolwc_files_keep(smolwc_files* files, uint8_t keep);

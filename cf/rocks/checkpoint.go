@@ -21,6 +21,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if s.options.InMemory {
 		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
 	}
+	if err := s.inPlace(); err != nil {
+		return 0, err
+	}
 	if err := s.ingesting.Lock(ctx); err != nil { // a copy has all of a load, or nothing
 		return 0, err
 	}

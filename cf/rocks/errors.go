@@ -14,7 +14,7 @@ var kinds = []struct {
 	kind error
 }{
 	{"While lock file", cf.ErrBusy},
-	{"lock hold by current process", cf.ErrBusy},
+	{"lock hold by current process", cf.ErrOpenHere},
 	{"Corruption:", cf.ErrCorrupt},
 	{"does not exist (create_if_missing is false)", cf.ErrNotExist},
 	{"Column family dropped", cf.ErrNotExist},

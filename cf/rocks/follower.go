@@ -48,11 +48,11 @@ type view struct {
 // OpenFollower opens the database in dir for reading, beside a writer if need be.
 func OpenFollower(dir string, o Options) (*Follower, error) {
 	o.ReadOnly = true
-	f := &Follower{dir: dir, options: o, views: map[*view]struct{}{}}
 	v, err := openView(context.Background(), dir, o)
 	if err != nil {
 		return nil, err
 	}
+	f := &Follower{dir: v.Store.dir, options: o, views: map[*view]struct{}{}}
 	f.view.Store(v)
 	f.views[v] = struct{}{}
 	return f, nil

@@ -138,7 +138,7 @@ func TestOpenInUseByAnotherProcess(t *testing.T) {
 func TestOpenTwice(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	s := open(t, dir, rocks.Options{})
-	expectOpenError(t, dir, rocks.Options{}, cf.ErrBusy)
+	expectOpenError(t, dir, rocks.Options{}, cf.ErrOpenHere)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/lock"
 )
 
@@ -28,6 +29,7 @@ type Store struct {
 	engine   *engine
 	db       *grocksdb.DB
 	dir      string
+	claim    *claim.Claim // nil unless the store writes to a disk
 	options  Options
 	write    *grocksdb.WriteOptions
 	c        handles
@@ -71,6 +73,24 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := checkDir(dir, o); err != nil {
 		return nil, err
 	}
+	if o.InMemory {
+		return openStore(dir, o, nil)
+	}
+	// RocksDB looks files up by their paths for as long as the database is open:
+	// they must not depend on the working directory.
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	if o.ReadOnly {
+		return openStore(dir, o, nil)
+	}
+	return openClaimed(dir, o)
+}
+
+// openStore opens the database in a directory, which is claimed if it is to be
+// written.
+func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	e := newEngine(o)
 	if !o.InMemory {
 		e.setInfoLog(dir, o.ReadOnly)
@@ -78,12 +98,15 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.ReadOnly {
 		e.setHolding()
 	}
+	if c != nil {
+		e.logs.guard(dir, c)
+	}
 	names, err := familyNames(e, dir, o)
 	if err != nil {
 		e.destroy()
 		return nil, err
 	}
-	s := &Store{engine: e, dir: dir, options: o, logger: o.Logger}
+	s := &Store{engine: e, dir: dir, claim: c, options: o, logger: o.Logger}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -243,5 +266,8 @@ func (s *Store) Close() error {
 	s.c.free()
 	s.write.Destroy()
 	s.engine.destroy()
+	if s.claim != nil {
+		s.claim.Release()
+	}
 	return nil
 }

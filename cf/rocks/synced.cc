@@ -171,6 +171,8 @@ IOStatus Synced::Removing(const std::string& path) {
 }
 
 IOStatus Synced::Write() {
+  IOStatus s = place ? place() : IOStatus::OK();
+  if (!s.ok()) return s;
   std::string text = "smolwc synced 1\n";
   std::map<Entry*, uint64_t> says;
   for (const auto& [name, entry] : entries_) {
@@ -181,7 +183,7 @@ IOStatus Synced::Write() {
   snprintf(sum, sizeof sum, "sum %016llx\n", static_cast<unsigned long long>(Sum(text)));
   text += sum;
   const std::string path = dir_ + kFile, next = path + ".tmp";
-  IOStatus s = WriteStringToFile(disk_.get(), text, next, true);
+  s = WriteStringToFile(disk_.get(), text, next, true);
   if (s.ok()) s = disk_->RenameFile(next, path, IOOptions(), nullptr);
   if (!s.ok()) {
     disk_->DeleteFile(next, IOOptions(), nullptr).PermitUncheckedError();

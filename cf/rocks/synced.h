@@ -5,6 +5,7 @@
 #include <rocksdb/file_system.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,10 @@ class Synced : public std::enable_shared_from_this<Synced> {
   void Claim(const std::string& name, uint64_t bytes);
   // Unchanged reports whether the file still has the text that Begin was told.
   bool Unchanged();
+
+  // An error of place keeps the file as it is: the directory leads elsewhere. It is set
+  // before RocksDB sees the database.
+  std::function<rocksdb::IOStatus()> place;
 
   // Opened watches a new file, if it is a log or a manifest.
   void Opened(const std::string& path, std::unique_ptr<rocksdb::FSWritableFile>* file);

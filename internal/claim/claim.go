@@ -1,0 +1,108 @@
+// Package claim keeps a directory for one user at a time. A directory is the
+// same one under every spelling of its path, through links and mounts, and after
+// it was moved.
+package claim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// The two ways in which a directory can be taken.
+var (
+	ErrHere      = errors.New("open in this process already")
+	ErrElsewhere = errors.New("in use by another process")
+)
+
+// A Claim is held from Take to Release, or to the end of the process. It is safe
+// for concurrent use.
+type Claim struct {
+	id  identity
+	dir *os.File // holds the lock
+	end sync.Once
+}
+
+// An identity tells directories apart: the device and the number of the inode.
+type identity struct{ device, inode uint64 }
+
+// held has the claims of this process. Locks of the operating system can belong to
+// a whole process, and then do not tell its parts apart.
+var held = struct {
+	sync.Mutex
+	dirs map[identity]bool
+}{dirs: map[identity]bool{}}
+
+// Take claims a directory, which must be there. It waits for nobody: the error
+// matches ErrHere or ErrElsewhere when the directory is taken.
+func Take(path string) (*Claim, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Claim{dir: dir}
+	if err := c.take(); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return c, nil
+}
+
+func (c *Claim) take() error {
+	info, err := c.dir.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", c.dir.Name())
+	}
+	c.id = identityOf(info)
+	held.Lock()
+	defer held.Unlock()
+	if held.dirs[c.id] {
+		return ErrHere
+	}
+	if err := lock(c.dir); err != nil {
+		return err
+	}
+	held.dirs[c.id] = true
+	return nil
+}
+
+// lock takes the lock of the operating system on a directory. It is that of the
+// open file, so it stays when another file of the directory is closed or removed;
+// and no program that the process starts inherits it. A file system without such
+// locks leaves it at the claims of this process.
+func lock(dir *os.File) error {
+	err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrElsewhere
+	}
+	return nil
+}
+
+func identityOf(info os.FileInfo) identity {
+	st := info.Sys().(*syscall.Stat_t)
+	return identity{uint64(st.Dev), st.Ino}
+}
+
+// Identity is the device and the inode of the directory.
+func (c *Claim) Identity() (device, inode uint64) { return c.id.device, c.id.inode }
+
+// Holds reports whether a path leads to the directory that is claimed: it may have
+// been moved, or replaced by another.
+func (c *Claim) Holds(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && identityOf(info) == c.id
+}
+
+// Release gives the directory up. Only the first call does something.
+func (c *Claim) Release() {
+	c.end.Do(func() {
+		held.Lock()
+		defer held.Unlock()
+		_ = c.dir.Close() // nothing was written
+		delete(held.dirs, c.id)
+	})
+}
