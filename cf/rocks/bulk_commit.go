@@ -281,10 +281,15 @@ func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	opts.SetSync(!s.options.InMemory)
 	opts.SetNoSlowdown(true)
 	err := s.db.Write(opts, batch)
-	if err != nil && isStall(err.Error()) {
+	if err == nil {
+		return nil
+	}
+	if isStall(err.Error()) {
 		return errStalled
 	}
-	return wrap(err)
+	err = wrap(err)
+	s.refused(err)
+	return err
 }
 
 // ingestFamily hands the engine a family's files, all in one step.
@@ -300,7 +305,7 @@ func (s *Store) ingestFamily(name string, m *marker) error {
 	opts := grocksdb.NewDefaultIngestExternalFileOptions()
 	defer opts.Destroy()
 	opts.SetMoveFiles(true)
-	return wrap(s.db.IngestExternalFileCF(f.handle, paths, opts))
+	return s.changeManifest(func() error { return s.db.IngestExternalFileCF(f.handle, paths, opts) })
 }
 
 // step is where tests stop an ingestion.

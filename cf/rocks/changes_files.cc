@@ -6,16 +6,22 @@
 #include "properties.h"
 #include "synced.h"
 
+#include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
+#include <rocksdb/version.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -23,12 +29,17 @@
 struct rocksdb_options_t {
   rocksdb::Options rep;
 };
+struct rocksdb_t {
+  rocksdb::DB* rep;
+};
 
 namespace {
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
+using rocksdb::DataVerificationInfo;
 using rocksdb::IOStatus;
+using rocksdb::Slice;
 
 bool is_log(const std::string& path) {
   return path.size() > 4 && path.compare(path.size() - 4, 4, ".log") == 0;
@@ -47,13 +58,37 @@ bool is_options(const std::string& path) {
   return path.compare(slash == std::string::npos ? 0 : slash + 1, 8, "OPTIONS-") == 0;
 }
 
+bool is_manifest(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return path.compare(slash == std::string::npos ? 0 : slash + 1, 9, "MANIFEST-") == 0;
+}
+
+bool is_current(const std::string& path) {
+  return path.size() > 8 && path.compare(path.size() - 8, 8, "/CURRENT") == 0;
+}
+
+bool is_data(const std::string& path) {
+  return is_table(path) || (path.size() > 5 && path.compare(path.size() - 5, 5, ".blob") == 0);
+}
+
 // Passing tells RocksDB of errors that end without its doing: it then tries again
 // each second, and takes writes as soon as they have passed. Otherwise it would
 // take none until it is opened anew.
+//
+// Of a full disk RocksDB has another way to recover, which we keep it from. Before
+// 8.11 it forgets there to say that it takes files again, and IngestExternalFile
+// goes on without a number for the file, which ends the process or worse.
 IOStatus Passing(IOStatus s) {
   if (!s.IsIOError()) return s;
+  if (s.subcode() == IOStatus::SubCode::kNoSpace) {
+    std::string text = s.ToString();
+    s = IOStatus::IOError(text.substr(std::string("IO error: ").size()));
+    s.SetRetryable(true);
+    return s;
+  }
   std::string text = s.ToString();
-  for (const char* cause : {"Too many open files", "Permission denied", "Operation not permitted", "Read-only file system"})
+  for (const char* cause : {"Too many open files", "Permission denied", "Operation not permitted", "Read-only file system",
+                            "Disk quota exceeded"})
     if (text.find(cause) != std::string::npos) s.SetRetryable(true);
   return s;
 }
@@ -73,6 +108,72 @@ class ShortFile : public rocksdb::FSSequentialFileOwnerWrapper {
 
  private:
   uint64_t left_;
+};
+
+// A file whose errors pass. Failed becomes true with the first error.
+class PassingFile : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  PassingFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::atomic<bool>* failed)
+      : FSWritableFileOwnerWrapper(std::move(file)), failed_(failed) {}
+
+  IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
+    return Note(target()->Append(data, options, debug));
+  }
+  IOStatus Append(const Slice& data, const IOOptions& options, const DataVerificationInfo& info,
+                  IODebugContext* debug) override {
+    return Note(target()->Append(data, options, info, debug));
+  }
+  IOStatus PositionedAppend(const Slice& data, uint64_t at, const IOOptions& options,
+                            IODebugContext* debug) override {
+    return Note(target()->PositionedAppend(data, at, options, debug));
+  }
+  IOStatus PositionedAppend(const Slice& data, uint64_t at, const IOOptions& options,
+                            const DataVerificationInfo& info, IODebugContext* debug) override {
+    return Note(target()->PositionedAppend(data, at, options, info, debug));
+  }
+  IOStatus Truncate(uint64_t size, const IOOptions& options, IODebugContext* debug) override {
+    return Note(target()->Truncate(size, options, debug));
+  }
+  IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
+    return Note(target()->Close(options, debug));
+  }
+  IOStatus Flush(const IOOptions& options, IODebugContext* debug) override {
+    return Note(target()->Flush(options, debug));
+  }
+  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+    return Note(target()->Sync(options, debug));
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    return Note(target()->Fsync(options, debug));
+  }
+  IOStatus RangeSync(uint64_t at, uint64_t n, const IOOptions& options, IODebugContext* debug) override {
+    return Note(target()->RangeSync(at, n, options, debug));
+  }
+  IOStatus Allocate(uint64_t at, uint64_t n, const IOOptions& options, IODebugContext* debug) override {
+    return Passing(target()->Allocate(at, n, options, debug));
+  }
+
+ private:
+  IOStatus Note(IOStatus s) {
+    if (!s.ok() && failed_ != nullptr) failed_->store(true);
+    return Passing(std::move(s));
+  }
+
+  std::atomic<bool>* failed_;  // may be null
+};
+
+// A directory whose errors pass.
+class PassingDirectory : public rocksdb::FSDirectoryWrapper {
+ public:
+  using FSDirectoryWrapper::FSDirectoryWrapper;
+
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    return Passing(FSDirectoryWrapper::Fsync(options, debug));
+  }
+  IOStatus FsyncWithDirOptions(const IOOptions& options, IODebugContext* debug,
+                               const rocksdb::DirFsyncOptions& how) override {
+    return Passing(FSDirectoryWrapper::FsyncWithDirOptions(options, debug, how));
+  }
 };
 
 class LogFiles : public rocksdb::FileSystemWrapper {
@@ -109,7 +210,23 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     IOStatus s = InPlace(path);
     if (s.ok()) s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
+    s = Wrapped(std::move(s), path, file);
     if (s.ok()) synced->Opened(path, file);
+    return s;
+  }
+
+  IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                              std::unique_ptr<rocksdb::FSWritableFile>* file,
+                              IODebugContext* debug) override {
+    IOStatus s = InPlace(path);
+    if (s.ok()) s = FileSystemWrapper::ReopenWritableFile(path, options, file, debug);
+    return Wrapped(std::move(s), path, file);
+  }
+
+  IOStatus NewDirectory(const std::string& dir, const IOOptions& options,
+                        std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext* debug) override {
+    IOStatus s = FileSystemWrapper::NewDirectory(dir, options, result, debug);
+    if (s.ok()) *result = std::make_unique<PassingDirectory>(std::move(*result));
     return Passing(s);
   }
 
@@ -146,13 +263,15 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* debug) override {
     IOStatus s = InPlace(from);
-    return s.ok() ? Passing(FileSystemWrapper::RenameFile(from, to, options, debug)) : s;
+    if (s.ok()) s = FileSystemWrapper::RenameFile(from, to, options, debug);
+    if (s.ok() && is_current(to)) in_doubt.store(false);  // a new manifest is in force
+    return Passing(s);
   }
 
   IOStatus LinkFile(const std::string& from, const std::string& to, const IOOptions& options,
                     IODebugContext* debug) override {
     IOStatus s = InPlace(from);
-    return s.ok() ? FileSystemWrapper::LinkFile(from, to, options, debug) : s;
+    return s.ok() ? Passing(FileSystemWrapper::LinkFile(from, to, options, debug)) : s;
   }
 
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,
@@ -161,6 +280,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     if (s.ok() && spare.load() && (is_table(path) || is_blob(path))) return SetAside(path, options, debug);
     if (s.ok()) s = synced->Removing(path);
     if (!s.ok()) return s;
+    if (in_doubt.load() && is_data(path)) return IOStatus::IOError(path, "is kept, since the manifest may name it");
     size_t slash = path.rfind('/');
     if (!keep.load() || !is_log(path) || slash == std::string::npos)
       return FileSystemWrapper::DeleteFile(path, options, debug);
@@ -190,10 +310,54 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> keep{false};
   std::atomic<bool> hold_options{false};
   std::atomic<uint64_t> begun{0};
+  // After a write to the manifest has failed, nobody knows whether it is there. When
+  // RocksDB then removes the files that it gave up, as it does after an ingestion, a
+  // manifest that names them cannot be opened any more.
+  std::atomic<bool> in_doubt{false};
 
  private:
+  IOStatus Wrapped(IOStatus s, const std::string& path, std::unique_ptr<rocksdb::FSWritableFile>* file) {
+    if (s.ok()) *file = std::make_unique<PassingFile>(std::move(*file), is_manifest(path) ? &in_doubt : nullptr);
+    return Passing(std::move(s));
+  }
+
   std::string dir_;  // "" for no guard
   uint64_t device_ = 0, inode_ = 0;
+};
+
+// Faults knows of errors that do not pass, and whether RocksDB tries again after one
+// that may.
+class Faults : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* s) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (s->severity() < rocksdb::Status::Severity::kFatalError)
+      recovering_ |= reason != rocksdb::BackgroundErrorReason::kCompaction;
+    else if (lasting_.empty())
+      lasting_ = s->ToString();
+  }
+
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo&) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    recovering_ = false;
+    ended_.notify_all();
+  }
+
+  std::string Lasting() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return lasting_;
+  }
+
+  void AwaitEnd(std::chrono::seconds most) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ended_.wait_for(lock, most, [this] { return !recovering_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::string lasting_;
+  bool recovering_ = false;
 };
 
 char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString().c_str()); }
@@ -203,6 +367,7 @@ char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString()
 struct smolwc_files {
   std::unique_ptr<rocksdb::Env> memory;  // nothing for the disk
   std::shared_ptr<LogFiles> logs;
+  std::shared_ptr<Faults> faults = std::make_shared<Faults>();
   std::unique_ptr<rocksdb::Env> env;
 
   rocksdb::FileSystem* base() { return logs->target(); }
@@ -220,6 +385,7 @@ smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory) {
   files->logs = std::make_shared<LogFiles>(base->GetFileSystem());
   files->env = rocksdb::NewCompositeEnv(files->logs);
   options->rep.env = files->env.get();
+  options->rep.listeners.push_back(files->faults);
   return files;
 }
 
@@ -255,6 +421,23 @@ void smolwc_files_end(smolwc_files* files, const char* name, uint64_t size) {
 uint64_t smolwc_files_spare(smolwc_files* files, uint8_t spare) {
   files->logs->spare.store(spare != 0);
   return files->logs->spared.load();
+}
+
+uint8_t smolwc_files_in_doubt(const smolwc_files* files) { return files->logs->in_doubt.load(); }
+
+void smolwc_enable_deletions(rocksdb_t* db) {
+#if ROCKSDB_MAJOR < 9
+  db->rep->EnableFileDeletions(false);
+#else
+  db->rep->EnableFileDeletions();
+#endif
+}
+
+void smolwc_files_await_recovery(smolwc_files* files) { files->faults->AwaitEnd(std::chrono::seconds(10)); }
+
+char* smolwc_files_lasting(smolwc_files* files) {
+  std::string text = files->faults->Lasting();
+  return text.empty() ? nullptr : strdup(text.c_str());
 }
 
 char* smolwc_files_list(smolwc_files* files, const char* dir, char** names, uint8_t* exists) {

@@ -71,6 +71,41 @@ func (l *logFiles) spare(spare bool) uint64 { return uint64(C.smolwc_files_spare
 // begun is how many logs there have been since the database was opened.
 func (l *logFiles) begun() uint64 { return uint64(C.smolwc_files_begun(l.c)) }
 
+// lasting is an error that does not pass: the engine takes no more until it is opened
+// anew.
+func (l *logFiles) lasting() error { return fileError(C.smolwc_files_lasting(l.c)) }
+
+// inDoubt reports whether a write to the manifest has failed, and no other one is in
+// force since.
+func (l *logFiles) inDoubt() bool { return C.smolwc_files_in_doubt(l.c) != 0 }
+
+// changeManifest makes a change that the engine writes to its manifest. Where that
+// fails, the engine recovers by another manifest, and expects that no file has been
+// removed since: of its own changes it sees to that, of those that it is asked for it
+// does not, and ends the process.
+func (s *Store) changeManifest(change func() error) error {
+	if err := s.db.DisableFileDeletions(); err != nil {
+		return wrap(err)
+	}
+	err := wrap(change())
+	s.held.Add(1)
+	s.releaseFiles()
+	return err
+}
+
+// releaseFiles lets the engine remove files again when its manifest is not in doubt.
+func (s *Store) releaseFiles() {
+	for n := s.held.Load(); n > 0 && !s.engine.logs.inDoubt(); n = s.held.Load() {
+		if s.held.CompareAndSwap(n, n-1) {
+			C.smolwc_enable_deletions(dbHandle(s.db))
+		}
+	}
+}
+
+// awaitRecovery waits until the engine does not try again after an error, which it
+// does each second. Its background work is cancelled.
+func (l *logFiles) awaitRecovery() { C.smolwc_files_await_recovery(l.c) }
+
 // list is the names in a directory; exists is false when there is none.
 func (l *logFiles) list(dir string) (names []string, exists bool, err error) {
 	path := C.CString(dir)

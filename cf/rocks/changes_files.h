@@ -47,6 +47,18 @@ uint64_t smolwc_files_spare(smolwc_files* files, uint8_t spare);
 // How many logs RocksDB has begun.
 uint64_t smolwc_files_begun(const smolwc_files* files);
 
+// The error after which the database must be opened anew, NULL when there was none;
+// to be freed with free.
+char* smolwc_files_lasting(smolwc_files* files);
+
+// Whether a write to the manifest has failed, and no other one is in force since.
+uint8_t smolwc_files_in_doubt(const smolwc_files* files);
+// Ends one rocksdb_disable_file_deletions.
+void smolwc_enable_deletions(rocksdb_t* db);
+// Waits until RocksDB does not try to recover from an error any more: a database that
+// is closed while it does never closes. Background work is to be cancelled before.
+void smolwc_files_await_recovery(smolwc_files* files);
+
 // These return an error, NULL when there is none, to be freed with free.
 
 // The names in a directory, each behind a newline, to be freed with free. None if

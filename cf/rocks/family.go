@@ -82,10 +82,14 @@ func (s *Store) CreateFamily(_ context.Context, names ...string) error {
 			return err
 		}
 		defer opts.Destroy()
-		h, err := s.db.CreateColumnFamily(opts, name)
+		var h *grocksdb.ColumnFamilyHandle
+		err = s.changeManifest(func() (err error) {
+			h, err = s.db.CreateColumnFamily(opts, name)
+			return err
+		})
 		if err != nil {
 			e.free()
-			return wrap(err)
+			return err
 		}
 		to[name] = newFamily(name, h, e)
 		return nil
@@ -99,8 +103,8 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 		if !ok {
 			return nil
 		}
-		if err := s.db.DropColumnFamily(f.handle); err != nil {
-			return wrap(err)
+		if err := s.changeManifest(func() error { return s.db.DropColumnFamily(f.handle) }); err != nil {
+			return err
 		}
 		f.kept.clear()
 		delete(to, name)

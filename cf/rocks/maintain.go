@@ -87,7 +87,7 @@ func (s *Store) beginMaintenance(name string) (*family, error) {
 	}
 	fam, err := s.families.Load().get(name)
 	if err == nil {
-		err = s.ending()
+		err = cmp.Or(s.ending(), s.engine.logs.lasting())
 	}
 	if err != nil {
 		return nil, err

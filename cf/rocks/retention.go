@@ -85,11 +85,13 @@ func (s *Store) setPeriod(f *family, period time.Duration) error {
 	if f.period.Swap(seconds) == seconds {
 		return nil
 	}
-	err := s.db.SetOptionsCF(f.handle, []string{"periodic_compaction_seconds"}, []string{strconv.FormatInt(seconds, 10)})
+	err := s.changeManifest(func() error {
+		return s.db.SetOptionsCF(f.handle, []string{"periodic_compaction_seconds"}, []string{strconv.FormatInt(seconds, 10)})
+	})
 	if err != nil {
 		f.period.Store(unknownPeriod)
 	}
-	return wrap(err)
+	return err
 }
 
 const unknownPeriod = -1

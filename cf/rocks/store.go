@@ -52,6 +52,7 @@ type Store struct {
 	ingesting lock.RW            // held by the Commit of an ingestion; before all other locks
 	broken    error              // set when one stopped half-way
 	onStep    func(string) error // for tests, at each step of one
+	held      atomic.Int32       // changes that left the manifest in doubt: no files are removed
 
 	ended       sync.Once      // by EndWaits
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
@@ -259,6 +260,7 @@ func (s *Store) Close() error {
 		f.kept.free()
 		f.handle.Destroy()
 	}
+	s.stopEngine()
 	s.db.Close()
 	for _, f := range all { // no compaction runs any more
 		f.expiry.free()
@@ -270,4 +272,13 @@ func (s *Store) Close() error {
 		s.claim.Release()
 	}
 	return nil
+}
+
+// stopEngine ends what the engine does in the background.
+func (s *Store) stopEngine() {
+	if s.options.ReadOnly {
+		return
+	}
+	s.db.CancelAllBackgroundWork(true)
+	s.engine.logs.awaitRecovery()
 }

@@ -73,7 +73,7 @@ func (s *Store) SetTuning(name string, t cf.Tuning) error {
 	if *was == t {
 		return nil // it would write the engine's options to the disk for nothing
 	}
-	return wrap(s.db.SetOptionsCF(f.handle, names, values))
+	return s.changeManifest(func() error { return s.db.SetOptionsCF(f.handle, names, values) })
 }
 
 // tune makes options that are used for files of a family those of its tuning.

@@ -124,6 +124,9 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	msg := C.smolwc_write(s.c.db, s.c.write, (*C.char)(unsafe.Pointer(unsafe.SliceData(rep))), C.size_t(len(rep)), &seq)
 	if msg == nil {
 		s.taken()
+		if s.held.Load() > 0 {
+			s.releaseFiles()
+		}
 		return cf.Position(seq), nil
 	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
