@@ -1,7 +1,7 @@
 package query
 
 import (
-	"cmp"
+	"context"
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
@@ -22,9 +22,14 @@ type evaluator struct {
 	sunk   []view   // what sinks have let out
 	labels []string // by number, counted from 1
 	random func() float64
-	wide   bool          // integers are seen as those of 8 bytes
-	i64    [8]byte       // room for one
-	spans  []cf.CellSpan // room for the cells of the rows that go out
+	ctx    context.Context // of the read
+	space  *rowRoom        // of the row at hand; copies of its cells count
+	err    error           // why the evaluation of this row ended early
+	starts []uint32        // of inOrder
+	placed []view          // of inOrder
+	wide   bool            // integers are seen as those of 8 bytes
+	i64    [8]byte         // room for one
+	spans  []cf.CellSpan   // room for the cells of the rows that go out
 }
 
 // A place is where a cell of the row at hand stands.
@@ -52,18 +57,60 @@ func newEvaluator(f Filter, wide bool) *evaluator {
 	return e
 }
 
-// apply leaves of a row what the filter lets through, and reports whether that
-// is anything.
-func (e *evaluator) apply(row *Row) bool {
+// apply leaves in a row the cells that the filter lets through, and reports
+// whether there are any. Copies of cells take room of the row.
+func (e *evaluator) apply(ctx context.Context, row *Row, space *rowRoom) (bool, error) {
+	e.ctx, e.space, e.err = ctx, space, nil
 	e.load(row)
 	out := e.run(e.views)
 	if len(e.sunk) > 0 {
-		out = inOrder(append(e.sunk, out...))
+		out = e.inOrder(append(e.sunk, out...))
+	}
+	if len(out) > len(e.views) {
+		e.takeCopies(out)
+	}
+	if e.err != nil {
+		return false, e.err
 	}
 	if !slices.Equal(out, e.views) {
 		e.store(row, out)
 	}
-	return len(out) > 0
+	return len(out) > 0, nil
+}
+
+// viewBytes is the memory that a view takes: itself, and as much for the growth of
+// the list that it is in.
+const viewBytes = 16
+
+// take counts n more bytes of copies of cells, and reports whether to go on.
+func (e *evaluator) take(n int) bool {
+	if !e.goesOn() {
+		return false
+	}
+	if e.err = e.space.take(n, e.key); e.err != nil && e.space.taken > e.space.limit {
+		e.err = faultf(ResourceExhausted, "row %q takes more than %d MiB with the copies of its cells that the filter makes; interleave fewer filters that leave the same cells", shorten(e.key), MaxRowBytes>>20)
+	}
+	return e.err == nil
+}
+
+// takeCopies counts the cells that the row gets as copies of others.
+func (e *evaluator) takeCopies(out []view) {
+	for i := 1; i < len(out); i++ {
+		if out[i].at == out[i-1].at && !e.take(cellBytes+len(e.qualifier(out[i]))+len(e.encoded(out[i]))) {
+			return
+		}
+	}
+}
+
+// lookEvery is the number of cells between two looks at the context.
+const lookEvery = 4096
+
+// goesOn reports whether the evaluation of this row may go on.
+func (e *evaluator) goesOn() bool {
+	if e.err == nil {
+		e.err = e.ctx.Err()
+	}
+	return e.err == nil
 }
 
 func (e *evaluator) load(row *Row) {
@@ -116,10 +163,24 @@ func (e *evaluator) room(n int) []cf.CellSpan {
 	return spans
 }
 
-// inOrder sorts views into the order of a row, in place; copies of one cell
-// stay in the order that they have.
-func inOrder(vs []view) []view {
-	slices.SortStableFunc(vs, func(a, b view) int { return cmp.Compare(a.at, b.at) })
+// inOrder puts views into the order of a row, in place; copies of one cell stay in
+// the order that they have. It takes linear time, however many copies there are.
+func (e *evaluator) inOrder(vs []view) []view {
+	if slices.IsSortedFunc(vs, func(a, b view) int { return int(a.at) - int(b.at) }) {
+		return vs
+	}
+	e.starts = append(e.starts[:0], make([]uint32, len(e.places)+1)...)
+	for _, v := range vs {
+		e.starts[v.at+1]++
+	}
+	for i := range e.places {
+		e.starts[i+1] += e.starts[i]
+	}
+	e.placed = append(e.placed[:0], vs...)
+	for _, v := range e.placed {
+		vs[e.starts[v.at]] = v
+		e.starts[v.at]++
+	}
 	return vs
 }
 
@@ -168,11 +229,14 @@ func (e *evaluator) sameColumn(a, b view) bool {
 }
 
 // keepCells is the step that leaves the cells that pass.
-func keepCells(pass func(view) bool) step {
+func (e *evaluator) keepCells(pass func(view) bool) step {
 	var kept []view
 	return func(in []view) []view {
 		kept = kept[:0]
-		for _, v := range in {
+		for i, v := range in {
+			if i%lookEvery == 0 && !e.goesOn() {
+				return nil
+			}
 			if pass(v) {
 				kept = append(kept, v)
 			}
@@ -230,7 +294,7 @@ func (f chainFilter) compile(e *evaluator) step {
 	steps := compileAll(f, e)
 	return func(in []view) []view {
 		for _, s := range steps {
-			if len(in) == 0 {
+			if len(in) == 0 || e.err != nil {
 				return nil
 			}
 			in = s(in)
@@ -245,9 +309,13 @@ func (f interleaveFilter) compile(e *evaluator) step {
 	return func(in []view) []view {
 		all = all[:0]
 		for _, s := range steps {
-			all = append(all, s(in)...)
+			out := s(in)
+			if !e.take(len(out) * viewBytes) {
+				return nil
+			}
+			all = append(all, out...)
 		}
-		return inOrder(all)
+		return e.inOrder(all)
 	}
 }
 
@@ -273,7 +341,9 @@ func (f constantFilter) compile(e *evaluator) step {
 		return nothing
 	case sink:
 		return func(in []view) []view {
-			e.sunk = append(e.sunk, in...)
+			if e.take(len(in) * viewBytes) {
+				e.sunk = append(e.sunk, in...)
+			}
 			return nil
 		}
 	case stripValue:
@@ -294,12 +364,12 @@ func (f *regexFilter) compile(e *evaluator) step {
 		return wholeRow(func() bool { return f.re.matches(e.key) })
 	case ofFamily:
 		match := remember(f.re.matches)
-		return keepCells(func(v view) bool { return match(e.family(v)) })
+		return e.keepCells(func(v view) bool { return match(e.family(v)) })
 	case ofQualifier:
 		match := remember(f.re.matches)
-		return keepCells(func(v view) bool { return match(e.qualifier(v)) })
+		return e.keepCells(func(v view) bool { return match(e.qualifier(v)) })
 	}
-	return keepCells(func(v view) bool {
+	return e.keepCells(func(v view) bool {
 		b := e.raw(v)
 		return f.re.matches(unsafe.String(unsafe.SliceData(b), len(b)))
 	})
@@ -311,26 +381,26 @@ func (f sampleFilter) compile(e *evaluator) step {
 
 func (f *columnRangeFilter) compile(e *evaluator) step {
 	within := remember(f.span.contains)
-	return keepCells(func(v view) bool { return e.family(v) == f.family && within(e.qualifier(v)) })
+	return e.keepCells(func(v view) bool { return e.family(v) == f.family && within(e.qualifier(v)) })
 }
 
 func (f *valueRangeFilter) compile(e *evaluator) step {
-	return keepCells(func(v view) bool {
+	return e.keepCells(func(v view) bool {
 		b := e.raw(v)
 		return f.span.contains(unsafe.String(unsafe.SliceData(b), len(b)))
 	})
 }
 
 func (f *valueBitmaskFilter) compile(e *evaluator) step {
-	return keepCells(func(v view) bool { return f.matches(e.raw(v)) })
+	return e.keepCells(func(v view) bool { return f.matches(e.raw(v)) })
 }
 
 func (f *valueCompareFilter) compile(e *evaluator) step {
-	return keepCells(func(v view) bool { return f.op.holds(cells.Compare(decodeValue(e.encoded(v)), f.value)) })
+	return e.keepCells(func(v view) bool { return f.op.holds(cells.Compare(decodeValue(e.encoded(v)), f.value)) })
 }
 
 func (f *timestampRangeFilter) compile(e *evaluator) step {
-	return keepCells(func(v view) bool {
+	return e.keepCells(func(v view) bool {
 		ts := e.timestamp(v)
 		return ts >= f.since && (f.until == 0 || ts < f.until)
 	})

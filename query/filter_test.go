@@ -1,7 +1,10 @@
 package query_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -321,6 +324,70 @@ func TestCheckAndMutateAsksAFilter(t *testing.T) {
 	}
 	_, err := table.CheckAndMutate(ctx, "r1", query.RowFilter(query.ColumnFilter("(")), mark, nil)
 	wantError(t, err, query.InvalidArgument, "row filter: column_qualifier_regex")
+}
+
+// A chain of n interleaves of ten filters makes 10^n copies of each cell.
+func copies(n int, leaf query.Filter) query.Filter {
+	ten := query.InterleaveFilters(slices.Repeat([]query.Filter{leaf}, 10)...)
+	return query.ChainFilters(slices.Repeat([]query.Filter{ten}, n)...)
+}
+
+func TestCopiesOfACellTakeRoomOfTheRow(t *testing.T) {
+	table := openFiltered(t)
+	for name, f := range map[string]query.Filter{
+		"in a row":  copies(9, query.PassAllFilter()),
+		"sunk":      query.ChainFilters(copies(8, query.PassAllFilter()), query.InterleaveFilters(query.SinkFilter(), query.SinkFilter())),
+		"stripped":  query.ChainFilters(copies(9, query.StripValueFilter()), query.CellsPerRowLimitFilter(1)),
+		"predicate": query.ConditionFilter(copies(9, query.PassAllFilter()), nil, nil),
+	} {
+		for _, err := range table.ReadRows(ctx, query.RowFilter(f)) {
+			if query.KindOf(err) != query.ResourceExhausted || !strings.Contains(err.Error(), "copies") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	row, err := table.ReadRow(ctx, "r2\n", query.RowFilter(copies(3, query.PassAllFilter())))
+	if err != nil || row.Len() != 2000 {
+		t.Errorf("1000 copies of 2 cells are %d: %v", row.Len(), err)
+	}
+}
+
+// A large value counts with each copy that goes out.
+func TestCopiesOfALargeValueTakeRoomOfTheRow(t *testing.T) {
+	db := openMemory(t, declare(schema.Family{Name: "f"}))
+	if err := db.Table("t").Apply(ctx, "r", mutate(setAt("f", "q", 1, cells.Bytes(make([]byte, 1<<20))))); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Table("t").ReadRow(ctx, "r", query.RowFilter(copies(3, query.PassAllFilter())))
+	if query.KindOf(err) != query.ResourceExhausted {
+		t.Errorf("a GiB of copies: %v", err)
+	}
+}
+
+// An evaluation that is under way ends with its context.
+func TestAFilterLooksAtTheContext(t *testing.T) {
+	table := openFiltered(t)
+	ctx, cancel := context.WithCancel(ctx)
+	looks := &cancelingContext{Context: ctx, cancel: cancel}
+	for _, err := range table.ReadRows(looks, query.RowFilter(copies(6, query.ValueFilter(`\C*`)))) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("read of a filter whose context ended: %v", err)
+		}
+	}
+}
+
+// A cancelingContext ends at the hundredth look at it.
+type cancelingContext struct {
+	context.Context
+	looks  int
+	cancel func()
+}
+
+func (c *cancelingContext) Err() error {
+	if c.looks++; c.looks == 100 {
+		c.cancel()
+	}
+	return c.Context.Err()
 }
 
 func TestRowSampleTakesAShareOfTheRows(t *testing.T) {

@@ -146,9 +146,14 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 			r.done = true
 			return nil, err
 		}
+		pass, err := r.judge(ctx, row)
+		if err != nil {
+			r.done = true
+			return nil, err
+		}
 		switch {
 		case r.done:
-		case !r.passes(row) || !r.filtered(row):
+		case !pass:
 			if err := r.reject(row.key); err != nil {
 				r.done = true
 				return nil, err
@@ -259,18 +264,20 @@ func (r *reader) passes(row *Row) bool {
 	return true
 }
 
-// filtered puts a row through the filter and reports whether anything is left.
-func (r *reader) filtered(row *Row) bool {
+// judge reports whether a row satisfies the conditions and the filter leaves some
+// of it.
+func (r *reader) judge(ctx context.Context, row *Row) (bool, error) {
+	if r.done || !r.passes(row) {
+		return false, nil
+	}
 	if r.filter == nil {
-		return true
+		return true, nil
 	}
-	if !r.filter.apply(row) {
-		return false
-	}
-	if r.spec.keysOnly {
+	left, err := r.filter.apply(ctx, row, &r.room)
+	if left && r.spec.keysOnly {
 		row.parts, row.labels = row.parts[:0], nil
 	}
-	return true
+	return left, err
 }
 
 // truncate cuts the row off after n cells.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -164,6 +166,22 @@ func TestEveryFilter(t *testing.T) {
 	r.must(err)
 	if strings.Count(got, "; ") != 1 {
 		t.Errorf("a sample of almost all: %s", got)
+	}
+}
+
+// A request of 500 bytes asks for 10^9 copies of a cell.
+func TestAFilterThatMultipliesIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.set(r.table("t", "f"), "k", "f:x=1")
+	ten := interleave(slices.Repeat([]*rowFilter{constantOf("pass", true)}, 10)...)
+	f := chain(slices.Repeat([]*rowFilter{ten}, 9)...)
+	if _, err := r.chunksOf(&bigtablepb.ReadRowsRequest{TableName: tableT, Filter: f}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("read: %v", err)
+	}
+	_, err := bigtablepb.NewBigtableClient(r.conn).CheckAndMutateRow(r.ctx(), &bigtablepb.CheckAndMutateRowRequest{TableName: tableT, RowKey: []byte("k"), PredicateFilter: f,
+		TrueMutations: []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}}})
+	if status.Code(err) == codes.OK {
+		t.Error("a conditional write with such a condition succeeds")
 	}
 }
 
