@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
@@ -126,5 +127,6 @@ func mergeQualifiers(ranges []cf.QualifierRange) []cf.QualifierRange {
 
 // containsQualifier reports whether sorted, disjoint ranges contain q.
 func containsQualifier(ranges []cf.QualifierRange, q string) bool {
-	return slices.ContainsFunc(ranges, func(r cf.QualifierRange) bool { return q >= r.Start && (r.NoEnd || q < r.End) })
+	behind := sort.Search(len(ranges), func(i int) bool { return ranges[i].Start > q })
+	return behind > 0 && (ranges[behind-1].NoEnd || q < ranges[behind-1].End)
 }

@@ -284,6 +284,9 @@ func (x *execution) scan(ctx context.Context, t *openTable, end uint64) error {
 		if err != nil {
 			return err
 		}
+		if err := ctx.Err(); err != nil { // a row can take long, and a block has many
+			return err
+		}
 		seen++
 		x.last = row.Key()
 		wanted, err := x.plan.Wants(row)

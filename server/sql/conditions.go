@@ -125,13 +125,13 @@ func (p *Plan) junction(n *node) (*expr, error) {
 	switch {
 	case n.op == opAnd && byKey > 0:
 		e.keys = func() keyRanges {
-			rs := allKeys
+			var all []keyRanges
 			for _, part := range parts {
 				if part.keys != nil {
-					rs = rs.and(part.keys())
+					all = append(all, part.keys())
 				}
 			}
-			return rs
+			return intersectionOf(all)
 		}
 	case n.op == opOr && byKey == len(parts):
 		e.keys = func() keyRanges {

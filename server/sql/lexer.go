@@ -167,23 +167,23 @@ func literalPrefix(s string) int {
 
 func (l *lexer) number() error {
 	rest := l.text[l.at:]
+	hex := strings.HasPrefix(rest, "0x") || strings.HasPrefix(rest, "0X")
 	n := 0
 	for n < len(rest) && (isWord(rest[n]) || rest[n] == '.' ||
-		(rest[n] == '-' || rest[n] == '+') && (rest[n-1] == 'e' || rest[n-1] == 'E') && !strings.HasPrefix(strings.ToLower(rest), "0x")) {
+		!hex && (rest[n] == '-' || rest[n] == '+') && (rest[n-1] == 'e' || rest[n-1] == 'E')) {
 		n++
 	}
 	text := rest[:n]
-	hex := strings.HasPrefix(strings.ToLower(text), "0x")
 	if strings.ContainsAny(text, ".eE") && !hex {
 		if _, err := strconv.ParseFloat(text, 64); err != nil || strings.Contains(text, "_") {
-			return l.errorf(l.at, "Syntax error: %q is not a number", text)
+			return l.errorf(l.at, "Syntax error: %.100q is not a number", text)
 		}
 		l.add(floatToken, n, text)
 		return nil
 	}
 	for i := range len(text) {
 		if !isDigit(text[i]) && !hex {
-			return l.errorf(l.at, "Syntax error: %q is not a number", text)
+			return l.errorf(l.at, "Syntax error: %.100q is not a number", text)
 		}
 	}
 	l.add(intToken, n, text)

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -8,9 +9,10 @@ import (
 // The bounds of a query: what follows recurses that far. BETWEEN and IN compare what
 // is before them more than once, which nested in itself doubles with each level.
 const (
-	maxBytes = 1 << 20
-	maxDepth = 100
-	maxParts = 1 << 20 // expressions that it is compiled to
+	maxBytes   = 1 << 20
+	maxDepth   = 100
+	maxParts   = 1 << 20 // expressions that it is compiled to
+	maxColumns = 10_000  // of the result
 )
 
 type parser struct {
@@ -57,13 +59,27 @@ func (p *parser) unexpected(want string) error {
 // reserved are the words that are names in backquotes only.
 var reserved = strings.Fields("AND AS ASC BETWEEN BY CAST DESC DISTINCT FALSE FROM GROUP HAVING IN IS JOIN LIKE LIMIT NOT NULL OR ORDER SELECT TRUE UNION WHERE WITH")
 
+// atName reports whether the next token is an identifier.
+func (p *parser) atName() bool {
+	t := p.peek()
+	return t.kind == quotedToken || t.kind == wordToken && !slices.Contains(reserved, strings.ToUpper(t.text))
+}
+
 // name takes an identifier.
 func (p *parser) name(what string) (token, error) {
-	t := p.peek()
-	if t.kind != quotedToken && (t.kind != wordToken || slices.Contains(reserved, strings.ToUpper(t.text))) {
-		return t, p.unexpected(what)
+	if !p.atName() {
+		return p.peek(), p.unexpected(what)
 	}
 	return p.take(), nil
+}
+
+// alias takes a name with or without AS before it, and is empty when there is neither.
+func (p *parser) alias(what string) (string, error) {
+	if !p.accept("AS") && !p.atName() {
+		return "", nil
+	}
+	t, err := p.name(what)
+	return t.text, err
 }
 
 func (p *parser) query() (*Query, error) {
@@ -76,7 +92,9 @@ func (p *parser) query() (*Query, error) {
 		if err != nil {
 			return nil, err
 		}
-		q.columns = append(q.columns, c)
+		if q.columns = append(q.columns, c); len(q.columns) > maxColumns {
+			return nil, p.errorf(c.pos, "the query has too many columns; it may have up to %d", maxColumns)
+		}
 		if !p.accept(",") {
 			break
 		}
@@ -115,15 +133,9 @@ func (p *parser) column() (c column, err error) {
 		}
 		c.name = nameOf(c.expr)
 	}
-	as := p.accept("AS")
-	alias, err := p.name("a name")
-	switch {
-	case err == nil:
-		c.name = alias.text
-	case as:
-		return c, err
-	}
-	return c, nil
+	alias, err := p.alias("a name")
+	c.name = cmp.Or(alias, c.name)
+	return c, err
 }
 
 // nameOf is the name of a column that is given none.
@@ -140,21 +152,15 @@ func (p *parser) from(q *Query) error {
 	if err != nil {
 		return err
 	}
-	q.table, q.alias, q.tablePos = t.text, t.text, t.pos
+	q.table, q.tablePos = t.text, t.pos
 	if p.accept("(") {
 		if err := p.options(q); err != nil {
 			return err
 		}
 	}
-	as := p.accept("AS")
-	alias, err := p.name("an alias")
-	switch {
-	case err == nil:
-		q.alias = alias.text
-	case as:
-		return err
-	}
-	return nil
+	alias, err := p.alias("an alias")
+	q.alias = cmp.Or(alias, q.table)
+	return err
 }
 
 func (p *parser) options(q *Query) error {

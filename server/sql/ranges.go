@@ -41,6 +41,16 @@ func (rs keyRanges) and(others keyRanges) keyRanges {
 	return both
 }
 
+// intersectionOf is the keys that all have, of which there is one at least. Halves
+// are combined, so that many small ones beside a large one do not walk it each.
+func intersectionOf(all []keyRanges) keyRanges {
+	if len(all) == 1 {
+		return all[0]
+	}
+	half := len(all) / 2
+	return intersectionOf(all[:half]).and(intersectionOf(all[half:]))
+}
+
 // unionOf joins ranges in any order.
 func unionOf(rs keyRanges) keyRanges {
 	slices.SortFunc(rs, func(a, b keyRange) int { return strings.Compare(a.start, b.start) })
