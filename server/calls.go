@@ -52,7 +52,9 @@ func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	if needs[info.FullMethodName] == needUnknown {
 		c.method = "unknown" // anybody can think of names
 	}
-	c.conn, _ = ctx.Value(connKey{}).(*conn)
+	if c.conn, _ = ctx.Value(connKey{}).(*conn); c.conn != nil {
+		c.conn.spoke.Store(true)
+	}
 	if p, ok := peer.FromContext(ctx); ok {
 		c.peer = p.Addr
 	}

@@ -6,8 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/net/netutil"
+	"time"
 )
 
 // The bytes that the server has in hand for a connection are those of requests
@@ -25,31 +24,16 @@ type conns struct {
 	inHand atomic.Int64 // of all connections
 	rows   atomic.Int64 // of them those of large rows
 
-	mu   sync.Mutex
-	open map[string]*conn // by the address of the client
+	mu     sync.Mutex
+	open   map[string]*conn // by the address of the client
+	hosts  map[string]int   // how many of them are of a host
+	room   sync.Cond        // a connection has been closed, or the listener
+	closed bool
 }
 
-// listen accepts connections, so many at a time.
-func (cs *conns) listen(l net.Listener) net.Listener {
-	return &listener{netutil.LimitListener(l, cs.limits.Connections), cs}
-}
-
-type listener struct {
-	net.Listener
-	conns *conns
-}
-
-// Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
-	accepted, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	c := &conn{Conn: accepted, conns: l.conns}
-	l.conns.mu.Lock()
-	defer l.conns.mu.Unlock()
-	l.conns.open[c.RemoteAddr().String()] = c
-	return c, nil
+func (cs *conns) init(limits *Limits, logger *slog.Logger) {
+	cs.limits, cs.logger = limits, logger
+	cs.open, cs.hosts, cs.room.L = map[string]*conn{}, map[string]int{}, &cs.mu
 }
 
 func (cs *conns) find(client net.Addr) *conn {
@@ -84,6 +68,9 @@ type connKey struct{}
 type conn struct {
 	net.Conn
 	conns *conns
+	host  string      // of the client, see hostOf
+	since time.Time   // when it was accepted
+	spoke atomic.Bool // a call of it has begun
 
 	mu       sync.Mutex
 	awaiting int   // calls whose requests have not arrived
@@ -143,11 +130,7 @@ func (c *conn) Close() error {
 	c.count()
 	c.mu.Unlock()
 	if first {
-		c.conns.mu.Lock()
-		if key := c.RemoteAddr().String(); c.conns.open[key] == c {
-			delete(c.conns.open, key)
-		}
-		c.conns.mu.Unlock()
+		c.conns.remove(c)
 	}
 	return c.Conn.Close()
 }

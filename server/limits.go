@@ -28,7 +28,8 @@ const millisecond = 1000
 
 // Limits bound what clients can make the server hold. What is 0 has its default.
 type Limits struct {
-	Connections     int           // that are open; further ones wait. 1,000
+	Connections     int           // that are open; further ones wait, unless one has made no call, which is closed. 1,000
+	HostConnections int           // that are open from one host, of IPv6 a /64; further ones are closed, after those without a call. Three quarters of Connections
 	Streams         int           // calls of one connection at a time; further ones wait at the client. 128
 	Calls           int           // of all connections at a time; further ones are UNAVAILABLE. 4,096
 	ConnectionBytes int64         // of requests and responses in hand for one connection; it is closed then. 512 MiB
@@ -40,6 +41,7 @@ type Limits struct {
 // SetDefaults gives what is 0 its default.
 func (l *Limits) SetDefaults() {
 	l.Connections = cmp.Or(l.Connections, 1000)
+	l.HostConnections = cmp.Or(l.HostConnections, l.Connections-l.Connections/4)
 	l.Streams = cmp.Or(l.Streams, 128)
 	l.Calls = cmp.Or(l.Calls, 4096)
 	l.ConnectionBytes = cmp.Or(l.ConnectionBytes, 2*maxRequest)

@@ -208,28 +208,66 @@ func TestStreamsOfAConnection(t *testing.T) {
 
 // Connections beyond the limit wait, and come in when others go.
 func TestManyConnections(t *testing.T) {
-	r, s, _ := limited(t, server.Limits{Connections: 3})
-	r.must(r.ping(r.ctx())) // the first
-	var opened []net.Conn
-	for range 10 {
-		c, err := net.Dial("tcp", r.addr)
+	r, s, _ := limited(t, server.Limits{Connections: 3, HostConnections: 10})
+	ping := &bigtablepb.PingAndWarmRequest{Name: parent}
+	var opened []*grpc.ClientConn
+	for range 3 {
+		c := r.dial()
+		_, err := bigtablepb.NewBigtableClient(c).PingAndWarm(r.ctx(), ping)
 		r.must(err)
-		defer c.Close()
 		opened = append(opened, c)
 	}
 	r.until("three connections", func() bool { return metric(t, s, "smolwc_connections") == "3" })
 	late := r.dial()
 	short, stop := context.WithTimeout(r.ctx(), 50*time.Millisecond)
 	defer stop()
-	ping := &bigtablepb.PingAndWarmRequest{Name: parent}
 	if _, err := bigtablepb.NewBigtableClient(late).PingAndWarm(short, ping, grpc.WaitForReady(true)); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a connection too many: %v", err)
 	}
 	for _, c := range opened {
-		_ = c.Close()
+		r.must(c.Close())
 	}
 	_, err := bigtablepb.NewBigtableClient(late).PingAndWarm(r.ctx(), ping, grpc.WaitForReady(true))
 	r.must(err)
+}
+
+// Connections that only sit there keep no client out, and none that has made a call
+// is closed for them.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
+	for _, l := range []server.Limits{{Connections: 5, HostConnections: 100}, {Connections: 100, HostConnections: 5}} {
+		r, s, log := limited(t, l)
+		r.must(r.ping(r.ctx())) // on a connection that stays
+		for range 30 {
+			c, err := net.Dial("tcp", r.addr)
+			r.must(err)
+			defer c.Close()
+		}
+		ping := &bigtablepb.PingAndWarmRequest{Name: parent}
+		_, err := bigtablepb.NewBigtableClient(r.dial()).PingAndWarm(r.ctx(), ping, grpc.WaitForReady(true))
+		r.must(err)
+		r.must(r.ping(r.ctx()))
+		r.until("five connections", func() bool { return metric(t, s, "smolwc_connections") == "5" })
+		if !strings.Contains(log.String(), "it has made no call") {
+			t.Error("the log does not say why connections were closed")
+		}
+	}
+}
+
+// One host cannot have all connections.
+func TestAHostHasItsShareOfConnections(t *testing.T) {
+	r, s, log := limited(t, server.Limits{Connections: 4})
+	ping := &bigtablepb.PingAndWarmRequest{Name: parent}
+	for range 3 {
+		_, err := bigtablepb.NewBigtableClient(r.dial()).PingAndWarm(r.ctx(), ping)
+		r.must(err)
+	}
+	_, err := bigtablepb.NewBigtableClient(r.dial()).PingAndWarm(r.ctx(), ping)
+	if status.Code(err) != codes.Unavailable || !strings.Contains(log.String(), "its host has too many") {
+		t.Errorf("a fourth connection of one host: %v; log %s", err, log)
+	}
+	if n := metric(t, s, "smolwc_connections"); n != "3" {
+		t.Errorf("%s connections", n)
+	}
 }
 
 func TestDeadlineOfTheServer(t *testing.T) {

@@ -107,7 +107,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 		s.grace = 10 * time.Second
 	}
 	s.guard.s = s
-	s.conns = conns{limits: &s.limits, logger: s.logger, open: map[string]*conn{}}
+	s.conns.init(&s.limits, s.logger)
 	s.metrics = newMetrics(s)
 	if o.FewProcessors && !processorsGiven() {
 		s.processors = newProcessors(setProcessors)

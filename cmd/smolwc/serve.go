@@ -72,7 +72,8 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.limits.SetDefaults()
-	flags.IntVar(&r.limits.Connections, "max-connections", r.limits.Connections, "have up to `N` connections open; others wait")
+	flags.IntVar(&r.limits.Connections, "max-connections", r.limits.Connections, "have up to `N` connections open; others wait, and take the places of those that make no call")
+	flags.IntVar(&r.limits.HostConnections, "max-host-connections", 0, "have up to `N` connections of one host open; further ones are closed (default three quarters of --max-connections)")
 	flags.IntVar(&r.limits.Streams, "max-streams", r.limits.Streams, "have up to `N` calls of one connection under way; others wait")
 	flags.IntVar(&r.limits.Calls, "max-calls", r.limits.Calls, "have up to `N` calls under way; others fail and may be tried again")
 	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and large rows in hand for a connection")
@@ -110,6 +111,7 @@ func (r *serveRun) check() error {
 		{"deadline", r.limits.Deadline <= 0, r.limits.Deadline, "longer than 0"},
 		{"send-timeout", r.limits.SendTimeout <= 0, r.limits.SendTimeout, "longer than 0"},
 		{"max-connections", r.limits.Connections <= 0, r.limits.Connections, "greater than 0"},
+		{"max-host-connections", r.limits.HostConnections < 0, r.limits.HostConnections, "greater than 0"},
 		{"max-streams", r.limits.Streams <= 0, r.limits.Streams, "greater than 0"},
 		{"max-calls", r.limits.Calls <= 0, r.limits.Calls, "greater than 0"},
 		{"max-connection-bytes", r.limits.ConnectionBytes < minBytes, schema.FormatSize(r.limits.ConnectionBytes), "16MiB or more"},

@@ -43,7 +43,6 @@ const (
 	progressbar = "github.com/schollz/progressbar/v3"
 	pty         = "github.com/creack/pty"
 	runewidth   = "github.com/mattn/go-runewidth"
-	xnet        = "golang.org/x/net"
 	xsync       = "golang.org/x/sync"
 	xtime       = "golang.org/x/time"
 	term        = "golang.org/x/term"
@@ -89,7 +88,7 @@ var rooms = map[string]room{
 	"server/sql":      {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
 	"server/smolwcpb": {imports: []string{grpc, protobuf}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf, xnet},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{bigtable, apiOptions, civil},
 	},
 
