@@ -13,10 +13,11 @@ import (
 // encodes them itself: a message of pointers for every cell costs more than the
 // read.
 //
-// Clients receive no more than 4 MiB in a message unless they are told to, so
-// that messages have whole rows and less than 1 MiB. A row that is larger comes
-// in several, and a large value in several chunks. Two of Bigtable's clients do
-// not accept this as it is; see division.
+// Messages have whole rows and up to 1 MiB. A row that is larger has a message to
+// itself, since some clients decode each message for itself. Clients receive up to
+// 4 MiB in a message unless they ask for more, so that a row beyond that comes in
+// several messages. A large value comes in several chunks. Two of Bigtable's clients
+// do not accept rows in several messages as they are; see division.
 type chunkWriter struct {
 	send  func(*encoded) error
 	large func() division // asked when a row is too large for a message
@@ -31,6 +32,7 @@ type chunkWriter struct {
 	exact   bool // each cell says the type of its value
 
 	current   *query.Row
+	size      int    // of the chunks of the current row, 0 until it is asked for
 	rowStart  int    // where the current row starts in buf
 	family    string // of the last chunk of the current row
 	qualifier string
@@ -54,7 +56,8 @@ const (
 const (
 	firstMessage   = 16 << 10
 	fullMessage    = 960 << 10
-	largestMessage = 1 << 20
+	largestMessage = 1 << 20   // of several rows
+	largestRow     = 4 << 20   // of one row
 	valuePart      = 512 << 10 // larger values are split into parts of so many bytes
 )
 
@@ -91,7 +94,7 @@ func (w *chunkWriter) close() {
 func (w *chunkWriter) row(row *query.Row) error {
 	w.ensure()
 	n := row.Len()
-	w.chunks, w.rowStart, w.current = 0, len(*w.buf), row
+	w.chunks, w.rowStart, w.current, w.size = 0, len(*w.buf), row, 0
 	i := 0
 	for c := range row.Cells() {
 		if err := w.cell(row.Key(), &c, row.Label(i), i == n-1); err != nil {
@@ -199,35 +202,47 @@ func (w *chunkWriter) ensure() {
 func (w *chunkWriter) reserve(n int) error {
 	have := len(*w.buf)
 	switch {
-	case have+n <= largestMessage:
+	case have+n <= largestMessage, have == 0:
 		return nil
 	case w.rowStart > 0:
-		return w.flushRows()
-	case have > 0 && w.large() != whole:
-		err := w.flush()
-		w.ensure()
-		return err
-	case have+n > cap(*w.buf) && w.large() == whole:
+		if err := w.flushRows(); err != nil {
+			return err
+		}
+		return w.reserve(n)
+	case w.rowSize() <= largestRow, w.large() == whole:
 		return w.grow()
 	}
-	return nil
+	err := w.flush()
+	w.ensure()
+	return err
 }
 
 // grow makes room for all of a row that is not divided.
 func (w *chunkWriter) grow() error {
-	n := chunkRoom + len(w.current.Key())
-	for c := range w.current.Cells() {
-		size := c.Value.Len()
-		n += chunkRoom + len(c.Family) + len(c.Qualifier) + size + size/valuePart*chunkRoom
+	if cap(*w.buf) >= w.rowSize() {
+		return nil
 	}
-	if w.spelled {
-		n += w.current.Len() * len(w.current.Key())
-	}
-	if err := w.hold.message(n); err != nil {
+	if err := w.hold.message(w.rowSize()); err != nil {
 		return err
 	}
-	*w.buf = slices.Grow(*w.buf, n)
+	*w.buf = slices.Grow(*w.buf, w.rowSize()-len(*w.buf))
 	return nil
+}
+
+// rowSize is no less than the size of all chunks of the current row.
+func (w *chunkWriter) rowSize() int {
+	if w.size > 0 {
+		return w.size
+	}
+	w.size = len(w.current.Key())
+	for c := range w.current.Cells() {
+		size := c.Value.Len()
+		w.size += chunkRoom + len(c.Family) + len(c.Qualifier) + size + size/valuePart*chunkRoom
+		if w.spelled {
+			w.size += len(w.current.Key())
+		}
+	}
+	return w.size
 }
 
 // chunkRoom is what a chunk has at most besides names and the value.

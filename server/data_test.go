@@ -159,7 +159,7 @@ func TestPythonGetsTheKeyInEachMessage(t *testing.T) {
 	tab := r.table("t", "f")
 	for _, key := range []string{"a", "b"} {
 		m := bigtable.NewMutation()
-		m.Set("f", "big", 1000, make([]byte, 3<<20))
+		m.Set("f", "big", 1000, make([]byte, 6<<20))
 		r.must(tab.Apply(r.ctx(), key, m))
 	}
 	ctx := metadata.AppendToOutgoingContext(r.ctx(), "x-goog-api-client", "gl-python/3.11")
@@ -183,7 +183,7 @@ func TestPythonGetsTheKeyInEachMessage(t *testing.T) {
 			t.Errorf("message %d: %d chunks, %d keys, and the first has %q", messages, n, keys, m.GetChunks()[0].GetRowKey())
 		}
 	}
-	if messages < 6 {
+	if messages < 12 {
 		t.Errorf("only %d messages", messages)
 	}
 }

@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -295,6 +298,36 @@ func TestLastScannedRow(t *testing.T) {
 	r.must(err)
 	if n != 5000 {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// A client that asks for it hears of the last row of a read that leaves none, however
+// small the read is.
+func TestLastScannedRowOfASmallRead(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f")
+	for _, key := range []string{"a", "b", "c"} {
+		r.set(tab, key, "f:x="+key)
+	}
+	flags, err := proto.Marshal(&bigtablepb.FeatureFlags{LastScannedRowResponses: true})
+	r.must(err)
+	for value, want := range map[string]string{"none": "[c]", "b": "[ c]", "c": "[]"} {
+		for _, encoding := range []*base64.Encoding{base64.URLEncoding, base64.RawURLEncoding} {
+			ctx := metadata.AppendToOutgoingContext(r.ctx(), "bigtable-features", encoding.EncodeToString(flags))
+			stream, err := bigtablepb.NewBigtableClient(r.conn).ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: tableT, Filter: regexOf("value", value)})
+			r.must(err)
+			var scanned []string
+			for m, err := stream.Recv(); err != io.EOF; m, err = stream.Recv() {
+				r.must(err)
+				scanned = append(scanned, string(m.GetLastScannedRowKey()))
+			}
+			if got := fmt.Sprint(scanned); got != want {
+				t.Errorf("%s: last scanned rows %s, want %s", value, got, want)
+			}
+		}
+	}
+	if ms := r.read(&bigtablepb.ReadRowsRequest{TableName: tableT, Filter: regexOf("value", "none")}); len(ms) > 0 {
+		t.Errorf("a client that does not ask gets %v", ms)
 	}
 }
 

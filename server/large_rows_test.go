@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // largeRows are rows of a table: how many cells of how many bytes.
@@ -67,6 +68,20 @@ func TestLargeRowsComeInSmallMessages(t *testing.T) {
 			}
 		}
 		r.must(isLargeRow(key, cells))
+	}
+}
+
+// A row of up to 4 MiB comes in one message, since some clients decode each message
+// for itself.
+func TestARowThatFitsComesInOneMessage(t *testing.T) {
+	r := newRig(t)
+	r.largeRows()
+	for _, m := range r.read(&bigtablepb.ReadRowsRequest{TableName: tablePath("t"), Rows: &bigtablepb.RowSet{
+		RowKeys: [][]byte{[]byte("fits/many"), []byte("fits/one")}}}) {
+		chunks := m.GetChunks()
+		if len(chunks[0].GetRowKey()) == 0 || !chunks[len(chunks)-1].GetCommitRow() {
+			t.Errorf("a message of %d bytes begins or ends within a row", proto.Size(m))
+		}
 	}
 }
 

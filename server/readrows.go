@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/smolwc/smolwc/query"
@@ -38,19 +40,20 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
 	w.spelled, w.exact = plainClient(ctx), wantsExact(ctx)
 	defer w.close()
+	p := progress{w: w, every: scannedEvery}
 	if req.GetFilter() != nil {
-		p := progress{w: w, every: scannedEvery}
 		opts = append(opts, query.Rejected(p.rejected))
 	}
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
 			return t.readStatus(stream, err)
 		}
+		p.last = ""
 		if err := w.row(row); err != nil {
 			return err
 		}
 	}
-	if err := w.flush(); err != nil || !stats {
+	if err := p.end(features(ctx)); err != nil || !stats {
 		return err
 	}
 	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
@@ -176,16 +179,40 @@ type progress struct {
 	w     *chunkWriter
 	every int
 	seen  int
+	last  string // row that was rejected since one was returned, or the client was told
 }
 
 // scannedEvery is after how many rows that are not returned the client is told.
 const scannedEvery = 10_000
 
 func (p *progress) rejected(key string) error {
+	p.last = key
 	if p.seen++; p.seen%p.every != 0 {
 		return nil
 	}
+	p.last = ""
 	return p.w.scanned(key)
+}
+
+// end sends what there is, and to a client that asks for it the last row that was
+// looked at behind the last one that was returned.
+func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
+	if p.last != "" && asked.GetLastScannedRowResponses() {
+		return p.w.scanned(p.last)
+	}
+	return p.w.flush()
+}
+
+// features are those that a client says it has.
+func features(ctx context.Context) *bigtablepb.FeatureFlags {
+	flags := new(bigtablepb.FeatureFlags)
+	for _, text := range metadata.ValueFromIncomingContext(ctx, "bigtable-features") {
+		b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
+		if err != nil || proto.Unmarshal(b, flags) != nil {
+			return nil
+		}
+	}
+	return flags
 }
 
 func requestStats(c *query.Cost, cells int64, took time.Duration) *bigtablepb.RequestStats {

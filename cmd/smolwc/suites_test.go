@@ -49,7 +49,6 @@ var emulatorSuite = suite{
 	wanting: map[string]string{
 		"TestCheckTimestampMaxValue":   "timestamps end at 2^62-1",
 		"TestMaxTimestampGranularity":  "timestamps end at 2^62-1",
-		"TestReadRowsLastScannedRow":   "a read says how far it is every 10,000 rows, not with each",
 		"TestAuthorizedViewApis":       "there are no views",
 		"TestGetPartitionsByTableName": "asks a method of the emulator that is not in the API",
 	},
