@@ -355,12 +355,11 @@ func (w *valueWriter) full() bool { return len(w.batch) >= w.size }
 // flush ends the batch.
 func (w *valueWriter) flush(token []byte) error {
 	sum := crc32.Checksum(w.batch, castagnoli)
-	total := int32(len(w.batch))
 	for rest := w.batch; ; {
 		part := rest[:min(len(rest), largestMessage)]
 		rest = rest[len(part):]
-		set := &bigtablepb.PartialResultSet{EstimatedBatchSize: total}
-		total = 0
+		// Without an estimated_batch_size: Node's client fails where there is one.
+		set := &bigtablepb.PartialResultSet{}
 		if len(part) > 0 {
 			set.PartialRows = &bigtablepb.PartialResultSet_ProtoRowsBatch{ProtoRowsBatch: &bigtablepb.ProtoRowsBatch{BatchData: part}}
 		}

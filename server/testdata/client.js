@@ -3,7 +3,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const {Bigtable} = require('@google-cloud/bigtable');
+const {Bigtable, SqlTypes} = require('@google-cloud/bigtable');
 
 async function main() {
   const bigtable = new Bigtable({projectId: 'local'});
@@ -70,6 +70,21 @@ async function main() {
   for (const q in wide) assert.ok(got[q][0].value === wide[q]);
   await table.deleteRows('many');
   assert.deepEqual(await keys({}), ['k1', 'large', 'wide']);
+
+  const instance = bigtable.instance('local');
+  const [statement] = await instance.prepareStatement({
+    query: 'SELECT _key AS k, f FROM node WHERE _key >= @from ORDER BY _key',
+    parameterTypes: {from: SqlTypes.Bytes()},
+  });
+  const [selected] = await instance.executeQuery({preparedStatement: statement, parameters: {from: Buffer.from('k')}});
+  assert.deepEqual(selected.map(r => r.get('k').toString()), ['k1', 'large', 'wide']);
+  assert.equal(selected[2].get('f').get(Buffer.from('q49')).length, 100_000);
+  const [one] = await instance.executeQuery({preparedStatement: statement, parameters: {from: Buffer.from('w')}});
+  assert.deepEqual(one.map(r => r.get('k').toString()), ['wide']);
+  const [keysAlone] = await instance.prepareStatement('SELECT _key FROM node');
+  assert.equal((await instance.executeQuery(keysAlone))[0].length, 3);
+  const [nobody] = await instance.executeQuery({preparedStatement: statement, parameters: {from: Buffer.from('z')}});
+  assert.deepEqual(nobody, []);
 
   await table.family('g').delete();
   await table.delete();
