@@ -273,9 +273,18 @@ func (r *serveRun) setMemory(cfg *config.Config) error {
 // serveLogger is the log of the server, which is also that of its calls.
 func (r *serveRun) serveLogger(cfg *config.Config) *slog.Logger {
 	if r.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: inSeconds}))
 	}
 	return r.logger(cfg)
+}
+
+// inSeconds gives a duration a unit, which slog's JSON leaves out: duration becomes
+// duration_seconds.
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
 }
 
 // warnIfOpen says when whoever can connect may do everything, from elsewhere.
