@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/linxGnu/grocksdb"
@@ -108,7 +109,7 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 		}
 		f.kept.clear()
 		delete(to, name)
-		s.dropped = append(s.dropped, f) // snapshots may read it until Close
+		s.dropped.add(f)
 		s.history.addRange([]string{name}, cf.RowRange{})
 		return nil
 	})
@@ -125,7 +126,10 @@ func (s *Store) changeFamilies(names []string, change func(to families, name str
 		return err
 	}
 	changed := maps.Clone(*s.families.Load())
-	defer func() { s.families.Store(&changed) }()
+	defer func() {
+		s.families.Store(&changed)
+		s.dropped.next()
+	}()
 	defer s.engine.logs.holdOptions(false)
 	for i, name := range names {
 		s.engine.logs.holdOptions(i < len(names)-1)
@@ -134,4 +138,80 @@ func (s *Store) changeFamilies(names []string, change func(to families, name str
 		}
 	}
 	return nil
+}
+
+// free gives up what a family holds in memory, and on the disk if it was dropped.
+// Nobody uses it any more.
+func (f *family) free() {
+	f.kept.free()
+	f.handle.Destroy()
+	f.expiry.free()
+}
+
+// droppedFamilies frees families after the last use of a set that has them. A use
+// is a snapshot, with its cursors, or maintenance; a caller that holds Store.mu
+// shared needs none. The store is not closed while a method runs.
+type droppedFamilies struct {
+	mu   sync.Mutex
+	set  uint64         // the number of the set in force
+	uses map[uint64]int // of sets, by their numbers
+	all  []droppedFamily
+}
+
+type droppedFamily struct {
+	*family
+	last uint64 // the last set that has it
+}
+
+// add says that the sets from the next one on do not have a family.
+func (d *droppedFamilies) add(f *family) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, droppedFamily{f, d.set})
+}
+
+// next says that another set is in force.
+func (d *droppedFamilies) next() {
+	d.mu.Lock()
+	d.set++
+	d.freeAndUnlock()
+}
+
+// use begins a use of the set in force. Store.mu is held.
+func (d *droppedFamilies) use() (set uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.uses == nil {
+		d.uses = map[uint64]int{}
+	}
+	d.uses[d.set]++
+	return d.set
+}
+
+// unuse ends a use.
+func (d *droppedFamilies) unuse(set uint64) {
+	d.mu.Lock()
+	if d.uses[set]--; d.uses[set] == 0 {
+		delete(d.uses, set)
+	}
+	d.freeAndUnlock()
+}
+
+// freeAndUnlock frees the families that no set in use has. The engine then removes
+// their files, for which nobody else waits.
+func (d *droppedFamilies) freeAndUnlock() {
+	oldest := d.set
+	for set := range d.uses {
+		oldest = min(oldest, set)
+	}
+	n := 0 // families are in the order of their sets
+	for n < len(d.all) && d.all[n].last < oldest {
+		n++
+	}
+	free := d.all[:n:n]
+	d.all = d.all[n:]
+	d.mu.Unlock()
+	for _, f := range free {
+		f.free()
+	}
 }

@@ -1,6 +1,7 @@
 package rocks_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
@@ -60,5 +63,101 @@ func TestOptionsAreWrittenOnce(t *testing.T) {
 	defer s.Close()
 	if got, want := s.Families(), append(names[:5:5], "t/one"); !slices.Equal(got, want) {
 		t.Errorf("opened again: families %q, want %q", got, want)
+	}
+}
+
+// A dropped family can be read as long as a snapshot that has it is open, or a
+// cursor of it. Then its files are removed.
+func TestADroppedFamilyGoesWithItsLastUse(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, rocks.Options{})
+	defer s.Close()
+	if err := errors.Join(s.CreateFamily(t.Context(), "t"), put(s, "r q@1=v"), s.Flush(t.Context(), "t")); err != nil {
+		t.Fatal(err)
+	}
+	tables := func() int {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	before, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := cf.Scan{Family: "t", Rows: []cf.RowRange{{}}}
+	cursor, err := before.Scan(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	had := tables()
+	if err := s.DropFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.Close()
+	for snap, want := range map[cf.Snapshot]int{before: 1, after: 0} {
+		if rows, _, err := cftest.Collect(t.Context(), snap, all); err != nil || len(rows) != want {
+			t.Errorf("%d rows, want %d: %v", len(rows), want, err)
+		}
+	}
+	before.Close()
+	if tables() != had {
+		t.Error("the files are gone, and a cursor reads them")
+	}
+	if b, err := cursor.Next(t.Context()); err != nil || b == nil {
+		t.Errorf("the cursor: %v, %v", b, err)
+	}
+	cursor.Close()
+	if n := tables(); n >= had {
+		t.Errorf("%d table files after the last use, %d before", n, had)
+	}
+}
+
+// Families that come and go leave no file open and take no memory.
+func TestFamiliesThatComeAndGoLeaveNothing(t *testing.T) {
+	s := open(t, memoryDir(t), small)
+	defer s.Close()
+	cycle := func(i int) {
+		name := fmt.Sprintf("t%d", i)
+		write := func(b *cf.Batch) error {
+			b.Row(cf.RowID{Space: "t", Row: "r"})
+			b.Put(name, "q", 1, []byte("v"))
+			return nil
+		}
+		if err := s.CreateFamily(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Write(t.Context(), nil, write); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Flush(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Read(t.Context(), cf.Scan{Family: name, Rows: []cf.RowRange{cf.SingleRow("r")}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DropFamily(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const cycles = 100
+	for i := range cycles {
+		cycle(i)
+	}
+	memory, files := resident(t)
+	for i := range cycles * *opens / 50 {
+		cycle(i)
+	}
+	if now, open := resident(t); open > files || now > memory+memory/5+8<<20 {
+		t.Errorf("memory %d -> %d MiB, files %d -> %d", memory>>20, now>>20, files, open)
 	}
 }

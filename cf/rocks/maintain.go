@@ -71,27 +71,28 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.RowRange) erro
 // meanwhile, the handle stays valid; Close waits for the end, and EndWaits brings
 // it about.
 func (s *Store) maintain(name string, f func(*family) error) error {
-	fam, err := s.beginMaintenance(name)
+	fam, set, err := s.beginMaintenance(name)
 	if err != nil {
 		return err
 	}
 	defer s.maintenance.Done()
+	defer s.dropped.unuse(set)
 	return f(fam)
 }
 
-func (s *Store) beginMaintenance(name string) (*family, error) {
+func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	fam, err := s.families.Load().get(name)
+	fam, err = s.families.Load().get(name)
 	if err == nil {
 		err = cmp.Or(s.ending(), s.engine.logs.lasting())
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	s.maintenance.Add(1)
-	return fam, nil
+	return fam, s.dropped.use(), nil
 }

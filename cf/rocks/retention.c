@@ -5,17 +5,23 @@
 
 #include "key.h"
 
+// An expiry is used by a family, and by the factories of the engine's options.
 struct smolwc_expiry {
   _Atomic int64_t before;
+  atomic_int uses;
 };
 
 smolwc_expiry* smolwc_expiry_new(void) {
   smolwc_expiry* e = malloc(sizeof *e);
-  if (e != NULL) atomic_init(&e->before, 0);
+  if (e == NULL) return NULL;
+  atomic_init(&e->before, 0);
+  atomic_init(&e->uses, 1);
   return e;
 }
 
-void smolwc_expiry_free(smolwc_expiry* e) { free(e); }
+void smolwc_expiry_free(smolwc_expiry* e) {
+  if (atomic_fetch_sub(&e->uses, 1) == 1) free(e);
+}
 
 void smolwc_expiry_set(smolwc_expiry* e, int64_t before) { atomic_store(&e->before, before); }
 
@@ -64,9 +70,10 @@ static const char* factory_name(void* state) {
   return "smolwc.Expired";
 }
 
-static void keep(void* state) { (void)state; }
+static void unuse(void* state) { smolwc_expiry_free(state); }
 
 void smolwc_expiry_attach(smolwc_expiry* e, rocksdb_options_t* options) {
+  atomic_fetch_add(&e->uses, 1);
   rocksdb_options_set_compaction_filter_factory(
-      options, rocksdb_compactionfilterfactory_create(e, keep, new_filter, factory_name));
+      options, rocksdb_compactionfilterfactory_create(e, unuse, new_filter, factory_name));
 }

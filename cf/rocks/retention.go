@@ -14,7 +14,7 @@ import (
 )
 
 // An expiry is what the compactions of one family may drop. The memory is C's,
-// which compactions read: it is freed after the database has been closed.
+// and the engine keeps it for as long as a compaction may read it.
 type expiry struct{ c *C.smolwc_expiry }
 
 // newExpiry makes the options of one family from those of all, with a
@@ -57,6 +57,7 @@ func (e *engine) familyOptions(names []string) (all []expiry, opts []*grocksdb.O
 	return all, opts, destroy, nil
 }
 
+// free ends the use of the expiry by the family.
 func (x expiry) free() {
 	if x.c != nil {
 		C.smolwc_expiry_free(x.c)

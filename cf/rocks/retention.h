@@ -8,9 +8,11 @@
 // What a family's compactions may drop. Go sets it while compactions read it.
 typedef struct smolwc_expiry smolwc_expiry;
 
-// A new expiry drops nothing. NULL is returned when memory is out. It must
-// outlive the database of every family whose options have got it.
+// A new expiry drops nothing. NULL is returned when memory is out.
 smolwc_expiry* smolwc_expiry_new(void);
+
+// Ends the caller's use. The memory is given back when no options have the expiry
+// any more.
 void smolwc_expiry_free(smolwc_expiry* e);
 
 // From the next compaction on, cells with timestamps less than before are

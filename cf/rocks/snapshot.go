@@ -17,6 +17,7 @@ import (
 type snapshot struct {
 	store    *Store
 	families families
+	set      uint64                 // of the families
 	overlay  *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
 
 	mu     sync.RWMutex // held shared while the snapshot must not close
@@ -38,7 +39,7 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if s.broken != nil {
 		return nil, s.broken
 	}
-	snap := &snapshot{store: s, families: *s.families.Load(), engine: s.db.NewSnapshot()}
+	snap := &snapshot{store: s, families: *s.families.Load(), set: s.dropped.use(), engine: s.db.NewSnapshot()}
 	snap.uses.Store(1)
 	s.open.add(snap)
 	return snap, nil
@@ -66,6 +67,7 @@ func (s *snapshot) unuse() {
 		if s.overlay != nil {
 			s.overlay.Destroy()
 		}
+		s.store.dropped.unuse(s.set)
 	}
 }
 

@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +45,7 @@ type Store struct {
 	// must not close, exclusively to do either.
 	mu      sync.RWMutex
 	closed  bool
-	dropped []*family
+	dropped droppedFamilies
 
 	ingesting lock.RW            // held by the Commit of an ingestion; before all other locks
 	broken    error              // set when one stopped half-way
@@ -255,16 +253,11 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.maintenance.Wait()
 	s.open.closeAll()
-	all := slices.AppendSeq(s.dropped, maps.Values(*s.families.Load()))
-	for _, f := range all {
-		f.kept.free()
-		f.handle.Destroy()
+	for _, f := range *s.families.Load() {
+		f.free()
 	}
 	s.stopEngine()
 	s.db.Close()
-	for _, f := range all { // no compaction runs any more
-		f.expiry.free()
-	}
 	s.c.free()
 	s.write.Destroy()
 	s.engine.destroy()
