@@ -6,6 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // Bigtable's official clients in other languages work with the server as it is
@@ -18,7 +21,8 @@ import (
 // That in Java wants the jars of com.google.cloud:google-cloud-bigtable, whose path
 // mvn dependency:build-classpath prints, in $SMOLWC_JAVA_CLASSPATH. Terraform wants
 // the provider google, from the network or as its own configuration says, and
-// SMOLWC_TERRAFORM=1.
+// SMOLWC_TERRAFORM=1. That in Rust, which is not Bigtable's own, is built with cargo
+// for some minutes; SMOLWC_RUST=1 asks for it.
 
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
@@ -40,6 +44,23 @@ func TestJavaClient(t *testing.T) {
 		t.Skip("$SMOLWC_JAVA_CLASSPATH does not say where Bigtable's client is")
 	}
 	runClient(t, "java", "-cp", jars, "Client.java")
+}
+
+func TestRustClient(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SMOLWC_RUST") == "" {
+		t.Skip("$SMOLWC_RUST is not set")
+	}
+	target := filepath.Join(os.TempDir(), "smolwc-rust") // kept: a build takes minutes
+	db := filepath.Join(t.TempDir(), "db") // with a table, since the client makes none
+	made, err := query.Open(db, query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "rust", Families: []schema.Family{{Name: "f"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Close(); err != nil {
+		t.Fatal(err)
+	}
+	runClientOn(t, db, "cargo", "run", "--quiet", "--target-dir", target, "--manifest-path", filepath.Join("rust", "Cargo.toml"))
 }
 
 // Terraform makes an instance, tables and rules, finds no difference afterwards,
@@ -88,7 +109,13 @@ func needs(t *testing.T, what, command string, args ...string) {
 // runClient runs a command whose last argument is a file of testdata.
 func runClient(t *testing.T, command string, args ...string) {
 	t.Helper()
-	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"))
+	runClientOn(t, filepath.Join(t.TempDir(), "db"), command, args...)
+}
+
+// runClientOn is runClient on a database.
+func runClientOn(t *testing.T, db, command string, args ...string) {
+	t.Helper()
+	s := startServer(t, "--db", db)
 	script := args[len(args)-1]
 	args[len(args)-1] = filepath.Join("..", "..", "server", "testdata", script)
 	cmd := exec.CommandContext(t.Context(), command, args...)
