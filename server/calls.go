@@ -27,6 +27,7 @@ type call struct {
 
 	arrived  bool  // its request has
 	held     int64 // bytes of it
+	refused  error // why it was not decoded
 	in, out  atomic.Int64
 	messages atomic.Int64 // that were sent
 }
@@ -45,20 +46,36 @@ type watcher struct{ s *Server }
 
 // TagRPC begins a call.
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	c := &call{method: strings.TrimPrefix(info.FullMethodName, "/")}
+	c := w.newCall(ctx, info.FullMethodName)
 	if needs[info.FullMethodName] != needNothing { // who watches the health does so for ever
 		c.processors = w.s.processors
-	}
-	if needs[info.FullMethodName] == needUnknown {
-		c.method = "unknown" // anybody can think of names
 	}
 	if c.conn, _ = ctx.Value(connKey{}).(*conn); c.conn != nil {
 		c.conn.spoke.Store(true)
 	}
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func (w watcher) newCall(ctx context.Context, method string) *call {
+	c := &call{method: strings.TrimPrefix(method, "/")}
+	if needs[method] == needUnknown {
+		c.method = "unknown" // anybody can think of names
+	}
 	if p, ok := peer.FromContext(ctx); ok {
 		c.peer = p.Addr
 	}
-	return context.WithValue(ctx, callKey{}, c)
+	return c
+}
+
+// turnedAway counts and logs a call that ends with its headers.
+func (w watcher) turnedAway(ctx context.Context, method string, token *Token, err error) {
+	c := w.newCall(ctx, method)
+	if token != nil {
+		c.token.Store(&token.Name)
+	}
+	w.s.metrics.begin(c.method)
+	w.s.metrics.end(c.method, status.Code(err), 0, 0, 0)
+	w.s.logCall(ctx, c, err, status.Code(err), 0)
 }
 
 // HandleRPC takes note of what a call does.
@@ -72,8 +89,10 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
 		if !c.arrived {
-			c.arrived, c.held = true, int64(e.Length)
+			d := w.s.decoder.take(e.Payload)
+			c.arrived, c.held, c.refused = true, int64(e.Length)+d.bytes, d.err
 			c.conn.arrived(int64(e.WireLength), c.held)
+			w.s.conns.unreserve(d.reserved)
 			c.processors.arrived(e.Payload)
 		}
 	case *stats.OutPayload:

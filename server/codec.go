@@ -9,11 +9,12 @@ import (
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec of all other messages
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 )
 
-// A codec is gRPC's own, which also sends messages that are encoded already, and
-// decodes those that write with less work.
-type codec struct{}
+// A codec is gRPC's own, which also sends messages that are encoded already, decodes
+// those that write with less work, and decodes nothing that there is no room for.
+type codec struct{ *decoder }
 
 // Name implements encoding.CodecV2.
 func (codec) Name() string { return "proto" }
@@ -27,17 +28,38 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 // Unmarshal implements encoding.CodecV2.
-func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if _, ok := v.(*encoded); ok {
 		return fmt.Errorf("%T is a message to send", v)
 	}
+	var b []byte
 	switch v.(type) {
 	case *bigtablepb.MutateRowRequest, *bigtablepb.MutateRowsRequest:
-		if decodeWrite(data.Materialize(), v) {
-			return nil
-		}
+		b = data.Materialize() // which the message keeps
+	default:
+		buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer buf.Free()
+		b = buf.ReadOnlyData()
 	}
-	return encoding.GetCodecV2("proto").Unmarshal(data, v)
+	m, ok := v.(proto.Message)
+	if !ok || len(b) < smallRequest {
+		return decode(b, v)
+	}
+	if !c.admit(b, m) {
+		return nil
+	}
+	err := decode(b, v)
+	if err != nil {
+		c.conns.unreserve(c.take(m).reserved) // no call will
+	}
+	return err
+}
+
+func decode(b []byte, v any) error {
+	if decodeWrite(b, v) {
+		return nil
+	}
+	return encoding.GetCodecV2("proto").Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, v)
 }
 
 // encoded is a message as it goes over the wire. Sending it takes its bytes.

@@ -61,6 +61,18 @@ func (cs *conns) greediest() *conn {
 	return most
 }
 
+// reserve counts n bytes that belong to no connection yet, unless there are too many
+// then.
+func (cs *conns) reserve(n int64) bool {
+	if cs.inHand.Add(n) > cs.limits.Bytes {
+		cs.inHand.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (cs *conns) unreserve(n int64) { cs.inHand.Add(-n) }
+
 type connKey struct{}
 
 // A conn is a connection whose bytes in hand are counted. Of a nil one nothing

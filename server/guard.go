@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -46,26 +47,59 @@ func ofDatabase(method string) bool {
 	return strings.HasPrefix(method, "/"+smolwcpb.DatabaseAdmin_ServiceDesc.ServiceName+"/")
 }
 
+// tap lets calls in by their headers, before the server takes anything of their
+// requests. A method that does not exist is left to gRPC, which says so.
+func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	if needs[info.FullMethodName] == needUnknown {
+		return ctx, nil
+	}
+	token, err := g.identify(ctx, info.FullMethodName)
+	if err != nil {
+		watcher{g.s}.turnedAway(ctx, info.FullMethodName, token, err)
+		return ctx, err
+	}
+	if token != nil {
+		ctx = context.WithValue(ctx, tokenKey{}, token)
+	}
+	return ctx, nil
+}
+
+type tokenKey struct{}
+
+// token is that of a call which was let in, nil when it needs none. It may have been
+// revoked while the request came.
+func (g *guard) token(ctx context.Context, method string) (*Token, error) {
+	if needs[method] == needUnknown {
+		return nil, status.Errorf(codes.PermissionDenied, "there is no right to call %s", method)
+	}
+	token, ok := ctx.Value(tokenKey{}).(*Token)
+	if !ok {
+		return nil, nil
+	}
+	if c := callOf(ctx); c != nil {
+		c.token.Store(&token.Name)
+	}
+	if err := g.s.tokens.check(token); err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	return token, nil
+}
+
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	ctx, leave, err := g.enter(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	token, err := g.identify(ctx, info.FullMethod)
+	token, err := g.token(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
 	if err := g.authorize(ctx, token, info.FullMethod, req); err != nil {
 		return nil, err
 	}
-	if token != nil {
-		ctx = context.WithValue(ctx, tokenKey{}, token)
-	}
 	return handler(ctx, req)
 }
-
-type tokenKey struct{}
 
 // mayRead reports whether the caller may read a table, so that lists, and the tokens
 // of their pages, tell of no other.
@@ -80,7 +114,7 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 		return err
 	}
 	defer leave()
-	token, err := g.identify(ctx, info.FullMethod)
+	token, err := g.token(ctx, info.FullMethod)
 	if err != nil {
 		return err
 	}
@@ -103,11 +137,9 @@ func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// identify is the token of a call, nil when it needs none.
+// identify is the token that a call shows, nil when it needs none. With an error it
+// is the one that is not good.
 func (g *guard) identify(ctx context.Context, method string) (*Token, error) {
-	if needs[method] == needUnknown {
-		return nil, status.Errorf(codes.PermissionDenied, "nobody has the right to call %s", method)
-	}
 	if g.s.tokens == nil || needs[method] == needNothing {
 		return nil, nil
 	}
@@ -124,13 +156,8 @@ func (g *guard) identify(ctx context.Context, method string) (*Token, error) {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}
 	token, err := g.s.tokens.find(secret)
-	if token != nil {
-		if c := callOf(ctx); c != nil {
-			c.token.Store(&token.Name)
-		}
-	}
 	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+		return token, status.Error(codes.Unauthenticated, err.Error())
 	}
 	return token, nil
 }
@@ -151,6 +178,9 @@ func bearer(ctx context.Context) (string, error) {
 // the request's table. Without a token everything is allowed.
 func (g *guard) authorize(ctx context.Context, token *Token, method string, req any) error {
 	c := callOf(ctx)
+	if c != nil && c.refused != nil {
+		return c.refused
+	}
 	if token == nil && c == nil {
 		return nil
 	}

@@ -78,6 +78,7 @@ type Server struct {
 	limits  Limits
 	guard   guard
 	conns   conns
+	decoder decoder
 	metrics *metrics
 	state   atomic.Int32
 
@@ -108,6 +109,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	s.guard.s = s
 	s.conns.init(&s.limits, s.logger)
+	s.decoder.conns = &s.conns
 	s.metrics = newMetrics(s)
 	if o.FewProcessors && !processorsGiven() {
 		s.processors = newProcessors(setProcessors)
@@ -156,7 +158,8 @@ const (
 // ServerOptions are those of a gRPC server that serves s.
 func (s *Server) ServerOptions() []grpc.ServerOption {
 	own := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(codec{}),
+		grpc.ForceServerCodecV2(codec{&s.decoder}),
+		grpc.InTapHandle(s.guard.tap),
 		grpc.MaxRecvMsgSize(int(min(maxRequest, s.limits.ConnectionBytes, s.limits.Bytes))),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(streamWindow),
