@@ -52,7 +52,7 @@ func TestRustClient(t *testing.T) {
 		t.Skip("$SMOLWC_RUST is not set")
 	}
 	target := filepath.Join(os.TempDir(), "smolwc-rust") // kept: a build takes minutes
-	db := filepath.Join(t.TempDir(), "db") // with a table, since the client makes none
+	db := filepath.Join(t.TempDir(), "db")               // with a table, since the client makes none
 	made, err := query.Open(db, query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "rust", Families: []schema.Family{{Name: "f"}}}}}})
 	if err != nil {
 		t.Fatal(err)
