@@ -85,7 +85,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.RowRange, 
 	}
 	s.mu.Lock() // no snapshot sees one family without another
 	defer s.mu.Unlock()
-	if err := cmp.Or(s.writable(), s.ending()); err != nil {
+	if err := cmp.Or(s.writable(), s.ending(), s.engine.logs.takesFiles()); err != nil {
 		return 0, err
 	}
 	defer s.noteLoaded()
@@ -120,6 +120,9 @@ func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {
 		var token string
 		err := in.store.maintain(name, func(*family) (err error) { // so that nobody closes the store meanwhile
+			if err := in.store.engine.logs.takesFiles(); err != nil {
+				return err
+			}
 			token, err = in.writeToken(len(m.Files))
 			return err
 		})

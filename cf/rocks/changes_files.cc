@@ -74,21 +74,10 @@ bool is_data(const std::string& path) {
 // Passing tells RocksDB of errors that end without its doing: it then tries again
 // each second, and takes writes as soon as they have passed. Otherwise it would
 // take none until it is opened anew.
-//
-// Of a full disk RocksDB has another way to recover, which we keep it from. Before
-// 8.11 it forgets there to say that it takes files again, and IngestExternalFile
-// goes on without a number for the file, which ends the process or worse.
 IOStatus Passing(IOStatus s) {
   if (!s.IsIOError()) return s;
-  if (s.subcode() == IOStatus::SubCode::kNoSpace) {
-    std::string text = s.ToString();
-    s = IOStatus::IOError(text.substr(std::string("IO error: ").size()));
-    s.SetRetryable(true);
-    return s;
-  }
   std::string text = s.ToString();
-  for (const char* cause : {"Too many open files", "Permission denied", "Operation not permitted", "Read-only file system",
-                            "Disk quota exceeded"})
+  for (const char* cause : {"Too many open files", "Permission denied", "Operation not permitted", "Read-only file system"})
     if (text.find(cause) != std::string::npos) s.SetRetryable(true);
   return s;
 }
@@ -110,10 +99,18 @@ class ShortFile : public rocksdb::FSSequentialFileOwnerWrapper {
   uint64_t left_;
 };
 
-// A file whose errors pass. Failed becomes true with the first error.
-class PassingFile : public rocksdb::FSWritableFileOwnerWrapper {
+// Retried is the error of a file that could not be made on a full disk. RocksDB would
+// take it for one that lasts until the database is opened anew.
+IOStatus Retried(const IOStatus& s) {
+  IOStatus error = IOStatus::IOError(s.ToString().substr(std::string("IO error: ").size()));
+  error.SetRetryable(true);
+  return error;
+}
+
+// A ManifestFile notes whether a write to it has failed.
+class ManifestFile : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  PassingFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::atomic<bool>* failed)
+  ManifestFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::atomic<bool>* failed)
       : FSWritableFileOwnerWrapper(std::move(file)), failed_(failed) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
@@ -122,17 +119,6 @@ class PassingFile : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Append(const Slice& data, const IOOptions& options, const DataVerificationInfo& info,
                   IODebugContext* debug) override {
     return Note(target()->Append(data, options, info, debug));
-  }
-  IOStatus PositionedAppend(const Slice& data, uint64_t at, const IOOptions& options,
-                            IODebugContext* debug) override {
-    return Note(target()->PositionedAppend(data, at, options, debug));
-  }
-  IOStatus PositionedAppend(const Slice& data, uint64_t at, const IOOptions& options,
-                            const DataVerificationInfo& info, IODebugContext* debug) override {
-    return Note(target()->PositionedAppend(data, at, options, info, debug));
-  }
-  IOStatus Truncate(uint64_t size, const IOOptions& options, IODebugContext* debug) override {
-    return Note(target()->Truncate(size, options, debug));
   }
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
     return Note(target()->Close(options, debug));
@@ -146,34 +132,14 @@ class PassingFile : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
     return Note(target()->Fsync(options, debug));
   }
-  IOStatus RangeSync(uint64_t at, uint64_t n, const IOOptions& options, IODebugContext* debug) override {
-    return Note(target()->RangeSync(at, n, options, debug));
-  }
-  IOStatus Allocate(uint64_t at, uint64_t n, const IOOptions& options, IODebugContext* debug) override {
-    return Passing(target()->Allocate(at, n, options, debug));
-  }
 
  private:
   IOStatus Note(IOStatus s) {
-    if (!s.ok() && failed_ != nullptr) failed_->store(true);
-    return Passing(std::move(s));
+    if (!s.ok()) failed_->store(true);
+    return s;
   }
 
-  std::atomic<bool>* failed_;  // may be null
-};
-
-// A directory whose errors pass.
-class PassingDirectory : public rocksdb::FSDirectoryWrapper {
- public:
-  using FSDirectoryWrapper::FSDirectoryWrapper;
-
-  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    return Passing(FSDirectoryWrapper::Fsync(options, debug));
-  }
-  IOStatus FsyncWithDirOptions(const IOOptions& options, IODebugContext* debug,
-                               const rocksdb::DirFsyncOptions& how) override {
-    return Passing(FSDirectoryWrapper::FsyncWithDirOptions(options, debug, how));
-  }
+  std::atomic<bool>* failed_;
 };
 
 class LogFiles : public rocksdb::FileSystemWrapper {
@@ -210,24 +176,16 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     IOStatus s = InPlace(path);
     if (s.ok()) s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
-    s = Wrapped(std::move(s), path, file);
+    if (s.ok() && is_manifest(path)) *file = std::make_unique<ManifestFile>(std::move(*file), &in_doubt);
     if (s.ok()) synced->Opened(path, file);
-    return s;
+    return s.subcode() == IOStatus::SubCode::kNoSpace ? Retried(s) : Passing(s);
   }
 
   IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                               std::unique_ptr<rocksdb::FSWritableFile>* file,
                               IODebugContext* debug) override {
     IOStatus s = InPlace(path);
-    if (s.ok()) s = FileSystemWrapper::ReopenWritableFile(path, options, file, debug);
-    return Wrapped(std::move(s), path, file);
-  }
-
-  IOStatus NewDirectory(const std::string& dir, const IOOptions& options,
-                        std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext* debug) override {
-    IOStatus s = FileSystemWrapper::NewDirectory(dir, options, result, debug);
-    if (s.ok()) *result = std::make_unique<PassingDirectory>(std::move(*result));
-    return Passing(s);
+    return s.ok() ? FileSystemWrapper::ReopenWritableFile(path, options, file, debug) : s;
   }
 
   IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -271,7 +229,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   IOStatus LinkFile(const std::string& from, const std::string& to, const IOOptions& options,
                     IODebugContext* debug) override {
     IOStatus s = InPlace(from);
-    return s.ok() ? Passing(FileSystemWrapper::LinkFile(from, to, options, debug)) : s;
+    return s.ok() ? FileSystemWrapper::LinkFile(from, to, options, debug) : s;
   }
 
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,
@@ -316,11 +274,6 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> in_doubt{false};
 
  private:
-  IOStatus Wrapped(IOStatus s, const std::string& path, std::unique_ptr<rocksdb::FSWritableFile>* file) {
-    if (s.ok()) *file = std::make_unique<PassingFile>(std::move(*file), is_manifest(path) ? &in_doubt : nullptr);
-    return Passing(std::move(s));
-  }
-
   std::string dir_;  // "" for no guard
   uint64_t device_ = 0, inode_ = 0;
 };
@@ -331,6 +284,8 @@ class Faults : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* s) override {
     std::lock_guard<std::mutex> lock(mutex_);
+    last_ = s->ToString();
+    full_ |= s->IsNoSpace();
     if (s->severity() < rocksdb::Status::Severity::kFatalError)
       recovering_ |= reason != rocksdb::BackgroundErrorReason::kCompaction;
     else if (lasting_.empty())
@@ -348,6 +303,18 @@ class Faults : public rocksdb::EventListener {
     return lasting_;
   }
 
+  // Recovering is the error that RocksDB tries to recover from, "" when there is none.
+  std::string Recovering() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return recovering_ ? last_ : "";
+  }
+
+  // Full reports whether RocksDB has recovered from a full disk, or does.
+  bool Full() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return full_;
+  }
+
   void AwaitEnd(std::chrono::seconds most) {
     std::unique_lock<std::mutex> lock(mutex_);
     ended_.wait_for(lock, most, [this] { return !recovering_; });
@@ -356,8 +323,8 @@ class Faults : public rocksdb::EventListener {
  private:
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::string lasting_;
-  bool recovering_ = false;
+  std::string lasting_, last_;
+  bool recovering_ = false, full_ = false;
 };
 
 char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString().c_str()); }
@@ -430,6 +397,20 @@ void smolwc_enable_deletions(rocksdb_t* db) {
   db->rep->EnableFileDeletions(false);
 #else
   db->rep->EnableFileDeletions();
+#endif
+}
+
+char* smolwc_files_recovering(smolwc_files* files) {
+  std::string cause = files->faults->Recovering();
+  return cause.empty() ? nullptr : strdup(cause.c_str());
+}
+
+uint8_t smolwc_files_was_full(smolwc_files* files) {
+#if ROCKSDB_MAJOR > 8 || (ROCKSDB_MAJOR == 8 && ROCKSDB_MINOR >= 11)
+  (void)files;
+  return 0;
+#else
+  return files->faults->Full();
 #endif
 }
 

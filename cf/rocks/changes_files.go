@@ -6,11 +6,13 @@ import "C"
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/claim"
 )
 
@@ -74,6 +76,18 @@ func (l *logFiles) begun() uint64 { return uint64(C.smolwc_files_begun(l.c)) }
 // lasting is an error that does not pass: the engine takes no more until it is opened
 // anew.
 func (l *logFiles) lasting() error { return fileError(C.smolwc_files_lasting(l.c)) }
+
+// takesFiles is an error when the engine takes no files of a load: while it recovers
+// from an error, and with some versions after a full disk.
+func (l *logFiles) takesFiles() error {
+	if err := fileError(C.smolwc_files_recovering(l.c)); err != nil {
+		return err
+	}
+	if C.smolwc_files_was_full(l.c) != 0 {
+		return fmt.Errorf("%w: the disk was full; this version of RocksDB takes loads again when the database has been opened anew, and writes at once", cf.ErrUnavailable)
+	}
+	return nil
+}
 
 // inDoubt reports whether a write to the manifest has failed, and no other one is in
 // force since.

@@ -51,6 +51,14 @@ uint64_t smolwc_files_begun(const smolwc_files* files);
 // to be freed with free.
 char* smolwc_files_lasting(smolwc_files* files);
 
+// The error that RocksDB tries to recover from, NULL when there is none; to be freed
+// with free.
+char* smolwc_files_recovering(smolwc_files* files);
+// Whether the disk was full while the database was open. RocksDB before 8.11 forgets,
+// when it recovers from that, to say that it takes files again: IngestExternalFile
+// then goes on without a number for the file, which ends the process.
+uint8_t smolwc_files_was_full(smolwc_files* files);
+
 // Whether a write to the manifest has failed, and no other one is in force since.
 uint8_t smolwc_files_in_doubt(const smolwc_files* files);
 // Ends one rocksdb_disable_file_deletions.

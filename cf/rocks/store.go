@@ -272,6 +272,6 @@ func (s *Store) stopEngine() {
 	if s.options.ReadOnly {
 		return
 	}
-	s.db.CancelAllBackgroundWork(true)
+	s.db.CancelAllBackgroundWork(false)
 	s.engine.logs.awaitRecovery()
 }
