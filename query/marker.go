@@ -25,6 +25,9 @@ func checkMarker(dir string, engine rocks.Options) (missing bool, err error) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, markerFile))
 	if errors.Is(err, os.ErrNotExist) {
+		if engine.ReadOnly {
+			return true, nil // its catalog says what it is
+		}
 		return true, probe(dir, engine)
 	}
 	if err != nil {
@@ -38,10 +41,13 @@ func checkMarker(dir string, engine rocks.Options) (missing bool, err error) {
 }
 
 // probe reads the catalog of a database without a marker, without writing: it
-// may have been made by the engine's own tools from one of smolwc.
+// may have been made by the engine's own tools from one of smolwc, or be new.
 func probe(dir string, engine rocks.Options) error {
 	engine.ReadOnly = true
-	store, err := rocks.Open(dir, engine)
+	store, err := rocks.OpenFollower(dir, engine)
+	if errors.Is(err, rocks.ErrCreating) {
+		return nil
+	}
 	if err != nil {
 		return describeOpen(dir, err)
 	}

@@ -39,7 +39,7 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 		return err
 	}
 	defer done()
-	if err := s.checkLogFiles(fn); err != nil {
+	if err := s.checkLogFiles(ctx, fn); err != nil {
 		return err
 	}
 	if err := s.checkBlobFiles(ctx, fn); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) use() (done func(), err error) {
 }
 
 // checkLogFiles checks the manifest, the logs, and that they belong together.
-func (s *Store) checkLogFiles(fn func(cf.CheckedFile) error) error {
+func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
 	var files []string
 	for _, pattern := range []string{"MANIFEST-*", "*.log"} {
 		names, err := filepath.Glob(filepath.Join(s.dir, pattern))
@@ -86,7 +86,13 @@ func (s *Store) checkLogFiles(fn func(cf.CheckedFile) error) error {
 		}
 		files = append(files, names...)
 	}
-	_, fault := checkLogs(s.dir)
+	_, fault := steady(ctx, s.dir, openPatience, func() error {
+		_, err := checkLogs(s.dir)
+		return err
+	})
+	if errors.Is(fault, errTooBusy) || ctx.Err() != nil {
+		return fault
+	}
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -1,15 +1,8 @@
 package rocks
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,84 +51,44 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 	return f, nil
 }
 
-// An opening is given up after so long and so many times: a machine that sleeps, or
-// has no time for the process, makes one take long.
-const (
-	openPatience = 10 * time.Second
-	openTries    = 20
-	openPause    = 5 * time.Millisecond
-	loadPatience = 2 * time.Second // with a load that is half done
-)
-
 // openView opens the files as they are at a moment. RocksDB reads the manifest
 // first and the logs then. If the writer flushes in between and removes a log,
-// what was in it is in neither, and nothing says so: therefore an opening counts
+// the log's changes are in neither, and nothing says so: therefore an opening counts
 // only if meanwhile the manifest stayed as it was and no log was removed.
 func openView(ctx context.Context, dir string, o Options) (*view, error) {
-	began := time.Now()
-	for try := 1; ; try++ {
-		before := stampOf(dir)
-		s, err := Open(dir, o)
-		after := stampOf(dir)
-		half := errors.Is(err, errHalfLoaded) && (try < openTries || time.Since(began) < loadPatience)
-		// What is wrong may be what the writer was about to write.
-		sound := before.sameFiles(after) && err == nil || before.equal(after)
-		if sound && !half {
-			v := &view{Store: s, stamp: before}
-			v.users.Store(1)
-			return v, err
+	var s *Store
+	at, err := steady(ctx, dir, openPatience, func() (err error) {
+		if s != nil { // of a try that did not count
+			_ = s.Close() // nothing was written
 		}
-		if err == nil {
-			err = s.Close()
+		if s, err = Open(dir, o); err == nil && len(s.Families()) == 0 {
+			err = s.created(ctx)
 		}
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case try >= openTries && time.Since(began) > openPatience:
-			return nil, cmp.Or(err, fmt.Errorf("the files of %s change faster than they can be opened; try again: %w", dir, cf.ErrUnavailable))
+		return err
+	})
+	if err != nil {
+		if s != nil {
+			err = errors.Join(err, s.Close())
 		}
-		time.Sleep(openPause)
+		return nil, err
 	}
+	v := &view{Store: s, stamp: at}
+	v.users.Store(1)
+	return v, nil
 }
 
-// A stamp is what changes in a directory when a database is written.
-type stamp struct {
-	current  string           // the name of the manifest
-	manifest int64            // its size
-	logs     map[string]int64 // and theirs
-	options  []string         // names of files that an opening reads, and the writer replaces
-}
-
-// stampOf never fails: what is wrong with a directory is for Open to say.
-func stampOf(dir string) stamp {
-	st := stamp{logs: map[string]int64{}}
-	text, _ := os.ReadFile(filepath.Join(dir, "CURRENT"))
-	st.current = strings.TrimSpace(string(text))
-	if info, err := os.Stat(filepath.Join(dir, st.current)); err == nil {
-		st.manifest = info.Size()
+// created is an error when the catalog has no entry.
+func (s *Store) created(ctx context.Context) error {
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		return err
 	}
-	st.options, _ = filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
-	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
-	for _, path := range logs {
-		if info, err := os.Stat(path); err == nil {
-			st.logs[filepath.Base(path)] = info.Size()
-		}
+	defer snap.Close()
+	entries, err := snap.MetaPrefix(ctx, "")
+	if err == nil && len(entries) == 0 {
+		err = ErrCreating
 	}
-	return st
-}
-
-// sameFiles reports whether the files of one moment can be read between two.
-func (a stamp) sameFiles(b stamp) bool {
-	for name := range a.logs {
-		if _, still := b.logs[name]; !still {
-			return false
-		}
-	}
-	return a.current == b.current && a.manifest == b.manifest && slices.Equal(a.options, b.options)
-}
-
-func (a stamp) equal(b stamp) bool {
-	return a.current == b.current && a.manifest == b.manifest && maps.Equal(a.logs, b.logs)
+	return err
 }
 
 // Refresh implements cf.Refresher.

@@ -190,12 +190,29 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 // be written over.
 func missingDatabase(dir string, o Options) ([]string, error) {
 	if manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*")); len(manifests) > 0 {
-		return nil, fmt.Errorf("%w: %s has a MANIFEST but no CURRENT file", cf.ErrCorrupt, dir)
+		switch {
+		case !begun(dir, manifests):
+			return nil, fmt.Errorf("%w: %s has a MANIFEST but no CURRENT file", cf.ErrCorrupt, dir)
+		case o.ReadOnly:
+			return nil, ErrCreating
+		}
 	}
 	if o.MustExist || o.ReadOnly {
 		return nil, fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
 	}
 	return []string{catalogFamily}, nil
+}
+
+// begun reports whether a directory without a CURRENT file is that of a database whose
+// creation goes on, or was ended by a crash: its first manifest is there, which every
+// opening replaces, and nothing that has data.
+func begun(dir string, manifests []string) bool {
+	for _, pattern := range []string{"*.log", "*.sst", "*.blob"} {
+		if files, _ := filepath.Glob(filepath.Join(dir, pattern)); len(files) > 0 {
+			return false
+		}
+	}
+	return len(manifests) == 1 && filepath.Base(manifests[0]) == "MANIFEST-000001"
 }
 
 func (s *Store) openFamilies(dir string, names []string) error {
