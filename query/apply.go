@@ -21,6 +21,9 @@ func (t *Table) Apply(ctx context.Context, key string, m *Mutation) error {
 
 // Apply makes all mutations of a batch, over rows and tables, or none of them.
 func (db *DB) Apply(ctx context.Context, b *Batch) error {
+	if err := given("batch", b != nil); err != nil {
+		return fail("apply batch", "", "", err)
+	}
 	return fail("apply batch", "", "", db.apply(ctx, b.entries))
 }
 

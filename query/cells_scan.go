@@ -25,6 +25,9 @@ func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell)
 }
 
 func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error, opts []ReadOption) error {
+	if err := given("fn", fn != nil); err != nil {
+		return err
+	}
 	spec, err := newReadSpec(opts)
 	if err != nil {
 		return err

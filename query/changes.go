@@ -189,7 +189,10 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 		return nil, faultf(FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
 	spec := new(changesSpec)
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nil, nilArgument("changes option", i)
+		}
 		o.applyChanges(spec)
 	}
 	if err := spec.check(t.db.clock.latest()); err != nil {

@@ -73,9 +73,13 @@ type CheckProgress struct {
 // A CheckOption changes a check.
 type CheckOption func(*checker)
 
-// OnCheckProgress has fn called now and then during a check.
+// OnCheckProgress has fn called now and then during a check; nil is nobody.
 func OnCheckProgress(fn func(CheckProgress)) CheckOption {
-	return func(c *checker) { c.progress = fn }
+	return func(c *checker) {
+		if fn != nil {
+			c.progress = fn
+		}
+	}
 }
 
 // Check reads the whole database and reports what is wrong with it: files that do
@@ -86,7 +90,10 @@ func OnCheckProgress(fn func(CheckProgress)) CheckOption {
 // means that it could not be done, not that something is wrong.
 func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, error) {
 	c := &checker{db: db, progress: func(CheckProgress) {}}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nil, fail("check", "", "", nilArgument("check option", i))
+		}
 		o(c)
 	}
 	if err := c.run(ctx); err != nil {

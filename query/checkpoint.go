@@ -111,6 +111,9 @@ const frozenDir = "checkpoint.tmp"
 // An error of fn is returned as it is.
 func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	const op = "freeze"
+	if err := given("fn", fn != nil); err != nil {
+		return fail(op, "", "", err)
+	}
 	if err := db.hasFiles(); err != nil {
 		return fail(op, "", "", err)
 	}

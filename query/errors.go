@@ -110,6 +110,19 @@ func faultf(kind Kind, format string, args ...any) error {
 	return &fault{kind, fmt.Errorf(format, args...)}
 }
 
+// nilArgument is the error of one in a list that is nil.
+func nilArgument(what string, i int) error {
+	return faultf(InvalidArgument, "%s %d is nil", what, i+1)
+}
+
+// given is an error unless an argument is there that a call cannot do without.
+func given(name string, there bool) error {
+	if there {
+		return nil
+	}
+	return faultf(InvalidArgument, "%s is nil", name)
+}
+
 // engineKinds maps the errors of the store below.
 var engineKinds = []struct {
 	err  error

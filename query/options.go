@@ -83,7 +83,10 @@ func newPageSpec(opts []ReadOption) (*readSpec, error) {
 }
 
 func (r *readSpec) set(opts []ReadOption) error {
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nilArgument("read option", i)
+		}
 		o.apply(r)
 	}
 	if r.err != nil {

@@ -44,6 +44,8 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 	switch {
 	case err != nil:
 		return err
+	case fn == nil:
+		return given("fn", false)
 	case spec.limit != 0 || spec.offset != 0:
 		return faultf(InvalidArgument, "limit and offset cannot be given to a parallel read")
 	case n < 0:

@@ -183,6 +183,9 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWr
 	if err != nil {
 		return nil, err
 	}
+	if err := given("m", m != nil); err != nil {
+		return nil, err
+	}
 	if err := info.checkModify(key, m); err != nil {
 		return nil, err
 	}

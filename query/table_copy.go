@@ -76,6 +76,9 @@ func (db *DB) CopyTable(ctx context.Context, name string, from *Table, note []by
 }
 
 func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []byte) error {
+	if err := given("from", from != nil); err != nil {
+		return err
+	}
 	source, err := from.db.catalog.Load().table(from.name)
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ import (
 // read has changed under it. Changes of the schema of other tables are no conflict.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
+	if err := given("fn", fn != nil); err != nil {
+		return fail(op, "", "", err)
+	}
 	for attempt := 1; ; attempt++ {
 		err := db.attempt(ctx, fn)
 		switch {
