@@ -27,6 +27,10 @@ import (
 // server's own process and others may change it at any time.
 const TokenFile = "tokens.json"
 
+// tokenLock is the file that is locked while the file of tokens is replaced. The
+// process that writes the database has its directory locked.
+const tokenLock = "tokens.lock"
+
 // A Token is what a client shows to be let in. Its secret is not kept, only its
 // hash: the secret is 256 random bits, which no one guesses from that.
 type Token struct {
@@ -222,13 +226,18 @@ func (t *Tokens) change(f func(*tokenList) error) error {
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return err
 	}
-	lock, err := os.Open(t.dir)
+	dir, err := os.Open(t.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	lock, err := os.OpenFile(filepath.Join(t.dir, tokenLock), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // which also unlocks it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("lock %s: %w", t.dir, err)
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
 	l, err := t.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -244,7 +253,7 @@ func (t *Tokens) change(f func(*tokenList) error) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(t.path(), append(b, '\n'), lock)
+	return replaceFile(t.path(), append(b, '\n'), dir)
 }
 
 // replaceFile writes a file that others see as a whole or not at all, and that
