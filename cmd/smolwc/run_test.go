@@ -23,7 +23,7 @@ func TestDatabaseInUse(t *testing.T) {
 	defer db.Close()
 	var stdout, stderr bytes.Buffer
 	code := run([]string{"--db", dir, "-c", "tables"}, strings.NewReader(""), &stdout, &stderr, noEnv)
-	if code != 3 || !strings.Contains(stderr.String(), "in use by another process") || !strings.Contains(stderr.String(), dir) {
+	if code != 3 || !strings.Contains(stderr.String(), "is open in this process already") || !strings.Contains(stderr.String(), dir) {
 		t.Errorf("exit %d, stderr %q", code, &stderr)
 	}
 	stderr.Reset()

@@ -31,7 +31,7 @@ func TestServePage(t *testing.T) {
 		}
 	}
 	env := append(os.Environ(), beSmolwc+"=1", "PATH="+bin+":"+os.Getenv("PATH"), "BIGTABLE_EMULATOR_HOST="+s.addr)
-	ours := strings.NewReplacer("localhost:8086", s.addr, "127.0.0.1:8086", s.addr)
+	ours := strings.NewReplacer("localhost:8086", s.addr, "127.0.0.1:8086", s.addr, "/backups", filepath.Join(t.TempDir(), "backups"))
 	shell := func(line string) string {
 		cmd := exec.Command("sh", "-c", ours.Replace(line))
 		cmd.Env, cmd.Dir = env, s.cmd.Dir
@@ -59,6 +59,9 @@ func TestServePage(t *testing.T) {
 			later = append(later, c.line)
 		default:
 			got = shell(c.line)
+		}
+		if strings.Contains(c.line, "token create operator") { // which the server asks for from then on
+			env = append(env, envToken+"="+strings.TrimSpace(got))
 		}
 		if c.shown != "" && got != c.shown {
 			t.Errorf("%s\nprints\n%s\nand the page shows\n%s", c.line, got, c.shown)
