@@ -103,10 +103,9 @@ type powered struct {
 	async bool
 
 	ops, tables int
-	said        int            // lines of the journal that have been read
-	synced      map[string]int // by name, of the files in dir
-	history     []string       // what there was after each operation
-	last        int            // the last operation that is on the disk for certain
+	said        int      // lines of the journal that have been read
+	history     []string // what there was after each operation
+	last        int      // the last operation that is on the disk for certain
 	lost        int
 }
 

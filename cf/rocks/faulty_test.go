@@ -84,7 +84,6 @@ type worker struct {
 	random       *rand.Rand
 	tried        int
 	acknowledged map[string]bool
-	dropped      map[string]bool // of which it is not known
 	done         []string
 }
 
