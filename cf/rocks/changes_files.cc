@@ -68,7 +68,7 @@ bool is_current(const std::string& path) {
 }
 
 bool is_data(const std::string& path) {
-  return is_table(path) || (path.size() > 5 && path.compare(path.size() - 5, 5, ".blob") == 0);
+  return is_table(path) || is_blob(path);
 }
 
 // Passing tells RocksDB of errors that end without its doing: it then tries again
@@ -235,7 +235,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,
                       IODebugContext* debug) override {
     IOStatus s = InPlace(path);
-    if (s.ok() && spare.load() && (is_table(path) || is_blob(path))) return SetAside(path, options, debug);
+    if (s.ok() && spare.load() && is_data(path)) return SetAside(path, options, debug);
     if (s.ok()) s = synced->Removing(path);
     if (!s.ok()) return s;
     if (in_doubt.load() && is_data(path)) return IOStatus::IOError(path, "is kept, since the manifest may name it");

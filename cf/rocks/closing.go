@@ -23,13 +23,14 @@ func (s *Store) dropLogs() {
 	if s.options.ReadOnly || s.options.InMemory || s.logBytes() <= keptLogs {
 		return
 	}
-	all, err := s.flushable()
+	all, set, err := s.flushable()
 	if all == nil || err != nil {
 		return
 	}
 	began, done := time.Now(), make(chan error, 1)
 	go func() {
 		defer s.maintenance.Done()
+		defer s.dropped.unuse(set)
 		done <- s.flushAll(all)
 	}()
 	late := time.NewTimer(closingTime)
@@ -45,17 +46,17 @@ func (s *Store) dropLogs() {
 }
 
 // flushable are the families that have something in memory, and the catalog, if the
-// engine can flush them at once. The caller ends a maintenance.
-func (s *Store) flushable() ([]*family, error) {
+// engine can flush them at once. The caller ends a maintenance, and the use of the set
+// that they are in: they may be dropped meanwhile.
+func (s *Store) flushable() (some []*family, set uint64, err error) {
 	if s.gate.on.Load() || s.refusal.on.Load() {
-		return nil, nil
+		return nil, 0, nil
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := cmp.Or(s.writable(), s.ending()); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var some []*family
 	bytes := int64(0)
 	for name, f := range *s.families.Load() {
 		waiting := s.property(f, "num-immutable-mem-table")
@@ -65,16 +66,16 @@ func (s *Store) flushable() ([]*family, error) {
 		// From here on the engine puts a flush off.
 		if s.property(f, "num-files-at-level0")+1 >= l0Slowdown || waiting+1 >= maxMemtables-1 ||
 			s.property(f, "estimate-pending-compaction-bytes") >= softPending {
-			return nil, nil
+			return nil, 0, nil
 		}
 		bytes += s.property(f, "cur-size-all-mem-tables")
 		some = append(some, f)
 	}
 	if rate := s.options.BackgroundRate; rate > 0 && bytes > rate { // more than a second
-		return nil, nil
+		return nil, 0, nil
 	}
 	s.maintenance.Add(1)
-	return append(some, (*s.families.Load())[catalogFamily]), nil
+	return append(some, (*s.families.Load())[catalogFamily]), s.dropped.use(), nil
 }
 
 // flushAll flushes families; the last one is the catalog, whose few entries would keep
