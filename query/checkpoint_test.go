@@ -153,8 +153,12 @@ func TestACheckpointRemovesNobodysDirectory(t *testing.T) {
 	if err := errors.Join(other.Table("t").Apply(ctx, "row", m), other.Table("t").Flush(ctx), other.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if row, err := openAt(t, filepath.Join(dir, "copy.tmp"), query.Options{}).Table("t").ReadRow(ctx, "row"); err != nil || row.Key() != "row" {
+	other = openAt(t, filepath.Join(dir, "copy.tmp"), query.Options{})
+	if row, err := other.Table("t").ReadRow(ctx, "row"); err != nil || row.Key() != "row" {
 		t.Errorf("the other database: %v", err)
+	}
+	if err := other.Close(); err != nil { // it writes files into what is removed below
+		t.Fatal(err)
 	}
 	for what, checkpoint := range checkpoints {
 		left := filepath.Join(dir, "copy.tmp")
