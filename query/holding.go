@@ -1,43 +1,51 @@
 package query
 
-import "context"
+import (
+	"context"
 
-type holdingKey struct{}
+	"github.com/smolwc/smolwc/cf"
+)
 
-// WithHolding returns a context for reads of rows as a whole, those of conditions
-// and of [Table.ApplyReadModifyWrite] among them: f is called when a row that is
-// being read has become a MiB larger or more, with the bytes that it takes so far,
-// as [MaxRowBytes] counts them; and with 0 when the read goes on with the next row.
-// An error of f ends the read, which returns it: so what many reads hold together
-// can be bounded. With 0 it is ignored. f is called by the goroutine that reads.
-func WithHolding(ctx context.Context, f func(bytes int) error) context.Context {
-	return context.WithValue(ctx, holdingKey{}, f)
+// WithHolding returns a context for reads, those of conditions and of
+// [Table.ApplyReadModifyWrite] among them, that tell f what they hold in memory: n
+// bytes more than before, or less when n is negative. It is called before the bytes
+// are there, for each block of cells; for a row that lies in several blocks, and
+// grows by a MiB; and for values of several MiB, of which the engine has one too.
+//
+// With an error of f nothing more is held. The read returns the error if it needs the
+// bytes; if it does not, it goes on with small blocks and does not read ahead. So what
+// many reads hold together can be bounded. An error where n is negative is ignored,
+// and n is 0 when a read asks whether it may read ahead. f is called by several
+// goroutines at once.
+func WithHolding(ctx context.Context, f func(n int, needed bool) error) context.Context {
+	return cf.WithHolding(ctx, f)
 }
 
 // holdingStep is how much larger a row has to become.
 const holdingStep = 1 << 20
 
-// A rowRoom is what a row that is put together may take.
+// A rowRoom is what a row that is put together may take. Its last part is in the block
+// that a cursor has at hand, and counts as that.
 type rowRoom struct {
 	limit int
 	taken int
+	held  int // of them: those that hold knows
 	look  int // from how many on to look closer
-	hold  func(bytes int) error
+	hold  cf.Holding
 }
 
 func newRowRoom(ctx context.Context, limit int) rowRoom {
-	r := rowRoom{limit: limit}
-	r.hold, _ = ctx.Value(holdingKey{}).(func(int) error)
+	r := rowRoom{limit: limit, hold: cf.HoldingOf(ctx)}
 	r.next()
 	return r
 }
 
 // next begins with another row.
 func (r *rowRoom) next() {
-	if r.hold != nil && r.taken >= holdingStep {
-		_ = r.hold(0) // less is never too much
+	if r.held > 0 {
+		_ = r.hold(-r.held, true) // less is never too much
 	}
-	r.taken, r.look = 0, r.limit+1
+	r.taken, r.held, r.look = 0, 0, r.limit+1
 	if r.hold != nil {
 		r.look = min(r.look, holdingStep)
 	}
@@ -51,6 +59,25 @@ func (r *rowRoom) take(n int, row string) error {
 	if r.taken > r.limit {
 		return rowTooLarge(row)
 	}
+	return r.holds(r.taken - n)
+}
+
+// settle counts all of a row that no cursor has any more.
+func (r *rowRoom) settle() error {
+	if r.hold == nil || r.taken < holdingStep {
+		return nil
+	}
+	return r.holds(r.taken)
+}
+
+func (r *rowRoom) holds(n int) error {
 	r.look = min(r.limit+1, r.taken+holdingStep)
-	return r.hold(r.taken)
+	if n <= r.held {
+		return nil
+	}
+	if err := r.hold(n-r.held, true); err != nil {
+		return err
+	}
+	r.held = n
+	return nil
 }

@@ -96,6 +96,9 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 			return nil, err
 		}
 	}
+	if err := room.settle(); err != nil {
+		return nil, err
+	}
 	return row, nil
 }
 

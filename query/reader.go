@@ -119,6 +119,7 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error 
 }
 
 func (r *reader) close() {
+	r.room.next()
 	if r.spec.cost != nil {
 		*r.spec.cost = r.cost()
 	}
@@ -170,13 +171,26 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 	return nil, nil
 }
 
-// ready is about how many rows can be made without reading on.
+// ready is about how many rows can be made without reading on. They keep each other's
+// blocks, so that those that are large go beyond one block in no family.
 func (r *reader) ready() int {
-	if s := r.streams[0]; s.block != nil {
-		return len(s.block.Rows) - s.row
+	n := 1
+	for i, s := range r.streams {
+		if s.block == nil {
+			continue
+		}
+		left := len(s.block.Rows) - s.row
+		if i == 0 {
+			n = left
+		} else if len(s.block.Data) > largeRow*len(s.block.Rows) {
+			n = min(n, left)
+		}
 	}
-	return 1
+	return n
 }
+
+// largeRow is from how many bytes on a row is large, in one family.
+const largeRow = 4 << 10
 
 func (r *reader) reject(key string) error {
 	if r.spec.rejected == nil {
@@ -223,6 +237,9 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 			return err
 		}
 		r.counted += s.counted
+	}
+	if err := r.room.settle(); err != nil {
+		return err
 	}
 	if n := r.spec.cellsPerRow; n > 0 && len(row.parts) > 1 {
 		row.truncate(n)

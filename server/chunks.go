@@ -92,7 +92,9 @@ func (w *chunkWriter) close() {
 
 // row writes one row, all of its cells.
 func (w *chunkWriter) row(row *query.Row) error {
-	w.ensure()
+	if err := w.ensure(); err != nil {
+		return err
+	}
 	n := row.Len()
 	w.chunks, w.rowStart, w.current, w.size = 0, len(*w.buf), row, 0
 	i := 0
@@ -190,10 +192,18 @@ func (w *chunkWriter) more(key string, value []byte, size int, last bool) error 
 }
 
 // ensure gives the writer a buffer.
-func (w *chunkWriter) ensure() {
-	if w.buf == nil {
-		w.buf = buffers.Get(w.full)
+func (w *chunkWriter) ensure() error {
+	if w.buf != nil {
+		return nil
 	}
+	if !w.hold.spares(w.full) {
+		w.full = firstMessage
+	}
+	if err := w.hold.message(buffers.size(w.full)); err != nil {
+		return err
+	}
+	w.buf = buffers.Get(w.full)
+	return nil
 }
 
 // reserve makes sure that n more bytes do not make the message too large: it
@@ -203,7 +213,7 @@ func (w *chunkWriter) reserve(n int) error {
 	have := len(*w.buf)
 	switch {
 	case have+n <= largestMessage, have == 0:
-		return nil
+		return w.widen(have + chunkRoom + len(w.current.Key()) + n)
 	case w.rowStart > 0:
 		if err := w.flushRows(); err != nil {
 			return err
@@ -212,9 +222,25 @@ func (w *chunkWriter) reserve(n int) error {
 	case w.rowSize() <= largestRow, w.large() == whole:
 		return w.grow()
 	}
-	err := w.flush()
-	w.ensure()
-	return err
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.ensure()
+}
+
+// widen makes room for n bytes in a message.
+func (w *chunkWriter) widen(n int) error {
+	if n <= cap(*w.buf) {
+		return nil
+	}
+	if err := w.hold.message(max(n, buffers.size(n))); err != nil {
+		return err
+	}
+	wider := buffers.Get(n)
+	*wider = append(slices.Grow(*wider, n), *w.buf...)
+	buffers.Put(w.buf)
+	w.buf = wider
+	return nil
 }
 
 // grow makes room for all of a row that is not divided.
@@ -250,12 +276,15 @@ const chunkRoom = 64
 
 // flushRows sends the rows before the current one.
 func (w *chunkWriter) flushRows() error {
-	rest := buffers.Get(w.full)
+	rest := buffers.Get(len(*w.buf) - w.rowStart)
 	*rest = append(*rest, (*w.buf)[w.rowStart:]...)
 	*w.buf = (*w.buf)[:w.rowStart]
 	err := w.flush()
 	w.buf, w.rowStart = rest, 0
-	return err
+	if err != nil {
+		return err
+	}
+	return w.hold.message(cap(*rest))
 }
 
 // begin begins a chunk of n bytes, which it makes room for. A row's later chunks
@@ -289,7 +318,9 @@ func (w *chunkWriter) scanned(key string) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	w.ensure()
+	if err := w.ensure(); err != nil {
+		return err
+	}
 	*w.buf = appendText(*w.buf, fieldLastScanned, key)
 	return w.flush()
 }

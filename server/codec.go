@@ -98,6 +98,16 @@ func (p *bufferPool) Get(size int) *[]byte {
 	return &b
 }
 
+// size is how many bytes Get gives for a size.
+func (*bufferPool) size(size int) int {
+	for _, n := range bufferSizes {
+		if size <= n {
+			return n
+		}
+	}
+	return bufferSizes[len(bufferSizes)-1]
+}
+
 // Put takes a buffer back.
 func (p *bufferPool) Put(b *[]byte) {
 	if i := slices.Index(bufferSizes[:], cap(*b)); i >= 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // The bytes that the server has in hand for a connection are those of requests
-// that have arrived in part, of requests that are being carried out, of large rows
-// that are being read, and of responses that the client does not take. gRPC bounds
+// that have arrived in part, of requests that are being carried out, of what is being
+// read, of responses that the client does not take, and a part for each call. gRPC bounds
 // none of them: it takes in the whole of a request before anybody sees it, and a
 // request may have 256 MiB. So they are counted where they arrive, at the socket. A
 // connection that has more than its share is closed, and when all have too much
@@ -22,7 +22,7 @@ type conns struct {
 	limits *Limits
 	logger *slog.Logger
 	inHand atomic.Int64 // of all connections
-	rows   atomic.Int64 // of them those of large rows
+	reads  atomic.Int64 // of them those of reads and of calls as such, which are refused
 
 	mu     sync.Mutex
 	open   map[string]*conn // by the address of the client
@@ -73,6 +73,24 @@ func (cs *conns) reserve(n int64) bool {
 
 func (cs *conns) unreserve(n int64) { cs.inHand.Add(-n) }
 
+// callBytes is what a call takes besides what it holds: its goroutines, and what gRPC
+// has of it.
+const callBytes = 64 << 10
+
+// begin counts a call as such, unless there is no room for one.
+func (cs *conns) begin() bool {
+	if !cs.reserve(callBytes) {
+		return false
+	}
+	cs.reads.Add(callBytes)
+	return true
+}
+
+func (cs *conns) end() {
+	cs.reads.Add(-callBytes)
+	cs.unreserve(callBytes)
+}
+
 type connKey struct{}
 
 // A conn is a connection whose bytes in hand are counted. Of a nil one nothing
@@ -89,7 +107,7 @@ type conn struct {
 	received int64 // since one was awaited, less the requests that have arrived
 	held     int64 // of requests that are being carried out
 	queued   int64 // of responses that are being sent
-	rows     int64 // of large rows that are being read
+	reads    int64 // of what is being read
 	inHand   int64 // all of these
 	stalls   int   // streams whose client did not read
 	closed   bool
@@ -103,7 +121,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		c.received += int64(n)
 		c.count()
 	}
-	inHand := c.inHand - c.rows
+	inHand := c.inHand - c.reads
 	c.mu.Unlock()
 	if greedy := c.conns.check(c, inHand); greedy != nil {
 		greedy.refuse("it has too many bytes in hand")
@@ -117,12 +135,12 @@ func (c *conn) Read(b []byte) (int, error) {
 var errTooMuch = errors.New("the connection has too many bytes in hand")
 
 // check is the connection that has to go, nil when there is none. It does not go for
-// large rows that are being read: of these the next ones are refused.
+// what is being read: of that the next is refused.
 func (cs *conns) check(c *conn, inHand int64) *conn {
 	switch {
 	case inHand > cs.limits.ConnectionBytes:
 		return c
-	case cs.inHand.Load()-cs.rows.Load() > cs.limits.Bytes:
+	case cs.inHand.Load()-cs.reads.Load() > cs.limits.Bytes:
 		return cs.greediest()
 	}
 	return nil
@@ -155,9 +173,9 @@ func (c *conn) bytes() int64 {
 
 // count brings the sums up to date; c.mu is held.
 func (c *conn) count() {
-	inHand := max(0, c.received) + c.held + c.queued + c.rows
+	inHand := max(0, c.received) + c.held + c.queued + c.reads
 	if c.closed {
-		inHand = 0
+		inHand = c.reads // until its calls have ended
 	}
 	c.conns.inHand.Add(inHand - c.inHand)
 	c.inHand = inHand
@@ -221,18 +239,26 @@ func (c *conn) queue(n int64) {
 	c.count()
 }
 
-// holds counts n bytes more of rows that are being read, less than 0 when they have
-// gone, unless there are too many then.
+// holds counts n bytes more of what is being read, less than 0 when they have gone,
+// unless there are too many then.
 func (c *conn) holds(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n > 0 && (c.inHand+n > c.conns.limits.ConnectionBytes || c.conns.inHand.Load()+n > c.conns.limits.Bytes) {
+	limits := c.conns.limits
+	if n > 0 && (c.inHand+n > limits.ConnectionBytes || c.conns.inHand.Load()+n > limits.forReads()) {
 		return false
 	}
-	c.rows += n
-	c.conns.rows.Add(n)
+	c.reads += n
+	c.conns.reads.Add(n)
 	c.count()
 	return true
+}
+
+// spares reports whether there is much room beside n bytes, for reads that can do
+// without them.
+func (c *conn) spares(n int64) bool {
+	limits := c.conns.limits
+	return c.bytes()+n <= limits.ConnectionBytes/4 && c.conns.inHand.Load()+n <= limits.Bytes/4
 }
 
 // maxStalls is how many streams of a connection may end because the client does
@@ -246,7 +272,7 @@ func (c *conn) stalled() {
 	}
 	c.mu.Lock()
 	c.stalls++
-	enough := c.stalls >= maxStalls
+	enough := c.stalls == maxStalls
 	c.mu.Unlock()
 	if enough {
 		c.refuse("its client does not read what it asks for")

@@ -31,15 +31,23 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 		g.calls.Add(-1)
 		return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
 	}
+	leave := func() { g.calls.Add(-1) }
+	if needs[method] != needNothing {
+		if !g.s.conns.begin() {
+			leave()
+			return nil, nil, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")
+		}
+		leave = func() { g.s.conns.end(); g.calls.Add(-1) }
+	}
 	if ofDatabase(method) { // it takes as long as there is data, if its client stays
-		return ctx, func() { g.calls.Add(-1) }, nil
+		return ctx, leave, nil
 	}
 	latest := time.Now().Add(g.s.limits.Deadline)
 	if own, ok := ctx.Deadline(); ok && own.Before(latest) {
-		return ctx, func() { g.calls.Add(-1) }, nil
+		return ctx, leave, nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, latest)
-	return ctx, func() { cancel(); g.calls.Add(-1) }, nil
+	return ctx, func() { cancel(); leave() }, nil
 }
 
 // ofDatabase reports whether a method concerns the database as a whole.
@@ -123,7 +131,9 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 		ctx, cancel = g.s.untilStopped(ctx)
 		defer cancel()
 	}
-	return handler(srv, &guardedStream{ServerStream: inner, guard: g, ctx: ctx, token: token, method: info.FullMethod})
+	s := &guardedStream{ServerStream: inner, guard: g, ctx: ctx, token: token, method: info.FullMethod}
+	defer s.end()
+	return handler(srv, s)
 }
 
 // lastWord is how long those who watch the server's health have to hear that it stops.
@@ -217,7 +227,11 @@ type guardedStream struct {
 	token  *Token
 	method string
 	sent   int
+	first  int64 // bytes of the first messages, which gRPC may have until the end
 }
+
+// end forgets the first messages.
+func (g *guardedStream) end() { callConn(g.ctx).queue(-g.first) }
 
 // Context implements grpc.ServerStream.
 func (g *guardedStream) Context() context.Context { return g.ctx }
@@ -248,10 +262,12 @@ func (g *guardedStream) SendMsg(m any) error {
 	}
 	n := messageSize(m)
 	before := g.sent
+	conn := callConn(g.ctx)
 	if g.sent += messageHeader + n; before < freeToSend {
+		conn.queue(int64(n))
+		g.first += int64(n)
 		return g.ServerStream.SendMsg(m)
 	}
-	conn := callConn(g.ctx)
 	conn.queue(int64(n))
 	done := make(chan error, 1)
 	go func() {
@@ -281,7 +297,7 @@ func callConn(ctx context.Context) *conn {
 func messageSize(m any) int {
 	switch m := m.(type) {
 	case *encoded:
-		return len(*m.buf)
+		return cap(*m.buf)
 	case proto.Message:
 		return proto.Size(m)
 	}

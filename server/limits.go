@@ -50,6 +50,9 @@ func (l *Limits) SetDefaults() {
 	l.SendTimeout = cmp.Or(l.SendTimeout, 30*time.Second)
 }
 
+// forReads is how much of Bytes reads may have. The rest is for calls that hold little.
+func (l *Limits) forReads() int64 { return l.Bytes - l.Bytes/8 }
+
 // maxHeaders is how many bytes the metadata of a call may have. They are in memory
 // for every call that waits, and gRPC's own limit is 16 MiB.
 const maxHeaders = 64 << 10

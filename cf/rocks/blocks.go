@@ -34,6 +34,7 @@ const (
 	guessedPerRow  = 8
 	minData        = 512
 	maxBlockData   = 512 << 10 // unless one cell is larger
+	smallBlock     = 32 << 10  // so large a block is made whatever else there is
 
 	// fewCursors may have the largest blocks, and read ahead; more of one
 	// snapshot share what so many take. A row of two hundred families is read
@@ -76,34 +77,41 @@ func (s *shape) store(perCell, perRow int) {
 	}
 }
 
-// block is the next block to fill.
-func (s *blockSizer) block() *cf.Block {
-	b := new(cf.Block)
-	s.make(b)
-	return b
+// make gives a block the memory to fill: as much as the scan is worth, when its room
+// has that to spare, and little otherwise.
+func (s *blockSizer) make(b *cf.Block, r *room) error {
+	s.cells = min(s.cells, max(s.share(maxCells), minCells))
+	cells, rows, data := s.sizes()
+	size := blockBytes(cells, rows, data)
+	if size <= smallBlock || r.take(size, false) != nil {
+		if size > smallBlock {
+			s.cells = max(s.cells*smallBlock/size, minCells)
+			cells, rows, data = s.sizes()
+			data = min(data, smallBlock)
+		}
+		if err := r.take(blockBytes(cells, rows, data), true); err != nil {
+			return err
+		}
+	}
+	makeBlock(b, cells, rows, data)
+	return nil
 }
 
-// make gives a block the memory to fill. It is not cleared: C writes it before
-// anyone reads it.
-func (s *blockSizer) make(b *cf.Block) {
-	s.cells = min(s.cells, max(s.share(maxCells), minCells))
-	n := s.cells
-	rows := n/s.perRow + 1
+// sizes are what the next block has room for.
+func (s *blockSizer) sizes() (cells, rows, data int) {
+	cells, rows = s.cells, s.cells/s.perRow+1
 	if s.keysOnly {
-		rows = n
-		n = 0
+		cells, rows = 0, s.cells
 	}
 	size := s.cells * s.perCell
-	if s.sparse {
-		rows, n = n, n/sparseCells
-		size = rows*guessedPerKey + n*s.perCell
+	if s.perCell > maxBlockData { // blocks grow for each of them
+		size = 0
 	}
-	data := min(max(size, minData), max(s.share(maxBlockData), minData))
-	const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
-	raw := uncleared(n*cellSize + rows*rowSize + data)
-	b.Cells = unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), n)[:0]
-	b.Rows = unsafe.Slice((*cf.RowSpan)(unsafe.Pointer(unsafe.SliceData(raw[n*cellSize:]))), rows)[:0]
-	b.Data = raw[n*cellSize+rows*rowSize:][:0]
+	if s.sparse {
+		rows, cells = cells, cells/sparseCells
+		size = rows*guessedPerKey + cells*s.perCell
+	}
+	return cells, rows, min(max(size, minData), max(s.share(maxBlockData), minData))
 }
 
 // share is a scan's part of what one of few may take.

@@ -25,6 +25,8 @@ type cursor struct {
 	ahead  *readAhead // nil until the scan has proved long
 	fills  int        // before that
 	ready  []*cf.Block
+	given  *cf.Block // by the last Next
+	room   *room
 	closed bool
 	end    bool
 	err    error // what ended it before its end
@@ -40,6 +42,10 @@ type filler struct {
 	begun  bool   // it has filled something, or tried to
 	crossings
 	c *C.smolwc_cursor
+
+	room    *room
+	engine  int   // bytes that it has of a large value
+	refused error // there is no room
 
 	returned cf.Cost // what C does not count: what is in the blocks
 }
@@ -90,8 +96,8 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.early = true
-	c := &cursor{snapshot: s, spec: spec, filler: f}
+	f.early, f.room = true, newRoom(ctx)
+	c := &cursor{snapshot: s, spec: spec, filler: f, room: f.room}
 	s.uses.Add(1)
 	s.store.open.addCursor(c)
 	return c, nil
@@ -150,12 +156,16 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 		if c.closed {
 			return nil, cf.ErrClosed
 		}
+		c.room.drop(c.given)
+		c.given = nil
 		for len(c.ready) > 0 {
 			b := c.ready[0]
 			c.ready = c.ready[1:]
 			if len(b.Rows) > 0 {
+				c.given = b
 				return b, nil
 			}
+			c.room.drop(b)
 		}
 		if c.end || c.err != nil {
 			return nil, c.err
@@ -173,7 +183,7 @@ func (c *cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
 	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
 	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
-	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 {
+	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 && c.room.spare() {
 		c.snapshot.store.ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}
@@ -209,7 +219,10 @@ func (f *filler) fill(n int) (out filled) {
 
 // fillBlock has C fill a block.
 func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
-	b := f.size.block()
+	b := new(cf.Block)
+	if f.refused = f.size.make(b, f.room); f.refused != nil {
+		return b, C.SMOLWC_ERROR
+	}
 	return f.fillOn(b, &C.smolwc_block{
 		data_cap:  C.size_t(cap(b.Data)),
 		rows_cap:  C.size_t(cap(b.Rows)),
@@ -222,7 +235,8 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (*cf.Block, C.smolwc_status) {
 	var pin runtime.Pinner // cb is Go memory that points at Go memory
 	defer pin.Unpin()
-	cb.data, cb.rows, cb.cells = (*C.char)(pinned(&pin, b.Data)), (*C.smolwc_row)(pinned(&pin, b.Rows)), (*C.smolwc_cell)(pinned(&pin, b.Cells))
+	pinBlock(&pin, b, cb)
+	defer f.enter()()
 	most := patience
 	if f.early {
 		most = 2 * cellsBeforeAhead
@@ -230,8 +244,10 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	most = max(1, most/cellsPerCall())
 	for calls := 0; ; calls++ {
 		if status == C.SMOLWC_GROW { // the block is empty
-			b.Data = make([]byte, 0, int(cb.need))
-			cb.data, cb.data_cap = (*C.char)(pinned(&pin, b.Data)), cb.need
+			if f.refused = f.grow(b, cb); f.refused != nil {
+				return b, C.SMOLWC_ERROR
+			}
+			pinBlock(&pin, b, cb)
 			status = C.SMOLWC_MORE
 		}
 		if status != C.SMOLWC_MORE || calls >= most && cb.undecided == 0 {
@@ -259,6 +275,9 @@ func (f *filler) learn(b *cf.Block) {
 	f.returned.Cells += int64(len(b.Cells))
 	f.returned.Rows += int64(len(b.Rows))
 	f.returned.Bytes += int64(len(b.Data))
+	if len(b.Rows) > 0 {
+		f.family.large.meet(1)
+	}
 	if b.Continued {
 		f.returned.Rows--
 		f.returned.Bytes -= int64(b.Rows[0].KeyLen)
@@ -266,6 +285,11 @@ func (f *filler) learn(b *cf.Block) {
 	if last := len(b.Rows) - 1; last >= 0 {
 		f.at = b.RowKey(&b.Rows[last])
 	}
+}
+
+// pinBlock has C fill the memory of a block, which is held where it is until p is undone.
+func pinBlock(p *runtime.Pinner, b *cf.Block, cb *C.smolwc_block) {
+	cb.data, cb.rows, cb.cells = (*C.char)(pinned(p, b.Data)), (*C.smolwc_row)(pinned(p, b.Rows)), (*C.smolwc_cell)(pinned(p, b.Cells))
 }
 
 // pinned is the address of a slice's memory, held where it is until p is undone.
@@ -299,6 +323,9 @@ func (f *filler) corrupt() error {
 }
 
 func (f *filler) failure() error {
+	if f.refused != nil {
+		return f.refused
+	}
 	msg := C.smolwc_cursor_error(f.c)
 	if msg == nil {
 		return errNoMemory
@@ -347,5 +374,6 @@ func (c *cursor) release() {
 	} else {
 		c.filler.free()
 	}
+	c.room.close()
 	c.snapshot.unuse()
 }

@@ -56,17 +56,22 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	defer requests.Put(r)
 	r.pack(&spec)
 	r.scan.cells_per_call = patience
-	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec)}
+	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec), room: newRoom(ctx)}
+	defer f.room.close() // what is returned is the caller's to count
 	made := new(loneBlock)
 	b := &made.block
-	f.size.make(b)
+	if err := f.size.make(b, f.room); err != nil {
+		return nil, cf.Cost{}, err
+	}
 	files, begins := s.filesOf(fam, &spec)
 	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells))}
+	leave := f.enter()
 	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, files, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
 		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
 		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
 		&r.block, &r.cost, &r.rest)
+	leave()
 	if status == C.SMOLWC_END {
 		s.sweepLater()
 		f.put(b, &r.block)

@@ -38,6 +38,7 @@ const (
 type readAhead struct {
 	snap *snapshot
 	spec cf.Scan
+	room *room
 	size blockSizer // of the chunks to come
 
 	mu     sync.Mutex
@@ -64,7 +65,7 @@ type chunk struct {
 
 // startReadAhead takes over a cursor's filler.
 func startReadAhead(s *snapshot, spec cf.Scan, first *filler) *readAhead {
-	r := &readAhead{snap: s, spec: spec, size: first.size, wake: make(chan struct{}, 1)}
+	r := &readAhead{snap: s, spec: spec, room: first.room, size: first.size, wake: make(chan struct{}, 1)}
 	first.early = false
 	r.queue = []*chunk{{filler: first}}
 	r.cutFirst(first)
@@ -117,6 +118,7 @@ func (r *readAhead) next(ctx context.Context) (filled, error) {
 		case head.end:
 			r.before.Add(head.cost)
 			head.filler.free()
+			_ = r.room.take(-head.filler.engine, true) // less is never too much
 			r.queue = r.queue[1:]
 		case !head.busy:
 			head.busy = true
@@ -148,9 +150,10 @@ func (r *readAhead) wait(ctx context.Context) error {
 }
 
 // ahead claims a chunk to be filled beside the one that the caller is in, or the
-// rest of that one when there are no others. It is nil when enough is under way.
+// rest of that one when there are no others. It is nil when enough is under way, or
+// when there is no room to spare.
 func (r *readAhead) ahead() *chunk {
-	if len(r.queue) > helpersFor()*chunksPerHelper {
+	if len(r.queue) > helpersFor()*chunksPerHelper || !r.room.spare() {
 		return nil
 	}
 	if c, _ := r.cut(); c != nil {
@@ -178,12 +181,16 @@ func (r *readAhead) cut() (*chunk, error) {
 		r.cuts = nil
 		return nil, nil
 	}
-	f, err := newFiller(r.snap, r.cuts.family, spec, chunkFetch)
+	fetch := chunkFetch
+	if r.room.take(fetch, false) != nil {
+		fetch = 0
+	}
+	f, err := newFiller(r.snap, r.cuts.family, spec, fetch)
 	if err != nil {
 		r.cuts = nil
 		return nil, err
 	}
-	f.size = r.size
+	f.size, f.room, f.engine = r.size, r.room, fetch
 	c := &chunk{filler: f}
 	r.queue = append(r.queue, c)
 	return c, nil

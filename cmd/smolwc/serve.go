@@ -231,7 +231,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	collectEarly()
+	collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
 	defer servePages(s, pages)()
 	r.greet(cfg.DataDir, listener.Addr().String(), pages)

@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +79,117 @@ func TestOneClientCannotTakeAllMemory(t *testing.T) {
 	} else {
 		t.Logf("from %d MiB by %d MiB", before>>20, grown>>20)
 	}
+}
+
+// Readers that read no more once they have the first of what they asked for: the memory
+// of the process stays below what its flags say together and a fixed part, however
+// many there are and whatever the rows are like.
+func TestReadersThatStopDoNotTakeTheMemory(t *testing.T) {
+	const bound = (32 + 96 + 256) << 20
+	for _, c := range []struct {
+		name                        string
+		readers, rows, cells, value int
+	}{
+		{"many readers of small rows", 600, 4000, 1, 4 << 10},
+		{"some readers of a large row", 30, 1, 24, 1 << 20},
+		{"some readers of large values", 20, 4, 1, 10 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async", "--memory", "32MiB",
+				"--max-bytes", "96MiB", "--send-timeout", "3s", "--http", "127.0.0.1:0")
+			fillTable(t, s, c.rows, c.cells, c.value)
+			t.Logf("%d MiB before", peakMemory(t, s)>>20)
+			refused := stopReading(t, s, c.readers)
+			peak := peakMemory(t, s)
+			t.Logf("%d MiB at most, %d of %d reads refused", peak>>20, refused, c.readers)
+			if peak > bound {
+				t.Errorf("the process had %d MiB; want at most %d", peak>>20, bound>>20)
+			}
+			if refused == c.readers {
+				t.Error("no read had room")
+			}
+		})
+	}
+}
+
+const boundTable = "projects/local/instances/local/tables/t"
+
+// dialStopping is a connection whose client takes in no more than it reads.
+func dialStopping(t *testing.T, s *served) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<20), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(256<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// fillTable makes a table of rows with cells of values of so many bytes.
+func fillTable(t *testing.T, s *served, rows, cells, value int) {
+	t.Helper()
+	conn := dialStopping(t, s)
+	if _, err := adminpb.NewBigtableTableAdminClient(conn).CreateTable(t.Context(), &adminpb.CreateTableRequest{Parent: "projects/local/instances/local", TableId: "t",
+		Table: &adminpb.Table{ColumnFamilies: map[string]*adminpb.ColumnFamily{"f": {}}}}); err != nil {
+		t.Fatal(err)
+	}
+	data := bigtablepb.NewBigtableClient(conn)
+	content := make([]byte, value)
+	for i := range rows * cells {
+		_, _ = rand.Read(content[:min(value, 4<<10)])
+		if _, err := data.MutateRow(t.Context(), &bigtablepb.MutateRowRequest{TableName: boundTable, RowKey: fmt.Appendf(nil, "row%05d", i/cells), Mutations: []*bigtablepb.Mutation{{
+			Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", ColumnQualifier: fmt.Appendf(nil, "q%05d", i%cells), TimestampMicros: 1000, Value: content}},
+		}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stopReading begins so many reads of all rows, and reads no more of each once it has
+// begun. It returns when the server has ended them all, with how many it refused.
+func stopReading(t *testing.T, s *served, readers int) int {
+	t.Helper()
+	const perConn = 100
+	var refused atomic.Int64
+	var conn *grpc.ClientConn
+	for i := range readers {
+		if i%perConn == 0 {
+			conn = dialStopping(t, s)
+		}
+		stream, err := bigtablepb.NewBigtableClient(conn).ReadRows(t.Context(), &bigtablepb.ReadRowsRequest{TableName: boundTable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if _, err := stream.Recv(); err != nil {
+				refused.Add(1)
+			}
+		}()
+	}
+	for ended := 0.0; ended < float64(readers); time.Sleep(100 * time.Millisecond) {
+		ended = callsEnded(t, s)
+	}
+	return int(refused.Load())
+}
+
+// callsEnded is how many reads have ended.
+func callsEnded(t *testing.T, s *served) (n float64) {
+	t.Helper()
+	resp, err := http.Get(s.pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^smolwc_calls_total\{.*ReadRows.*\} (\d+)`).FindAllSubmatch(text, -1) {
+		one, _ := strconv.Atoi(string(m[1]))
+		n += float64(one)
+	}
+	return n
 }
 
 // peakMemory is the most resident memory that the process has had.

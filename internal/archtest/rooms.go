@@ -73,7 +73,7 @@ var rooms = map[string]room{
 
 	"cf":        {imports: []string{"cells", "tuple", compress}},
 	"cf/cftest": {imports: []string{"cf", rapid}},
-	"cf/rocks":  {imports: []string{"cf", "internal/claim", "internal/lock", grocksdb}, tests: []string{"cf/cftest"}, c: true},
+	"cf/rocks":  {imports: []string{"cf", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/cftest"}, c: true},
 
 	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/lock", binregexp, uuid, xsync, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
