@@ -76,8 +76,8 @@ way may end first, a second Ctrl-C ends the process.`,
 	flags.IntVar(&r.limits.HostConnections, "max-host-connections", 0, "have up to `N` connections of one host open; further ones are closed (default three quarters of --max-connections)")
 	flags.IntVar(&r.limits.Streams, "max-streams", r.limits.Streams, "have up to `N` calls of one connection under way; others wait")
 	flags.IntVar(&r.limits.Calls, "max-calls", r.limits.Calls, "have up to `N` calls under way; others fail and may be tried again")
-	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and large rows in hand for a connection")
-	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of requests, responses and large rows in hand for all connections")
+	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and reads in hand for a connection")
+	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of requests, responses and reads in hand for all connections")
 	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
 	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
 	return cmd
