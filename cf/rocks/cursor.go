@@ -275,9 +275,7 @@ func (f *filler) learn(b *cf.Block) {
 	f.returned.Cells += int64(len(b.Cells))
 	f.returned.Rows += int64(len(b.Rows))
 	f.returned.Bytes += int64(len(b.Data))
-	if len(b.Rows) > 0 {
-		f.family.large.meet(1)
-	}
+	f.family.large.meet(1)
 	if b.Continued {
 		f.returned.Rows--
 		f.returned.Bytes -= int64(b.Rows[0].KeyLen)

@@ -88,7 +88,7 @@ func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 const largeAtOnce = 64 << 20
 
 // A largest is the size of the largest value of a family that has been met, 0 before
-// the first.
+// the first block of it.
 type largest struct{ bytes atomic.Int64 }
 
 func (l *largest) meet(n int) {
