@@ -24,6 +24,8 @@ type conns struct {
 	inHand atomic.Int64 // of all connections
 	reads  atomic.Int64 // of them those of reads and of calls as such, which are refused
 
+	count atomic.Int64 // of the connections that are open
+
 	mu     sync.Mutex
 	open   map[string]*conn // by the address of the client
 	hosts  map[string]int   // how many of them are of a host
@@ -40,12 +42,6 @@ func (cs *conns) find(client net.Addr) *conn {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return cs.open[client.String()]
-}
-
-func (cs *conns) count() int {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return len(cs.open)
 }
 
 // greediest is the connection with most in hand.
@@ -77,18 +73,10 @@ func (cs *conns) unreserve(n int64) { cs.inHand.Add(-n) }
 // has of it.
 const callBytes = 64 << 10
 
-// begin counts a call as such, unless there is no room for one.
-func (cs *conns) begin() bool {
-	if !cs.reserve(callBytes) {
-		return false
-	}
-	cs.reads.Add(callBytes)
-	return true
-}
-
-func (cs *conns) end() {
-	cs.reads.Add(-callBytes)
-	cs.unreserve(callBytes)
+// share is what a connection may have in hand whatever others have: one call at least.
+// So a client that asks for little is served beside clients that ask for everything.
+func (cs *conns) share() int64 {
+	return max(callBytes, (cs.limits.Bytes-cs.limits.forReads())/max(1, cs.count.Load()))
 }
 
 type connKey struct{}
@@ -239,19 +227,30 @@ func (c *conn) queue(n int64) {
 	c.count()
 }
 
-// holds counts n bytes more of what is being read, less than 0 when they have gone,
-// unless there are too many then.
+// holds counts n bytes more of what is being read, or of calls as such, less than 0 when
+// they have gone, unless there are too many then.
 func (c *conn) holds(n int64) bool {
+	if c == nil {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	limits := c.conns.limits
-	if n > 0 && (c.inHand+n > limits.ConnectionBytes || c.conns.inHand.Load()+n > limits.forReads()) {
+	if n > 0 && !c.hasRoom(n) {
 		return false
 	}
 	c.reads += n
 	c.conns.reads.Add(n)
 	c.count()
 	return true
+}
+
+// hasRoom reports whether n bytes more are not too many; c.mu is held.
+func (c *conn) hasRoom(n int64) bool {
+	limits := c.conns.limits
+	if c.inHand+n > limits.ConnectionBytes {
+		return false
+	}
+	return c.conns.inHand.Load()+n <= limits.forReads() || c.inHand+n <= c.conns.share()
 }
 
 // spares reports whether there is much room beside n bytes, for reads that can do

@@ -33,11 +33,12 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 	}
 	leave := func() { g.calls.Add(-1) }
 	if needs[method] != needNothing {
-		if !g.s.conns.begin() {
+		conn := callConn(ctx)
+		if !conn.holds(callBytes) {
 			leave()
 			return nil, nil, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")
 		}
-		leave = func() { g.s.conns.end(); g.calls.Add(-1) }
+		leave = func() { conn.holds(-callBytes); g.calls.Add(-1) }
 	}
 	if ofDatabase(method) { // it takes as long as there is data, if its client stays
 		return ctx, leave, nil

@@ -50,7 +50,8 @@ func (l *Limits) SetDefaults() {
 	l.SendTimeout = cmp.Or(l.SendTimeout, 30*time.Second)
 }
 
-// forReads is how much of Bytes reads may have. The rest is for calls that hold little.
+// forReads is how much of Bytes reads may have. The rest is for connections that have
+// little in hand.
 func (l *Limits) forReads() int64 { return l.Bytes - l.Bytes/8 }
 
 // maxHeaders is how many bytes the metadata of a call may have. They are in memory

@@ -59,6 +59,7 @@ func (cs *conns) admit(c *conn) bool {
 			}
 		default:
 			cs.open[c.RemoteAddr().String()] = c
+			cs.count.Store(int64(len(cs.open)))
 			cs.hosts[c.host]++
 			return true
 		}
@@ -93,6 +94,7 @@ func (cs *conns) remove(c *conn) {
 		return
 	}
 	delete(cs.open, key)
+	cs.count.Store(int64(len(cs.open)))
 	if cs.hosts[c.host]--; cs.hosts[c.host] == 0 {
 		delete(cs.hosts, c.host)
 	}

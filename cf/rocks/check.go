@@ -195,7 +195,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 			return s.store.inFamily(f, wrap(err))
 		}
 		for _, start := range s.store.fileStarts(f) {
-			if err := s.store.readable(f, start.key); err != nil {
+			if err := s.store.readable(f, start.key, nil); err != nil {
 				return err
 			}
 		}

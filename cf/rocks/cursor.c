@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache.h"
 #include "kept.h"
 #include "key.h"
 
@@ -979,12 +980,34 @@ static smolwc_status fill_counting(smolwc_cursor* c, smolwc_block* b) {
   return status;
 }
 
-smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
-  if (c->scan.count_tombstones) return fill_counting(c, b);
+static smolwc_status fill_quietly(smolwc_cursor* c, smolwc_block* b) {
   rocksdb_set_perf_level(rocksdb_disable);
   smolwc_status status = fill(c, b);
   rocksdb_set_perf_level(rocksdb_enable_count);
   return status;
+}
+
+smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
+  if (b->counted) smolwc_large_begin();
+  smolwc_status status = c->scan.count_tombstones ? fill_counting(c, b) : fill_quietly(c, b);
+  if (b->counted) b->large = smolwc_large_end();
+  return status;
+}
+
+char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
+                      size_t len, uint8_t counted, size_t* large) {
+  rocksdb_readoptions_t* options = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_total_order_seek(options, 1);
+  rocksdb_readoptions_set_ignore_range_deletions(options, 1);
+  if (counted) smolwc_large_begin();
+  rocksdb_iterator_t* it = rocksdb_create_iterator_cf(db, options, family);
+  rocksdb_iter_seek(it, key, len);
+  char* err = NULL;
+  rocksdb_iter_get_error(it, &err);
+  rocksdb_iter_destroy(it);
+  if (counted) *large = smolwc_large_end();
+  rocksdb_readoptions_destroy(options);
+  return err;
 }
 
 // --- reads that are one call

@@ -44,7 +44,8 @@ type filler struct {
 	c *C.smolwc_cursor
 
 	room    *room
-	engine  int   // bytes that it has of a large value
+	fetch   int   // bytes that the engine reads ahead
+	large   int   // bytes of the block of a large value that the engine has
 	refused error // there is no room
 
 	returned cf.Cost // what C does not count: what is in the blocks
@@ -227,6 +228,7 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 		data_cap:  C.size_t(cap(b.Data)),
 		rows_cap:  C.size_t(cap(b.Rows)),
 		cells_cap: C.size_t(cap(b.Cells)),
+		counted:   f.room.counted(),
 	}, C.SMOLWC_MORE)
 }
 
@@ -236,7 +238,6 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	var pin runtime.Pinner // cb is Go memory that points at Go memory
 	defer pin.Unpin()
 	pinBlock(&pin, b, cb)
-	defer f.enter()()
 	most := patience
 	if f.early {
 		most = 2 * cellsBeforeAhead
@@ -256,6 +257,9 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		cb.undecided = 0
 		f.begun = true
 		status = C.smolwc_cursor_fill(f.c, cb)
+		if f.refused = f.counts(cb.large); f.refused != nil {
+			return b, C.SMOLWC_ERROR
+		}
 	}
 	f.put(b, cb)
 	return b, status
@@ -275,7 +279,6 @@ func (f *filler) learn(b *cf.Block) {
 	f.returned.Cells += int64(len(b.Cells))
 	f.returned.Rows += int64(len(b.Rows))
 	f.returned.Bytes += int64(len(b.Data))
-	f.family.large.meet(1)
 	if b.Continued {
 		f.returned.Rows--
 		f.returned.Bytes -= int64(b.Rows[0].KeyLen)
@@ -328,8 +331,16 @@ func (f *filler) failure() error {
 	if msg == nil {
 		return errNoMemory
 	}
+	return f.store.inFamily(f.family, engineError(msg))
+}
+
+// engineError frees a message of the engine; NULL is nil.
+func engineError(msg *C.char) error {
+	if msg == nil {
+		return nil
+	}
 	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return f.store.inFamily(f.family, wrap(errors.New(C.GoString(msg))))
+	return wrap(errors.New(C.GoString(msg)))
 }
 
 func (f *filler) cost() cf.Cost {

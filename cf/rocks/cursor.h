@@ -67,6 +67,8 @@ typedef struct {
   size_t need;        // with SMOLWC_GROW: the bytes of data that the next cell takes
   uint8_t continued;  // the first row is the last one of the block before
   uint8_t undecided;  // the last row may turn out not to be wanted: fill on
+  uint8_t counted;    // large blocks of the engine count, see cache.h
+  size_t large;       // the bytes of such a block, which are to be counted
 } smolwc_block;
 
 typedef struct {
@@ -132,6 +134,12 @@ const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
 char* smolwc_cursor_error(smolwc_cursor* c);
 void smolwc_cursor_cost(const smolwc_cursor* c, smolwc_cost* cost);
 void smolwc_cursor_free(smolwc_cursor* c);
+
+// Seeks to a key. Returns the engine's error, to be freed with rocksdb_free; NULL when
+// there is none. Range deletions are ignored, with which RocksDB would forget the error.
+// counted and large are as a block has them.
+char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
+                      size_t len, uint8_t counted, size_t* large);
 
 // The prefix extractor of a family: a key's row prefix.
 rocksdb_slicetransform_t* smolwc_row_prefix(void);

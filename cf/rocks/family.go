@@ -24,7 +24,6 @@ type family struct {
 	c      familyPointer // the handle's
 	kept   keptCursors
 	shape  shape
-	large  largest
 	expiry expiry                     // of a declared family
 	tuning atomic.Pointer[cf.Tuning]  // nil is the zero one
 	starts atomic.Pointer[fileStarts] // of its files

@@ -118,7 +118,7 @@ func (r *readAhead) next(ctx context.Context) (filled, error) {
 		case head.end:
 			r.before.Add(head.cost)
 			head.filler.free()
-			_ = r.room.take(-head.filler.engine, true) // less is never too much
+			_ = r.room.take(-head.filler.fetch-head.filler.large, true) // less is never too much
 			r.queue = r.queue[1:]
 		case !head.busy:
 			head.busy = true
@@ -190,7 +190,7 @@ func (r *readAhead) cut() (*chunk, error) {
 		r.cuts = nil
 		return nil, err
 	}
-	f.size, f.room, f.engine = r.size, r.room, fetch
+	f.size, f.room, f.fetch = r.size, r.room, fetch
 	c := &chunk{filler: f}
 	r.queue = append(r.queue, c)
 	return c, nil

@@ -1,5 +1,6 @@
 package rocks
 
+// #include "cache.h"
 // #include "cursor.h"
 import "C"
 
@@ -69,45 +70,42 @@ func makeBlock(b *cf.Block, cells, rows, data int) {
 	b.Data = raw[cells*cellSize+rows*rowSize:][:0:data]
 }
 
-// grow makes an empty block large enough for a cell that it has no room for. The
-// engine has the cell's value too, until it goes on.
+// grow makes an empty block large enough for a cell that it has no room for.
 func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 	need, before := int(cb.need), blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data))
-	if err := f.room.take(blockBytes(minCells, minCells, need)-before+need-f.engine, true); err != nil {
+	if err := f.room.take(blockBytes(minCells, minCells, need)-before, true); err != nil {
 		return err
 	}
-	f.engine = need
-	f.family.large.meet(need)
 	makeBlock(b, minCells, minCells, need)
 	cb.data_cap, cb.rows_cap, cb.cells_cap = cb.need, C.size_t(cap(b.Rows)), C.size_t(cap(b.Cells))
 	return nil
 }
 
-// largeAtOnce is how many bytes of large values the engine may read at a time for
-// scans that are counted: they are only counted once it has them.
-const largeAtOnce = 64 << 20
+// counts takes over the count of a large block that the engine has read, 0 bytes when
+// it has read none, and now has in place of the one before.
+func (f *filler) counts(large C.size_t) error {
+	if large == 0 && f.large == 0 {
+		return nil
+	}
+	err := f.room.take(int(large)-f.large, true)
+	if err == nil {
+		f.large = int(large)
+	}
+	f.store.counted(large)
+	return err
+}
 
-// A largest is the size of the largest value of a family that has been met, 0 before
-// the first block of it.
-type largest struct{ bytes atomic.Int64 }
-
-func (l *largest) meet(n int) {
-	for was := l.bytes.Load(); int64(n) > was && !l.bytes.CompareAndSwap(was, int64(n)); was = l.bytes.Load() {
+// counted lets others read large blocks.
+func (s *Store) counted(large C.size_t) {
+	if large > 0 {
+		C.smolwc_large_counted((*C.rocksdb_cache_t)(handleOf(s.engine.cache)), large)
 	}
 }
 
-// enter waits until the engine may read for a scan, of whose values one may be
-// large. The function that it returns ends that.
-func (f *filler) enter() (leave func()) {
-	weight := f.family.large.bytes.Load()
-	switch {
-	case f.room == nil || weight > 0 && weight < maxBlockData:
-		return func() {}
-	case weight == 0: // nobody knows
-		weight = largeAtOnce
+// counted is what C is told of a room.
+func (r *room) counted() C.uint8_t {
+	if r == nil {
+		return 0
 	}
-	weight = min(weight, largeAtOnce)
-	gate := f.store.large
-	_ = gate.Acquire(context.Background(), weight) // that context does not end
-	return func() { gate.Release(weight) }
+	return 1
 }

@@ -1,6 +1,6 @@
 package rocks
 
-// #include <rocksdb/c.h>
+// #include "cursor.h"
 import "C"
 
 import (
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 	"unsafe"
-
-	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
 )
@@ -135,7 +133,7 @@ func (f *filler) crossed(end bool) error {
 		if !wanted(c.rows, starts[i].row) {
 			continue
 		}
-		if err := c.store.readable(f.family, starts[i].key); err != nil {
+		if err := c.store.readable(f.family, starts[i].key, f.room); err != nil {
 			return err
 		}
 	}
@@ -175,16 +173,12 @@ func wanted(rows []cf.RowRange, row string) bool {
 	return i < len(rows) && rows[i].Start <= row
 }
 
-// readable seeks to a key, and says what is wrong there.
-func (s *Store) readable(f *family, key []byte) error {
-	opts := grocksdb.NewDefaultReadOptions()
-	defer opts.Destroy()
-	opts.SetTotalOrderSeek(true)
-	opts.SetIgnoreRangeDeletions(true) // with them it would forget the error again
-	it := s.db.NewIteratorCF(opts, f.handle)
-	defer it.Close()
-	it.Seek(key)
-	if err := wrap(it.Err()); err != nil {
+// readable seeks to a key, and says what is wrong there. A room has large blocks count.
+func (s *Store) readable(f *family, key []byte, r *room) error {
+	var large C.size_t
+	msg := C.smolwc_readable(s.c.db, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), r.counted(), &large)
+	s.counted(large) // the block has gone
+	if err := engineError(msg); err != nil {
 		if errors.Is(err, cf.ErrCorrupt) {
 			f.starts.Store(nil)
 		}

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/linxGnu/grocksdb"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/claim"
@@ -56,11 +55,10 @@ type Store struct {
 	ended       sync.Once      // by EndWaits
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
-	open     openSet             // snapshots and cursors
-	sweeping atomic.Bool         // a sweep of kept cursors is due
-	helpers  atomic.Int32        // goroutines that fill blocks for scans beside their callers
-	large    *semaphore.Weighted // see largeAtOnce
-	returned atomic.Int64        // bytes that scans have put into blocks, up to muchScanned
+	open     openSet      // snapshots and cursors
+	sweeping atomic.Bool  // a sweep of kept cursors is due
+	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
+	returned atomic.Int64 // bytes that scans have put into blocks, up to muchScanned
 }
 
 var _ cf.Store = (*Store)(nil)
@@ -107,7 +105,7 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 		e.destroy()
 		return nil, err
 	}
-	s := &Store{engine: e, dir: dir, claim: c, options: o, logger: o.Logger, large: semaphore.NewWeighted(largeAtOnce)}
+	s := &Store{engine: e, dir: dir, claim: c, options: o, logger: o.Logger}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
