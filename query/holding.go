@@ -6,19 +6,22 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
+// A Holding counts what reads hold in memory.
+type Holding = cf.Holding
+
 // WithHolding returns a context for reads, those of conditions and of
-// [Table.ApplyReadModifyWrite] among them, that tell f what they hold in memory: n
-// bytes more than before, or less when n is negative. It is called before the bytes
-// are there, for each block of cells; for a row that lies in several blocks, and
-// grows by a MiB; and for values of several MiB, of which the engine has one too.
+// [Table.ApplyReadModifyWrite] among them, that tell h what they hold in memory:
+// before the bytes are there, for each block of cells; for a row that lies in several
+// blocks, and grows by a MiB; and for values of several MiB, of which the engine has
+// one too.
 //
-// With an error of f nothing more is held. The read returns the error if it needs the
-// bytes; if it does not, it goes on with small blocks and does not read ahead. So what
-// many reads hold together can be bounded. An error where n is negative is ignored,
-// and n is 0 when a read asks whether it may read ahead. f is called by several
-// goroutines at once.
-func WithHolding(ctx context.Context, f func(n int, needed bool) error) context.Context {
-	return cf.WithHolding(ctx, f)
+// With an error of Hold nothing more is held. The read returns the error if it needs
+// the bytes; if it does not, it goes on with small blocks and does not read ahead. So
+// what many reads hold together can be bounded. An error where n is negative is
+// ignored, and n is 0 when a read asks whether it may read ahead. A read that comes
+// upon a value for which there is less than Room does not read it.
+func WithHolding(ctx context.Context, h Holding) context.Context {
+	return cf.WithHolding(ctx, h)
 }
 
 // holdingStep is how much larger a row has to become.
@@ -43,7 +46,7 @@ func newRowRoom(ctx context.Context, limit int) rowRoom {
 // next begins with another row.
 func (r *rowRoom) next() {
 	if r.held > 0 {
-		_ = r.hold(-r.held, true) // less is never too much
+		_ = r.hold.Hold(-r.held, true) // less is never too much
 	}
 	r.taken, r.held, r.look = 0, 0, r.limit+1
 	if r.hold != nil {
@@ -75,7 +78,7 @@ func (r *rowRoom) holds(n int) error {
 	if n <= r.held {
 		return nil
 	}
-	if err := r.hold(n-r.held, true); err != nil {
+	if err := r.hold.Hold(n-r.held, true); err != nil {
 		return err
 	}
 	r.held = n

@@ -28,10 +28,10 @@ func (w *changeWriter) dataChange(c *query.RowChange) error {
 		size += len(c.Changes[i].Qualifier) + c.Changes[i].Value.Len()
 	}
 	if size > changeMessage {
-		if err := w.hold.reads(size, true); err != nil {
+		if err := w.hold.Hold(size, true); err != nil {
 			return err
 		}
-		defer func() { _ = w.hold.reads(-size, true) }()
+		defer func() { _ = w.hold.Hold(-size, true) }()
 	}
 	m := changeMessages{w: w, c: c, next: &bigtablepb.ReadChangeStreamResponse_DataChange{
 		Type:            bigtablepb.ReadChangeStreamResponse_DataChange_USER,

@@ -253,6 +253,22 @@ func (c *conn) hasRoom(n int64) bool {
 	return c.conns.inHand.Load()+n <= limits.forReads() || c.inHand+n <= c.conns.share()
 }
 
+// idle reports whether none of the connection's calls is under way.
+func (c *conn) idle() bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reads == 0
+}
+
+// left is how many bytes more of what is read there is room for.
+func (c *conn) left() int64 {
+	limits := c.conns.limits
+	return min(limits.ConnectionBytes-c.bytes(), limits.forReads()-c.conns.inHand.Load())
+}
+
 // spares reports whether there is much room beside n bytes, for reads that can do
 // without them.
 func (c *conn) spares(n int64) bool {

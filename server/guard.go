@@ -27,13 +27,13 @@ type guard struct {
 // counts it out.
 func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
 	n := g.calls.Add(1)
-	if limit := g.s.limits.Calls; n > int64(limit) && needs[method] != needNothing {
-		g.calls.Add(-1)
-		return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
-	}
 	leave := func() { g.calls.Add(-1) }
 	if needs[method] != needNothing {
 		conn := callConn(ctx)
+		if limit := g.s.limits.Calls; n > int64(limit) && !conn.idle() {
+			leave()
+			return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
+		}
 		if !conn.holds(callBytes) {
 			leave()
 			return nil, nil, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")

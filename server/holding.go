@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	gometrics "runtime/metrics"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -34,7 +35,7 @@ func (s *Server) holding(ctx context.Context) (context.Context, *hold) {
 	if h == nil {
 		return ctx, nil
 	}
-	return query.WithHolding(ctx, h.reads), h
+	return query.WithHolding(ctx, h), h
 }
 
 // newHold is the hold of a call, nil when its connection is not known.
@@ -45,8 +46,8 @@ func newHold(ctx context.Context) *hold {
 	return nil
 }
 
-// reads counts n bytes more that are read, less when n is negative.
-func (h *hold) reads(n int, needed bool) error {
+// Hold implements query.Holding.
+func (h *hold) Hold(n int, needed bool) error {
 	if h == nil {
 		return nil
 	}
@@ -59,6 +60,13 @@ func (h *hold) reads(n int, needed bool) error {
 }
 
 var errNothingToSpare = status.Error(codes.Unavailable, "the server has no room to spare")
+
+// Room implements query.Holding.
+func (h *hold) Room() (n int, alone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return int(h.conn.left()), h.alone()
+}
 
 // message says how many bytes of a message are being made.
 func (h *hold) message(n int) error {
@@ -94,20 +102,49 @@ func (h *hold) set(read, sent int64) error {
 		if !h.conn.holds(want - h.counted) {
 			return h.tooMuch(read + sent)
 		}
+		if want-h.counted >= largeHold {
+			h.conn.conns.tidy()
+		}
 		h.counted = want
 	}
 	h.read, h.sent = read, sent
 	return nil
 }
 
+// largeHold is from how many bytes on it is worth while to look for garbage first: what a
+// request of 100 MB leaves stays until Go has as much again.
+const (
+	largeHold   = 16 << 20
+	muchGarbage = 128 << 20
+)
+
+// tidy gives garbage back when there is much of it.
+func (cs *conns) tidy() {
+	have := []gometrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	gometrics.Read(have)
+	used := int64(have[0].Value.Uint64() - have[1].Value.Uint64())
+	if used-cs.inHand.Load() > muchGarbage {
+		query.ReleaseMemory()
+	}
+}
+
 // aloneInHand is less than what others have in hand when there are any that matter:
 // a row that is too large then will be so again.
 const aloneInHand = 1 << 20
 
+func (h *hold) alone() bool {
+	return max(h.conn.bytes(), h.conn.conns.inHand.Load())-h.counted < aloneInHand
+}
+
 func (h *hold) tooMuch(want int64) error {
 	conns := h.conn.conns
-	if max(h.conn.bytes(), conns.inHand.Load())-h.counted < aloneInHand {
+	if h.alone() {
 		return status.Errorf(codes.FailedPrecondition, "the row takes more than the %d MiB that the server has for it", min(conns.limits.ConnectionBytes, conns.limits.forReads())>>20)
 	}
+	return h.Refusal(int(want))
+}
+
+// Refusal implements query.Holding.
+func (h *hold) Refusal(want int) error {
 	return status.Errorf(codes.Unavailable, "the server has no room for a read that holds %d KiB; try again when other calls have ended", want>>10)
 }

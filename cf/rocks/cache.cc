@@ -3,7 +3,8 @@
 //
 // A value of 100 MB is a block as large, and only once it has been read does anyone
 // know. Scans of many clients could each read one at the same moment. The size is known
-// a little earlier where the memory for a block is got, and there they wait.
+// a little earlier, where the memory for a block is got. Reading it into that memory can
+// still fail then.
 
 #include "cache.h"
 
@@ -13,6 +14,7 @@
 #include <malloc.h>
 #endif
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -27,50 +29,82 @@ struct rocksdb_cache_t {
 namespace {
 
 const size_t kLarge = 1 << 20;
-const size_t kLargeAtOnce = 64 << 20;  // or one block
-// A thread that waits may hold a lock of the engine that one needs which is to count
-// its block.
+// A block that is unpacked cannot fail any more: those without room have their turns. A
+// thread that waits may hold a lock of the engine that the one needs whose turn it is.
 const std::chrono::seconds kPatience(10);
 
-thread_local bool waits = false;
-thread_local size_t largest = 0;
+class Memory;
+
+struct Reading {
+  smolwc_large large;
+  Memory* turn;  // whose turn the thread has
+};
+thread_local Reading reading;
 
 class Memory : public rocksdb::MemoryAllocator {
  public:
   const char* Name() const override { return "smolwc"; }
 
   void* Allocate(size_t size) override {
-    if (size >= kLarge && waits && size > largest) Await(size);
+    if (size >= kLarge && reading.large.on) Read(size);
     return ::operator new(size);
   }
 
-  void Deallocate(void* p) override { ::operator delete(p); }
+  void Deallocate(void* p) override {
+#ifdef __GLIBC__
+    if (reading.large.on && malloc_usable_size(p) >= kLarge) Leave(malloc_usable_size(p));
+#endif
+    ::operator delete(p);
+  }
 
 #ifdef __GLIBC__
   size_t UsableSize(void* p, size_t) const override { return malloc_usable_size(p); }
 #endif
 
-  void Counted(size_t bytes) {
+  void Counted(size_t read) {
     std::lock_guard<std::mutex> lock(mutex_);
-    reading_ -= bytes;
-    fewer_.notify_all();
+    uncounted_ -= read;
+  }
+
+  void EndTurn() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    taken_ = false;
+    ended_.notify_one();
   }
 
  private:
-  // Await has room for a block in place of the thread's largest so far: it goes on from
-  // one to the next.
-  void Await(size_t size) {
+  void Read(size_t size) {
+    smolwc_large* l = &reading.large;
+    if (l->refused) return;
     std::unique_lock<std::mutex> lock(mutex_);
-    reading_ -= largest;
-    if (largest > 0) fewer_.notify_all();
-    fewer_.wait_for(lock, kPatience, [&] { return reading_ == 0 || reading_ + size <= kLargeAtOnce; });
-    reading_ += size;
-    largest = size;
+    bool others = uncounted_ > l->read;
+    // What is made of a block has its size again.
+    if (uncounted_ + 2 * size <= l->room || (!others && (l->alone || l->read > 0))) {
+      uncounted_ += size;
+      l->read += size;
+      l->more += static_cast<int64_t>(size);
+      return;
+    }
+    l->refused = true;
+    l->size = size;
+    while (taken_)
+      if (ended_.wait_for(lock, kPatience) == std::cv_status::timeout) return;
+    taken_ = true;
+    reading.turn = this;
+  }
+
+  void Leave(size_t size) {
+    smolwc_large* l = &reading.large;
+    l->more -= static_cast<int64_t>(size);
+    size_t read = std::min(size, l->read);
+    l->read -= read;
+    Counted(read);
   }
 
   std::mutex mutex_;
-  std::condition_variable fewer_;
-  size_t reading_ = 0;
+  std::condition_variable ended_;
+  size_t uncounted_ = 0;
+  bool taken_ = false;
 };
 
 }  // namespace
@@ -83,16 +117,17 @@ void smolwc_cache_keep(rocksdb_cache_t* cache, double part) {
   cache->rep = rocksdb::NewLRUCache(o);
 }
 
-void smolwc_large_begin() {
-  waits = true;
-  largest = 0;
+void smolwc_large_begin(const smolwc_large* l) { reading.large = *l; }
+
+void smolwc_large_end(smolwc_large* l) {
+  *l = reading.large;
+  reading.large = {};
+  if (reading.turn != nullptr) reading.turn->EndTurn();
+  reading.turn = nullptr;
 }
 
-size_t smolwc_large_end() {
-  waits = false;
-  return largest;
+void smolwc_large_counted(rocksdb_cache_t* cache, size_t read) {
+  static_cast<Memory*>(cache->rep->memory_allocator())->Counted(read);
 }
 
-void smolwc_large_counted(rocksdb_cache_t* cache, size_t bytes) {
-  static_cast<Memory*>(cache->rep->memory_allocator())->Counted(bytes);
-}
+bool smolwc_large_refused() { return reading.large.refused; }

@@ -3,6 +3,7 @@
 // system of ours can change its mind.
 
 #include "changes_files.h"
+#include "cache.h"
 #include "properties.h"
 #include "synced.h"
 
@@ -142,6 +143,18 @@ class ManifestFile : public rocksdb::FSWritableFileOwnerWrapper {
   std::atomic<bool>* failed_;
 };
 
+// A TableFile does not read a block for which there is no room.
+class TableFile : public rocksdb::FSRandomAccessFileOwnerWrapper {
+ public:
+  using FSRandomAccessFileOwnerWrapper::FSRandomAccessFileOwnerWrapper;
+
+  IOStatus Read(uint64_t at, size_t n, const IOOptions& options, rocksdb::Slice* result, char* scratch,
+                IODebugContext* debug) const override {
+    if (smolwc_large_refused()) return IOStatus::Busy("no room for a block");
+    return FSRandomAccessFileOwnerWrapper::Read(at, n, options, result, scratch, debug);
+  }
+};
+
 class LogFiles : public rocksdb::FileSystemWrapper {
  public:
   explicit LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base)
@@ -214,7 +227,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     uint64_t size = 0;
     if (!s.ok() || !is_table(path) || !GetFileSize(path, IOOptions(), &size, debug).ok()) return s;
     s = smolwc::CheckProperties(file->get(), size, path);
-    if (!s.ok()) file->reset();
+    file->reset(s.ok() ? new TableFile(std::move(*file)) : nullptr);
     return s;
   }
 

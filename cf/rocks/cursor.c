@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache.h"
 #include "kept.h"
 #include "key.h"
 
@@ -988,24 +987,24 @@ static smolwc_status fill_quietly(smolwc_cursor* c, smolwc_block* b) {
 }
 
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
-  if (b->counted) smolwc_large_begin();
+  smolwc_large_begin(&b->large);
   smolwc_status status = c->scan.count_tombstones ? fill_counting(c, b) : fill_quietly(c, b);
-  if (b->counted) b->large = smolwc_large_end();
-  return status;
+  smolwc_large_end(&b->large);
+  return b->large.refused ? SMOLWC_ERROR : status;
 }
 
 char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
-                      size_t len, uint8_t counted, size_t* large) {
+                      size_t len, smolwc_large* large) {
   rocksdb_readoptions_t* options = rocksdb_readoptions_create();
   rocksdb_readoptions_set_total_order_seek(options, 1);
   rocksdb_readoptions_set_ignore_range_deletions(options, 1);
-  if (counted) smolwc_large_begin();
+  smolwc_large_begin(large);
   rocksdb_iterator_t* it = rocksdb_create_iterator_cf(db, options, family);
   rocksdb_iter_seek(it, key, len);
   char* err = NULL;
   rocksdb_iter_get_error(it, &err);
   rocksdb_iter_destroy(it);
-  if (counted) *large = smolwc_large_end();
+  smolwc_large_end(large);
   rocksdb_readoptions_destroy(options);
   return err;
 }
@@ -1098,7 +1097,7 @@ smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* fami
   *cost = c->cost;
   if (status != SMOLWC_END) {
     *rest = c;
-  } else if (scan->single_rows) {
+  } else if (scan->single_rows && b.large.read == 0) {  // an iterator keeps its block
     clear_scan(c);
     smolwc_kept_put(kept, files, c);
   } else {

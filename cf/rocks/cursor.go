@@ -45,8 +45,10 @@ type filler struct {
 
 	room    *room
 	fetch   int   // bytes that the engine reads ahead
-	large   int   // bytes of the block of a large value that the engine has
+	large   int   // bytes of large blocks that the engine has
 	refused error // there is no room
+	// Bytes of further such blocks, which it may have until the end.
+	uncounted C.size_t
 
 	returned cf.Cost // what C does not count: what is in the blocks
 }
@@ -117,7 +119,10 @@ func newFiller(s *snapshot, fam *family, spec cf.Scan, fetch int) (*filler, erro
 
 var errNoMemory = errors.New("out of memory for a cursor")
 
-func (f *filler) free() { C.smolwc_cursor_free(f.c) }
+func (f *filler) free() {
+	C.smolwc_cursor_free(f.c)
+	f.store.counted(f.uncounted)
+}
 
 // cut ends the filler's scan where a range ends, in the order of the scan. It
 // reports whether it could.
@@ -228,7 +233,6 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 		data_cap:  C.size_t(cap(b.Data)),
 		rows_cap:  C.size_t(cap(b.Rows)),
 		cells_cap: C.size_t(cap(b.Cells)),
-		counted:   f.room.counted(),
 	}, C.SMOLWC_MORE)
 }
 
@@ -256,8 +260,9 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		}
 		cb.undecided = 0
 		f.begun = true
+		cb.large = f.room.large(f.large)
 		status = C.smolwc_cursor_fill(f.c, cb)
-		if f.refused = f.counts(cb.large); f.refused != nil {
+		if f.refused = f.counts(&cb.large); f.refused != nil {
 			return b, C.SMOLWC_ERROR
 		}
 	}

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache.h"
+
 // A cell is hidden when its rank in its column, 1 the newest, is greater than
 // versions and its timestamp is less than before.
 typedef struct {
@@ -67,8 +69,7 @@ typedef struct {
   size_t need;        // with SMOLWC_GROW: the bytes of data that the next cell takes
   uint8_t continued;  // the first row is the last one of the block before
   uint8_t undecided;  // the last row may turn out not to be wanted: fill on
-  uint8_t counted;    // large blocks of the engine count, see cache.h
-  size_t large;       // the bytes of such a block, which are to be counted
+  smolwc_large large;
 } smolwc_block;
 
 typedef struct {
@@ -137,9 +138,8 @@ void smolwc_cursor_free(smolwc_cursor* c);
 
 // Seeks to a key. Returns the engine's error, to be freed with rocksdb_free; NULL when
 // there is none. Range deletions are ignored, with which RocksDB would forget the error.
-// counted and large are as a block has them.
 char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
-                      size_t len, uint8_t counted, size_t* large);
+                      size_t len, smolwc_large* large);
 
 // The prefix extractor of a family: a key's row prefix.
 rocksdb_slicetransform_t* smolwc_row_prefix(void);

@@ -64,18 +64,16 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 		return nil, cf.Cost{}, err
 	}
 	files, begins := s.filesOf(fam, &spec)
-	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells)), counted: f.room.counted()}
+	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells)), large: f.room.large(0)}
 	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, files, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
 		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
 		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
 		&r.block, &r.cost, &r.rest)
-	refused := f.counts(r.block.large)
+	refused := f.counts(&r.block.large)
 	if status == C.SMOLWC_END {
 		s.sweepLater()
-		if refused != nil {
-			return nil, f.costOf(&r.cost), refused
-		}
+		s.counted(f.uncounted)
 		f.put(b, &r.block)
 		if begins || len(spec.Rows) > 1 || r.scan.single_rows == 0 {
 			if err := f.crossed(true); err != nil {
@@ -89,6 +87,7 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 		return made.list[:], f.costOf(&r.cost), nil
 	}
 	if f.c = r.rest; f.c == nil {
+		s.counted(f.uncounted)
 		return nil, cf.Cost{}, errNoMemory
 	}
 	defer f.free()

@@ -32,7 +32,7 @@ func (r *room) take(n int, needed bool) error {
 	if r == nil {
 		return nil
 	}
-	if err := r.hold(n, needed); err != nil {
+	if err := r.hold.Hold(n, needed); err != nil {
 		return err
 	}
 	r.taken.Add(int64(n))
@@ -40,7 +40,7 @@ func (r *room) take(n int, needed bool) error {
 }
 
 // spare reports whether there is room for what is not needed.
-func (r *room) spare() bool { return r == nil || r.hold(0, false) == nil }
+func (r *room) spare() bool { return r == nil || r.hold.Hold(0, false) == nil }
 
 // drop counts a block that the scan has no more; nil is none.
 func (r *room) drop(b *cf.Block) {
@@ -81,19 +81,32 @@ func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 	return nil
 }
 
-// counts takes over the count of a large block that the engine has read, 0 bytes when
-// it has read none, and now has in place of the one before.
-func (f *filler) counts(large C.size_t) error {
-	if large == 0 && f.large == 0 {
+// counts takes over the count of the large blocks that the engine has read, or lets go
+// of those that it has no more. When there is no room for them and for what is made of
+// them, they stay uncounted.
+func (f *filler) counts(l *C.smolwc_large) error {
+	if l.refused {
+		f.uncounted += l.read
+		return f.room.refusal(l)
+	}
+	if l.more == 0 && l.read == 0 {
 		return nil
 	}
-	err := f.room.take(int(large)-f.large, true)
-	if err == nil {
-		f.large = int(large)
+	more := max(int(l.more), -f.large)
+	made := max(more, 0) // of them
+	if f.room.take(more+made, true) != nil {
+		f.uncounted += l.read
+		return nil
 	}
-	f.store.counted(large)
-	return err
+	_ = f.room.take(-made, true) // until it is
+	f.large += more
+	f.store.counted(l.read)
+	return nil
 }
+
+// refusal is the error of a scan that had no room for a block, and for what would have
+// been made of it.
+func (r *room) refusal(l *C.smolwc_large) error { return r.hold.Refusal(2 * int(l.size)) }
 
 // counted lets others read large blocks.
 func (s *Store) counted(large C.size_t) {
@@ -102,10 +115,11 @@ func (s *Store) counted(large C.size_t) {
 	}
 }
 
-// counted is what C is told of a room.
-func (r *room) counted() C.uint8_t {
+// large is what C is told of a room that a scan has beside what it holds.
+func (r *room) large(held int) C.smolwc_large {
 	if r == nil {
-		return 0
+		return C.smolwc_large{}
 	}
-	return 1
+	n, alone := r.hold.Room()
+	return C.smolwc_large{on: true, alone: C.bool(alone), room: C.size_t(max(0, n+held))}
 }

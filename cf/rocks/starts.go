@@ -175,10 +175,14 @@ func wanted(rows []cf.RowRange, row string) bool {
 
 // readable seeks to a key, and says what is wrong there. A room has large blocks count.
 func (s *Store) readable(f *family, key []byte, r *room) error {
-	var large C.size_t
-	msg := C.smolwc_readable(s.c.db, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), r.counted(), &large)
-	s.counted(large) // the block has gone
-	if err := engineError(msg); err != nil {
+	large := r.large(0)
+	msg := C.smolwc_readable(s.c.db, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), &large)
+	s.counted(large.read) // the block has gone
+	err := engineError(msg)
+	if large.refused {
+		err = r.refusal(&large)
+	}
+	if err != nil {
 		if errors.Is(err, cf.ErrCorrupt) {
 			f.starts.Store(nil)
 		}

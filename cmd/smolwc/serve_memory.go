@@ -19,16 +19,12 @@ const serveMemory = 128 << 20
 // as in use, so that collections stay rare; docs/performance.md has the figures.
 const gcPercent = 50
 
-// besideHand is how much Go may have beside what clients have in hand until garbage is
-// collected more often than gcPercent says, unless $GOMEMLIMIT says so.
-const besideHand = 96 << 20
-
 func collectEarly(inHand int64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(inHand + besideHand)
+		debug.SetMemoryLimit(inHand)
 	}
 }
 
