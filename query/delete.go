@@ -47,10 +47,18 @@ type rowEditor struct {
 
 	pointDeletes int // up to so many cells are deleted one by one
 
+	removed map[removal]bool     // nothing is left of it, and nothing was set since
 	written map[*familyInfo]bool // has sets of this batch
 	cleared map[*familyInfo]bool // what the snapshot shows is deleted
 	sets    map[column][]int64   // timestamps set, of columns that are not in visible
 	visible map[column][]int64   // timestamps that retention leaves, newest first
+}
+
+// A removal is what a delete removes: of a column, or of the family when all.
+type removal struct {
+	column
+	all          bool
+	since, until int64
 }
 
 type column struct {
@@ -66,6 +74,7 @@ func newRowEditor(snap cf.Snapshot, b *cf.Batch, key string, now cells.Timestamp
 // set notes a cell that the batch writes.
 func (e *rowEditor) set(col column, ts int64) {
 	e.written[col.family] = true
+	e.removed = nil
 	if list, ok := e.visible[col]; ok {
 		e.visible[col] = insertVersion(list, ts)
 		return
@@ -210,6 +219,17 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 		e.batch.DeleteCell(f.store, *qualifier, since)
 		return nil
 	}
+	what := removal{column: column{family: f}, all: qualifier == nil, since: since, until: until}
+	if qualifier != nil {
+		what.qualifier = *qualifier
+	}
+	if e.removed[what] { // a request may say it a hundred thousand times
+		return nil
+	}
+	if e.removed == nil {
+		e.removed = map[removal]bool{}
+	}
+	e.removed[what] = true
 	filter := cf.Filter{Since: since, Until: until, StripValues: true, CellsPerRow: e.mostCells()}
 	if qualifier != nil {
 		filter.Qualifiers = []cf.QualifierRange{cf.SingleQualifier(*qualifier)}

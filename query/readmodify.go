@@ -289,7 +289,7 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 		}
 	}
 	written := map[column]cells.Cell{}
-	for _, r := range m.rules {
+	for _, r := range joinAppends(m.rules) {
 		f, err := info.family(r.family)
 		if err != nil {
 			return nil, err
@@ -306,6 +306,25 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 		written[col] = c
 	}
 	return inRowOrder(written), nil
+}
+
+// joinAppends makes one rule of the appends to a column that follow each other: each
+// copies what the column holds.
+func joinAppends(rules []modifyRule) []modifyRule {
+	type name struct{ family, qualifier string }
+	var joined []modifyRule
+	last := map[name]int{} // rule of a column
+	for _, r := range rules {
+		col := name{r.family, r.qualifier}
+		if i, ok := last[col]; ok && r.isAppend && joined[i].isAppend {
+			joined[i].append = append(joined[i].append, r.append...)
+			continue
+		}
+		r.append = slices.Clip(r.append) // the caller's
+		last[col] = len(joined)
+		joined = append(joined, r)
+	}
+	return joined
 }
 
 func inRowOrder(written map[column]cells.Cell) []cells.Cell {

@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,5 +77,47 @@ func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 	}
 	if cost := first(); cost.Tombstones != 0 {
 		t.Errorf("after the compaction: %+v", cost)
+	}
+}
+
+// A delete that a mutation repeats is made once, unless something was set between.
+func TestDeletesThatRepeat(t *testing.T) {
+	s := &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "two", GC: schema.MaxVersions(2)}}}}}
+	db := openAt(t, t.TempDir(), query.Options{Schema: s})
+	table, ctx := db.Table("t"), t.Context()
+	deletes := map[string]func(m *query.Mutation, family string){
+		"column": func(m *query.Mutation, f string) { m.DeleteCellsInColumn(f, "q") },
+		"family": func(m *query.Mutation, f string) { m.DeleteCellsInFamily(f) },
+		"row":    func(m *query.Mutation, _ string) { m.DeleteRow() },
+		"range":  func(m *query.Mutation, f string) { m.DeleteTimestampRange(f, "q", 1, 200) },
+	}
+	for what, remove := range deletes {
+		for _, family := range []string{"f", "two"} {
+			for _, before := range []int{3, 100} { // one by one, and as a range
+				key, m := fmt.Sprint(what, family, before), query.NewMutation()
+				for i := range before {
+					m.SetAt(family, "q", cells.Timestamp(i+1), cells.I64(1))
+				}
+				if err := table.Apply(ctx, key, m); err != nil {
+					t.Fatal(err)
+				}
+				m = query.NewMutation()
+				for i := range 3 {
+					remove(m, family)
+					remove(m, family)
+					m.SetAt(family, "q", cells.Timestamp(10+i), cells.I64(int64(i)))
+				}
+				remove(m, family)
+				remove(m, family)
+				m.SetAt(family, "q", 20, cells.I64(20))
+				if err := table.Apply(ctx, key, m); err != nil {
+					t.Fatal(err)
+				}
+				row, err := table.ReadRow(ctx, key, query.Versions(10))
+				if got := slices.Collect(row.Cells()); err != nil || len(got) != 1 || got[0].Timestamp != 20 {
+					t.Errorf("%s of %s over %d versions: %v, %v", what, family, before, row, err)
+				}
+			}
+		}
 	}
 }

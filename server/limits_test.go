@@ -178,13 +178,19 @@ func TestTooManyCalls(t *testing.T) {
 	r, _, _ := limited(t, server.Limits{Calls: 2, Streams: 10})
 	r.big()
 	ctx, cancel := context.WithCancel(r.ctx())
+	conn := r.narrow()
+	r.scan(ctx, conn)
 	r.scan(ctx, r.narrow())
-	r.scan(ctx, r.narrow())
-	if err := r.ping(r.ctx()); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "2 calls under way") {
+	ping := func() error {
+		_, err := bigtablepb.NewBigtableClient(conn).PingAndWarm(r.ctx(), &bigtablepb.PingAndWarmRequest{Name: parent})
+		return err
+	}
+	if err := ping(); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "2 calls under way") {
 		t.Errorf("a third call: %v", err)
 	}
+	r.must(r.ping(r.ctx())) // the first call of another connection
 	cancel()
-	r.until("room for a call", func() bool { return r.ping(r.ctx()) == nil })
+	r.until("room for a call", func() bool { return ping() == nil })
 }
 
 // Calls beyond those that a connection may have wait at the client.
