@@ -38,11 +38,13 @@ func (r *rig) callIn(ctx context.Context, m protoreflect.MethodDescriptor, req p
 		return r.conn.Invoke(ctx, name, req, dynamicpb.NewMessage(m.Output()))
 	}
 	stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
-	r.must(err)
+	if err != nil {
+		return err
+	}
 	if err := stream.SendMsg(req); err != nil && err != io.EOF { // which says that the status has come already
 		return err
 	}
-	r.must(stream.CloseSend())
+	_ = stream.CloseSend() // the status tells
 	for {
 		if err := stream.RecvMsg(dynamicpb.NewMessage(m.Output())); err == io.EOF {
 			return nil

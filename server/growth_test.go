@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/smolwc/smolwc/server"
 )
 
 // A growing request is one call with n elements in one dimension.
@@ -224,4 +227,29 @@ func conditions(n int) *rowFilter {
 	}
 	inner := conditions(n - 1)
 	return &rowFilter{Filter: &bigtablepb.RowFilter_Condition_{Condition: &bigtablepb.RowFilter_Condition{PredicateFilter: anyValue(0), TrueFilter: inner, FalseFilter: anyValue(0)}}}
+}
+
+// A call whose client leaves, wherever the server is with it, ends: it holds nothing
+// then, and its row is not locked any more.
+func TestCallsWhoseClientLeavesEnd(t *testing.T) {
+	r, s, _ := limited(t, server.Limits{})
+	r.table("t", "f", "g")
+	small := r.table("small", "f")
+	r.set(small, "row", "f:q=v")
+	for name, g := range growingRequests {
+		d, err := protoregistry.GlobalFiles.FindDescriptorByName(g.method)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		req, method := g.request(8*g.n), d.(protoreflect.MethodDescriptor)
+		for _, after := range []time.Duration{0, 100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
+			ctx, cancel := context.WithTimeout(r.ctx(), after)
+			_ = r.callIn(ctx, method, req)
+			cancel()
+		}
+	}
+	r.until("all calls having ended", func() bool { return inHand(t, s) == 0 && r.snapshots() == 0 })
+	for _, row := range []string{"w", "i"} {
+		r.set(r.client().Open("t"), row, "g:q=v")
+	}
 }
