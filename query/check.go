@@ -26,7 +26,7 @@ type CheckReport struct {
 }
 
 // OK reports whether nothing is wrong.
-func (r *CheckReport) OK() bool { return r.Count == 0 }
+func (r *CheckReport) OK() bool { return r != nil && r.Count == 0 }
 
 // A FamilyCheck is what was read of a family: all that is stored, what retention
 // hides included.
@@ -47,6 +47,9 @@ type Problem struct {
 
 // String is the place and the fault.
 func (p *Problem) String() string {
+	if p == nil || p.Err == nil {
+		return "no problem"
+	}
 	var where []string
 	if p.File != "" {
 		where = append(where, "file "+p.File)
@@ -89,6 +92,9 @@ func OnCheckProgress(fn func(CheckProgress)) CheckOption {
 // reads one moment, while reads and writes go on, and changes nothing. An error
 // means that it could not be done, not that something is wrong.
 func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, error) {
+	if err := db.ready(ctx); err != nil {
+		return nil, fail("check", "", "", err)
+	}
 	c := &checker{db: db, progress: func(CheckProgress) {}}
 	for i, o := range opts {
 		if o == nil {

@@ -20,7 +20,7 @@ import (
 // rewritten them, no space; elsewhere they are copied.
 func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	const op = "checkpoint"
-	if err := db.hasFiles(); err != nil {
+	if err := db.hasFiles(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
 	dir, err := filepath.Abs(dir)
@@ -114,7 +114,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	if err := given("fn", fn != nil); err != nil {
 		return fail(op, "", "", err)
 	}
-	if err := db.hasFiles(); err != nil {
+	if err := db.hasFiles(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
 	if err := db.freezing.Lock(ctx); err != nil {
@@ -136,10 +136,15 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 
 // CanFreeze says why the database cannot be copied, by Freeze or Checkpoint: it is
 // opened read-only, or in memory. nil: it can.
-func (db *DB) CanFreeze() error { return fail("copy the database", "", "", db.hasFiles()) }
+func (db *DB) CanFreeze() error {
+	return fail("copy the database", "", "", db.hasFiles(context.Background()))
+}
 
 // hasFiles says why a database cannot be copied.
-func (db *DB) hasFiles() error {
+func (db *DB) hasFiles(ctx context.Context) error {
+	if err := db.ready(ctx); err != nil {
+		return err
+	}
 	switch {
 	case db.readOnly:
 		return faultf(FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
@@ -154,7 +159,7 @@ var errNoFiles = faultf(FailedPrecondition, "a database in memory has no files t
 // checkpoint copies the database into a directory of this name; what is there
 // of it is left over from an interrupted one.
 func (db *DB) checkpoint(ctx context.Context, dir string) (cf.Position, error) {
-	if err := db.hasFiles(); err != nil {
+	if err := db.hasFiles(ctx); err != nil {
 		return 0, err
 	}
 	c, ok := db.store.(cf.Checkpointer)

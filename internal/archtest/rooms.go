@@ -62,7 +62,7 @@ const (
 )
 
 // testLibraries are those that every test may import.
-var testLibraries = []string{datadriven, goleak, gointernal, porcupine, rapid}
+var testLibraries = []string{"internal/nilcheck", datadriven, goleak, gointernal, porcupine, rapid}
 
 // rooms are all packages, from the bottom up.
 var rooms = map[string]room{
@@ -99,6 +99,7 @@ var rooms = map[string]room{
 	"internal/archtest": {},
 	"internal/claim":    {},
 	"internal/lock":     {imports: []string{xsync}},
+	"internal/nilcheck": {},
 
 	// What is measured against is plain C, over the handles of cf/rocks.
 	"internal/bench/yardstick": {imports: []string{"cf/rocks"}, c: true},
