@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// checkComplete fails for each exported function, and each exported type with methods,
-// of the package that Funcs and Types do not lead to.
+// checkComplete fails for each exported function, struct and type with methods of the
+// package that Funcs and Types do not lead to.
 func (r *runner) checkComplete(t *testing.T, dir string) {
 	have := map[string]bool{}
 	for _, f := range r.Funcs {
@@ -28,7 +28,7 @@ func (r *runner) checkComplete(t *testing.T, dir string) {
 	}
 }
 
-// exported are the names of functions, and of types that have exported methods.
+// exported are the names of functions, of structs, and of types with exported methods.
 func exported(t *testing.T, dir string) map[string]bool {
 	names := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -48,13 +48,28 @@ func exported(t *testing.T, dir string) map[string]bool {
 			t.Fatal(err)
 		}
 		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Name.IsExported() {
-				names[owner(f)] = true
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() {
+					names[owner(d)] = true
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					addStruct(names, s)
+				}
 			}
 		}
 	}
 	delete(names, "")
 	return names
+}
+
+func addStruct(names map[string]bool, s ast.Spec) {
+	if t, ok := s.(*ast.TypeSpec); ok && t.Name.IsExported() {
+		if _, ok := t.Type.(*ast.StructType); ok {
+			names[t.Name.Name] = true
+		}
+	}
 }
 
 // owner is the name of a function, or that of a method's exported type.
