@@ -115,10 +115,12 @@ func (a *arguments) spoilt(typ reflect.Type) (all []reflect.Value) {
 	return all
 }
 
-// zeros are a pointer to the zero value, and of an interface the zero values of all
+// zeros are a pointer to the zero value of a type of the package, and of an interface the zero values of all
 // types of the package that have it.
 func (a *arguments) zeros(typ reflect.Type) (all []reflect.Value) {
 	switch {
+	case typ.Kind() == reflect.Pointer && !a.runner.isOwn(typ):
+		return nil // another package's zero value is its own affair
 	case typ.Kind() == reflect.Pointer:
 		return []reflect.Value{reflect.New(typ.Elem())}
 	case typ.Kind() != reflect.Interface || typ.NumMethod() == 0:
