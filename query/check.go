@@ -128,7 +128,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.files(ctx); err != nil {
 		return err
 	}
-	snap, err := c.db.store.Snapshot(ctx)
+	snap, families, err := c.db.moment(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *checker) run(ctx context.Context) error {
 		return err
 	}
 	declared := c.catalog(entries)
-	for _, family := range c.db.store.Families() {
+	for _, family := range families {
 		f := declared[family]
 		if f == nil {
 			f = &declaredFamily{table: "", family: schema.Family{Name: family}}
@@ -154,6 +154,20 @@ func (c *checker) run(ctx context.Context) error {
 		c.add(Problem{Family: family, Err: errors.New("the catalog declares it, and the store does not have it")})
 	}
 	return nil
+}
+
+// moment is a snapshot and the families that there are in it: no change of the schema
+// comes between.
+func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
+	if err := db.holdSchema(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer db.schemaMu.RUnlock()
+	snap, err := db.store.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return snap, db.store.Families(), nil
 }
 
 func (c *checker) files(ctx context.Context) error {
