@@ -178,6 +178,9 @@ func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield f
 			tx.depend(table, spec, last, true)
 			return nil
 		}
+		if tx.db == nil { // the transaction has ended in the loop
+			return errNoTx
+		}
 	}
 	tx.depend(table, spec, last, spec.limit > 0 && r.returned == int64(spec.limit))
 	return nil
