@@ -12,7 +12,7 @@ import (
 
 // checkComplete fails for each exported function, struct and type with methods of the
 // package that Funcs and Types do not lead to.
-func (r *runner) checkComplete(t *testing.T, dir string) {
+func (r *runner) checkComplete(t testing.TB, dir string) {
 	have := map[string]bool{}
 	for _, f := range r.Funcs {
 		_, name := splitName(f)
@@ -29,7 +29,7 @@ func (r *runner) checkComplete(t *testing.T, dir string) {
 }
 
 // exported are the names of functions, of structs, and of types with exported methods.
-func exported(t *testing.T, dir string) map[string]bool {
+func exported(t testing.TB, dir string) map[string]bool {
 	names := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(files) == 0 {
