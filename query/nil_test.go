@@ -34,10 +34,15 @@ var exported = nilcheck.Package{
 		func(t testing.TB) query.ChangesOption { return query.ChangesUntil(time.Now().Add(-time.Minute)) },
 		func(t testing.TB) query.CheckOption { return query.OnCheckProgress(func(query.CheckProgress) {}) },
 		func(t testing.TB) query.Filter { return query.PassAllFilter() },
+		func(t testing.TB) *schema.Schema { return &schema.Schema{Tables: []schema.Table{usableTable}} },
+		func(t testing.TB) schema.Table { return usableTable },
+		func(t testing.TB) schema.Family { return usableTable.Families[0] },
 	},
 	Fresh: []any{usableTx, usableLoad, usableLedger},
 	Judge: judgeNil,
 }
+
+var usableTable = schema.Table{Name: "u", Families: []schema.Family{{Name: "u"}}}
 
 // needed are the arguments that no call can do without.
 var needed = []reflect.Type{
@@ -57,7 +62,7 @@ func judgeNil(c nilcheck.Call) string {
 
 // usableDB is a database with a table, a family and a row that are named t.
 func usableDB(t testing.TB) *query.DB {
-	db, err := query.Open(t.TempDir(), query.Options{Schema: &schema.Schema{Tables: []schema.Table{{
+	db, err := query.Open(t.TempDir(), query.Options{Durability: query.Async, Schema: &schema.Schema{Tables: []schema.Table{{
 		Name: "t", ChangeStream: schema.MinChangeStream, Families: []schema.Family{{Name: "t"}},
 	}}}})
 	if err != nil {
@@ -112,10 +117,23 @@ func usableLedger(t testing.TB) *query.Ledger {
 // can do without is an invalid argument.
 func TestNil(t *testing.T) { exported.Run(t, ".") }
 
-// TestClosed calls everything of a closed database.
+// TestClosed calls everything of a closed database, also of one that was opened for
+// reading.
 func TestClosed(t *testing.T) {
-	db := usableDB(t)
-	db.Close()
+	writer := usableDB(t)
+	reader, err := query.OpenReadOnly(writer.Dir(), query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, db := range []*query.DB{reader, writer} {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		callClosed(t, db)
+	}
+}
+
+func callClosed(t *testing.T, db *query.DB) {
 	p := ofDatabase(db)
 	p.Judge = func(c nilcheck.Call) string {
 		of, _, _ := strings.Cut(c.Name, ".")
