@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/internal/claim"
 )
 
 // Checkpoint makes a copy of the database in a directory, which must not exist
@@ -47,12 +48,11 @@ const unfinishedFile = "UNFINISHED"
 // tells by a file that it may be removed: another one of this name is somebody's.
 func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied string) error) (err error) {
 	unfinished := dir + ".tmp"
-	if err := clearUnfinished(unfinished); err != nil {
+	claimed, err := makeUnfinished(unfinished)
+	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(unfinished, 0o755); err != nil {
-		return faultf(Unavailable, "%w", err)
-	}
+	defer claimed.Release()
 	defer func() {
 		if e := os.RemoveAll(unfinished); err == nil && e != nil {
 			err = faultf(Unavailable, "%w", e)
@@ -74,6 +74,30 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	return nil
 }
 
+// makeUnfinished makes the directory of a checkpoint, and claims it: two checkpoints
+// of one name do not remove each other's.
+func makeUnfinished(dir string) (*claim.Claim, error) {
+	if err := clearUnfinished(dir); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, claimError(dir, err)
+	}
+	claimed, err := claim.Take(dir)
+	if err != nil {
+		return nil, claimError(dir, err)
+	}
+	return claimed, nil
+}
+
+// claimError says what it means that a checkpoint's directory cannot be claimed.
+func claimError(dir string, err error) error {
+	if errors.Is(err, claim.ErrHere) || errors.Is(err, claim.ErrElsewhere) || errors.Is(err, os.ErrExist) {
+		return faultf(Busy, "another checkpoint is being made in %s", dir)
+	}
+	return faultf(Unavailable, "%w", err)
+}
+
 // clearUnfinished removes what a crash has left of a checkpoint, and nothing else.
 func clearUnfinished(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -84,6 +108,11 @@ func clearUnfinished(dir string) error {
 	case err != nil || !ours:
 		return faultf(AlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
 	}
+	claimed, err := claim.Take(dir)
+	if err != nil {
+		return claimError(dir, err)
+	}
+	defer claimed.Release()
 	if err := os.RemoveAll(dir); err != nil {
 		return faultf(Unavailable, "%w", err)
 	}
