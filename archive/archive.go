@@ -64,6 +64,9 @@ type Archive struct {
 // ?credentials=instance those of the role of a machine of Amazon's. A directory need not be
 // there; a bucket must.
 func Open(ctx context.Context, target string) (*Archive, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, fail("open backups at "+target, err)
+	}
 	b, name, err := openBucket(ctx, target)
 	if err != nil {
 		return nil, fail("open backups at "+target, err)
@@ -72,7 +75,27 @@ func Open(ctx context.Context, target string) (*Archive, error) {
 }
 
 // Target is where the archive is, in a form that Open takes from any directory.
-func (a *Archive) Target() string { return a.target }
+func (a *Archive) Target() string {
+	if a == nil {
+		return ""
+	}
+	return a.target
+}
+
+// ready is an error if an operation cannot begin.
+func (a *Archive) ready(ctx context.Context) error {
+	if a == nil || a.bucket == nil {
+		return targetErrorf("there is no archive; Open gives one")
+	}
+	return checkContext(ctx)
+}
+
+func checkContext(ctx context.Context) error {
+	if ctx == nil {
+		return targetErrorf("the context is nil; context.Background gives one")
+	}
+	return nil
+}
 
 // A Generation is one backup.
 type Generation struct {
@@ -146,6 +169,9 @@ func manifestID(key string) (id int, ok bool) {
 
 // List lists the generations, the oldest first.
 func (a *Archive) List(ctx context.Context) ([]Generation, error) {
+	if err := a.ready(ctx); err != nil {
+		return nil, a.fail("list backups", err)
+	}
 	all, err := a.manifests(ctx)
 	if err != nil {
 		return nil, a.fail("list backups", err)

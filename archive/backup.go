@@ -49,6 +49,9 @@ func (a *Archive) Backup(ctx context.Context, db *query.DB, o BackupOptions) (Ba
 func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (res BackupResult, err error) {
 	began := time.Now()
 	defer func() { res.Elapsed = time.Since(began) }()
+	if err := a.ready(ctx); err != nil {
+		return res, err
+	}
 	if o.Keep < 0 {
 		return res, targetErrorf("keep is %d; it must not be negative", o.Keep)
 	}

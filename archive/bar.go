@@ -12,7 +12,7 @@ import (
 type Progress struct{ Done, Total int64 }
 
 // A Bar shows on a terminal how many bytes have travelled, how fast, and for how
-// long it will go on; a nil Bar shows nothing. It is not safe for concurrent use.
+// long it will go on; a nil or zero Bar shows nothing. It is not safe for concurrent use.
 type Bar struct {
 	w     io.Writer
 	title string
@@ -32,7 +32,7 @@ func NewBar(w io.Writer, title string) *Bar {
 // Report shows how far the operation is.
 func (b *Bar) Report(p Progress) {
 	switch {
-	case b == nil:
+	case b == nil || b.w == nil:
 		return
 	case b.bar == nil:
 		b.bar = b.start(p.Total)

@@ -53,6 +53,9 @@ type DamageError struct {
 }
 
 func (e *DamageError) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	what := e.Object
 	if e.File != "" {
 		what = fmt.Sprintf("%s (%s)", e.File, e.Object)
@@ -110,7 +113,7 @@ func fail(op string, err error) error {
 	return &query.Error{Op: op, Kind: kind, Err: err}
 }
 
-func (a *Archive) fail(op string, err error) error { return fail(op+" at "+a.target, err) }
+func (a *Archive) fail(op string, err error) error { return fail(op+" at "+a.Target(), err) }
 
 // A targetError is the error of a target that cannot be understood, or cannot
 // be one.

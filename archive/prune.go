@@ -20,6 +20,9 @@ type PruneResult struct {
 // object: then no object is removed, and the error says which manifest it is.
 func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
 	const op = "prune backups"
+	if err := a.ready(ctx); err != nil {
+		return PruneResult{}, a.fail(op, err)
+	}
 	if keep < 1 {
 		return PruneResult{}, a.fail(op, targetErrorf("keep is %d; at least one backup has to stay", keep))
 	}

@@ -44,6 +44,9 @@ func (a *Archive) Restore(ctx context.Context, id int, dir string, o RestoreOpti
 
 func (a *Archive) restore(ctx context.Context, id int, dir string, o RestoreOptions) (res RestoreResult, err error) {
 	began := time.Now()
+	if err := a.ready(ctx); err != nil {
+		return res, err
+	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return res, err
 	}

@@ -37,6 +37,9 @@ func (h Holder) String() string {
 
 // Holder is who holds the lock that backups and prunes take; nil: nobody.
 func (a *Archive) Holder(ctx context.Context) (*Holder, error) {
+	if err := a.ready(ctx); err != nil {
+		return nil, a.fail("look at the lock", err)
+	}
 	h, err := a.bucket.holder(ctx)
 	return h, a.fail("look at the lock", err)
 }
@@ -45,6 +48,9 @@ func (a *Archive) Holder(ctx context.Context) (*Holder, error) {
 // then, and so does Unlock when another process has the lock by now: the error
 // matches [ErrLocked]. A directory's lock cannot be taken away.
 func (a *Archive) Unlock(ctx context.Context, h Holder) error {
+	if err := a.ready(ctx); err != nil {
+		return a.fail("take the lock away", err)
+	}
 	return a.fail("take the lock away", a.bucket.unlock(ctx, h))
 }
 

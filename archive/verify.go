@@ -52,6 +52,9 @@ type use struct {
 }
 
 func (v *verifier) run(ctx context.Context, o Options) error {
+	if err := v.a.ready(ctx); err != nil {
+		return err
+	}
 	all, err := v.a.manifests(ctx)
 	if err != nil {
 		return err

@@ -34,6 +34,8 @@ func (v Value) Check() error {
 func AppendValue(dst []byte, v Value) []byte {
 	dst = append(dst, byte(v.typ))
 	switch v.typ {
+	case TypeAny:
+		return dst
 	case TypeBytes, TypeString:
 		return append(dst, v.text()...)
 	case TypeBool, TypeByte:
@@ -92,6 +94,7 @@ func DecodeValue(b []byte) (Value, error) {
 func DecodeChecked(b []byte) Value {
 	v := Value{typ: Type(b[0])}
 	switch v.typ {
+	case TypeAny: // what AppendValue makes of the zero Value
 	case TypeBytes, TypeString:
 		v.ptr, v.num = unsafe.SliceData(b[1:]), uint64(len(b)-1)
 	case TypeBool, TypeByte:

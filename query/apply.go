@@ -15,8 +15,8 @@ import (
 // the database is Async, on disk when Apply returns. A mutation without changes
 // is an error, as in Bigtable.
 func (t *Table) Apply(ctx context.Context, key string, m *Mutation) error {
-	err := t.db.apply(ctx, []batchEntry{{t.name, key, m}})
-	return fail("apply", t.name, key, err)
+	err := t.database().apply(ctx, []batchEntry{{t.Name(), key, m}})
+	return fail("apply", t.Name(), key, err)
 }
 
 // Apply makes all mutations of a batch, over rows and tables, or none of them.
@@ -35,10 +35,10 @@ func (db *DB) Apply(ctx context.Context, b *Batch) error {
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (errs []error, err error) {
 	const op = "apply bulk"
 	if len(keys) != len(ms) {
-		return nil, fail(op, t.name, "", faultf(InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
+		return nil, fail(op, t.Name(), "", faultf(InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
 	}
-	if err := t.db.schemaMu.RLock(ctx); err != nil {
-		return nil, fail(op, t.name, "", err)
+	if err := t.database().holdSchema(ctx); err != nil {
+		return nil, fail(op, t.Name(), "", err)
 	}
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
@@ -69,7 +69,7 @@ type write struct {
 }
 
 func (db *DB) apply(ctx context.Context, entries []batchEntry) error {
-	if err := db.schemaMu.RLock(ctx); err != nil { // the schema checked against is the one written to
+	if err := db.holdSchema(ctx); err != nil {
 		return err
 	}
 	defer db.schemaMu.RUnlock()

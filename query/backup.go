@@ -1,14 +1,15 @@
 package query
 
-import (
-	"context"
-
-	"github.com/smolwc/smolwc/cf"
-)
+import "context"
 
 // Dir is the directory that the database lies in, as an absolute path; "" for
 // one in memory.
-func (db *DB) Dir() string { return db.dir }
+func (db *DB) Dir() string {
+	if db == nil {
+		return ""
+	}
+	return db.dir
+}
 
 // FormatVersion is the version of the bytes on disk that this package writes.
 const FormatVersion = formatVersion
@@ -21,7 +22,7 @@ const keyBackup = "backup/target"
 // what [DB.SetBackupTarget] noted.
 func (db *DB) BackupTarget(ctx context.Context) (string, error) {
 	const op = "read backup target"
-	snap, err := db.store.Snapshot(ctx)
+	snap, err := db.snapshot(ctx)
 	if err != nil {
 		return "", fail(op, "", "", err)
 	}
@@ -32,9 +33,5 @@ func (db *DB) BackupTarget(ctx context.Context) (string, error) {
 
 // SetBackupTarget notes in the catalog where the database was backed up to.
 func (db *DB) SetBackupTarget(ctx context.Context, target string) error {
-	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
-		b.PutMeta(keyBackup, []byte(target))
-		return nil
-	})
-	return fail("note backup target", "", "", err)
+	return fail("note backup target", "", "", db.setNote(ctx, keyBackup, []byte(target)))
 }

@@ -90,12 +90,12 @@ type BulkResult struct {
 // BulkLoad begins a bulk load. Its cells without a timestamp all get one, that of
 // the database's clock now: what is written before Commit has a greater one.
 func (t *Table) BulkLoad(ctx context.Context, o BulkOptions) (*BulkLoad, error) {
-	l, err := t.db.bulkLoad(ctx, t.name, o)
-	return l, fail("bulk load", t.name, "", err)
+	l, err := t.database().bulkLoad(ctx, t.Name(), o)
+	return l, fail("bulk load", t.Name(), "", err)
 }
 
 func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkLoad, error) {
-	if err := db.schemaMu.RLock(ctx); err != nil {
+	if err := db.holdSchema(ctx); err != nil {
 		return nil, err
 	}
 	defer db.schemaMu.RUnlock()
@@ -130,7 +130,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 // cell all count. What is wrong with a mutation is an error, after which the load
 // can go on without it. The mutation, and what it refers to, may change afterwards.
 func (l *BulkLoad) Apply(key string, m *Mutation) error {
-	return fail("bulk load", l.table.name, key, l.apply(key, m, nil))
+	return l.fail(key, l.apply(key, m, nil))
 }
 
 // ApplyRecord is Apply for a record of a file that no other may repeat: when there
@@ -138,8 +138,25 @@ func (l *BulkLoad) Apply(key string, m *Mutation) error {
 // has told [BulkOptions.Repeated] of each but the first. The time is any number that
 // tells records of one row apart, such as the timestamp of their cells.
 func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *Mutation) error {
+	if l.over() {
+		return l.fail(key, errLoadOver)
+	}
 	l.id.set(at, r)
-	return fail("bulk load", l.table.name, key, l.apply(key, m, &l.id))
+	return l.fail(key, l.apply(key, m, &l.id))
+}
+
+// over reports whether nothing can be given to the load any more. A zero BulkLoad was
+// never begun, and is over too.
+func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
+
+var errLoadOver = faultf(FailedPrecondition, "the load has ended; Table.BulkLoad begins one")
+
+func (l *BulkLoad) fail(key string, err error) error {
+	table := ""
+	if l != nil && l.table != nil {
+		table = l.table.name
+	}
+	return fail("bulk load", table, key, err)
 }
 
 // tell tells of a record that repeats another.
@@ -153,8 +170,8 @@ func (l *BulkLoad) tell(r Repeat) {
 }
 
 func (l *BulkLoad) apply(key string, m *Mutation, id *identity) error {
-	if l.ended {
-		return faultf(FailedPrecondition, "the load has ended")
+	if l.over() {
+		return errLoadOver
 	}
 	if err := l.check(key, m); err != nil {
 		return err
@@ -290,14 +307,17 @@ func (l *BulkLoad) Commit(ctx context.Context) (BulkResult, error) {
 		err = closeErr
 	}
 	if err != nil {
-		return BulkResult{}, fail("bulk load", l.table.name, "", err)
+		return BulkResult{}, l.fail("", err)
 	}
 	return l.result, nil
 }
 
 func (l *BulkLoad) commit(ctx context.Context) error {
-	if l.ended {
-		return faultf(FailedPrecondition, "the load has ended")
+	if l.over() {
+		return errLoadOver
+	}
+	if err := l.db.ready(ctx); err != nil {
+		return err
 	}
 	sorted, err := l.sorter.Finish(ctx)
 	if err != nil {
@@ -386,10 +406,10 @@ func (l *BulkLoad) checkSchema(c *catalog) error {
 
 // Close ends the load. Without a Commit nothing of it stays.
 func (l *BulkLoad) Close() error {
-	if l.ended {
+	if l.over() {
 		return nil
 	}
 	l.ended = true
 	l.sorter.Close()
-	return fail("bulk load", l.table.name, "", l.into.Close())
+	return l.fail("", l.into.Close())
 }

@@ -57,6 +57,7 @@ type Ledger struct {
 	temp   cf.Ingestion // for its directory
 	sorter *cf.Sorter
 	id     identity // scratch
+	closed bool
 }
 
 // A LedgerCount is how many different rows and cells a [Ledger] was told of.
@@ -70,6 +71,9 @@ type LedgerCount struct {
 // repeats another, until Count has returned, by other goroutines too but by one at a
 // time.
 func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error) {
+	if err := db.ready(ctx); err != nil {
+		return nil, fail("ledger", "", "", err)
+	}
 	temp, err := db.store.Ingest(ctx)
 	if err != nil {
 		return nil, fail("ledger", "", "", err)
@@ -84,6 +88,9 @@ func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error
 // Record names a record of a row at a time. The time is any number that tells records
 // of one row apart.
 func (l *Ledger) Record(key string, at cells.Timestamp, r Record) error {
+	if l.over() {
+		return fail("ledger", "", key, errLedgerOver)
+	}
 	l.sorter.Row(key)
 	l.sorter.Group(0)
 	l.id.set(at, r)
@@ -94,6 +101,9 @@ func (l *Ledger) Record(key string, at cells.Timestamp, r Record) error {
 
 // Cells names cells of a row; their values do not matter.
 func (l *Ledger) Cells(key string, all []cells.Cell) error {
+	if l.over() {
+		return fail("ledger", "", key, errLedgerOver)
+	}
 	l.sorter.Row(key)
 	l.sorter.Group(0)
 	for _, c := range all {
@@ -105,6 +115,12 @@ func (l *Ledger) Cells(key string, all []cells.Cell) error {
 
 // Count ends the account.
 func (l *Ledger) Count(ctx context.Context) (LedgerCount, error) {
+	switch {
+	case l.over():
+		return LedgerCount{}, fail("ledger", "", "", errLedgerOver)
+	case ctx == nil:
+		return LedgerCount{}, fail("ledger", "", "", errNoContext)
+	}
 	sorted, err := l.sorter.Finish(ctx)
 	if err != nil {
 		return LedgerCount{}, fail("ledger", "", "", err)
@@ -120,6 +136,15 @@ func (l *Ledger) Count(ctx context.Context) (LedgerCount, error) {
 
 // Close removes the files of the account.
 func (l *Ledger) Close() error {
+	if l.over() {
+		return nil
+	}
+	l.closed = true
 	l.sorter.Close()
 	return fail("ledger", "", "", l.temp.Close())
 }
+
+// over reports whether the account is closed, or was never begun.
+func (l *Ledger) over() bool { return l == nil || l.sorter == nil || l.closed }
+
+var errLedgerOver = faultf(FailedPrecondition, "the account is closed; DB.Ledger begins one")

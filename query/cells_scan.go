@@ -21,14 +21,14 @@ func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell)
 	if own, ok := errors.AsType[*callerError](err); ok {
 		return own.err
 	}
-	return fail("scan cells", t.name, "", err)
+	return fail("scan cells", t.Name(), "", err)
 }
 
 func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error, opts []ReadOption) error {
 	if err := given("fn", fn != nil); err != nil {
 		return err
 	}
-	spec, err := newReadSpec(opts)
+	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return err
 	}

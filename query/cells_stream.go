@@ -23,13 +23,13 @@ func (t *Table) ReadCells(ctx context.Context, key string, opts ...ReadOption) i
 	const op = "read cells"
 	return func(yield func(cells.Cell, error) bool) {
 		if err := t.readCells(ctx, key, opts, func(c cells.Cell) bool { return yield(c, nil) }); err != nil {
-			yield(cells.Cell{}, fail(op, t.name, key, err))
+			yield(cells.Cell{}, fail(op, t.Name(), key, err))
 		}
 	}
 }
 
 func (t *Table) readCells(ctx context.Context, key string, opts []ReadOption, yield func(cells.Cell) bool) error {
-	spec, err := newReadSpec(opts)
+	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -38,17 +38,25 @@ type RowChange struct {
 }
 
 // Heartbeat reports whether there is no change, only a token and a watermark.
-func (c *RowChange) Heartbeat() bool { return len(c.Changes) == 0 }
+func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 
 // Token is where a reading goes on behind this change: see [ChangesAfter]. It is
 // bound to the database, to the table's change stream and to the rows that are read,
 // and good for as long as the changes behind it are kept.
-func (c *RowChange) Token() string { return c.reader.token(c.at, c.Watermark, c.exact) }
+func (c *RowChange) Token() string {
+	if c == nil || c.reader == nil {
+		return ""
+	}
+	return c.reader.token(c.at, c.Watermark, c.exact)
+}
 
 // Mutation is the changes as a mutation: applied to rows of a table with the same
 // families, change by change in their order, it makes the same of them.
 func (c *RowChange) Mutation() *Mutation {
 	m := NewMutation()
+	if c == nil {
+		return m
+	}
 	for _, ch := range c.Changes {
 		m.add(change{kind: changeKind(ch.Kind), family: ch.Family, qualifier: ch.Qualifier, since: ch.Since, until: ch.Until, value: ch.Value})
 	}
@@ -155,14 +163,14 @@ func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*R
 	return func(yield func(*RowChange, error) bool) {
 		r, err := t.readChanges(ctx, opts)
 		if err != nil {
-			yield(nil, fail("read changes", t.name, "", err))
+			yield(nil, fail("read changes", t.Name(), "", err))
 			return
 		}
 		defer r.close()
 		for {
 			c, err := r.next(ctx)
 			if err != nil {
-				yield(nil, fail("read changes", t.name, "", err))
+				yield(nil, fail("read changes", t.Name(), "", err))
 				return
 			}
 			if c == nil || !yield(c, nil) {
@@ -185,6 +193,9 @@ func (c *catalog) streamOf(table string) (*tableInfo, *changeStream, error) {
 }
 
 func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeReader, error) {
+	if err := t.database().ready(ctx); err != nil {
+		return nil, err
+	}
 	if t.db.readOnly {
 		return nil, faultf(FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}

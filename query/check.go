@@ -26,7 +26,7 @@ type CheckReport struct {
 }
 
 // OK reports whether nothing is wrong.
-func (r *CheckReport) OK() bool { return r.Count == 0 }
+func (r *CheckReport) OK() bool { return r != nil && r.Count == 0 }
 
 // A FamilyCheck is what was read of a family: all that is stored, what retention
 // hides included.
@@ -47,6 +47,9 @@ type Problem struct {
 
 // String is the place and the fault.
 func (p *Problem) String() string {
+	if p == nil || p.Err == nil {
+		return "no problem"
+	}
 	var where []string
 	if p.File != "" {
 		where = append(where, "file "+p.File)
@@ -89,6 +92,9 @@ func OnCheckProgress(fn func(CheckProgress)) CheckOption {
 // reads one moment, while reads and writes go on, and changes nothing. An error
 // means that it could not be done, not that something is wrong.
 func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, error) {
+	if err := db.ready(ctx); err != nil {
+		return nil, fail("check", "", "", err)
+	}
 	c := &checker{db: db, progress: func(CheckProgress) {}}
 	for i, o := range opts {
 		if o == nil {
@@ -122,7 +128,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.files(ctx); err != nil {
 		return err
 	}
-	snap, err := c.db.store.Snapshot(ctx)
+	snap, families, err := c.db.moment(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,7 +140,7 @@ func (c *checker) run(ctx context.Context) error {
 		return err
 	}
 	declared := c.catalog(entries)
-	for _, family := range c.db.store.Families() {
+	for _, family := range families {
 		f := declared[family]
 		if f == nil {
 			f = &declaredFamily{table: "", family: schema.Family{Name: family}}
@@ -148,6 +154,20 @@ func (c *checker) run(ctx context.Context) error {
 		c.add(Problem{Family: family, Err: errors.New("the catalog declares it, and the store does not have it")})
 	}
 	return nil
+}
+
+// moment is a snapshot and the families that there are in it: no change of the schema
+// comes between.
+func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
+	if err := db.holdSchema(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer db.schemaMu.RUnlock()
+	snap, err := db.store.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return snap, db.store.Families(), nil
 }
 
 func (c *checker) files(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/internal/claim"
 )
 
 // Checkpoint makes a copy of the database in a directory, which must not exist
@@ -20,7 +21,7 @@ import (
 // rewritten them, no space; elsewhere they are copied.
 func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	const op = "checkpoint"
-	if err := db.hasFiles(); err != nil {
+	if err := db.hasFiles(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
 	dir, err := filepath.Abs(dir)
@@ -47,12 +48,11 @@ const unfinishedFile = "UNFINISHED"
 // tells by a file that it may be removed: another one of this name is somebody's.
 func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied string) error) (err error) {
 	unfinished := dir + ".tmp"
-	if err := clearUnfinished(unfinished); err != nil {
+	claimed, err := makeUnfinished(unfinished)
+	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(unfinished, 0o755); err != nil {
-		return faultf(Unavailable, "%w", err)
-	}
+	defer claimed.Release()
 	defer func() {
 		if e := os.RemoveAll(unfinished); err == nil && e != nil {
 			err = faultf(Unavailable, "%w", e)
@@ -74,6 +74,30 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	return nil
 }
 
+// makeUnfinished makes the directory of a checkpoint, and claims it: two checkpoints
+// of one name do not remove each other's.
+func makeUnfinished(dir string) (*claim.Claim, error) {
+	if err := clearUnfinished(dir); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, claimError(dir, err)
+	}
+	claimed, err := claim.Take(dir)
+	if err != nil {
+		return nil, claimError(dir, err)
+	}
+	return claimed, nil
+}
+
+// claimError says what it means that a checkpoint's directory cannot be claimed.
+func claimError(dir string, err error) error {
+	if errors.Is(err, claim.ErrHere) || errors.Is(err, claim.ErrElsewhere) || errors.Is(err, os.ErrExist) {
+		return faultf(Busy, "another checkpoint is being made in %s", dir)
+	}
+	return faultf(Unavailable, "%w", err)
+}
+
 // clearUnfinished removes what a crash has left of a checkpoint, and nothing else.
 func clearUnfinished(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -84,6 +108,11 @@ func clearUnfinished(dir string) error {
 	case err != nil || !ours:
 		return faultf(AlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
 	}
+	claimed, err := claim.Take(dir)
+	if err != nil {
+		return claimError(dir, err)
+	}
+	defer claimed.Release()
 	if err := os.RemoveAll(dir); err != nil {
 		return faultf(Unavailable, "%w", err)
 	}
@@ -114,7 +143,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	if err := given("fn", fn != nil); err != nil {
 		return fail(op, "", "", err)
 	}
-	if err := db.hasFiles(); err != nil {
+	if err := db.hasFiles(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
 	if err := db.freezing.Lock(ctx); err != nil {
@@ -136,10 +165,15 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 
 // CanFreeze says why the database cannot be copied, by Freeze or Checkpoint: it is
 // opened read-only, or in memory. nil: it can.
-func (db *DB) CanFreeze() error { return fail("copy the database", "", "", db.hasFiles()) }
+func (db *DB) CanFreeze() error {
+	return fail("copy the database", "", "", db.hasFiles(context.Background()))
+}
 
 // hasFiles says why a database cannot be copied.
-func (db *DB) hasFiles() error {
+func (db *DB) hasFiles(ctx context.Context) error {
+	if err := db.ready(ctx); err != nil {
+		return err
+	}
 	switch {
 	case db.readOnly:
 		return faultf(FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
@@ -154,7 +188,7 @@ var errNoFiles = faultf(FailedPrecondition, "a database in memory has no files t
 // checkpoint copies the database into a directory of this name; what is there
 // of it is left over from an interrupted one.
 func (db *DB) checkpoint(ctx context.Context, dir string) (cf.Position, error) {
-	if err := db.hasFiles(); err != nil {
+	if err := db.hasFiles(ctx); err != nil {
 		return 0, err
 	}
 	c, ok := db.store.(cf.Checkpointer)

@@ -6,7 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// ReportCost has the read write to c what it cost, when it ends.
+// ReportCost has the read write to c what it cost, when it ends; nil is nowhere.
 func ReportCost(c *Cost) ReadOption { return optionFunc(func(r *readSpec) { r.cost = c }) }
 
 // A Cost is what a read did, summed over its families. What was looked at for

@@ -13,18 +13,18 @@ type Count struct {
 // [KeysOnly] it counts rows alone, which is cheaper.
 func (t *Table) Count(ctx context.Context, opts ...ReadOption) (Count, error) {
 	const op = "count"
-	spec, err := newReadSpec(opts)
+	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
-		return Count{}, fail(op, t.name, "", err)
+		return Count{}, fail(op, t.Name(), "", err)
 	}
 	spec.counting = true
 	r, err := t.openReader(ctx, nil, spec)
 	if err != nil {
-		return Count{}, fail(op, t.name, "", err)
+		return Count{}, fail(op, t.Name(), "", err)
 	}
 	defer r.close()
 	n, err := r.count(ctx)
-	return n, fail(op, t.name, "", err)
+	return n, fail(op, t.Name(), "", err)
 }
 
 // counts reports whether the store counts cells.

@@ -40,7 +40,7 @@ func (t *Table) estimate(ctx context.Context, rows RowSet, opts ...ReadOption) (
 			}
 		}
 	}
-	return e.total, false, fail("estimate a count", t.name, "", err)
+	return e.total, false, fail("estimate a count", t.Name(), "", err)
 }
 
 // EstimateHidden is about how many of the cells that are visible now, all versions
@@ -54,6 +54,9 @@ func (db *DB) EstimateHidden(ctx context.Context, c schema.Change) (cells int64,
 }
 
 func (db *DB) estimateHidden(ctx context.Context, c schema.Change) (cells int64, exact bool, err error) {
+	if err := db.ready(ctx); err != nil {
+		return 0, false, err
+	}
 	t := db.Table(c.Table)
 	switch c.Kind {
 	case schema.DropTable:

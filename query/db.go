@@ -96,6 +96,7 @@ type DB struct {
 	// Up to so many cells of a tail are deleted one by one.
 	tailDeletes int
 	close       sync.Once
+	closed      atomic.Bool // from the begin of Close on
 
 	dir      string  // absolute; "" in memory
 	freezing lock.RW // one Freeze at a time
@@ -226,11 +227,16 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close closes the database. Reads still under way fail. It must be called once
-// at the end; a second call does nothing.
+// Close closes the database. Reads still under way fail, and so does what is called
+// afterwards, with the kind [Unavailable]. It must be called once at the end; a second
+// call does nothing.
 func (db *DB) Close() error {
+	if db == nil || db.store == nil {
+		return fail("close", "", "", errNoDB)
+	}
 	var err error
 	db.close.Do(func() {
+		db.closed.Store(true)
 		db.changes.close()
 		db.janitor.end()
 		db.store.EndWaits()
@@ -246,14 +252,24 @@ func (db *DB) Close() error {
 }
 
 // UUID is the database's identity, made when it was created.
-func (db *DB) UUID() uuid.UUID { return db.uuid }
+func (db *DB) UUID() uuid.UUID {
+	if db == nil {
+		return uuid.Nil
+	}
+	return db.uuid
+}
 
 // Now is the database's clock: the wall clock, or the last timestamp that was given
 // to a write if that is later, as it can be for a second after a crash, and for as
 // long as the wall clock was set back. So no commit that has been acknowledged, and
 // no timestamp that it was given, is later than Now. Of a database that was opened for
 // reading that holds for what it shows.
-func (db *DB) Now() cells.Timestamp { return db.clock.latest() }
+func (db *DB) Now() cells.Timestamp {
+	if db == nil || db.store == nil {
+		return 0
+	}
+	return db.clock.latest()
+}
 
 // Schema is a copy of the schema in force, its tables sorted by name.
-func (db *DB) Schema() *schema.Schema { return db.catalog.Load().schema.Clone() }
+func (db *DB) Schema() *schema.Schema { return db.inForce().schema.Clone() }

@@ -20,6 +20,9 @@ func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 // and changes nothing.
 func (db *DB) CheckPlan(ctx context.Context, plan schema.Plan) error {
 	const op = "check schema"
+	if err := db.ready(ctx); err != nil {
+		return fail(op, "", "", err)
+	}
 	old := db.catalog.Load()
 	next, err := old.apply(plan)
 	if err != nil {
@@ -40,7 +43,7 @@ func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
 // DropTable drops a table and its data.
 func (db *DB) DropTable(ctx context.Context, table string) error {
 	c := schema.Change{Kind: schema.DropTable, Table: table}
-	if t, ok := db.catalog.Load().schema.Table(table); ok {
+	if t, ok := db.inForce().schema.Table(table); ok {
 		c.Families = t.Families
 	}
 	return db.change("drop table", table, ctx, c)
@@ -96,8 +99,8 @@ func (db *DB) change(op, table string, ctx context.Context, changes ...schema.Ch
 // leaves at most an empty family that nothing names, or a mark that the next
 // open finishes.
 func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
-	if plan.Empty() {
-		return nil
+	if err := db.ready(ctx); err != nil || plan.Empty() {
+		return err
 	}
 	if err := db.prepareLoosening(ctx, plan); err != nil {
 		return err

@@ -23,6 +23,9 @@ import (
 // not declared, and is in the result of the next call again.
 func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
 	const op = "declare schema"
+	if err := db.ready(ctx); err != nil {
+		return undone, fail(op, "", "", err)
+	}
 	if db.readOnly {
 		return undone, fail(op, "", "", cf.ErrReadOnly)
 	}

@@ -295,10 +295,10 @@ func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, filter cf.Filter,
 func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
 	const op = "delete range"
 	if rows.err != nil {
-		return fail(op, t.name, "", rows.err)
+		return fail(op, t.Name(), "", rows.err)
 	}
-	if err := t.db.schemaMu.RLock(ctx); err != nil {
-		return fail(op, t.name, "", err)
+	if err := t.database().holdSchema(ctx); err != nil {
+		return fail(op, t.Name(), "", err)
 	}
 	info, err := t.db.catalog.Load().table(t.name)
 	if err == nil && info.stream != nil {

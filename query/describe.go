@@ -156,7 +156,7 @@ const (
 // Changes are the mutation's, in their order.
 func (m *Mutation) Changes() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
-		for _, c := range m.changes {
+		for _, c := range m.all() {
 			if !yield(Change{ChangeKind(c.kind), c.serverTime, c.family, c.qualifier, c.since, c.until, c.value}) {
 				return
 			}
@@ -176,6 +176,9 @@ type ModifyRule struct {
 // Rules are the changes, in their order.
 func (m *ReadModifyWrite) Rules() iter.Seq[ModifyRule] {
 	return func(yield func(ModifyRule) bool) {
+		if m == nil {
+			return
+		}
 		for _, r := range m.rules {
 			rule := ModifyRule{Family: r.family, Qualifier: r.qualifier, Delta: r.delta}
 			if rule.Text = r.isAppend && r.absent == cells.TypeString; r.isAppend {

@@ -53,6 +53,9 @@ type Error struct {
 
 // Error is the operation, the table and row, and the cause.
 func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	var b strings.Builder
 	b.WriteString(e.Op)
 	if e.Table != "" {
@@ -61,7 +64,11 @@ func (e *Error) Error() string {
 	if e.Row != "" {
 		b.WriteString(" " + strconv.Quote(shorten(e.Row)))
 	}
-	b.WriteString(": " + e.Err.Error())
+	cause := e.Kind.String()
+	if e.Err != nil {
+		cause = e.Err.Error()
+	}
+	b.WriteString(": " + cause)
 	return b.String()
 }
 
@@ -75,10 +82,15 @@ func shorten(key string) string {
 }
 
 // Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Is makes every error of kind NotFound match [ErrNotFound].
-func (e *Error) Is(target error) bool { return target == ErrNotFound && e.Kind == NotFound }
+func (e *Error) Is(target error) bool { return e != nil && target == ErrNotFound && e.Kind == NotFound }
 
 // ErrNotFound matches, with errors.Is, the error for a row without a visible
 // cell, or for a table or family that does not exist.
@@ -90,7 +102,7 @@ var ErrReadOnly = errors.New("the database is opened read-only")
 
 // KindOf is the kind of an error of this package, Internal for any other.
 func KindOf(err error) Kind {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		return e.Kind
 	}
 	return Internal

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,11 +48,11 @@ type ScanPlan struct {
 // nothing, and fails as the read would for wrong options.
 func (t *Table) Explain(opts ...ReadOption) (Plan, error) {
 	plan, err := t.explain(opts)
-	return plan, fail("explain", t.name, "", err)
+	return plan, fail("explain", t.Name(), "", err)
 }
 
 func (t *Table) explain(opts []ReadOption) (plan Plan, err error) {
-	spec, err := newReadSpec(opts)
+	spec, err := t.readSpec(context.Background(), opts)
 	if err != nil {
 		return plan, err
 	}

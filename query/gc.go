@@ -38,18 +38,25 @@ type GCFamily struct {
 
 // Cells is how many cells go, or would.
 func (r *GCReport) Cells() (n int64) {
-	for i := range r.Families {
-		n += r.Families[i].Surplus + r.Families[i].Expired
+	for _, f := range r.families() {
+		n += f.Surplus + f.Expired
 	}
 	return n
 }
 
 // Bytes is how many bytes go, or would.
 func (r *GCReport) Bytes() (n int64) {
-	for i := range r.Families {
-		n += r.Families[i].SurplusBytes + r.Families[i].ExpiredBytes
+	for _, f := range r.families() {
+		n += f.SurplusBytes + f.ExpiredBytes
 	}
 	return n
+}
+
+func (r *GCReport) families() []GCFamily {
+	if r == nil {
+		return nil
+	}
+	return r.Families
 }
 
 // GC removes what the retention rules of a table have dropped. It reads the
@@ -62,6 +69,9 @@ func (r *GCReport) Bytes() (n int64) {
 // the table meanwhile may be missed.
 func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, error) {
 	const op = "gc"
+	if err := db.ready(ctx); err != nil {
+		return GCReport{Table: table}, fail(op, table, "", err)
+	}
 	if db.readOnly && !o.DryRun {
 		return GCReport{Table: table}, fail(op, table, "", cf.ErrReadOnly)
 	}

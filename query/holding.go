@@ -19,8 +19,11 @@ type Holding = cf.Holding
 // the bytes; if it does not, it goes on with small blocks and does not read ahead. So
 // what many reads hold together can be bounded. An error where n is negative is
 // ignored, and n is 0 when a read asks whether it may read ahead. A read that comes
-// upon a value for which there is less than Room does not read it.
+// upon a value for which there is less than Room does not read it. nil is nobody.
 func WithHolding(ctx context.Context, h Holding) context.Context {
+	if ctx == nil || h == nil {
+		return ctx
+	}
 	return cf.WithHolding(ctx, h)
 }
 

@@ -6,7 +6,7 @@ import "github.com/smolwc/smolwc/schema"
 // none. It costs nothing, and shares its memory with the database: do not
 // change what it points at.
 func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
-	info, ok := db.catalog.Load().tables[name]
+	info, ok := db.inForce().tables[name]
 	if !ok {
 		return schema.Table{}, false
 	}

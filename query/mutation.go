@@ -5,7 +5,7 @@ import "github.com/smolwc/smolwc/cells"
 // A Mutation is a list of changes to one row. They take effect together and in
 // their order: a change sees what those before it did. A Mutation may be
 // applied any number of times, to any rows; it belongs to one goroutine while
-// it is built.
+// it is built. A nil Mutation stays empty, and to apply it is an error.
 type Mutation struct{ changes []change }
 
 type changeKind uint8
@@ -45,8 +45,10 @@ const fewChanges = 6
 // Reset empties the mutation and keeps its memory, for the next row. It must
 // not be under way, nor in a [Batch] that is yet to be applied.
 func (m *Mutation) Reset() {
-	clear(m.changes)
-	m.changes = m.changes[:0]
+	if m != nil {
+		clear(m.changes)
+		m.changes = m.changes[:0]
+	}
 }
 
 // Set writes a cell at the database's clock: microseconds, larger than that of
@@ -87,12 +89,25 @@ func (m *Mutation) DeleteCellsInFamily(family string) {
 func (m *Mutation) DeleteRow() { m.add(change{kind: changeDeleteRow}) }
 
 // Len is the number of changes.
-func (m *Mutation) Len() int { return len(m.changes) }
+func (m *Mutation) Len() int { return len(m.all()) }
 
-func (m *Mutation) add(c change) { m.changes = append(m.changes, c) }
+func (m *Mutation) add(c change) {
+	if m != nil {
+		m.changes = append(m.changes, c)
+	}
+}
+
+// all are the changes; a nil mutation has no change.
+func (m *Mutation) all() []change {
+	if m == nil {
+		return nil
+	}
+	return m.changes
+}
 
 // A Batch is a list of mutations of rows, of any tables, that take effect
-// together or not at all. It belongs to one goroutine while it is built.
+// together or not at all. It belongs to one goroutine while it is built. A nil Batch
+// stays empty, and to apply it is an error.
 type Batch struct{ entries []batchEntry }
 
 type batchEntry struct {
@@ -106,6 +121,9 @@ func NewBatch() *Batch { return new(Batch) }
 // Add appends a mutation of a row and returns the batch. The mutation must not
 // change until the batch has been applied.
 func (b *Batch) Add(table, key string, m *Mutation) *Batch {
+	if b == nil {
+		return nil
+	}
 	if b.entries == nil {
 		b.entries = make([]batchEntry, 0, fewRows)
 	}
@@ -117,4 +135,9 @@ func (b *Batch) Add(table, key string, m *Mutation) *Batch {
 const fewRows = 16
 
 // Len is the number of mutations.
-func (b *Batch) Len() int { return len(b.entries) }
+func (b *Batch) Len() int {
+	if b == nil {
+		return 0
+	}
+	return len(b.entries)
+}

@@ -2,70 +2,195 @@ package query_test
 
 import (
 	"context"
-	"iter"
+	"errors"
 	"reflect"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/nilcheck"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 )
 
-// TestNilArguments calls each method of a database and of a table with nil in place of
-// each pointer, function, interface, slice and map at once, lists of options with one
-// nil option included: an error may come, and no panic.
-func TestNilArguments(t *testing.T) {
-	for _, of := range []func(*query.DB) any{
-		func(db *query.DB) any { return db },
-		func(db *query.DB) any { return db.Table("t") },
-	} {
-		db := openAt(t, t.TempDir(), query.Options{Schema: pairSchema()})
-		for m := range reflect.TypeOf(of(db)).Methods() {
-			if m.Name != "Close" {
-				db := openAt(t, t.TempDir(), query.Options{Schema: pairSchema()})
-				callWithNil(t, m.Name, reflect.ValueOf(of(db)).MethodByName(m.Name))
-				db.Close()
-			}
+var exported = nilcheck.Package{
+	Funcs: []any{
+		query.Absent, query.After, query.BigtableFilter, query.BlockAllFilter, query.CellsPerRow, query.CellsPerRowLimitFilter, query.CellsPerRowOffsetFilter, query.ChainFilters, query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Column, query.ColumnBoundsFilter, query.ColumnFilter, query.ColumnPrefixOf, query.ColumnRangeFilter, query.Columns, query.ColumnsBetween, query.ConditionFilter, query.DescribeFilter, query.DescribeRead, query.Excluding, query.Exists, query.Family, query.FamilyFilter, query.Heartbeats, query.Including, query.InterleaveFilters, query.Key, query.KeysOnly, query.KindOf, query.LabelFilter, query.LatestNFilter, query.Limit, query.NewBatch, query.NewMutation, query.NewReadModifyWrite, query.NewRow, query.Offset, query.OnCheckProgress, query.Open, query.OpenInMemory, query.OpenReadOnly, query.PageSize, query.PassAllFilter, query.Prefix, query.Range, query.Rejected, query.ReleaseMemory, query.ReportCost, query.Reverse, query.RowFilter, query.RowKeyFilter, query.RowSampleFilter, query.Sample, query.Select, query.SinkFilter, query.StartAfter, query.StripValueFilter, query.TimeRange, query.TimestampRangeFilter, query.TuplePrefix, query.ValueBitmaskFilter, query.ValueBoundsFilter, query.ValueCompareFilter, query.ValueFilter, query.ValueRangeFilter, query.Versions, query.Where, query.WithHolding,
+	},
+	Types: []any{query.Error{}, query.LoadedError{}, query.CheckReport{}},
+	Usable: []any{
+		usableDB,
+		func(t testing.TB) *query.Table { return usableDB(t).Table("t") },
+		func(t testing.TB) context.Context { return t.Context() },
+		func(t testing.TB) *query.Mutation {
+			m := query.NewMutation()
+			m.Set("t", "t", cells.I64(1))
+			return m
+		},
+		func(t testing.TB) query.ReadOption { return query.Limit(1) },
+		func(t testing.TB) query.ChangesOption { return query.ChangesUntil(time.Now().Add(-time.Minute)) },
+		func(t testing.TB) query.CheckOption { return query.OnCheckProgress(func(query.CheckProgress) {}) },
+		func(t testing.TB) query.Filter { return query.PassAllFilter() },
+		func(t testing.TB) *schema.Schema { return &schema.Schema{Tables: []schema.Table{usableTable}} },
+		func(t testing.TB) schema.Table { return usableTable },
+		func(t testing.TB) schema.Family { return usableTable.Families[0] },
+	},
+	Fresh: []any{usableTx, usableLoad, usableLedger},
+	Judge: judgeNil,
+}
+
+var usableTable = schema.Table{Name: "u", Families: []schema.Family{{Name: "u"}}}
+
+// needed are the arguments that no call can do without.
+var needed = []reflect.Type{
+	reflect.TypeFor[context.Context](), reflect.TypeFor[*query.DB](), reflect.TypeFor[*query.Table](), reflect.TypeFor[*query.Tx](),
+}
+
+func judgeNil(c nilcheck.Call) string {
+	kind := query.KindOf(c.Err)
+	switch {
+	case c.Err != nil && kind == query.Internal && c.Name != "Error.Unwrap":
+		return "the error has no kind"
+	case c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && kind != query.InvalidArgument:
+		return "the error is not one of a wrong argument"
+	}
+	return ""
+}
+
+// usableDB is a database with a table, a family and a row that are named t.
+func usableDB(t testing.TB) *query.DB {
+	db, err := query.Open(t.TempDir(), query.Options{Durability: query.Async, Schema: &schema.Schema{Tables: []schema.Table{{
+		Name: "t", ChangeStream: schema.MinChangeStream, Families: []schema.Family{{Name: "t"}},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	m := query.NewMutation()
+	m.Set("t", "t", cells.I64(1))
+	if err := db.Table("t").Apply(t.Context(), "t", m); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// usableTx is a transaction that goes on until the test has ended.
+func usableTx(t testing.TB) *query.Tx {
+	began, end, ended := make(chan *query.Tx), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		memory(t).Update(t.Context(), func(tx *query.Tx) error {
+			began <- tx
+			<-end
+			return errors.New("rolled back")
+		})
+	}()
+	t.Cleanup(func() {
+		close(end)
+		<-ended
+	})
+	return <-began
+}
+
+func usableLoad(t testing.TB) *query.BulkLoad {
+	l, err := memory(t).Table("t").BulkLoad(t.Context(), query.BulkOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func usableLedger(t testing.TB) *query.Ledger {
+	l, err := memory(t).Ledger(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// TestNil calls everything with nil and zero values. Nothing panics, and what no call
+// can do without is an invalid argument.
+func TestNil(t *testing.T) { exported.Run(t, ".") }
+
+// TestClosed calls everything of a closed database, also of one that was opened for
+// reading.
+func TestClosed(t *testing.T) {
+	writer := usableDB(t)
+	reader, err := query.OpenReadOnly(writer.Dir(), query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, db := range []*query.DB{reader, writer} {
+		if err := db.Close(); err != nil {
+			t.Error(err)
 		}
+		callClosed(t, db)
 	}
 }
 
-func callWithNil(t *testing.T, name string, f reflect.Value) {
-	t.Helper()
-	defer func() {
-		if p := recover(); p != nil {
-			t.Errorf("%s panics: %v", name, p)
+func callClosed(t *testing.T, db *query.DB) {
+	p := ofDatabase(db)
+	p.Judge = func(c nilcheck.Call) string {
+		of, _, _ := strings.Cut(c.Name, ".")
+		if c.Fails && (of == "DB" || of == "Table") && c.Name != "DB.Close" && query.KindOf(c.Err) != query.Unavailable {
+			return "the error does not say that the database is closed"
 		}
-	}()
-	var in []reflect.Value
-	for i := range f.Type().NumIn() {
-		switch typ := f.Type().In(i); {
-		case typ == reflect.TypeFor[context.Context]():
-			in = append(in, reflect.ValueOf(t.Context()))
-		case f.Type().IsVariadic() && i == f.Type().NumIn()-1:
-			in = append(in, reflect.Zero(typ.Elem()))
-		case typ.Kind() == reflect.String:
-			in = append(in, reflect.ValueOf("t"))
-		default:
-			in = append(in, reflect.Zero(typ))
-		}
+		return ""
 	}
-	for _, out := range f.Call(in) {
-		switch seq := out.Interface().(type) {
-		case error:
-			if query.KindOf(seq) == query.Internal {
-				t.Errorf("%s: the error has no kind: %v", name, seq)
-			}
-		case iter.Seq2[*query.Row, error]:
-			for _, err := range seq {
-				if query.KindOf(err) != query.InvalidArgument {
-					t.Errorf("%s: %v", name, err)
-				}
-			}
-		case iter.Seq2[*query.RowChange, error]:
-			for _, err := range seq {
-				if err == nil {
-					t.Errorf("%s gives a change", name)
-				}
-			}
-		}
+	for _, call := range p.Calls(t) {
+		call()
 	}
 }
+
+// TestCloseUnderCalls closes a database while everything is called.
+func TestCloseUnderCalls(t *testing.T) {
+	db := usableDB(t)
+	p := ofDatabase(db)
+	p.Skip = map[string]string{"DB.Close": "it is the one below"}
+	calls := p.Calls(t)
+	var all sync.WaitGroup
+	begun := make(chan struct{}, 2*len(calls))
+	for range 2 {
+		for _, call := range calls {
+			all.Go(func() {
+				begun <- struct{}{}
+				call()
+			})
+		}
+	}
+	for range len(calls) {
+		<-begun
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+}
+
+// ofDatabase is everything, with this database.
+func ofDatabase(db *query.DB) nilcheck.Package {
+	p := exported
+	p.Usable = append([]any{
+		func(testing.TB) *query.DB { return db },
+		func(testing.TB) *query.Table { return db.Table("t") },
+	}, p.Usable...)
+	return p
+}
+
+// memory is a database in memory with a table that is named t.
+func memory(t testing.TB) *query.DB {
+	db, err := inMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+var inMemory = sync.OnceValues(func() (*query.DB, error) {
+	return query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "t"}}}}}})
+})

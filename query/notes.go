@@ -28,7 +28,7 @@ func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, erro
 // SetTableNote keeps the note of a table; nil removes it. Dropping the table
 // does so too.
 func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) error {
-	if err := db.schemaMu.RLock(ctx); err != nil { // the table is not dropped between the look and the write
+	if err := db.holdSchema(ctx); err != nil { // the table is not dropped between the look and the write
 		return fail("set note", table, "", err)
 	}
 	defer db.schemaMu.RUnlock()
@@ -45,6 +45,9 @@ func (db *DB) TableNotes(ctx context.Context) (map[string][]byte, error) {
 }
 
 func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
+	if err := db.ready(ctx); err != nil {
+		return err
+	}
 	return db.writeCatalog(ctx, func(b *cf.Batch) error {
 		if value == nil {
 			b.DeleteMeta(key)
@@ -56,7 +59,7 @@ func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
 }
 
 func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte, error) {
-	snap, err := db.store.Snapshot(ctx)
+	snap, err := db.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}

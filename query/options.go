@@ -84,7 +84,7 @@ func newPageSpec(opts []ReadOption) (*readSpec, error) {
 
 func (r *readSpec) set(opts []ReadOption) error {
 	for i, o := range opts {
-		if o == nil {
+		if rows, ok := o.(*RowSet); o == nil || ok && rows == nil {
 			return nilArgument("read option", i)
 		}
 		o.apply(r)
@@ -179,7 +179,7 @@ func Offset(rows int) ReadOption { return optionFunc(func(r *readSpec) { r.offse
 // Rejected has fn called with the key of each row that the read has come to and
 // does not return, because a condition or a filter leaves nothing of it: so a
 // read that returns little can say how far it is. Rows that the engine passes
-// over by itself are not reported. An error of fn ends the read.
+// over by itself are not reported. An error of fn ends the read. nil: nobody is told.
 func Rejected(fn func(key string) error) ReadOption {
 	return optionFunc(func(r *readSpec) { r.rejected = fn })
 }

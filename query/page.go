@@ -52,10 +52,13 @@ func After(token string) ReadOption { return optionFunc(func(r *readSpec) { r.pa
 // page of the same read and nothing else.
 func (t *Table) ReadPage(ctx context.Context, opts ...ReadOption) (*Page, error) {
 	page, err := t.readPage(ctx, opts)
-	return page, fail("read page", t.name, "", err)
+	return page, fail("read page", t.Name(), "", err)
 }
 
 func (t *Table) readPage(ctx context.Context, opts []ReadOption) (*Page, error) {
+	if err := t.database().ready(ctx); err != nil {
+		return nil, err
+	}
 	spec, err := newPageSpec(opts)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (t *Table) ReadRowsParallel(ctx context.Context, n int, fn func(ctx context
 	if own, ok := errors.AsType[*callerError](err); ok {
 		return own.err
 	}
-	return fail("read rows in parallel", t.name, "", err)
+	return fail("read rows in parallel", t.Name(), "", err)
 }
 
 // A callerError is an error of the caller's function.
@@ -40,7 +40,7 @@ func (e *callerError) Error() string { return e.err.Error() }
 
 func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, *Row) error, opts []ReadOption) error {
 	began := time.Now()
-	spec, err := newReadSpec(opts)
+	spec, err := t.readSpec(ctx, opts)
 	switch {
 	case err != nil:
 		return err

@@ -15,10 +15,13 @@ import (
 // and [Table.ReadPage] read rows of any size.
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...ReadOption) (*Row, error) {
 	row, err := t.readRow(ctx, key, opts)
-	return row, fail("read row", t.name, key, err)
+	return row, fail("read row", t.Name(), key, err)
 }
 
 func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Row, error) {
+	if err := t.database().ready(ctx); err != nil {
+		return nil, err
+	}
 	rr := rowReads.Get().(*rowRead)
 	if err := rr.spec.setRow(key, opts); err != nil {
 		return nil, err
@@ -110,9 +113,9 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 func (t *Table) ReadRows(ctx context.Context, opts ...ReadOption) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
-		spec, p, err := t.planRows(opts)
+		spec, p, err := t.planRows(ctx, opts)
 		if err != nil {
-			yield(nil, fail(op, t.name, "", err))
+			yield(nil, fail(op, t.Name(), "", err))
 			return
 		}
 		if p.isSmall(spec) {
@@ -141,8 +144,8 @@ func (t *Table) ReadRows(ctx context.Context, opts ...ReadOption) iter.Seq2[*Row
 	}
 }
 
-func (t *Table) planRows(opts []ReadOption) (*readSpec, *readPlan, error) {
-	spec, err := newReadSpec(opts)
+func (t *Table) planRows(ctx context.Context, opts []ReadOption) (*readSpec, *readPlan, error) {
+	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,11 +176,11 @@ func rowTooLarge(key string) error {
 // choose rows themselves or limit their number.
 func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...ReadOption) ([]*Row, error) {
 	rows, err := t.readRowList(ctx, keys, opts)
-	return rows, fail("read row list", t.name, "", err)
+	return rows, fail("read row list", t.Name(), "", err)
 }
 
 func (t *Table) readRowList(ctx context.Context, keys []string, opts []ReadOption) ([]*Row, error) {
-	spec, err := newReadSpec(opts)
+	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ type reader struct {
 
 // newReader opens a read of the newest state.
 func (t *Table) newReader(ctx context.Context, opts []ReadOption) (*reader, error) {
-	spec, err := newReadSpec(opts)
+	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@ import (
 // any cell. A row without cells satisfies Absent.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOption, ifTrue, ifFalse *Mutation) (matched bool, err error) {
 	const op = "check and mutate"
-	if err := t.db.schemaMu.RLock(ctx); err != nil {
-		return false, fail(op, t.name, key, err)
+	if err := t.database().holdSchema(ctx); err != nil {
+		return false, fail(op, t.Name(), key, err)
 	}
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
@@ -101,7 +101,8 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 }
 
 // A ReadModifyWrite is a list of changes to columns of one row that depend on
-// the columns' newest values. It belongs to one goroutine while it is built.
+// the columns' newest values. It belongs to one goroutine while it is built. A nil one
+// stays empty, and to apply it is an error.
 type ReadModifyWrite struct {
 	rules []modifyRule
 	at    cells.Timestamp
@@ -124,7 +125,7 @@ func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
 // type that the column has, or i64 for a column that is not there, which counts
 // as 0. A result out of the type's range is an error; nothing is written then.
 func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
-	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeI64})
+	m.add(modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeI64})
 }
 
 // IncrementBytes is [ReadModifyWrite.Increment] as Bigtable's
@@ -132,24 +133,34 @@ func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
 // must be the eight of a big-endian integer, or to a column that is not there,
 // and wraps around at the ends of the range.
 func (m *ReadModifyWrite) IncrementBytes(family, qualifier string, delta int64) {
-	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeBytes, bigEndian: true})
+	m.add(modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeBytes, bigEndian: true})
 }
 
 // SetTimestamp has every column written at a timestamp of the caller's, or at
 // its newest cell's if that is later, and not at the database's clock.
-func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) { m.at, m.hasAt = ts, true }
+func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) {
+	if m != nil {
+		m.at, m.hasAt = ts, true
+	}
+}
 
 // AppendValue appends v to a string or bytes: of the family's declared type, or
 // of the type that the column has, or bytes for a column that is not there,
 // which counts as empty.
 func (m *ReadModifyWrite) AppendValue(family, qualifier string, v []byte) {
-	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, append: slices.Clone(v), isAppend: true, absent: cells.TypeBytes})
+	m.add(modifyRule{family: family, qualifier: qualifier, append: slices.Clone(v), isAppend: true, absent: cells.TypeBytes})
 }
 
 // AppendString is [ReadModifyWrite.AppendValue] for text: a column that is not
 // there counts as an empty string where the family declares no type.
 func (m *ReadModifyWrite) AppendString(family, qualifier, s string) {
-	m.rules = append(m.rules, modifyRule{family: family, qualifier: qualifier, append: []byte(s), isAppend: true, absent: cells.TypeString})
+	m.add(modifyRule{family: family, qualifier: qualifier, append: []byte(s), isAppend: true, absent: cells.TypeString})
+}
+
+func (m *ReadModifyWrite) add(r modifyRule) {
+	if m != nil {
+		m.rules = append(m.rules, r)
+	}
 }
 
 // Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
@@ -171,19 +182,16 @@ func (t *Table) Increment(ctx context.Context, key, family, qualifier string, de
 // clock, or at its newest cell's timestamp if that is later.
 func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *ReadModifyWrite) (*Row, error) {
 	row, err := t.readModifyWrite(ctx, key, m)
-	return row, fail("read-modify-write", t.name, key, err)
+	return row, fail("read-modify-write", t.Name(), key, err)
 }
 
 func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWrite) (row *Row, err error) {
-	if err := t.db.schemaMu.RLock(ctx); err != nil {
+	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, err
 	}
 	defer t.db.schemaMu.RUnlock()
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {
-		return nil, err
-	}
-	if err := given("m", m != nil); err != nil {
 		return nil, err
 	}
 	if err := info.checkModify(key, m); err != nil {

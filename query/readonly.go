@@ -33,6 +33,9 @@ func openStore(dir string, o rocks.Options) (cf.Store, error) {
 // been written since the writer last flushed its memory to files. When nothing
 // has been written it costs next to nothing.
 func (db *DB) Refresh(ctx context.Context) error {
+	if err := db.ready(ctx); err != nil {
+		return fail("refresh", "", "", err)
+	}
 	r, ok := db.store.(cf.Refresher)
 	if !ok {
 		return nil

@@ -12,7 +12,7 @@ import (
 // name, then by the bytes of the qualifier, then newest first. It is immutable
 // and safe for concurrent use, and it stays valid for as long as it is kept. It
 // shares its memory with the rows read around it, a few hundred KiB; to keep a
-// few rows of a large scan for long, copy out what is needed.
+// few rows of a large scan for long, copy out what is needed. A nil Row has no cells.
 type Row struct {
 	key    string
 	parts  []part
@@ -48,13 +48,26 @@ func decodeValue(b []byte) cells.Value {
 }
 
 // Key is the row key: 1 to 4,096 bytes, any bytes.
-func (r *Row) Key() string { return r.key }
+func (r *Row) Key() string {
+	if r == nil {
+		return ""
+	}
+	return r.key
+}
+
+// all are the parts; a nil row has no part.
+func (r *Row) all() []part {
+	if r == nil {
+		return nil
+	}
+	return r.parts
+}
 
 // Len is the number of cells.
 func (r *Row) Len() int {
 	n := 0
-	for i := range r.parts {
-		n += len(r.parts[i].cells)
+	for _, p := range r.all() {
+		n += len(p.cells)
 	}
 	return n
 }
@@ -62,8 +75,9 @@ func (r *Row) Len() int {
 // Cells are the row's cells in order.
 func (r *Row) Cells() iter.Seq[cells.Cell] {
 	return func(yield func(cells.Cell) bool) {
-		for i := range r.parts {
-			p := &r.parts[i]
+		parts := r.all()
+		for i := range parts {
+			p := &parts[i]
 			for j := range p.cells {
 				if !yield(p.cell(j)) {
 					return
@@ -76,7 +90,7 @@ func (r *Row) Cells() iter.Seq[cells.Cell] {
 // Label is the label that a [LabelFilter] gave to a cell, counted from 0 in the
 // order of [Row.Cells]; "" when it has none.
 func (r *Row) Label(cell int) string {
-	if r.labels == nil {
+	if r == nil || cell < 0 || cell >= len(r.labels) {
 		return ""
 	}
 	return r.labels[cell]
@@ -85,8 +99,9 @@ func (r *Row) Label(cell int) string {
 // Versions are the cells of one column, newest first.
 func (r *Row) Versions(family, qualifier string) iter.Seq[cells.Cell] {
 	return func(yield func(cells.Cell) bool) {
-		for i := range r.parts {
-			p := &r.parts[i]
+		parts := r.all()
+		for i := range parts {
+			p := &parts[i]
 			if p.family != family {
 				continue
 			}
@@ -106,8 +121,9 @@ func (p *part) find(qualifier string) int {
 
 // Cell is the newest cell of a column; ok is false when the row has none.
 func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
-	for i := range r.parts {
-		p := &r.parts[i]
+	parts := r.all()
+	for i := range parts {
+		p := &parts[i]
 		if p.family != family {
 			continue
 		}

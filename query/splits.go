@@ -30,7 +30,7 @@ func (t *Table) SampleRowKeys(ctx context.Context) ([]RowKeySample, error) {
 		offset += p.Bytes
 		samples[i] = RowKeySample{p.End, offset}
 	}
-	return samples, fail("sample row keys", t.name, "", err)
+	return samples, fail("sample row keys", t.Name(), "", err)
 }
 
 // RowSplits returns up to n-1 row keys, in order, that divide the table into
@@ -39,7 +39,7 @@ func (t *Table) SampleRowKeys(ctx context.Context) ([]RowKeySample, error) {
 func (t *Table) RowSplits(ctx context.Context, n int) ([]string, error) {
 	parts, err := t.split(ctx, cf.RowRange{}, n)
 	if err != nil {
-		return nil, fail("split rows", t.name, "", err)
+		return nil, fail("split rows", t.Name(), "", err)
 	}
 	keys := make([]string, 0, len(parts))
 	for _, p := range parts[:len(parts)-1] {
@@ -49,6 +49,9 @@ func (t *Table) RowSplits(ctx context.Context, n int) ([]string, error) {
 }
 
 func (t *Table) split(ctx context.Context, rows cf.RowRange, n int) ([]cf.Part, error) {
+	if err := t.database().ready(ctx); err != nil {
+		return nil, err
+	}
 	if n < 1 {
 		return nil, faultf(InvalidArgument, "%d parts; there must be at least 1", n)
 	}

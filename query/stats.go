@@ -38,6 +38,9 @@ type FamilyStats struct {
 // Table is the families of one table.
 func (s *Stats) Table(name string) []FamilyStats {
 	var of []FamilyStats
+	if s == nil {
+		return nil
+	}
 	for _, f := range s.Families {
 		if f.Table == name {
 			of = append(of, f)
@@ -48,6 +51,9 @@ func (s *Stats) Table(name string) []FamilyStats {
 
 // Stats collects what the engine knows of itself and of every family.
 func (db *DB) Stats(ctx context.Context) (*Stats, error) {
+	if err := db.ready(ctx); err != nil {
+		return nil, fail("stats", "", "", err)
+	}
 	c := db.catalog.Load()
 	engine, err := db.store.Stats(ctx)
 	if err != nil {

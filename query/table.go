@@ -28,7 +28,12 @@ type Table struct {
 func (db *DB) Table(name string) *Table { return &Table{db: db, name: name} }
 
 // Name is the table's name.
-func (t *Table) Name() string { return t.name }
+func (t *Table) Name() string {
+	if t == nil {
+		return ""
+	}
+	return t.name
+}
 
 // A catalog is the schema in force, laid out for reads and writes. It is
 // replaced as a whole, never changed.
@@ -134,7 +139,7 @@ func (f *familyInfo) retention(now cells.Timestamp) []cf.Retention { return rete
 
 // Flush writes what memory holds of the table to its files.
 func (t *Table) Flush(ctx context.Context) error {
-	return t.eachFamily("flush", func(f *familyInfo) error { return t.db.store.Flush(ctx, f.store) })
+	return t.eachFamily(ctx, "flush", func(f *familyInfo) error { return t.db.store.Flush(ctx, f.store) })
 }
 
 // Compact rewrites the table's files, which gives back the space of cells that
@@ -144,12 +149,15 @@ func (t *Table) Compact(ctx context.Context) error { return t.CompactRows(ctx, R
 // CompactRows is [Table.Compact] of what the files hold of some rows.
 func (t *Table) CompactRows(ctx context.Context, rows RowSet) error {
 	if rows.err != nil {
-		return fail("compact", t.name, "", rows.err)
+		return fail("compact", t.Name(), "", rows.err)
+	}
+	if err := t.database().ready(ctx); err != nil {
+		return fail("compact", t.Name(), "", err)
 	}
 	if err := t.db.allowExpiry(ctx, t.db.clock.now()); err != nil {
 		return fail("compact", t.name, "", err)
 	}
-	return t.eachFamily("compact", func(f *familyInfo) error {
+	return t.eachFamily(ctx, "compact", func(f *familyInfo) error {
 		for _, r := range normalize(rows.ranges) {
 			if err := t.db.store.Compact(ctx, f.store, r); err != nil {
 				return err
@@ -159,7 +167,10 @@ func (t *Table) CompactRows(ctx context.Context, rows RowSet) error {
 	})
 }
 
-func (t *Table) eachFamily(op string, f func(*familyInfo) error) error {
+func (t *Table) eachFamily(ctx context.Context, op string, f func(*familyInfo) error) error {
+	if err := t.database().ready(ctx); err != nil {
+		return fail(op, t.Name(), "", err)
+	}
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {
 		return fail(op, t.name, "", err)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -24,10 +25,10 @@ func (db *DB) CheckpointTable(ctx context.Context, table, dir string) error {
 }
 
 func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
-	if _, err := db.catalog.Load().table(table); err != nil {
+	if err := db.hasFiles(ctx); err != nil {
 		return err
 	}
-	if err := db.hasFiles(); err != nil {
+	if _, err := db.catalog.Load().table(table); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(dir)
@@ -76,7 +77,7 @@ func (db *DB) CopyTable(ctx context.Context, name string, from *Table, note []by
 }
 
 func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []byte) error {
-	if err := given("from", from != nil); err != nil {
+	if err := cmp.Or(db.ready(ctx), from.database().ready(ctx)); err != nil {
 		return err
 	}
 	source, err := from.db.catalog.Load().table(from.name)

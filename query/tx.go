@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ import (
 // read has changed under it. Changes of the schema of other tables are no conflict.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
-	if err := given("fn", fn != nil); err != nil {
+	if err := cmp.Or(db.ready(ctx), given("fn", fn != nil)); err != nil {
 		return fail(op, "", "", err)
 	}
 	for attempt := 1; ; attempt++ {
@@ -68,6 +69,7 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 	defer txn.Close()
 	tx := &Tx{db: db, txn: txn, catalog: c, tables: map[string]bool{}}
+	defer func() { tx.db = nil }() // it is of no use afterwards
 	if err := fn(tx); err != nil {
 		return err
 	}
@@ -124,9 +126,6 @@ func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...ReadOption
 	for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(opts), Key(key))...) {
 		return row, err
 	}
-	if tx.err != nil {
-		return nil, tx.err
-	}
 	return nil, fail(op, table, key, faultf(NotFound, "row not found"))
 }
 
@@ -136,8 +135,7 @@ func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...ReadOption) it
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
 		if err := tx.read(ctx, table, opts, yield); err != nil {
-			tx.err = fail(op, table, "", err)
-			yield(nil, tx.err)
+			yield(nil, tx.fail(op, table, "", err))
 		}
 	}
 }
@@ -145,8 +143,8 @@ func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...ReadOption) it
 // read runs one read. What it looked at becomes part of what the transaction
 // depends on: up to the last row that the caller took.
 func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield func(*Row, error) bool) error {
-	if tx.err != nil {
-		return tx.err
+	if err := tx.ready(ctx); err != nil {
+		return err
 	}
 	spec, err := newReadSpec(opts)
 	if err != nil {
@@ -179,6 +177,9 @@ func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield f
 		if !yield(row, nil) {
 			tx.depend(table, spec, last, true)
 			return nil
+		}
+		if tx.db == nil { // the transaction has ended in the loop
+			return errNoTx
 		}
 	}
 	tx.depend(table, spec, last, spec.limit > 0 && r.returned == int64(spec.limit))
@@ -236,23 +237,39 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
 // transaction commits. Deletes look for the cells that they remove, one by one.
 func (tx *Tx) Apply(ctx context.Context, table, key string, m *Mutation) error {
 	const op = "apply"
-	if tx.err != nil {
-		return tx.err
+	if err := tx.ready(ctx); err != nil {
+		return tx.fail(op, table, key, err)
 	}
 	tx.wrote, tx.tables[table] = true, true
 	w, err := tx.catalog.check(batchEntry{table, key, m})
 	if err != nil {
-		tx.err = fail(op, table, key, err)
-		return tx.err
+		return tx.fail(op, table, key, err)
 	}
 	w.m = &Mutation{changes: slices.Clone(m.changes)}
 	tx.pending = append(tx.pending, w)
 	if tx.scans == 0 {
-		if err := tx.flush(ctx); err != nil {
-			tx.err = fail(op, table, key, err)
-		}
+		return tx.fail(op, table, key, tx.flush(ctx))
 	}
-	return tx.err
+	return nil
+}
+
+// ready is an error if the transaction cannot go on.
+func (tx *Tx) ready(ctx context.Context) error {
+	if tx == nil || tx.db == nil {
+		return errNoTx
+	}
+	return cmp.Or(tx.err, tx.db.ready(ctx))
+}
+
+var errNoTx = faultf(InvalidArgument, "there is no transaction; Update gives one to its function, until that returns")
+
+// fail notes an error, after which the transaction cannot commit.
+func (tx *Tx) fail(op, table, row string, err error) error {
+	err = fail(op, table, row, err)
+	if err != nil && tx != nil {
+		tx.err = err
+	}
+	return err
 }
 
 // flush hands the waiting writes to the store's transaction.

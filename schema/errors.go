@@ -30,6 +30,9 @@ type Errors struct {
 // Error has one line for each fault: "file:line: path: problem", less what is
 // not known of it.
 func (e *Errors) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	var lines []string
 	for _, f := range e.Faults {
 		lines = append(lines, f.in(e.File))

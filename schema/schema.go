@@ -58,6 +58,9 @@ type Family struct {
 
 // Table returns the table of this name, which is s's own and not a copy.
 func (s *Schema) Table(name string) (*Table, bool) {
+	if s == nil {
+		return nil, false
+	}
 	for i := range s.Tables {
 		if s.Tables[i].Name == name {
 			return &s.Tables[i], true
@@ -68,6 +71,9 @@ func (s *Schema) Table(name string) (*Table, bool) {
 
 // Family returns the family of this name, which is t's own and not a copy.
 func (t *Table) Family(name string) (*Family, bool) {
+	if t == nil {
+		return nil, false
+	}
 	for i := range t.Families {
 		if t.Families[i].Name == name {
 			return &t.Families[i], true

@@ -8,9 +8,12 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// Validate returns an [*Errors] with every fault of s, or nil.
+// Validate returns an [*Errors] with every fault of s, or nil. A nil schema is empty.
 func (s *Schema) Validate() error {
 	var fs faults
+	if s == nil {
+		return nil
+	}
 	first := map[string]int{}
 	for i := range s.Tables {
 		t := &s.Tables[i]
@@ -28,6 +31,10 @@ func (s *Schema) Validate() error {
 // Validate returns an [*Errors] with every fault of this one table, or nil.
 func (t *Table) Validate() error {
 	var fs faults
+	if t == nil {
+		fs.add("table", "there is no table")
+		return fs.err()
+	}
 	t.validate(&fs, "table("+t.Name+")")
 	return fs.err()
 }
@@ -35,6 +42,10 @@ func (t *Table) Validate() error {
 // Validate returns an [*Errors] with every fault of this one family, or nil.
 func (f *Family) Validate() error {
 	var fs faults
+	if f == nil {
+		fs.add("family", "there is no family")
+		return fs.err()
+	}
 	f.validate(&fs, "family("+f.Name+")")
 	return fs.err()
 }

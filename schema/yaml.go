@@ -87,6 +87,9 @@ func syntaxError(err error) error {
 // the mapping; empty for the top level. Whatever is not a mapping is a fault,
 // and nil is returned.
 func CheckKeys(n *yaml.Node, path string, known []string) (map[string]*yaml.Node, []Fault) {
+	if n == nil {
+		n = new(yaml.Node)
+	}
 	if n.Kind != yaml.MappingNode {
 		return nil, []Fault{{n.Line, path, "want a mapping with the keys " + strings.Join(known, ", ") + ", not " + describe(n)}}
 	}

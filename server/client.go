@@ -100,7 +100,23 @@ func sendStream(headers []string) grpc.StreamClientInterceptor {
 }
 
 // Close closes the connection.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() error {
+	if c == nil || c.conn == nil {
+		return nil
+	}
+	return c.conn.Close()
+}
+
+// ready is an error if a call cannot begin.
+func (c *Client) ready(ctx context.Context) error {
+	switch {
+	case c == nil || c.conn == nil:
+		return invalid("there is no client; Dial gives one")
+	case ctx == nil:
+		return invalid("the context is nil; context.Background gives one")
+	}
+	return nil
+}
 
 // Now is the clock of this machine.
 func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixMicro()) }
@@ -113,6 +129,9 @@ const schemaFor = time.Second
 
 // Refresh learns what tables there are, if that was long ago.
 func (c *Client) Refresh(ctx context.Context) error {
+	if err := c.ready(ctx); err != nil {
+		return clientError("list tables", "", "", err)
+	}
 	c.mu.Lock()
 	fresh := time.Since(c.fetched) < schemaFor
 	c.mu.Unlock()
@@ -171,9 +190,12 @@ func (c *Client) forget() {
 
 // Schema is the tables of the client's instance, sorted by name.
 func (c *Client) Schema() *schema.Schema {
+	s := new(schema.Schema)
+	if c == nil {
+		return s
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := new(schema.Schema)
 	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
 		if c.server.tableOf(name).in == c.server.own {
 			s.Tables = append(s.Tables, *c.tables[name])
@@ -188,6 +210,9 @@ const lookUpTime = 10 * time.Second
 // LookupTable is a table of the client's instance as of the last Refresh, or one
 // of another, p/i/t.
 func (c *Client) LookupTable(table string) (schema.Table, bool) {
+	if c == nil || c.conn == nil {
+		return schema.Table{}, false
+	}
 	c.mu.Lock()
 	known, ok := c.tables[table]
 	c.mu.Unlock()
@@ -216,8 +241,11 @@ func (c *Client) LookupTable(table string) (schema.Table, bool) {
 // CreateTable creates a table of timestamps in microseconds, as those of the
 // database are.
 func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
-	defer c.forget()
 	const op = "create table"
+	if err := c.ready(ctx); err != nil {
+		return clientError(op, t.Name, "", err)
+	}
+	defer c.forget()
 	families := map[string]*adminpb.ColumnFamily{}
 	for i := range t.Families {
 		m, err := c.familyMessage(&t.Families[i])
@@ -250,6 +278,9 @@ func (c *Client) familyMessage(f *schema.Family) (*adminpb.ColumnFamily, error) 
 
 // DropTable drops a table and its data.
 func (c *Client) DropTable(ctx context.Context, table string) error {
+	if err := c.ready(ctx); err != nil {
+		return clientError("drop table", table, "", err)
+	}
 	defer c.forget()
 	_, err := c.admin.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: c.name(table)})
 	return clientError("drop table", table, "", err)
@@ -257,6 +288,9 @@ func (c *Client) DropTable(ctx context.Context, table string) error {
 
 // SetChangeStream has the changes of a table kept for a time.
 func (c *Client) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
+	if err := c.ready(ctx); err != nil {
+		return clientError("set change stream", table, "", err)
+	}
 	defer c.forget()
 	_, err := c.admin.UpdateTable(ctx, &adminpb.UpdateTableRequest{
 		Table:      &adminpb.Table{Name: c.name(table), ChangeStreamConfig: changeStreamConfig(keep)},
@@ -267,11 +301,17 @@ func (c *Client) SetChangeStream(ctx context.Context, table string, keep time.Du
 
 // TruncateTable deletes all rows.
 func (c *Client) TruncateTable(ctx context.Context, table string) error {
+	if err := c.ready(ctx); err != nil {
+		return clientError("truncate table", table, "", err)
+	}
 	_, err := c.admin.DropRowRange(ctx, &adminpb.DropRowRangeRequest{Name: c.name(table), Target: &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}})
 	return clientError("truncate table", table, "", err)
 }
 
 func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*adminpb.ModifyColumnFamiliesRequest_Modification) error {
+	if err := c.ready(ctx); err != nil {
+		return clientError(op, table, "", err)
+	}
 	defer c.forget()
 	_, err := c.admin.ModifyColumnFamilies(ctx, &adminpb.ModifyColumnFamiliesRequest{Name: c.name(table), Modifications: mods})
 	return clientError(op, table, "", err)
@@ -280,6 +320,9 @@ func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*
 // AddFamily adds a family to a table.
 func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) error {
 	const op = "add family"
+	if err := c.ready(ctx); err != nil {
+		return clientError(op, table, "", err)
+	}
 	m, err := c.familyMessage(&f)
 	if err != nil {
 		return clientError(op, table, "", err)
@@ -292,6 +335,9 @@ func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) e
 // SetFamily sets the type and the retention of a family, those that change.
 func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) error {
 	const op = "set family"
+	if err := c.ready(ctx); err != nil {
+		return clientError(op, table, "", err)
+	}
 	t, ok := c.LookupTable(table)
 	old, there := t.Family(f.Name)
 	if !ok || !there {

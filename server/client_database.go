@@ -20,6 +20,9 @@ import (
 // It does what [archive.Local.BackUp] does. When the context ends, the server
 // gives the backup up.
 func (c *Client) BackUp(ctx context.Context, target string, o archive.BackupOptions) (res archive.BackupResult, err error) {
+	if err := c.ready(ctx); err != nil {
+		return res, databaseError(err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.database.BackUp(ctx, &smolwcpb.BackUpRequest{Target: target, Keep: int32(min(o.Keep, math.MaxInt32)), Travel: travelMessage(o.Options)})
@@ -83,6 +86,9 @@ func followed[M any, P progressing[M]](stream grpc.ServerStreamingClient[M], o a
 
 // ListBackups lists the backups of a target of the server.
 func (c *Client) ListBackups(ctx context.Context, target string) ([]archive.Generation, error) {
+	if err := c.ready(ctx); err != nil {
+		return nil, databaseError(err)
+	}
 	resp, err := c.database.ListBackups(ctx, &smolwcpb.ListBackupsRequest{Target: target})
 	if err != nil {
 		return nil, databaseError(err)
@@ -96,6 +102,9 @@ func (c *Client) ListBackups(ctx context.Context, target string) ([]archive.Gene
 
 // VerifyBackups has the server read a target.
 func (c *Client) VerifyBackups(ctx context.Context, target string, o archive.Options) (res archive.VerifyReport, err error) {
+	if err := c.ready(ctx); err != nil {
+		return res, databaseError(err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.database.VerifyBackups(ctx, &smolwcpb.VerifyBackupsRequest{Target: target, Travel: travelMessage(o)})
@@ -116,6 +125,9 @@ func (c *Client) VerifyBackups(ctx context.Context, target string, o archive.Opt
 
 // Checkpoint has the server copy its database to a directory of its machine.
 func (c *Client) Checkpoint(ctx context.Context, dir string) error {
+	if err := c.ready(ctx); err != nil {
+		return databaseError(err)
+	}
 	_, err := c.database.Checkpoint(ctx, &smolwcpb.CheckpointRequest{Dir: dir})
 	return databaseError(err)
 }

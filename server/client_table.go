@@ -31,15 +31,30 @@ func (c *Client) Table(name string) *ClientTable {
 	return &ClientTable{c, name, t}
 }
 
+// ready is an error if a call cannot begin.
+func (t *ClientTable) ready(ctx context.Context) error {
+	if t == nil {
+		return invalid("there is no table; Client.Table gives one")
+	}
+	return t.client.ready(ctx)
+}
+
+func (t *ClientTable) tableName() string {
+	if t == nil {
+		return ""
+	}
+	return t.name
+}
+
 // ReadRows reads rows. When the server ends the stream for a reason that passes,
 // as that nobody has read for a while, the read goes on behind its last row,
 // with what is there then.
 func (t *ClientTable) ReadRows(ctx context.Context, opts ...query.ReadOption) iter.Seq2[*query.Row, error] {
 	const op = "read rows"
 	return func(yield func(*query.Row, error) bool) {
-		r, err := t.newClientRead(opts)
+		r, err := t.newClientRead(ctx, opts)
 		if err != nil {
-			yield(nil, clientError(op, t.name, "", err))
+			yield(nil, clientError(op, t.tableName(), "", err))
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)
@@ -82,7 +97,10 @@ type clientRead struct {
 	given  int    // rows
 }
 
-func (t *ClientTable) newClientRead(opts []query.ReadOption) (*clientRead, error) {
+func (t *ClientTable) newClientRead(ctx context.Context, opts []query.ReadOption) (*clientRead, error) {
+	if err := t.ready(ctx); err != nil {
+		return nil, err
+	}
 	want, err := query.DescribeRead(opts...)
 	if err != nil {
 		return nil, err

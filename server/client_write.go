@@ -14,6 +14,9 @@ import (
 // nobody knows whether it took effect.
 func (t *ClientTable) Apply(ctx context.Context, key string, m *query.Mutation) error {
 	const op = "apply"
+	if err := t.ready(ctx); err != nil {
+		return clientError(op, t.tableName(), key, err)
+	}
 	changes, err := t.mutations(m)
 	if err == nil {
 		_, err = t.client.data.MutateRow(ctx, &bigtablepb.MutateRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key), Mutations: changes})
@@ -101,6 +104,9 @@ func inputMessage(v cells.Value) *bigtablepb.Value {
 // CheckAndMutate applies one of two mutations, depending on a condition.
 func (t *ClientTable) CheckAndMutate(ctx context.Context, key string, predicate query.ReadOption, ifTrue, ifFalse *query.Mutation) (bool, error) {
 	const op = "check and mutate"
+	if err := t.ready(ctx); err != nil {
+		return false, clientError(op, t.tableName(), key, err)
+	}
 	req, absent, err := t.checkRequest(key, predicate, ifTrue, ifFalse)
 	if err != nil {
 		return false, clientError(op, t.name, key, err)
@@ -136,6 +142,9 @@ func (t *ClientTable) checkRequest(key string, predicate query.ReadOption, ifTru
 // ApplyReadModifyWrite changes cells by what they are.
 func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *query.ReadModifyWrite) (*query.Row, error) {
 	const op = "read-modify-write"
+	if err := t.ready(ctx); err != nil {
+		return nil, clientError(op, t.tableName(), key, err)
+	}
 	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
 	for r := range m.Rules() {
 		rule := &bigtablepb.ReadModifyWriteRule{FamilyName: r.Family, ColumnQualifier: []byte(r.Qualifier)}
@@ -174,6 +183,9 @@ func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *q
 // over the network.
 func (t *ClientTable) DeleteRange(ctx context.Context, rows query.RowSet) error {
 	const op = "delete range"
+	if err := t.ready(ctx); err != nil {
+		return clientError(op, t.tableName(), "", err)
+	}
 	want, err := query.DescribeRead(rows)
 	if err != nil {
 		return err

@@ -18,6 +18,9 @@ import (
 // They tell the names of tables and nothing of what is in them.
 func (s *Server) HTTP() http.Handler {
 	mux := http.NewServeMux()
+	if !s.made() {
+		return mux
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprint(w, "/metrics\n/healthz\n/readyz\n") // the client has gone, if it fails

@@ -40,6 +40,9 @@ type Limits struct {
 
 // SetDefaults gives what is 0 its default.
 func (l *Limits) SetDefaults() {
+	if l == nil {
+		return
+	}
 	l.Connections = cmp.Or(l.Connections, 1000)
 	l.HostConnections = cmp.Or(l.HostConnections, l.Connections-l.Connections/4)
 	l.Streams = cmp.Or(l.Streams, 128)

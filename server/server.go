@@ -130,9 +130,15 @@ func New(db *query.DB, o Options) (*Server, error) {
 	return s, s.loadNotes(context.Background())
 }
 
+// made reports whether New has made the server.
+func (s *Server) made() bool { return s != nil && s.closing != nil }
+
 // Register adds the services to a gRPC server, which must have been made with
 // [Server.ServerOptions].
 func (s *Server) Register(to *grpc.Server) {
+	if !s.made() || to == nil {
+		return
+	}
 	bigtablepb.RegisterBigtableServer(to, &dataService{Server: s})
 	adminpb.RegisterBigtableTableAdminServer(to, &tableService{Server: s})
 	adminpb.RegisterBigtableInstanceAdminServer(to, &instanceService{Server: s})
@@ -157,6 +163,9 @@ const (
 
 // ServerOptions are those of a gRPC server that serves s.
 func (s *Server) ServerOptions() []grpc.ServerOption {
+	if !s.made() {
+		return nil
+	}
 	own := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{&s.decoder}),
 		grpc.InTapHandle(s.guard.tap),
@@ -185,6 +194,12 @@ const (
 // no more calls, lets those under way end within the grace period, and cancels
 // what is left. When it returns no call is under way.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	switch {
+	case !s.made():
+		return clientError("serve", "", "", invalid("there is no server; New gives one"))
+	case ctx == nil || listener == nil:
+		return clientError("serve", "", "", invalid("a server needs a context and a listener; one of them is nil"))
+	}
 	g := grpc.NewServer(s.ServerOptions()...)
 	s.Register(g)
 	stopped := make(chan struct{})

@@ -25,10 +25,13 @@ type TLSFiles struct {
 }
 
 // Option is the option of a gRPC server that serves with TLS 1.2 or later. It
-// fails when the files are not good.
+// fails when the files are not good. A nil logger discards.
 func (f TLSFiles) Option(logger *slog.Logger) (grpc.ServerOption, error) {
 	if f.Cert == "" || f.Key == "" {
 		return nil, errors.New("TLS needs both a certificate and its key")
+	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
 	}
 	w := &tlsWatch{files: f, logger: logger}
 	if err := w.load(); err != nil {

@@ -141,6 +141,8 @@ type stamp struct {
 // OpenTokens are the tokens of the database in a directory.
 func OpenTokens(dir string) *Tokens { return &Tokens{dir: dir} }
 
+var errNoTokens = errors.New("there are no tokens; OpenTokens gives them")
+
 func (t *Tokens) path() string { return filepath.Join(t.dir, TokenFile) }
 
 // List is all tokens, by their names. There is no file before the first token
@@ -157,6 +159,9 @@ func (t *Tokens) List() (list []*Token, exists bool, err error) {
 }
 
 func (t *Tokens) read() (*tokenList, error) {
+	if t == nil {
+		return nil, errNoTokens
+	}
 	b, err := os.ReadFile(t.path())
 	if err != nil {
 		return nil, err
@@ -223,6 +228,9 @@ func (t *Tokens) Revoke(name string) error {
 
 // change rewrites the file, one process at a time.
 func (t *Tokens) change(f func(*tokenList) error) error {
+	if t == nil {
+		return errNoTokens
+	}
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return err
 	}

@@ -32,6 +32,9 @@ var errPagerQuit = errors.New("the pager was quit")
 // not end it. Ctrl-C cancels the statement that runs, and at the prompt clears
 // the line.
 func (s *Session) Interactive(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)

@@ -19,6 +19,9 @@ import (
 // $SMOLWC_PAGER, else $PAGER, else less. It is empty where that is cat, and on a
 // terminal that cannot move its cursor.
 func PagerCommand(getenv func(string) string) string {
+	if getenv == nil {
+		return ""
+	}
 	command := cmp.Or(getenv("SMOLWC_PAGER"), getenv("PAGER"), "less -SRFX")
 	if command == "cat" || !canMoveCursor(getenv) {
 		return ""

@@ -17,6 +17,9 @@ import (
 // is ErrFailed. A batch that the script begins and does not end is an error, and
 // nothing of it is written. name may be empty.
 func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
 	begun := s.runner.Batches()
 	err := s.runAll(ctx, name, r)
 	if s.runner.Batches() > begun { // the batch of a caller is the caller's to end
@@ -70,6 +73,9 @@ func (s *Session) RunStatement(ctx context.Context, text string) error {
 // RunNamed is RunStatement for text whose name stands before its place in
 // messages.
 func (s *Session) RunNamed(ctx context.Context, name, text string) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
 	if s.opt.Pages {
 		return s.runPage(ctx, name, text)
 	}

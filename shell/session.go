@@ -79,6 +79,9 @@ type operator interface {
 // Streams are the options of a session on these streams, as far as they say
 // themselves what they are, and the environment.
 func Streams(db *query.DB, in io.Reader, out, err io.Writer, getenv func(string) string) Options {
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
 	size := func(of func(width, height int) int) func() int {
 		return func() int {
 			f, ok := out.(*os.File)
@@ -186,6 +189,9 @@ func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 // is still open is an error, which is written to Err; nothing of it is written
 // to the database.
 func (s *Session) Close() error {
+	if s == nil || s.out == nil {
+		return nil
+	}
 	open := s.runner.DropBatch()
 	if open != nil {
 		s.report("", open)
@@ -198,10 +204,27 @@ func (s *Session) Close() error {
 }
 
 // Left reports whether a quit ended the session.
-func (s *Session) Left() bool { return s.left }
+func (s *Session) Left() bool { return s != nil && s.left }
+
+// ready is an error if nothing can be run.
+func (s *Session) ready(ctx context.Context) error {
+	problem := ""
+	switch {
+	case s == nil || s.out == nil:
+		problem = "there is no session; New gives one"
+	case ctx == nil:
+		problem = "the context is nil; context.Background gives one"
+	default:
+		return nil
+	}
+	return &query.Error{Op: "run", Kind: query.InvalidArgument, Err: errors.New(problem)}
+}
 
 // Run prompts if the session is interactive, and else runs In as a script.
 func (s *Session) Run(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
 	if s.opt.Interactive {
 		return s.Interactive(ctx)
 	}

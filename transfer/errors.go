@@ -20,6 +20,9 @@ type SpecError struct {
 
 // Error is "key=: problem".
 func (e *SpecError) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	if e.Part == "" {
 		return e.Problem
 	}
@@ -45,6 +48,9 @@ type LineError struct {
 
 // Error is "file:line: field f: problem".
 func (e *LineError) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	field := ""
 	if e.Field != "" {
 		field = "field " + e.Field + ": "
@@ -66,6 +72,9 @@ type Error struct {
 
 // Error is the cause and what became of the import.
 func (e *Error) Error() string {
+	if e == nil || e.Err == nil {
+		return "<nil>"
+	}
 	var b strings.Builder
 	b.WriteString(e.Err.Error())
 	if _, ok := e.Err.(*LineError); ok && e.BadLines > 1 {
@@ -84,7 +93,12 @@ func (e *Error) Error() string {
 }
 
 // Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // quote is a value as messages show it: quoted, and cut where it is long.
 func quote(s string) string {

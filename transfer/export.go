@@ -59,6 +59,9 @@ type ExportResult struct {
 // file that exists is left alone unless the spec says otherwise. An error leaves
 // no file; what had gone to Out stays there.
 func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (res ExportResult, err error) {
+	if err := given(ctx, db); err != nil {
+		return res, err
+	}
 	began := time.Now()
 	declared := db.Schema()
 	t, ok := declared.Table(table)

@@ -109,12 +109,26 @@ type Result struct {
 // [query.Options.Memory] besides the database's own, and what is more goes to files in
 // the database's directory.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
+	if err := given(ctx, db); err != nil {
+		return Result{}, err
+	}
 	declared := db.Schema()
 	t, ok := declared.Table(table)
 	if !ok {
 		return Result{}, specErrorf("", "unknown table %s%s", quote(table), didYouMeanTable(table, declared))
 	}
 	return run(ctx, spec, *t, &tableSink{db: db, table: db.Table(table), adds: aggregates(t)})
+}
+
+// given is an error without what no import and no export can do without.
+func given(ctx context.Context, db *query.DB) error {
+	switch {
+	case db == nil:
+		return specErrorf("", "there is no database; query.Open gives one")
+	case ctx == nil:
+		return specErrorf("", "the context is nil; context.Background gives one")
+	}
+	return nil
 }
 
 func didYouMeanTable(name string, s *schema.Schema) string {

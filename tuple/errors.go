@@ -16,6 +16,9 @@ type PackError struct {
 
 // Error reads like "tuple: cannot pack element 2.0: string is not valid UTF-8".
 func (e *PackError) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	steps := make([]string, len(e.Path))
 	for i, index := range e.Path {
 		steps[i] = strconv.Itoa(index)
@@ -33,5 +36,8 @@ type DecodeError struct {
 
 // Error reads like "tuple: at byte 10: integer is cut short: 4 bytes wanted, 1 left".
 func (e *DecodeError) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	return fmt.Sprintf("tuple: at byte %d: %s", e.Offset, e.Reason)
 }

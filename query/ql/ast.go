@@ -1,6 +1,7 @@
 package ql
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -25,9 +26,20 @@ type Node struct {
 	Tuples bool
 }
 
-func (n *Node) Position() Pos  { return n.Pos }
-func (n *Node) Borrowed() bool { return n.Foreign }
+func (n *Node) Position() Pos {
+	if n == nil {
+		return Pos{}
+	}
+	return n.Pos
+}
+func (n *Node) Borrowed() bool { return n != nil && n.Foreign }
 func (n *Node) node() *Node    { return n }
+
+// isNil reports whether there is no statement, or only the type of one.
+func isNil(st Statement) bool {
+	v := reflect.ValueOf(st)
+	return st == nil || v.Kind() == reflect.Pointer && v.IsNil()
+}
 
 // A Name is the name of a table or family, and where it stands. Where a table
 // was left out for the one in use, the place is that of the statement.

@@ -51,7 +51,10 @@ func (l local) Table(name string) Table { return l.DB.Table(name) }
 
 // Database is what the runner's statements run on.
 func (r *Runner) Database() Database {
-	if r.Remote != nil {
+	switch {
+	case r == nil:
+		return local{}
+	case r.Remote != nil:
 		return r.Remote
 	}
 	return local{r.DB}

@@ -24,6 +24,9 @@ type Step struct{ Name, Text string }
 
 // Steps are the plan in the order in which it is carried out.
 func (e *Explained) Steps() []Step {
+	if e == nil || isNil(e.Statement) {
+		return nil
+	}
 	var steps []Step
 	step := func(name, format string, args ...any) {
 		steps = append(steps, Step{name, fmt.Sprintf(format, args...)})

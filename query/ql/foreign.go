@@ -76,6 +76,9 @@ var ignored = []string{
 // Native is the statement in smolwc's own words. A value that HBase's form quotes
 // stands without quotes where its column's type would refuse them.
 func (r *Runner) Native(st Statement) string {
+	if isNil(st) {
+		return ""
+	}
 	if alter, ok := st.(*SetFamily); ok && alter.Add {
 		table, known := r.Database().LookupTable(alter.Table.Text)
 		if _, there := table.Family(alter.Family.Name.Text); known && !there {

@@ -137,7 +137,8 @@ func oneOf(what string, names []string, of func(*moving) *string) func(*parser, 
 }
 
 // wideOption parses columns like those of import, but for the name of a field
-// that is left out.
+// that is left out. A comma always goes on with the list: a qualifier may be named
+// like an option.
 func (p *parser) wideOption(to *target) error {
 	var list []Mapping
 	for {
@@ -154,7 +155,7 @@ func (p *parser) wideOption(to *target) error {
 			}
 		}
 		to.moving.wide = append(to.moving.wide, f)
-		if !p.listGoesOn() {
+		if !p.accept(",") {
 			return nil
 		}
 	}

@@ -32,6 +32,9 @@ type Error struct {
 
 // Error is "line:col: message", or the message alone when the place is not known.
 func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	if !e.IsValid() {
 		return e.Msg
 	}
@@ -39,7 +42,12 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the error of the database, for errors.Is and query.KindOf.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 func errorAt(p Pos, format string, args ...any) *Error {
 	return &Error{Pos: p, Msg: fmt.Sprintf(format, args...)}
@@ -50,6 +58,9 @@ func errorAt(p Pos, format string, args ...any) *Error {
 // src begins, Pos{1, 1} for a text of its own. What cannot be printed in the
 // line is shown as one '?' for each character.
 func Caret(src string, start Pos, e *Error) string {
+	if e == nil {
+		return ""
+	}
 	lines := strings.Split(src, "\n")
 	n := e.Line - start.Line
 	if n < 0 || n >= len(lines) {

@@ -11,6 +11,9 @@ import (
 // Print returns the statement's canonical text: smolwc's own spelling, on one
 // line, without control characters. Parsing it gives the same statement.
 func Print(st Statement) string {
+	if isNil(st) {
+		return ""
+	}
 	w := &printer{of: st}
 	switch st := st.(type) {
 	case *Get:

@@ -27,6 +27,9 @@ type Reader struct {
 // NewReader returns a Reader of the script r, whose first byte is at 1:1. A
 // byte order mark at the very start is skipped.
 func NewReader(r io.Reader) *Reader {
+	if r == nil {
+		return new(Reader)
+	}
 	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(3)
@@ -38,6 +41,9 @@ func NewReader(r io.Reader) *Reader {
 // A quote or bracket that is still open at the end is an *[Error] with
 // Incomplete set; other errors are those of the script's reader.
 func (r *Reader) Next() (Source, error) {
+	if r == nil || r.r == nil {
+		return Source{}, errorAt(Pos{}, "there is no script; NewReader takes one")
+	}
 	for r.err == nil {
 		src, err := r.next()
 		if err != nil {

@@ -43,6 +43,9 @@ type Counted struct {
 
 // Cost is what the count cost, when the statement asks for stats.
 func (c *Counted) Cost() *Cost {
+	if c == nil {
+		return new(Cost)
+	}
 	return &Cost{Cost: c.cost, Returned: Amount{Rows: c.Rows, Cells: c.Cells}}
 }
 
@@ -120,6 +123,9 @@ func (*Leave) result()       {}
 // it yields, with a nil row, and is an *[Error] that wraps the database's.
 func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
+		if s == nil || s.rows == nil {
+			return
+		}
 		for row, err := range s.rows {
 			if err != nil {
 				yield(nil, failure(s.Statement.Position(), err))
@@ -143,7 +149,18 @@ func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 
 // Cost is, after All, what the read cost, when the statement asks for stats.
 // The time is not measured.
-func (s *RowStream) Cost() *Cost { return &Cost{Cost: s.cost, Returned: s.returned} }
+func (s *RowStream) Cost() *Cost {
+	s = s.given()
+	return &Cost{Cost: s.cost, Returned: s.returned}
+}
+
+// given is s; nil is a stream without rows.
+func (s *RowStream) given() *RowStream {
+	if s == nil {
+		return new(RowStream)
+	}
+	return s
+}
 
 // readPage reads the page that the statement asks for.
 func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []query.ReadOption) iter.Seq2[*query.Row, error] {
@@ -164,19 +181,20 @@ func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []que
 
 // NextPage is, after All, the token of the page that follows, of a statement
 // that asks for pages; "" when this was the last.
-func (s *RowStream) NextPage() string { return s.nextPage }
+func (s *RowStream) NextPage() string { return s.given().nextPage }
 
 // Count is how many rows All has given so far.
-func (s *RowStream) Count() int { return s.count }
+func (s *RowStream) Count() int { return s.given().count }
 
 // More reports, after All, that there are rows beyond the runner's own limit.
-func (s *RowStream) More() bool { return s.more }
+func (s *RowStream) More() bool { return s.given().more }
 
 // Next is the statement that goes on behind the last row that All gave; nil
 // when there was none or nothing can follow.
 func (s *RowStream) Next() *Scan {
+	s = s.given()
 	scan, ok := s.Statement.(*Scan)
-	if !ok || s.count == 0 {
+	if !ok || scan == nil || s.count == 0 {
 		return nil
 	}
 	next := *scan
@@ -193,10 +211,11 @@ func (s *RowStream) Next() *Scan {
 }
 
 // Versioned reports whether a column may come with several cells.
-func (s *RowStream) Versioned() bool { return s.Versions != 1 }
+func (s *RowStream) Versioned() bool { return s.given().Versions != 1 }
 
 // ExactColumns are the columns when the statement names each one, else nil.
 func (s *RowStream) ExactColumns() []Column {
+	s = s.given()
 	for _, c := range s.Columns {
 		if c.Kind != ColumnExact {
 			return nil

@@ -41,6 +41,9 @@ type Runner struct {
 // Rows are not read before the [RowStream] is ranged over. With the error of a
 // count comes what it had counted.
 func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
+	if r == nil || isNil(st) {
+		return nil, errorAt(Pos{}, "there is no statement, or nothing to run it on")
+	}
 	res, err := r.run(ctx, st)
 	if counted, ok := res.(*Counted); ok && err != nil {
 		return counted, failure(st.Position(), err)

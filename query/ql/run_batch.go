@@ -16,15 +16,20 @@ type pending struct {
 }
 
 // InBatch reports whether a batch was begun and is neither committed nor aborted.
-func (r *Runner) InBatch() bool { return r.pending != nil }
+func (r *Runner) InBatch() bool { return r != nil && r.pending != nil }
 
 // Batches is how many batches were begun so far.
-func (r *Runner) Batches() int { return r.batches }
+func (r *Runner) Batches() int {
+	if r == nil {
+		return 0
+	}
+	return r.batches
+}
 
 // SpoilBatch says that a statement failed that may have been meant for the
 // batch: commit then refuses to write the rest of it.
 func (r *Runner) SpoilBatch(err error) {
-	if r.pending != nil && r.pending.spoilt == nil {
+	if r.InBatch() && r.pending.spoilt == nil {
 		r.pending.spoilt = err
 	}
 }
@@ -32,10 +37,10 @@ func (r *Runner) SpoilBatch(err error) {
 // DropBatch ends the batch, of which nothing is written. The error says so, at
 // the place where the batch was begun; it is nil when there was no batch.
 func (r *Runner) DropBatch() error {
-	p := r.pending
-	if p == nil {
+	if !r.InBatch() {
 		return nil
 	}
+	p := r.pending
 	r.pending = nil
 	return errorAt(p.begun, "this batch has no commit; nothing of it was written")
 }

@@ -21,6 +21,9 @@ type Time struct {
 
 // Resolve is the timestamp when the statement runs at now.
 func (t *Time) Resolve(now cells.Timestamp) (cells.Timestamp, error) {
+	if t == nil {
+		return 0, errorAt(Pos{}, "there is no time")
+	}
 	at := t.At
 	if t.Now {
 		at = now + cells.Timestamp(t.Offset/time.Microsecond)
@@ -34,6 +37,8 @@ func (t *Time) Resolve(now cells.Timestamp) (cells.Timestamp, error) {
 // String is the time as the language writes it, without the @.
 func (t *Time) String() string {
 	switch {
+	case t == nil:
+		return ""
 	case !t.Now:
 		return t.At.String()
 	case t.Offset > 0:

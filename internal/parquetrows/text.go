@@ -1,4 +1,4 @@
-package transfer
+package parquetrows
 
 import (
 	"math"
@@ -13,14 +13,17 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
+// floats writes an f32 or an f64 as text.
+type floats func(cells.Value) string
+
 // textOf says how the values of a column are written as text. A timestamp is
 // microseconds since 1970, a date year-month-day.
-func textOf(t parquet.Type, schema *meta.SchemaElement) func(parquet.Value) string {
+func (f floats) textOf(t parquet.Type, schema *meta.SchemaElement) func(parquet.Value) string {
 	if _, ok := schema.LogicalType.Value.(*meta.Float16Type); ok { // of which t knows nothing
-		return float16Text
+		return f.float16Text
 	}
 	if t.LogicalType() == nil {
-		return plainTextOf(t.Kind())
+		return f.plainTextOf(t.Kind())
 	}
 	switch logical := t.LogicalType().Value.(type) {
 	case *meta.TimestampType:
@@ -41,7 +44,7 @@ func textOf(t parquet.Type, schema *meta.SchemaElement) func(parquet.Value) stri
 	case *meta.DecimalType:
 		return decimalText(t.Kind(), int(logical.Scale))
 	}
-	return plainTextOf(t.Kind())
+	return f.plainTextOf(t.Kind())
 }
 
 func unsignedText(kind parquet.Kind) func(parquet.Value) string {
@@ -51,7 +54,7 @@ func unsignedText(kind parquet.Kind) func(parquet.Value) string {
 	return func(v parquet.Value) string { return strconv.FormatUint(uint64(v.Int64()), 10) }
 }
 
-func plainTextOf(kind parquet.Kind) func(parquet.Value) string {
+func (f floats) plainTextOf(kind parquet.Kind) func(parquet.Value) string {
 	switch kind {
 	case parquet.Boolean:
 		return func(v parquet.Value) string { return strconv.FormatBool(v.Boolean()) }
@@ -62,9 +65,9 @@ func plainTextOf(kind parquet.Kind) func(parquet.Value) string {
 	case parquet.Int96:
 		return func(v parquet.Value) string { return int96Text(v.Int96()) }
 	case parquet.Float:
-		return func(v parquet.Value) string { return plainText(cells.F32(v.Float())) }
+		return func(v parquet.Value) string { return f(cells.F32(v.Float())) }
 	case parquet.Double:
-		return func(v parquet.Value) string { return plainText(cells.F64(v.Double())) }
+		return func(v parquet.Value) string { return f(cells.F64(v.Double())) }
 	}
 	return func(v parquet.Value) string { return string(v.ByteArray()) }
 }
@@ -124,12 +127,12 @@ func decimalText(kind parquet.Kind, scale int) func(parquet.Value) string {
 }
 
 // float16Text is a number of half precision, of which f32 has every one.
-func float16Text(v parquet.Value) string {
+func (f floats) float16Text(v parquet.Value) string {
 	b := v.ByteArray()
 	if len(b) != 2 {
 		return string(b)
 	}
-	return plainText(cells.F32(float16(uint32(b[0]) | uint32(b[1])<<8)))
+	return f(cells.F32(float16(uint32(b[0]) | uint32(b[1])<<8)))
 }
 
 // float16 is the number of the bits of IEEE 754's binary16.

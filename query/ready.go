@@ -1,0 +1,70 @@
+package query
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/schema"
+)
+
+var (
+	errNoDB      = faultf(InvalidArgument, "there is no database; Open gives one, and its method Table gives a table")
+	errNoContext = faultf(InvalidArgument, "the context is nil; context.Background gives one")
+)
+
+// ready is an error if an operation cannot begin. Every operation begins with it, and
+// most by way of one of the methods below.
+func (db *DB) ready(ctx context.Context) error {
+	switch {
+	case db == nil || db.store == nil:
+		return errNoDB
+	case ctx == nil:
+		return errNoContext
+	case db.closed.Load():
+		return cf.ErrClosed
+	}
+	return nil
+}
+
+// database is the database of a table; nil if the table is nil.
+func (t *Table) database() *DB {
+	if t == nil {
+		return nil
+	}
+	return t.db
+}
+
+// readSpec begins a read with options.
+func (t *Table) readSpec(ctx context.Context, opts []ReadOption) (*readSpec, error) {
+	if err := t.database().ready(ctx); err != nil {
+		return nil, err
+	}
+	return newReadSpec(opts)
+}
+
+// snapshot begins a look at the catalog's entries.
+func (db *DB) snapshot(ctx context.Context) (cf.Snapshot, error) {
+	if err := db.ready(ctx); err != nil {
+		return nil, err
+	}
+	return db.store.Snapshot(ctx)
+}
+
+// holdSchema begins a write: the schema that it is checked against is the one that it
+// is written to. The caller ends with schemaMu.RUnlock.
+func (db *DB) holdSchema(ctx context.Context) error {
+	if err := db.ready(ctx); err != nil {
+		return err
+	}
+	return db.schemaMu.RLock(ctx)
+}
+
+// inForce is the catalog in force. That of no database is empty.
+func (db *DB) inForce() *catalog {
+	if db != nil {
+		if c := db.catalog.Load(); c != nil {
+			return c
+		}
+	}
+	return newCatalog(new(schema.Schema), nil)
+}

@@ -1,0 +1,100 @@
+package server_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"reflect"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/smolwc/smolwc/internal/nilcheck"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
+)
+
+// TestNil calls everything with nil and with zero values: nothing panics.
+func TestNil(t *testing.T) {
+	p := nilcheck.Package{
+		Funcs: []any{
+			server.CheckInstance, server.Dial, server.New, server.OpenTokens,
+		},
+		Types: []any{server.Options{}, server.Token{}, server.TLSFiles{}, server.Grant{}, server.Right(0)},
+		Fresh: []any{func(t testing.TB) *grpc.Server { return grpc.NewServer() }},
+		Usable: []any{
+			func(t testing.TB) context.Context { return t.Context() },
+			usableDB,
+			func(t testing.TB) *server.Server {
+				s, err := server.New(usableDB(t), server.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			},
+			func(t testing.TB) *server.Client { return newClient(t) },
+			func(t testing.TB) *server.ClientTable { return newClient(t).Table("t") },
+			func(t testing.TB) *slog.Logger { return slog.New(slog.DiscardHandler) },
+			func(t testing.TB) net.Listener { // which is closed: Serve ends at once
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.Close()
+				return l
+			},
+		},
+		Judge: func(c nilcheck.Call) string {
+			if c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && c.Name != "Client.Close" && query.KindOf(c.Err) != query.InvalidArgument {
+				return "the error is not one of a wrong argument"
+			}
+			return ""
+		},
+	}
+	p.Run(t, ".")
+}
+
+// needed are the arguments that no call can do without.
+var needed = []reflect.Type{
+	reflect.TypeFor[context.Context](), reflect.TypeFor[net.Listener](), reflect.TypeFor[*query.DB](),
+	reflect.TypeFor[*server.Server](), reflect.TypeFor[*server.Client](), reflect.TypeFor[*server.ClientTable](),
+}
+
+// newClient is a client of a server with a table that is named t.
+func newClient(t testing.TB) *server.Client {
+	s, err := server.New(usableDB(t), server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx, l) }()
+	c, err := server.Dial(l.Addr().String(), server.ClientOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		cancel()
+		<-done
+	})
+	if err := c.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func usableDB(t testing.TB) *query.DB {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "t"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
