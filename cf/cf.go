@@ -44,10 +44,13 @@ type Store interface {
 	Read(ctx context.Context, s Scan) ([]*Block, Cost, error)
 
 	// Update runs fn and commits its batch atomically. fn runs while
-	// nothing else changes any of the rows, reads their newest state from
-	// the snapshot, and its batch may touch no other row. An error of fn
-	// writes nothing and is returned as it is. While the store takes no
-	// writes, the update waits until the context ends, holds nobody up
+	// nothing else changes any of the rows, and its batch may touch no
+	// other row. Its snapshot shows the newest state of these rows, in every
+	// family, and everything else as of one moment, which is not before fn
+	// begins and not after fn first reads any of it. A store need not know
+	// which families belong to a space: a row with the key of a named one
+	// counts as named. An error of fn writes nothing and is returned as it
+	// is. While the store takes no writes, the update waits until the context ends, holds nobody up
 	// meanwhile, and runs fn again then: so do Write, DropRange and the
 	// commits of transactions and ingestions with what they run.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)

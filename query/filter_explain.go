@@ -66,7 +66,9 @@ func (t *Table) explain(opts []ReadOption) (plan Plan, err error) {
 	for i := range p.scans {
 		plan.Scans = append(plan.Scans, p.scans[i].plan())
 	}
-	plan.Pushed = spec.pushed
+	for _, f := range spec.pushed {
+		plan.Pushed = append(plan.Pushed, f.String())
+	}
 	if spec.filter != nil {
 		plan.Residual = spec.filter.String()
 	}

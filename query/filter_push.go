@@ -29,17 +29,17 @@ type pushdown struct {
 }
 
 // push is the read with its filter pushed down as far as it goes without
-// changing the result. What is left is the filter of the result.
-func (r *readSpec) push(info *tableInfo) *readSpec {
+// changing the result. What is left is the filter of the result, which takes the
+// memory that it is given if it differs.
+func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
 	if r.filter == nil || r.unpushed {
 		return r
 	}
-	spec := *r
-	p := &pushdown{spec: &spec, info: info, rows: true, perRow: true,
+	*spec = *r
+	p := pushdown{spec: spec, info: info, rows: true, perRow: true,
 		columns: r.cellsPerRow == 0, times: r.cellsPerRow == 0 && r.versions == 0, versions: r.cellsPerRow == 0,
 		values: r.cellsPerRow == 0 && len(r.where) == 0}
-	spec.narrow = allColumns(info)
-	for _, f := range flatten(r.filter) {
+	for _, f := range flatten(nil, r.filter) {
 		if p.columns {
 			spec.narrow = spec.narrow.intersect(needs(f, info))
 		}
@@ -52,21 +52,21 @@ func (r *readSpec) push(info *tableInfo) *readSpec {
 		}
 	}
 	spec.filter = joined(p.residual)
-	if spec.nothing || len(spec.narrow) == 0 {
+	if spec.nothing || spec.narrow.isEmpty() {
 		spec.rows = nil
 	}
-	return &spec
+	return spec
 }
 
-// flatten is a filter as the list of filters that the row goes through.
-func flatten(f Filter) []Filter {
+// flatten appends a filter as the list of filters that the row goes through.
+func flatten(all []Filter, f Filter) []Filter {
 	chain, ok := f.(chainFilter)
 	if !ok {
-		return []Filter{f}
+		return append(all, f)
 	}
-	var all []Filter
+	all = slices.Grow(all, len(chain))
 	for _, sub := range chain {
-		all = append(all, flatten(sub)...)
+		all = flatten(all, sub)
 	}
 	return all
 }
@@ -113,8 +113,16 @@ func (p *pushdown) close() {
 	p.columns, p.times, p.versions, p.values, p.perRow = false, false, false, false, false
 }
 
+// A pushedFilter is a filter that the store evaluates, and as what.
+type pushedFilter struct {
+	filter Filter
+	as     string
+}
+
+func (f pushedFilter) String() string { return f.filter.String() + " as " + f.as }
+
 func (p *pushdown) note(f Filter, as string) {
-	p.spec.pushed = append(p.spec.pushed, f.String()+" as "+as)
+	p.spec.pushed = append(p.spec.pushed, pushedFilter{f, as})
 }
 
 func (p *pushdown) takeRegex(f *regexFilter) bool {
@@ -237,18 +245,19 @@ func (p *pushdown) takeConstant(f constantFilter) bool {
 	return false
 }
 
-// A columnSet is qualifiers of families; nil ranges are all of a family.
+// A columnSet is qualifiers of families; nil ranges are all of a family. The nil set
+// is all columns.
 type columnSet map[*familyInfo][]cf.QualifierRange
 
-func allColumns(info *tableInfo) columnSet {
-	all := columnSet{}
-	for _, f := range info.families {
-		all[f] = nil
-	}
-	return all
-}
+func (s columnSet) isEmpty() bool { return s != nil && len(s) == 0 }
 
 func (s columnSet) intersect(t columnSet) columnSet {
+	if s == nil {
+		return t
+	}
+	if t == nil {
+		return s
+	}
 	both := columnSet{}
 	for f, a := range s {
 		b, ok := t[f]
@@ -268,6 +277,9 @@ func (s columnSet) intersect(t columnSet) columnSet {
 }
 
 func (s columnSet) union(t columnSet) columnSet {
+	if s == nil || t == nil {
+		return nil
+	}
 	either := columnSet{}
 	for f, a := range s {
 		either[f] = a
@@ -333,14 +345,14 @@ func needs(f Filter, info *tableInfo) columnSet {
 		}
 		return either
 	}
-	return allColumns(info)
+	return nil
 }
 
 // chainNeeds narrows by each filter up to one after which columns matter that
 // are dropped later.
 func chainNeeds(f Filter, info *tableInfo) columnSet {
-	all := allColumns(info)
-	for _, sub := range flatten(f) {
+	var all columnSet
+	for _, sub := range flatten(nil, f) {
 		all = all.intersect(needs(sub, info))
 		if !columnwise(sub) {
 			break
@@ -364,15 +376,17 @@ func columnwise(f Filter) bool {
 }
 
 func (f *regexFilter) needs(info *tableInfo) columnSet {
-	needed := allColumns(info)
-	for fam := range needed {
-		switch {
-		case f.of == ofFamily && !f.re.matches(fam.name):
-			delete(needed, fam)
-		case f.of == ofQualifier && f.re.stems.bounded():
-			if needed[fam] = f.re.stems.qualifiers(); len(needed[fam]) == 0 {
-				delete(needed, fam)
-			}
+	if f.of != ofFamily && (f.of != ofQualifier || !f.re.stems.bounded()) {
+		return nil
+	}
+	var qualifiers []cf.QualifierRange
+	if f.of == ofQualifier {
+		qualifiers = f.re.stems.qualifiers()
+	}
+	needed := columnSet{}
+	for _, fam := range info.families {
+		if f.of == ofQualifier && len(qualifiers) > 0 || f.of == ofFamily && f.re.matches(fam.name) {
+			needed[fam] = qualifiers
 		}
 	}
 	return needed

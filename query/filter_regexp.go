@@ -11,19 +11,25 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A byteRegexp matches whole byte strings, as RE2 does in its Latin-1 mode.
+// A byteRegexp matches whole byte strings, as RE2 does in its Latin-1 mode. It is
+// never changed.
 type byteRegexp struct {
-	re     *binaryregexp.Regexp
+	re     *binaryregexp.Regexp // nil when there are pieces
 	stems  stems
 	pieces *pieces // nil when it is not of that kind
+	size   int     // see memory
 }
 
+// compileRegexp is an expression compiled, now or for an earlier filter.
 func compileRegexp(expr string) (*byteRegexp, error) {
 	switch {
 	case expr == "":
 		return nil, errors.New("the expression is empty")
 	case len(expr) > maxFilterSize:
 		return nil, fmt.Errorf("the expression has %d bytes; a filter may have up to %d", len(expr), maxFilterSize)
+	}
+	if r := expressions.get(expr); r != nil {
+		return r, nil
 	}
 	// The library reads an expression as UTF-8 and matches bytes with code
 	// points up to ff: an expression of bytes is one of those code points.
@@ -35,15 +41,24 @@ func compileRegexp(expr string) (*byteRegexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It stands in parentheses, so it had to be complete by itself first.
+	r := &byteRegexp{stems: stemsOf(tree), pieces: piecesOf(tree)}
+	if r.pieces == nil {
+		if r.re, err = compileWhole(text); err != nil {
+			return nil, err
+		}
+	}
+	r.size = r.memory(expr, tree)
+	expressions.add(expr, r)
+	return r, nil
+}
+
+// compileWhole compiles an expression that is complete by itself, to match the whole.
+func compileWhole(text string) (*binaryregexp.Regexp, error) {
 	re, err := binaryregexp.Compile(`\A(?:` + text + `)\z`)
 	if err != nil { // it ends within \Q
 		re, err = binaryregexp.Compile(`\A(?:` + text + `\E)\z`)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &byteRegexp{re: re, stems: stemsOf(tree), pieces: piecesOf(tree)}, nil
+	return re, err
 }
 
 func (r *byteRegexp) matches(s string) bool {

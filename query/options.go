@@ -49,10 +49,10 @@ type readSpec struct {
 
 	// What push makes of the filter.
 	narrow   columnSet // of the selected columns those that matter; nil is all
-	pushed   []string  // the filters that the store evaluates
-	nothing  bool      // no cell can pass
-	values   *span     // raw bytes of values, all that can pass; nil is any
-	unpushed bool      // for tests: the filter stays whole
+	pushed   []pushedFilter
+	nothing  bool  // no cell can pass
+	values   *span // raw bytes of values, all that can pass; nil is any
+	unpushed bool  // for tests: the filter stays whole
 }
 
 func newReadSpec(opts []ReadOption) (*readSpec, error) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -33,8 +34,7 @@ func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Ro
 	var row *Row
 	if rr.plan.isSmall(spec) {
 		row, err = t.readAtOnce(ctx, spec, &rr.plan.scans[0])
-		*rr = rowRead{}
-		rowReads.Put(rr)
+		rr.release()
 	} else {
 		row, err = t.readFirst(ctx, spec, &rr.plan)
 	}
@@ -45,13 +45,29 @@ func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Ro
 }
 
 // A rowRead is a read of one row, whose memory is used again when it was a small
-// one: nothing of it is left in what such a read returns.
+// one, or one of an update: nothing of it is left in what such a read returns.
 type rowRead struct {
 	spec readSpec
 	plan readPlan
 }
 
 var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
+
+// release gives the memory back.
+func (rr *rowRead) release() {
+	*rr = rowRead{}
+	rowReads.Put(rr)
+}
+
+// open opens the read on a snapshot. The reader has to be closed before the
+// rowRead is released.
+func (rr *rowRead) open(ctx context.Context, t *Table, snap cf.Snapshot) (*reader, error) {
+	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.now())
+	if err != nil {
+		return nil, err
+	}
+	return t.openPlan(ctx, snap, spec, &rr.plan)
+}
 
 func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Row, error) {
 	r, err := t.openPlan(ctx, nil, spec, p)

@@ -28,6 +28,9 @@ type reader struct {
 	counted  int       // cells of the current row
 	room     rowRoom   // of the current row
 	began    time.Time // zero unless the cost is reported
+
+	oneStream [1]stream // of a read of one family, and
+	one       [1]*stream
 }
 
 // newReader opens a read of the newest state.
@@ -52,7 +55,7 @@ func (t *Table) planTo(p *readPlan, spec *readSpec, now cells.Timestamp) (*readS
 	if err != nil {
 		return nil, err
 	}
-	spec = spec.push(info)
+	spec = spec.push(info, &p.pushed)
 	return spec, p.set(info, spec, now)
 }
 
@@ -98,13 +101,19 @@ func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *readSpec, 
 }
 
 func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error {
+	all := r.oneStream[:]
+	if len(p.scans) > 1 {
+		all = make([]stream, len(p.scans))
+	}
+	r.streams = r.one[:0]
 	for i := range p.scans {
 		s := &p.scans[i]
 		c, err := snap.Scan(ctx, s.scan)
 		if err != nil {
 			return err
 		}
-		r.streams = append(r.streams, &stream{family: s.family, store: s.scan.Family, guard: s.guard, required: s.required, cursor: s.of.readable(c)})
+		all[i] = stream{family: s.family, store: s.scan.Family, guard: s.guard, required: s.required, cursor: s.of.readable(c)}
+		r.streams = append(r.streams, &all[i])
 	}
 	for _, s := range r.streams {
 		if !s.guard {

@@ -29,31 +29,33 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 	if err := checkRowKey(key); err != nil {
 		return false, fail(op, t.name, key, err)
 	}
-	branches := map[bool]*write{}
-	for _, outcome := range []bool{true, false} {
-		m := ifTrue
-		if !outcome {
-			m = ifFalse
-		}
+	var branches [2]write // without a table where there is nothing to do
+	logged := false
+	for i, m := range []*Mutation{ifTrue, ifFalse} {
 		if m == nil {
 			continue
 		}
-		w, err := c.check(batchEntry{t.name, key, m})
-		if err != nil {
+		if branches[i], err = c.check(batchEntry{t.name, key, m}); err != nil {
 			return false, fail(op, t.name, key, err)
 		}
-		branches[outcome] = &w
-	}
-	logged := false
-	for _, w := range branches {
-		logged = logged || w.logged()
+		logged = logged || branches[i].logged()
 	}
 	err = t.db.update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
-		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil || branches[matched] == nil {
+		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil {
 			return err
 		}
+		w := &branches[0]
+		if !matched {
+			w = &branches[1]
+		}
+		if w.table == nil {
+			return nil
+		}
+		if !w.reads() {
+			snap = nil
+		}
 		e := encoder{ctx: ctx, db: t.db, snap: snap, batch: b, now: t.db.clock.now()}
-		return e.write(branches[matched])
+		return e.write(w)
 	})
 	if err != nil {
 		return false, fail(op, t.name, key, err)
@@ -67,8 +69,10 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 	if predicate != nil {
 		opts = append(opts, predicate)
 	}
-	spec, err := newReadSpec(append(slices.Clip(opts), Key(key)))
-	if err != nil {
+	rr := rowReads.Get().(*rowRead)
+	defer rr.release()
+	spec := &rr.spec
+	if err := spec.setRow(key, opts); err != nil {
 		return false, err
 	}
 	conditions := spec.where
@@ -82,7 +86,7 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 	} else {
 		conditions = nil
 	}
-	r, err := t.openReader(ctx, snap, spec)
+	r, err := rr.open(ctx, t, snap)
 	if err != nil {
 		return false, err
 	}
@@ -274,11 +278,13 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 	for _, r := range m.rules {
 		columns = append(columns, Column(r.family, r.qualifier))
 	}
-	spec, err := newReadSpec([]ReadOption{Key(key), Select(columns...), Versions(1)})
-	if err != nil {
+	rr := rowReads.Get().(*rowRead)
+	defer rr.release()
+	rr.spec.columns, rr.spec.versions = columns, 1
+	if err := rr.spec.setRow(key, nil); err != nil {
 		return nil, err
 	}
-	reader, err := t.openReader(ctx, snap, spec)
+	reader, err := rr.open(ctx, t, snap)
 	if err != nil {
 		return nil, err
 	}

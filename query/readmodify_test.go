@@ -1,7 +1,9 @@
 package query_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -182,6 +184,122 @@ func TestAppendingTextToAColumnThatIsNotThereMakesText(t *testing.T) {
 	for column, want := range map[[2]string]cells.Type{{"any", "s"}: cells.TypeString, {"raw", "b"}: cells.TypeBytes, {"any", "b"}: cells.TypeBytes} {
 		if c, _ := row.Cell(column[0], column[1]); c.Value.Type() != want {
 			t.Errorf("%v became %v, want %v", column, c.Value.Type(), want)
+		}
+	}
+}
+
+func TestUpdatesDoNotSeeWhatRetentionHides(t *testing.T) {
+	now := cells.Timestamp(1_000_000)
+	db, err := query.OpenInMemory(query.Options{
+		Schema: declare(schema.Family{Name: "recent", GC: schema.MaxAge(time.Minute)}, schema.Family{Name: "newest", GC: schema.MaxVersions(1)}),
+		Clock:  func() time.Time { return now.Time() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	table := db.Table("t")
+	if err := table.Apply(ctx, "r", mutate(setAt("recent", "n", now, cells.I64(41)),
+		setAt("newest", "s", 1, cells.String("old")), setAt("newest", "s", 2, cells.String("new")))); err != nil {
+		t.Fatal(err)
+	}
+	judge := func(predicate query.ReadOption, want bool) {
+		t.Helper()
+		if matched, err := table.CheckAndMutate(ctx, "r", predicate, nil, nil); err != nil || matched != want {
+			t.Errorf("%v, %v; want %v", matched, err, want)
+		}
+	}
+	for _, there := range []bool{true, false} {
+		judge(query.Exists("recent", "n"), there)
+		judge(query.Absent("recent", "n"), !there)
+		judge(query.Where("recent", "n", query.EQ, cells.I64(41)), there)
+		judge(query.Columns("recent:*"), there)
+		judge(query.RowFilter(query.FamilyFilter("recent")), there)
+		judge(query.RowFilter(query.ChainFilters(query.ColumnFilter("n"), query.ValueFilter(`(?s).*`))), there)
+		judge(query.RowFilter(query.ValueFilter("new")), true)
+		judge(query.RowFilter(query.ValueFilter("old")), false)
+		judge(query.RowFilter(query.TimestampRangeFilter(1, 2)), false)
+		judge(query.RowFilter(query.CellsPerRowOffsetFilter(1)), there)
+		now += cells.Timestamp(time.Hour.Microseconds())
+	}
+	if n, err := table.Increment(ctx, "r", "recent", "n", 1); n != 1 || err != nil {
+		t.Errorf("a cell that has expired counts: %d, %v", n, err)
+	}
+}
+
+// Rows of more cells than are read at a time, and of larger ones.
+func TestUpdatesReadLongRows(t *testing.T) {
+	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}))
+	table := db.Table("t")
+	m := query.NewMutation()
+	for i := range 3000 {
+		m.SetAt("f", fmt.Sprintf("q%04d", i), 1, cells.I64(int64(i)))
+	}
+	m.SetAt("f", "r", 1, cells.String(strings.Repeat("large", 1<<18)))
+	m.SetAt("f", "s", 1, cells.String("last"))
+	m.SetAt("g", "t", 1, cells.String("another"))
+	if err := table.Apply(ctx, "long", m); err != nil {
+		t.Fatal(err)
+	}
+	mark := mutate(setAt("g", "mark", 1, cells.Bool(true)))
+	for _, c := range []struct {
+		predicate query.ReadOption
+		want      bool
+	}{
+		{nil, true},
+		{query.RowFilter(query.ValueFilter("last")), true},
+		{query.RowFilter(query.ValueFilter("another")), true},
+		{query.RowFilter(query.ValueFilter("(large)+")), true},
+		{query.RowFilter(query.CellsPerRowOffsetFilter(3002)), true},
+		{query.RowFilter(query.CellsPerRowOffsetFilter(3010)), false},
+		{query.Where("f", "q2999", query.EQ, cells.I64(2999)), true},
+		{query.Where("f", "q2999", query.EQ, cells.I64(3)), false},
+	} {
+		if matched, err := table.CheckAndMutate(ctx, "long", c.predicate, mark, nil); err != nil || matched != c.want {
+			t.Errorf("%v, %v; want %v", matched, err, c.want)
+		}
+	}
+	rmw := query.NewReadModifyWrite()
+	rmw.AppendString("f", "r", "!")
+	rmw.Increment("f", "q1500", 1)
+	rmw.AppendString("g", "t", "!")
+	row, err := table.ApplyReadModifyWrite(ctx, "long", rmw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := row.I64("f", "q1500")
+	if n != 1501 || len(row.String("f", "r")) != 5<<18+1 || row.String("g", "t") != "another!" {
+		t.Errorf("%d, %d bytes, %q", n, len(row.String("f", "r")), row.String("g", "t"))
+	}
+}
+
+// A branch may delete what it has to look for, and set what is deleted before it.
+func TestBranchesLookBeforeTheyDelete(t *testing.T) {
+	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "two", GC: schema.MaxVersions(2)}))
+	table := db.Table("t")
+	for _, ts := range []cells.Timestamp{1, 2, 3} { // the first is hidden
+		if err := table.Apply(ctx, "r", mutate(setAt("two", "q", ts, cells.I64(int64(ts))), setAt("f", "q", ts, cells.I64(int64(ts))))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest := mutate(func(m *query.Mutation) { m.DeleteTimestampRange("two", "q", 3, 4) })
+	if matched, err := table.CheckAndMutate(ctx, "r", query.Exists("f", "q"), newest, nil); !matched || err != nil {
+		t.Fatal(matched, err)
+	}
+	if got := shown(t, table, query.Columns("two:*")); strings.Contains(got, "@1") {
+		t.Errorf("a version that was hidden is back: %s", got)
+	}
+	again := mutate(func(m *query.Mutation) { m.DeleteRow(); m.SetAt("f", "again", 1, cells.Bool(true)) })
+	if matched, err := table.CheckAndMutate(ctx, "r", query.Absent("f", "q"), nil, again); matched || err != nil {
+		t.Fatal(matched, err)
+	}
+	row, err := table.ReadRow(ctx, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range row.Cells() {
+		if c.Qualifier != "again" {
+			t.Errorf("%s:%s is left", c.Family, c.Qualifier)
 		}
 	}
 }

@@ -20,6 +20,7 @@ type readPlan struct {
 
 	one    [1]familyScan        // scans, when there is one
 	column [1]cf.QualifierRange // its qualifiers, when there is one column
+	pushed readSpec             // the read, when it has a filter
 }
 
 // A familyScan is one scan of the plan.

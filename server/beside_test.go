@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -138,6 +139,10 @@ var besides = []measured{
 	{"read16", 10000, 16, readOne},
 	{"write", 3000, 1, writeOne},
 	{"write16", 10000, 16, writeOne},
+	{"check", 3000, 1, checkOne},
+	{"check16", 10000, 16, checkOne},
+	{"increment", 3000, 1, incrementOne},
+	{"increment16", 10000, 16, incrementOne},
 	{"scan100", 10, 1, scanning(100, bigtable.LimitRows(100))},
 	{"scan", 1, 1, scanning(besideRows)},
 	{"column", 1, 1, scanning(besideRows, bigtable.RowFilter(bigtable.ColumnFilter("q3")))},
@@ -208,6 +213,30 @@ func readOne(tab *bigtable.Table, r *rand.Rand) error {
 
 func writeOne(tab *bigtable.Table, r *rand.Rand) error {
 	return tab.Apply(context.Background(), besideKey(r.IntN(besideRows)), besideRow(r))
+}
+
+// checkOne sets a cell if another one has a value that matches, which it has.
+func checkOne(tab *bigtable.Table, r *rand.Rand) error {
+	ifTrue := bigtable.NewMutation()
+	ifTrue.Set("f", "checked", 1000, []byte("yes"))
+	predicate := bigtable.ChainFilters(bigtable.ColumnFilter("q3"), bigtable.LatestNFilter(1), bigtable.ValueFilter("v.*"))
+	var matched bool
+	err := tab.Apply(context.Background(), besideKey(r.IntN(besideRows)), bigtable.NewCondMutation(predicate, ifTrue, nil), bigtable.GetCondMutationResult(&matched))
+	if err == nil && !matched {
+		err = errors.New("the condition does not match")
+	}
+	return err
+}
+
+// incrementOne adds to a counter and reads what it has become.
+func incrementOne(tab *bigtable.Table, r *rand.Rand) error {
+	m := bigtable.NewReadModifyWrite()
+	m.Increment("f", "count", 1)
+	row, err := tab.ApplyReadModifyWrite(context.Background(), besideKey(r.IntN(besideRows)), m)
+	if err == nil && len(row["f"]) != 1 {
+		err = fmt.Errorf("%d cells, want 1", len(row["f"]))
+	}
+	return err
 }
 
 func scanning(want int, opts ...bigtable.ReadOption) func(*bigtable.Table, *rand.Rand) error {

@@ -222,23 +222,40 @@ func disjointQualifiers(keys []string) (ranges []cf.QualifierRange) {
 
 func (m *machine) write(t *rapid.T) {
 	changes := rapid.SliceOfN(change, 1, 30).Draw(t, "changes")
-	var rows []cf.RowID
-	if rapid.Bool().Draw(t, "read first") {
-		rows = []cf.RowID{} // not nil, whatever it holds
-		for _, c := range changes {
-			rows = append(rows, id(c.Row))
-		}
-	}
-	err := commit(m.ctx, m.store, rows, func(b *cf.Batch) error {
+	apply := func(b *cf.Batch) error {
 		for _, c := range changes {
 			c.Apply(b)
 		}
 		return nil
-	})
+	}
+	var err error
+	if rapid.Bool().Draw(t, "read first") {
+		err = m.update(t, changes, apply)
+	} else {
+		_, err = m.store.Write(m.ctx, nil, apply)
+	}
 	m.must(err)
 	for _, c := range changes {
 		m.model.Apply(c)
 	}
+}
+
+// update reads the rows that it is to change, and others.
+func (m *machine) update(t *rapid.T, changes []Change, apply func(*cf.Batch) error) error {
+	var rows []cf.RowID
+	for _, c := range changes {
+		rows = append(rows, id(c.Row))
+	}
+	own, other := scan.Draw(t, "scan of its rows"), scan.Draw(t, "another scan")
+	_, err := m.store.Update(m.ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+		for _, c := range changes {
+			own.Rows = singleRows([]string{c.Row})
+			m.compare(snap, m.model, own)
+		}
+		m.compare(snap, m.model, other)
+		return apply(b)
+	})
+	return err
 }
 
 func (m *machine) dropRange(t *rapid.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -350,6 +351,10 @@ func testUpdates(f *fixture) {
 		f.must(err)
 		f.expect("t/n", "r n@0=0")
 	})
+	f.run("reads what was acknowledged last", testUpdatesReadTheNewest)
+	f.run("reads rows of many blocks", testUpdatesReadLongRows)
+	f.run("reads other rows as of one moment", testUpdatesReadOneMoment)
+	f.run("reads a family that is dropped meanwhile", testUpdatesReadDropped)
 	f.run("none is lost", testNoLostUpdate)
 	f.run("of many rows do not wait for each other forever", testNoDeadlock)
 	f.run("blind writes do not fall between read and write", testBlindWrites)
@@ -391,6 +396,122 @@ func (f *fixture) expectCounter(row string, want ...int) {
 	if !slices.Contains(want, got) {
 		f.Errorf("row %s counts %d, want one of %d", row, got, want)
 	}
+}
+
+// testUpdatesReadTheNewest changes a row in all the ways there are, and reads it behind
+// each of them.
+func testUpdatesReadTheNewest(f *fixture) {
+	f.create("t/one", "t/two")
+	reads := func(n, m string) {
+		f.Helper()
+		_, err := f.store.Update(f.ctx, []cf.RowID{id("x"), id("r")}, func(snap cf.Snapshot, b *cf.Batch) error {
+			f.expectScan(snap, scanRow("t/one", "r"), ParseRows(n))
+			f.expectScan(snap, scanRow("t/two", "r"), ParseRows(m))
+			return nil
+		})
+		f.must(err)
+	}
+	for i := range 20 {
+		n, m := fmt.Sprintf("r a@%d=n", i), fmt.Sprintf("r b@0=%d", i)
+		f.write("t/one", n)
+		f.write("t/two", m)
+		reads(n, m)
+		f.must(f.store.Flush(f.ctx, "t/one"))
+		reads(n, m)
+		f.must(f.store.DropRange(f.ctx, []string{"t/one"}, cf.SingleRow("r")))
+		reads("", m)
+		f.must(f.store.Compact(f.ctx, "t/one", cf.RowRange{}))
+		reads("", m)
+	}
+	f.blind(func(b *cf.Batch) {
+		b.Row(id("r"))
+		b.DeleteCell("t/two", "b", 0)
+	})
+	reads("", "")
+	f.must(f.store.DropFamily(f.ctx, "t/one"))
+	f.create("t/one")
+	f.write("t/one", "r a@1=again")
+	reads("r a@1=again", "")
+}
+
+func testUpdatesReadLongRows(f *fixture) {
+	f.create("t/long")
+	row := Row{Key: "long"}
+	for i := range 3000 {
+		row.Cells = append(row.Cells, Cell{fmt.Sprintf("q%04d", i), 1, strings.Repeat("v", i%50)})
+	}
+	row.Cells = append(row.Cells, Cell{"r", 1, strings.Repeat("large", 1<<18)}, Cell{"s", 1, ""})
+	for range 3 { // the store learns what the family's rows are like
+		_, err := f.store.Update(f.ctx, []cf.RowID{id("long")}, func(snap cf.Snapshot, b *cf.Batch) error {
+			put(b, "t/long", Rows{row})
+			if rows, _ := f.scan(snap, scanRow("t/long", "long")); len(rows) > 0 && !rows.Equal(Rows{row}) {
+				f.Errorf("read %d rows, the first of %d cells", len(rows), len(rows[0].Cells))
+			}
+			first := scanRow("t/long", "long")
+			first.Filter.CellsPerRow = 2
+			c, err := snap.Scan(f.ctx, first)
+			f.must(err)
+			_, err = c.Next(f.ctx)
+			f.must(err)
+			c.Close() // before its end
+			return nil
+		})
+		f.must(err)
+	}
+	f.expectScan(f.snapshot(), scanRow("t/long", "long"), Rows{row})
+}
+
+// testUpdatesReadOneMoment writes rows beside an update that looks at them.
+func testUpdatesReadOneMoment(f *fixture) {
+	f.create("t/moment")
+	f.write("t/moment", "o0 n@0=0 | r n@0=0")
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	// Some of these rows may have to wait for the update, since they share its lock.
+	writeOthers := func(value int) {
+		written := make(chan error, 8)
+		for i := range cap(written) {
+			writing.Go(func() {
+				written <- commit(f.ctx, f.store, nil, func(b *cf.Batch) error {
+					put(b, "t/moment", ParseRows(fmt.Sprintf("o%d n@0=%d", i, value)))
+					return nil
+				})
+			})
+		}
+		f.must(<-written)
+		f.must(f.store.PutMeta(f.ctx, "moment", []byte(strconv.Itoa(value))))
+	}
+	_, err := f.store.Update(f.ctx, []cf.RowID{id("r")}, func(snap cf.Snapshot, b *cf.Batch) error {
+		f.expectScan(snap, scanRow("t/moment", "r"), ParseRows("r n@0=0"))
+		writeOthers(1)
+		rows, _ := f.scan(snap, everything("t/moment"))
+		meta, err := snap.Meta(f.ctx, "moment")
+		f.must(err)
+		writeOthers(2)
+		f.expectScan(snap, scanRow("t/moment", "r"), ParseRows("r n@0=0"))
+		f.expectScan(snap, everything("t/moment"), rows)
+		again, err := snap.Meta(f.ctx, "moment")
+		f.must(err)
+		if string(again) != string(meta) {
+			f.Errorf("the catalog entry was %q and is %q", meta, again)
+		}
+		return nil
+	})
+	f.must(err)
+}
+
+func testUpdatesReadDropped(f *fixture) {
+	f.create("t/dropped")
+	f.write("t/dropped", "r n@0=1")
+	_, err := f.store.Update(f.ctx, []cf.RowID{id("r")}, func(snap cf.Snapshot, b *cf.Batch) error {
+		f.must(f.store.DropFamily(f.ctx, "t/dropped"))
+		f.expectScan(snap, scanRow("t/dropped", "r"), ParseRows("r n@0=1"))
+		f.create("t/dropped")
+		f.expectScan(snap, scanRow("t/dropped", "r"), ParseRows("r n@0=1"))
+		f.expectAt(snap, "t/dropped", "r n@0=1")
+		return nil
+	})
+	f.must(err)
 }
 
 func testNoLostUpdate(f *fixture) {

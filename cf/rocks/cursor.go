@@ -95,15 +95,23 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if s.closed {
 		return nil, cf.ErrClosed
 	}
+	if s.locks(&spec) {
+		return s.scanLocked(ctx, fam, spec)
+	}
 	f, err := newFiller(s, fam, spec, 0)
 	if err != nil {
 		return nil, err
 	}
 	f.early, f.room = true, newRoom(ctx)
+	return s.cursorOf(spec, f), nil
+}
+
+// cursorOf is the cursor of a filler; s.mu is held.
+func (s *snapshot) cursorOf(spec cf.Scan, f *filler) *cursor {
 	c := &cursor{snapshot: s, spec: spec, filler: f, room: f.room}
 	s.uses.Add(1)
 	s.store.open.addCursor(c)
-	return c, nil
+	return c
 }
 
 // newFiller makes a filler that reads at a snapshot, which must stay in use until
@@ -147,7 +155,7 @@ func (s *snapshot) newCursor(f *family, spec cf.Scan, fetch int) *C.smolwc_curso
 	defer requests.Put(p)
 	p.pack(&spec)
 	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
-	return C.smolwc_cursor_new(s.store.c.db, f.c, snapshotHandle(s.engine), overlayHandle(s.overlay), &p.scan,
+	return C.smolwc_cursor_new(s.store.c.db, f.c, snapshotHandle(s.at()), overlayHandle(s.overlay), &p.scan,
 		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
 }
 
@@ -180,9 +188,12 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.ready, c.end, c.err, c.cost = f.blocks, f.end, f.err, f.cost
+		c.take(f)
 	}
 }
+
+// take takes over what has been filled.
+func (c *cursor) take(f filled) { c.ready, c.end, c.err, c.cost = f.blocks, f.end, f.err, f.cost }
 
 // fill gets the next blocks: made now, or by the goroutines that read ahead.
 func (c *cursor) fill(ctx context.Context) (filled, error) {
@@ -204,23 +215,28 @@ func (c *cursor) fill(ctx context.Context) (filled, error) {
 func (f *filler) fill(n int) (out filled) {
 	for len(out.blocks) < n && !out.end && out.err == nil {
 		b, status := f.fillBlock()
-		switch status {
-		case C.SMOLWC_CORRUPT:
-			out.err = f.corrupt()
-		case C.SMOLWC_ERROR:
-			out.err = f.failure()
-		default:
-			if out.err = f.crossed(status == C.SMOLWC_END); out.err == nil {
-				out.blocks = append(out.blocks, b)
-				out.end = status == C.SMOLWC_END
-			}
-		}
+		f.deliver(&out, b, status)
 		if status == C.SMOLWC_MORE {
 			break
 		}
 	}
 	out.cost = f.cost()
 	return out
+}
+
+// deliver adds a block in which a call of C has ended with a status.
+func (f *filler) deliver(out *filled, b *cf.Block, status C.smolwc_status) {
+	switch status {
+	case C.SMOLWC_CORRUPT:
+		out.err = f.corrupt()
+	case C.SMOLWC_ERROR:
+		out.err = f.failure()
+	default:
+		if out.err = f.crossed(status == C.SMOLWC_END); out.err == nil {
+			out.blocks = append(out.blocks, b)
+			out.end = status == C.SMOLWC_END
+		}
+	}
 }
 
 // fillBlock has C fill a block.

@@ -37,8 +37,8 @@ func (s *Store) filesOf(f *family, spec *cf.Scan) (files C.size_t, begins bool) 
 // costs nothing, and what a compaction made superfluous goes soon.
 const keptFor = time.Second
 
-// sweepLater has what is kept cleared after keptFor. Who calls it has put back what
-// it took, and holds s.mu.
+// sweepLater has what is kept cleared after keptFor. The caller has put back what it
+// took, and holds s.mu or a snapshot in use.
 func (s *Store) sweepLater() {
 	if !s.sweeping.Load() && s.sweeping.CompareAndSwap(false, true) {
 		time.AfterFunc(keptFor, s.sweep)

@@ -52,50 +52,60 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	if err != nil {
 		return nil, cf.Cost{}, err
 	}
-	r := s.takeRequest()
-	defer requests.Put(r)
-	r.pack(&spec)
-	r.scan.cells_per_call = patience
+	made := new(loneBlock)
 	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, nil), crossings: newCrossings(s, &spec), room: newRoom(ctx)}
 	defer f.room.close() // what is returned is the caller's to count
-	made := new(loneBlock)
-	b := &made.block
-	if err := f.size.make(b, f.room); err != nil {
-		return nil, cf.Cost{}, err
+	block, cost, status, err := f.readOnce(&spec, &made.block)
+	switch {
+	case err != nil:
+		return nil, cost, err
+	case status != C.SMOLWC_END:
+		defer f.free()
+		left := block // alone: C may not be given what lies beside Go's pointers
+		return f.goOn(ctx, &made.block, &left, status)
+	case len(made.block.Rows) == 0:
+		return nil, cost, nil
 	}
-	files, begins := s.filesOf(fam, &spec)
+	made.list[0] = &made.block
+	return made.list[:], cost, nil
+}
+
+// readOnce begins a scan of the newest state with one call of C, which is all of it if
+// it fits into the block. Otherwise the filler has a cursor to go on with, and the
+// block is as the call has left it. The store's mu is held, or a snapshot is in use.
+func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cost cf.Cost, status C.smolwc_status, err error) {
+	s, fam := f.store, f.family
+	r := s.takeRequest()
+	defer requests.Put(r)
+	r.pack(spec)
+	r.scan.cells_per_call = patience
+	if err := f.size.make(b, f.room); err != nil {
+		return block, cost, C.SMOLWC_ERROR, err
+	}
+	files, begins := s.filesOf(fam, spec)
 	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells)), large: f.room.large(0)}
-	status := C.smolwc_read(s.c.read, fam.c, fam.kept.c, files, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
+	status = C.smolwc_read(s.c.read, fam.c, fam.kept.c, files, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
 		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
 		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
 		&r.block, &r.cost, &r.rest)
 	refused := f.counts(&r.block.large)
-	if status == C.SMOLWC_END {
-		s.sweepLater()
-		s.counted(f.uncounted)
-		f.put(b, &r.block)
-		if begins || len(spec.Rows) > 1 || r.scan.single_rows == 0 {
-			if err := f.crossed(true); err != nil {
-				return nil, f.costOf(&r.cost), err
-			}
+	if status != C.SMOLWC_END {
+		if f.c = r.rest; f.c == nil {
+			s.counted(f.uncounted)
+			err = errNoMemory
+		} else if err = refused; err != nil {
+			f.free()
 		}
-		if len(b.Rows) == 0 {
-			return nil, f.costOf(&r.cost), nil
-		}
-		made.list[0] = b
-		return made.list[:], f.costOf(&r.cost), nil
+		return r.block, cost, status, err
 	}
-	if f.c = r.rest; f.c == nil {
-		s.counted(f.uncounted)
-		return nil, cf.Cost{}, errNoMemory
+	s.sweepLater()
+	s.counted(f.uncounted)
+	f.put(b, &r.block)
+	if begins || len(spec.Rows) > 1 || r.scan.single_rows == 0 {
+		err = f.crossed(true)
 	}
-	defer f.free()
-	if refused != nil {
-		return nil, f.cost(), refused
-	}
-	block := r.block // alone: C may not be given what lies beside Go's pointers
-	return f.goOn(ctx, b, &block, status)
+	return r.block, f.costOf(&r.cost), status, err
 }
 
 // A loneBlock is a block and a list of it alone, in one allocation.
@@ -103,6 +113,60 @@ type loneBlock struct {
 	block cf.Block
 	list  [1]*cf.Block
 }
+
+// scanLocked opens a cursor over a row that nothing changes while the snapshot is in
+// use; s.mu is held. It sees the newest state, for which the engine needs no snapshot,
+// and has read the row already if it fits into one block.
+func (s *snapshot) scanLocked(ctx context.Context, fam *family, spec cf.Scan) (cf.Cursor, error) {
+	f := filler{family: fam, size: newBlockSizer(&spec, &fam.shape, &s.uses), crossings: newCrossings(s.store, &spec), early: true, room: newRoom(ctx)}
+	b := new(cf.Block)
+	block, cost, status, err := f.readOnce(&spec, b)
+	switch {
+	case err != nil:
+		f.room.close()
+		return nil, err
+	case status == C.SMOLWC_END:
+		return &readCursor{block: b, cost: cost, room: f.room}, nil
+	}
+	return s.goOnLocked(spec, f, b, block, status), nil
+}
+
+// goOnLocked is a cursor for what one call of C has not read.
+func (s *snapshot) goOnLocked(spec cf.Scan, f filler, b *cf.Block, block C.smolwc_block, status C.smolwc_status) cf.Cursor {
+	c := s.cursorOf(spec, &f)
+	var out filled
+	b, status = f.fillOn(b, &block, status)
+	f.deliver(&out, b, status)
+	out.cost = f.cost()
+	c.take(out)
+	return c
+}
+
+// A readCursor is a cursor that has read all there is, in one block.
+type readCursor struct {
+	block *cf.Block // nil once it has been given
+	cost  cf.Cost
+	room  *room
+}
+
+// Next implements cf.Cursor.
+func (c *readCursor) Next(ctx context.Context) (*cf.Block, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b := c.block
+	if c.block = nil; b == nil || len(b.Rows) == 0 {
+		c.room.close()
+		return nil, nil
+	}
+	return b, nil
+}
+
+// Cost implements cf.Cursor.
+func (c *readCursor) Cost() cf.Cost { return c.cost }
+
+// Close implements cf.Cursor.
+func (c *readCursor) Close() { c.room.close() }
 
 // goOn reads what is left behind the first call.
 func (f *filler) goOn(ctx context.Context, b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (blocks []*cf.Block, cost cf.Cost, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,9 +20,11 @@ type snapshot struct {
 	families families
 	set      uint64                 // of the families
 	overlay  *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
+	locked   []cf.RowID             // the rows of an update, if they are few
 
 	mu     sync.RWMutex // held shared while the snapshot must not close
-	engine *grocksdb.Snapshot
+	take   sync.Once
+	engine *grocksdb.Snapshot // nil until taken; see at
 	closed bool
 	uses   atomic.Int64 // itself until closed, and its cursors: they read engine
 }
@@ -31,6 +34,20 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	snap, err := s.snapshot(nil)
+	if err != nil {
+		return nil, err
+	}
+	return snap, nil
+}
+
+// fewLocked is up to how many rows of an update are read without the engine's snapshot.
+// Each scan looks for its row among them.
+const fewLocked = 32
+
+// snapshot is a snapshot for an update of rows whose locks are held, or of this moment
+// if there are none.
+func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -39,10 +56,32 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if s.broken != nil {
 		return nil, s.broken
 	}
-	snap := &snapshot{store: s, families: *s.families.Load(), set: s.dropped.use(), engine: s.db.NewSnapshot()}
+	snap := &snapshot{store: s, families: *s.families.Load(), set: s.dropped.use()}
+	if n := len(locked); n > 0 && n <= fewLocked {
+		snap.locked = locked
+	} else {
+		snap.at()
+	}
 	snap.uses.Store(1)
 	s.open.add(snap)
 	return snap, nil
+}
+
+// at is the engine's snapshot. That of an update is taken when the update first reads
+// something else than its own rows, which most updates never do. The snapshot is in use.
+func (s *snapshot) at() *grocksdb.Snapshot {
+	s.take.Do(func() { s.engine = s.store.db.NewSnapshot() })
+	return s.engine
+}
+
+// locks reports whether a scan is of one row, which nothing changes while the
+// snapshot is in use.
+func (s *snapshot) locks(spec *cf.Scan) bool {
+	if len(s.locked) == 0 || len(spec.Rows) != 1 {
+		return false
+	}
+	row, ok := spec.Rows[0].Single()
+	return ok && slices.ContainsFunc(s.locked, func(id cf.RowID) bool { return id.Row == row })
 }
 
 // Close implements cf.Snapshot.
@@ -63,7 +102,9 @@ func (s *snapshot) release() {
 // unuse gives the engine's snapshot back after its last use.
 func (s *snapshot) unuse() {
 	if s.uses.Add(-1) == 0 {
-		s.store.db.ReleaseSnapshot(s.engine)
+		if s.engine != nil {
+			s.store.db.ReleaseSnapshot(s.engine)
+		}
 		if s.overlay != nil {
 			s.overlay.Destroy()
 		}
@@ -80,7 +121,7 @@ func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
 	}
 	opts := grocksdb.NewDefaultReadOptions()
 	defer opts.Destroy()
-	opts.SetSnapshot(s.engine)
+	opts.SetSnapshot(s.at())
 	return f(opts)
 }
 

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -33,19 +34,20 @@ func (s *Store) tryUpdate(ctx context.Context, rows []cf.RowID, fn func(cf.Snaps
 		return 0, 0, err
 	}
 	defer s.locks.unlock(set)
-	snap, err := s.Snapshot(ctx)
+	snap, err := s.snapshot(rows)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer snap.Close()
-	var b cf.Batch
-	if err := fn(snap, &b); err != nil {
+	b := batches.Get().(*cf.Batch)
+	defer func() { b.Reset(); batches.Put(b) }()
+	if err := fn(snap, b); err != nil {
 		return 0, 0, err
 	}
 	if err := checkRows(rows, b.Rows()); err != nil {
 		return 0, 0, err
 	}
-	pos, err = s.commit(ctx, &b)
+	pos, err = s.commit(ctx, b)
 	return pos, b.Size(), err
 }
 
@@ -56,6 +58,9 @@ var (
 
 // checkRows refuses a batch that touches a row whose lock is not held.
 func checkRows(locked, touched []cf.RowID) error {
+	if slices.Equal(locked, touched) {
+		return nil
+	}
 	held := make(map[cf.RowID]bool, len(locked))
 	for _, r := range locked {
 		held[r] = true

@@ -1,0 +1,61 @@
+package rocks
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
+)
+
+// TestAnUpdateTakesASnapshotForOtherRows: its own rows are read without the engine's
+// snapshot, and left to it when they are many.
+func TestAnUpdateTakesASnapshotForOtherRows(t *testing.T) {
+	ctx := t.Context()
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.CreateFamily(ctx, "t"); err != nil {
+		t.Fatal(err)
+	}
+	rows := []cf.RowID{{Space: "t", Row: "own"}, {Space: "t", Row: "second"}}
+	one := func(row string) cf.Scan { return cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow(row)}} }
+	for _, c := range []struct {
+		name  string
+		rows  int // beside those that are read
+		scans []cf.Scan
+		want  int64 // snapshots
+	}{
+		{"nothing", 0, nil, 0},
+		{"its rows", 0, []cf.Scan{one("own"), one("second"), one("own")}, 0},
+		{"another row", 0, []cf.Scan{one("own"), one("other")}, 1},
+		{"all rows, twice", 0, []cf.Scan{{Family: "t", Rows: []cf.RowRange{{}}}, {Family: "t", Rows: []cf.RowRange{{}}}}, 1},
+		{"its rows, which are many", fewLocked, []cf.Scan{one("own")}, 1},
+	} {
+		named := rows
+		for i := range c.rows {
+			named = append(named, cf.RowID{Space: "t", Row: fmt.Sprint("many", i)})
+		}
+		_, err := s.Update(ctx, named, func(snap cf.Snapshot, b *cf.Batch) error {
+			for _, scan := range c.scans {
+				if _, _, err := cftest.Collect(ctx, snap, scan); err != nil {
+					return err
+				}
+			}
+			if got := s.number("num-snapshots"); got != c.want {
+				t.Errorf("%s: %d snapshots, want %d", c.name, got, c.want)
+			}
+			b.Row(rows[0])
+			b.Put("t", "q", 0, []byte("v"))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.number("num-snapshots"); got != 0 {
+			t.Errorf("%s: %d snapshots are left", c.name, got)
+		}
+	}
+}

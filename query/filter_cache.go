@@ -1,0 +1,97 @@
+package query
+
+import (
+	"strings"
+	"sync"
+
+	"rsc.io/binaryregexp/syntax"
+)
+
+// An expressionCache keeps expressions compiled between the filters of different
+// reads: a client sends the same filters again and again, and compiling one can take
+// longer than the read of a row. What it holds is bounded, whatever filters come.
+//
+// It has two halves. New expressions, and those of the old half that are asked for,
+// go into the young one. When that is full it becomes the old one, and the old one is
+// forgotten.
+type expressionCache struct {
+	mu         sync.Mutex
+	young, old map[string]*byteRegexp
+	bytes      int // of the young half
+}
+
+// The bounds of one half, and of one expression.
+const (
+	halfExpressions = 256
+	halfBytes       = 256 << 10
+	expressionBytes = 16 << 10
+)
+
+// expressions is that of all databases of the process: expressions say nothing of
+// the data.
+var expressions expressionCache
+
+// get is the expression compiled, nil when it is not in the cache.
+func (c *expressionCache) get(expr string) *byteRegexp {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.young[expr]
+	if r == nil {
+		if r = c.old[expr]; r != nil {
+			c.put(expr, r)
+		}
+	}
+	return r
+}
+
+// add keeps an expression, unless it is large.
+func (c *expressionCache) add(expr string, r *byteRegexp) {
+	if r.size > expressionBytes {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(expr, r)
+}
+
+func (c *expressionCache) put(expr string, r *byteRegexp) {
+	if len(c.young) >= halfExpressions || c.bytes+r.size > halfBytes {
+		c.young, c.old, c.bytes = nil, c.young, 0
+	}
+	if c.young == nil {
+		c.young = map[string]*byteRegexp{}
+	}
+	if c.young[expr] == nil { // another read may have been faster
+		c.bytes += r.size
+		c.young[strings.Clone(expr)] = r // it may be part of a long text
+	}
+}
+
+// memory is about what a compiled expression takes, in bytes, and rather more than
+// less. Programs that need no backtracking have tables that can grow with the square
+// of their length.
+func (r *byteRegexp) memory(expr string, tree *syntax.Regexp) int {
+	n := 512 + 2*len(expr) // the text is kept as UTF-8
+	for _, list := range [][]string{r.stems.exact, r.stems.prefixes} {
+		for _, s := range list {
+			n += 16 + len(s)
+		}
+	}
+	if r.pieces != nil {
+		return n + 16*len(r.pieces.texts) + len(expr)
+	}
+	length := instructions(tree)
+	return n + 128*length + 8*length*length
+}
+
+// instructions is about how long the program of an expression is.
+func instructions(re *syntax.Regexp) int {
+	n := 2 + len(re.Rune)
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1) // less than 1,000 with all around it
+	}
+	return n
+}
