@@ -203,7 +203,7 @@ func (e *rowEditor) retained(col column, list []int64) []int64 {
 	rules := col.family.retention(e.now)
 	for i, ts := range list {
 		for _, r := range rules {
-			if i+1 > r.Versions && ts < r.Before {
+			if i+1 > r.Versions && ts <= r.UpTo {
 				return list[:i]
 			}
 		}

@@ -124,7 +124,7 @@ var (
 	)
 
 	retention = rapid.Custom(func(t *rapid.T) cf.Retention {
-		return cf.Retention{Versions: count.Draw(t, "versions"), Before: timeBound.Draw(t, "before")}
+		return cf.Retention{Versions: count.Draw(t, "versions"), UpTo: rapid.OneOf(rapid.Just(int64(-1)), timestamp).Draw(t, "up to")}
 	})
 	conditions = rapid.Map(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cf.RowCondition {
 		return cf.RowCondition{Qualifier: hostileKey.Draw(t, "qualifier"), Values: valueRanges.Draw(t, "values")}

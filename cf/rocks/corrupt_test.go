@@ -60,7 +60,7 @@ func expectGarbage(t *testing.T, cells string, garbage []byte) {
 	}
 	// These need not see it, but they have to end.
 	for _, f := range []cf.Filter{
-		{KeysOnly: true}, {CellsPerRow: 1}, {Versions: 1}, {Since: 3}, {Retention: []cf.Retention{{Before: 3}}},
+		{KeysOnly: true}, {CellsPerRow: 1}, {Versions: 1}, {Since: 3}, {Retention: []cf.Retention{{UpTo: 2}}},
 		{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("a")}},
 		{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q")}},
 		{Qualifiers: []cf.QualifierRange{{Start: "q\x00", NoEnd: true}}},

@@ -475,7 +475,7 @@ static verdict judge_qualifier(smolwc_cursor* c, const char* key, size_t len) {
 
 static inline int retained(const smolwc_cursor* c, int64_t rank, int64_t ts) {
   for (size_t i = 0; i < c->scan.retention_len; i++)
-    if (rank > c->retention[i].versions && ts < c->retention[i].before) return 0;
+    if (rank > c->retention[i].versions && ts <= c->retention[i].up_to) return 0;
   return 1;
 }
 
