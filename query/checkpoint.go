@@ -128,6 +128,8 @@ type Frozen struct {
 	// counts the writes: the copy has all that had returned before Time.
 	Time     time.Time
 	Position uint64
+	// Format is that of [DB.Format].
+	Format int
 }
 
 // frozenDir is where Freeze makes its copy, in the database's directory. What a
@@ -155,7 +157,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	if err != nil {
 		return fail(op, "", "", err)
 	}
-	f.Position = uint64(at)
+	f.Position, f.Format = uint64(at), db.Format()
 	err = fn(f)
 	if e := os.RemoveAll(f.Dir); err == nil && e != nil {
 		err = fail(op, "", "", faultf(Unavailable, "%w", e))
@@ -203,13 +205,14 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (cf.Position, error) {
 	if err != nil {
 		return 0, fmt.Errorf("copying to %s: %w", dir, err)
 	}
-	if err := writeMarker(dir); err != nil {
-		return 0, errors.Join(faultf(Unavailable, "%w", err), os.RemoveAll(dir))
+	if err := writeMarker(dir, db.Format()); err != nil {
+		return 0, errors.Join(err, os.RemoveAll(dir))
 	}
 	return at, nil
 }
 
-// renameSynced renames a directory, for good: the new name survives a loss of power.
+// renameSynced renames a directory or a file, for good: the new name survives a loss
+// of power.
 func renameSynced(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -119,10 +119,8 @@ func (r *readSpec) check() error {
 	if err := r.since.Check(); err != nil {
 		return faultf(InvalidArgument, "since: %w", err)
 	}
-	if r.until != cells.MaxTimestamp+1 {
-		if err := r.until.Check(); err != nil {
-			return faultf(InvalidArgument, "until: %w", err)
-		}
+	if err := r.until.Check(); err != nil {
+		return faultf(InvalidArgument, "until: %w", err)
 	}
 	if r.until != 0 && r.since > r.until {
 		return faultf(InvalidArgument, "time range starts at %d, after its end %d", r.since, r.until)

@@ -47,6 +47,9 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 	logged := false
 	for _, w := range branches {
 		logged = logged || w.logged()
+		if err := t.db.raiseFor(ctx, w.m.newest); err != nil {
+			return false, fail(op, t.name, key, err)
+		}
 	}
 	err = t.db.update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
 		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil || branches[matched] == nil {
@@ -195,6 +198,9 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWr
 		return nil, err
 	}
 	if err := info.checkModify(key, m); err != nil {
+		return nil, err
+	}
+	if err := t.db.raiseFor(ctx, m.at); err != nil {
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}

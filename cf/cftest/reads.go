@@ -75,7 +75,7 @@ func testHostileKeys(f *fixture) {
 	f.blind(func(b *cf.Batch) {
 		for _, row := range keys[1:] { // a row key has a byte at least
 			for _, qualifier := range keys {
-				for _, ts := range []int64{0, 1, math.MaxInt64 / 2} {
+				for _, ts := range []int64{0, 1, 1<<62 - 1, math.MaxInt64} {
 					c := Change{Kind: Put, Family: "t", Row: row, Qualifier: qualifier, Timestamp: ts, Value: row + qualifier}
 					c.Apply(b)
 					model.Apply(c)

@@ -30,7 +30,7 @@ func TestGarbageKeysAreReported(t *testing.T) {
 		{"01 6b 00 | 01 71 00 | 1c 7fffffff", "version too short"},
 		{"01 6b 00 | 01 71 00 | 1c 7fffffffffffffff 00", "version too long"},
 		{"01 6b 00 | 01 71 00 | 1c 8000000000000000", "timestamp -1"},
-		{"01 6b 00 | 01 71 00 | 1c 3fffffffffffffff", "timestamp 2^62"},
+		{"01 6b 00 | 01 71 00 | 1c ffffffffffffffff", "timestamp -2^63"},
 		{"01 6b 00 | 01 71 00 | 1d", "behind the qualifier comes a higher tag"},
 		{"01 6b 00 | 01 72 00", "a column alone"},
 		{"01 6b 00 | 02", "behind the cells"},
