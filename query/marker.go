@@ -70,9 +70,9 @@ func (db *DB) raiseFor(ctx context.Context, ts cells.Timestamp) error {
 	return db.raise(ctx, formatOfLate)
 }
 
-// raise gives the database at least a format. The catalog's entry stands in the log
-// before all writes that need it, so that an asynchronous write does not survive it.
-// The marker comes second: only a database that is open for writing gets that far.
+// raise gives the database at least a format. The catalog's entry is on the disk before
+// a write that needs it begins, so that no crash leaves the write without the format.
+// The marker comes second: after a crash in between, opening writes it.
 func (db *DB) raise(ctx context.Context, version int) error {
 	if version <= db.Format() {
 		return nil
@@ -100,6 +100,16 @@ func (db *DB) raise(ctx context.Context, version int) error {
 	db.logger.Info("the database has a newer format: versions of smolwc that do not know it cannot open it any more",
 		"format", version, "reason", "timestamps after "+lastOfFormat1.String())
 	return nil
+}
+
+// raised is the format once no raise is under way: no less than that of a catalog that
+// was copied before the call.
+func (db *DB) raised(ctx context.Context) (int, error) {
+	if err := db.raising.RLock(ctx); err != nil {
+		return 0, err
+	}
+	defer db.raising.RUnlock()
+	return db.Format(), nil
 }
 
 // markerFile stands in a database's directory and says what it is, so that a
