@@ -177,7 +177,9 @@ func Offset(rows int) ReadOption { return optionFunc(func(r *readSpec) { r.offse
 // Rejected has fn called with the key of each row that the read has come to and
 // does not return, because a condition or a filter leaves nothing of it: so a
 // read that returns little can say how far it is. Rows that the engine passes
-// over by itself are not reported. An error of fn ends the read. nil: nobody is told.
+// over by itself are not reported; of a read with a filter that lets nothing
+// through, whatever the rows have, the last row is. An error of fn ends the read. nil: nobody
+// is told.
 func Rejected(fn func(key string) error) ReadOption {
 	return optionFunc(func(r *readSpec) { r.rejected = fn })
 }
