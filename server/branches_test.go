@@ -82,6 +82,9 @@ func TestTimestampsUpToTheLast(t *testing.T) {
 		m.AddIntToCell("sum", "q", bigtable.Timestamp(ts), 1)
 		r.must(table.Apply(r.ctx(), "k", m))
 	}
+	if got := r.db.Format(); got != 2 {
+		t.Errorf("the database has format %d, want 2", got)
+	}
 	behind := int64(last)
 	behind += 1000
 	for _, ts := range []int64{behind, math.MaxInt64, math.MinInt64} {
