@@ -273,6 +273,49 @@ func TestARestoreReplacesNoDatabaseThatWasOpenedMeanwhile(t *testing.T) {
 	}
 }
 
+// A backup has the format of its database, so that an older smolwc refuses to
+// restore what it cannot read, and nothing else.
+func TestABackupHasTheFormatOfItsDatabase(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "backups")
+	db, a := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema()}), openArchive(t, target)
+	m := query.NewMutation()
+	for i, ts := range []cells.Timestamp{1<<62 - 1, cells.MaxTimestamp} {
+		m.SetAt("meta", "q", ts, cells.I64(1))
+		if err := db.Table("fleet").Apply(t.Context(), "r", m); err != nil {
+			t.Fatal(err)
+		}
+		backup, err := a.Backup(t.Context(), db, archive.BackupOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "restored")
+		if _, err := a.Restore(t.Context(), backup.ID, dir, archive.RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		restored := openDB(t, dir, query.Options{})
+		if restored.Format() != i+1 {
+			t.Errorf("with a cell at %d, the restored database has format %d", ts, restored.Format())
+		}
+		expectSame(t, "restored", dump(t, restored), dump(t, db))
+	}
+	manifests, err := filepath.Glob(filepath.Join(target, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	formats := map[string]int{}
+	for _, path := range manifests {
+		text, _ := os.ReadFile(path)
+		for _, line := range strings.Split(string(text), "\n") {
+			if strings.Contains(line, `"database_format"`) {
+				formats[strings.TrimSpace(line)]++
+			}
+		}
+	}
+	if formats[`"database_format": 1,`] != 1 || formats[`"database_format": 2,`] != 1 {
+		t.Errorf("the manifests say %v", formats)
+	}
+}
+
 func TestRestoreKeepsWhatIsThere(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema()})

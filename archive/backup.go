@@ -131,7 +131,7 @@ type identity struct {
 func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o Options) error {
 	m := &manifest{
 		Format: formatVersion, Generation: 1, Time: f.Time.UTC(),
-		Database: db.UUID().String(), DatabaseFormat: query.FormatVersion, Position: f.Position,
+		Database: db.UUID().String(), DatabaseFormat: f.Format, Position: f.Position,
 	}
 	if n := len(r.before); n > 0 {
 		m.Generation = r.before[n-1].id + 1

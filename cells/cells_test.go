@@ -139,9 +139,17 @@ func TestTimestampBounds(t *testing.T) {
 			t.Errorf("%d: %v", ts, err)
 		}
 	}
-	for _, ts := range []cells.Timestamp{-1, cells.MaxTimestamp + 1} {
+	for _, ts := range []cells.Timestamp{-1, math.MinInt64} {
 		if ts.Check() == nil {
 			t.Errorf("%d: no error", ts)
+		}
+	}
+}
+
+func TestTimestampUntil(t *testing.T) {
+	for ts, want := range map[cells.Timestamp]cells.Timestamp{0: 1, 1 << 62: 1<<62 + 1, cells.MaxTimestamp - 1: cells.MaxTimestamp, cells.MaxTimestamp: 0} {
+		if got := ts.Until(); got != want {
+			t.Errorf("the range up to %d ends before %d, want %d", ts, got, want)
 		}
 	}
 }

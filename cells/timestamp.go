@@ -2,6 +2,7 @@ package cells
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -10,10 +11,8 @@ import (
 // of the column at 0 replaces the one before.
 type Timestamp int64
 
-// MaxTimestamp is the largest timestamp a cell may have, 2^62-1, some 146,000
-// years after 1970. The bound keeps the inverted timestamp of a cell key at
-// exactly eight bytes.
-const MaxTimestamp Timestamp = 1<<62 - 1
+// MaxTimestamp is the largest timestamp, 2^63-1, in the year 294,247.
+const MaxTimestamp Timestamp = math.MaxInt64
 
 // TimestampOf is t in whole microseconds, rounded down. The result may lie
 // outside the range a cell may have; [Timestamp.Check] tells.
@@ -22,15 +21,22 @@ func TimestampOf(t time.Time) Timestamp { return Timestamp(t.UnixMicro()) }
 // Time is the timestamp as a time in UTC.
 func (t Timestamp) Time() time.Time { return time.UnixMicro(int64(t)).UTC() }
 
-// Check returns an error that names the bound when t cannot be a cell's timestamp.
+// Check returns an error that names the bounds when t cannot be a cell's
+// timestamp: when it is negative.
 func (t Timestamp) Check() error {
 	if t < 0 {
 		return fmt.Errorf("timestamp %d is negative; timestamps are microseconds from 0 to %d", int64(t), int64(MaxTimestamp))
 	}
-	if t > MaxTimestamp {
-		return fmt.Errorf("timestamp %d is too large; timestamps are microseconds from 0 to %d", int64(t), int64(MaxTimestamp))
-	}
 	return nil
+}
+
+// Until is the end, exclusive, of a time range whose last timestamp is t: t+1,
+// or 0, which is no bound, for [MaxTimestamp].
+func (t Timestamp) Until() Timestamp {
+	if t == MaxTimestamp {
+		return 0
+	}
+	return t + 1
 }
 
 // String is the timestamp in microseconds, as the language writes it after @.

@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// The physical key of a cell, format 1, is the FoundationDB tuple
+// The physical key of a cell is the FoundationDB tuple
 // (bytes row, bytes qualifier, int 2^63-1-timestamp):
 //
 //	01 esc(row) 00 | 01 esc(qualifier) 00 | 1c <8 bytes, big-endian>
@@ -18,8 +18,9 @@ import (
 // before every key whose row, or qualifier, is not less. docs/format.md has
 // worked examples.
 
-// versionLen is the fixed length in bytes of a key's last element: 0 <=
-// timestamp < 2^62 makes 2^63-1-timestamp take exactly eight bytes.
+// versionLen is the fixed length in bytes of a key's last element. An integer
+// below 2^56 has eight bytes here too, where package tuple writes fewer and
+// accepts only those.
 const versionLen = 9
 
 const (
@@ -79,7 +80,7 @@ func SplitCellKey(key []byte) (row, qualifier []byte, ts int64, err error) {
 		return nil, nil, 0, fmt.Errorf("%w: version element % x", ErrMalformedKey, rest)
 	}
 	inverted := binary.BigEndian.Uint64(rest[1:])
-	if inverted > maxInt64 || inverted < 1<<62 {
+	if inverted > maxInt64 {
 		return nil, nil, 0, fmt.Errorf("%w: timestamp out of range", ErrMalformedKey)
 	}
 	return row, qualifier, int64(maxInt64 - inverted), nil

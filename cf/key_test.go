@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 // The bytes that the physical key gives a meaning, and some beside.
@@ -21,7 +24,7 @@ var (
 		rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]byte{0x00, 0x01, 0x02, 0x1c, 'a', 0xff}), 0, 4), bytesToString),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), bytesToString),
 	)
-	anyTimestamp = rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 1<<62-1), rapid.Just(int64(1<<62-1)))
+	anyTimestamp = rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, math.MaxInt64), rapid.SampledFrom([]int64{1<<62 - 1, 1 << 62, math.MaxInt64 - 1, math.MaxInt64}))
 )
 
 func bytesToString(b []byte) string { return string(b) }
@@ -70,11 +73,30 @@ func TestCellKeysInHex(t *testing.T) {
 	}{
 		{cell{"a", "b", 0}, "01 61 00 | 01 62 00 | 1c 7fffffffffffffff"},
 		{cell{"a", "b", 1<<62 - 1}, "01 61 00 | 01 62 00 | 1c 4000000000000000"},
+		{cell{"a", "b", 1 << 62}, "01 61 00 | 01 62 00 | 1c 3fffffffffffffff"},
+		{cell{"a", "b", math.MaxInt64}, "01 61 00 | 01 62 00 | 1c 0000000000000000"},
 		{cell{"a\x00", "", 1}, "01 61 00 ff 00 | 01 00 | 1c 7ffffffffffffffe"},
 		{cell{"", "\x00\xff", 1}, "01 00 | 01 00 ff ff 00 | 1c 7ffffffffffffffe"},
 	} {
 		if want := unhex(test.want); !bytes.Equal(test.cell.key(), want) {
 			t.Errorf("%+v is %x, want %x", test.cell, test.cell.key(), want)
+		}
+	}
+}
+
+// The tuple layer writes integers in as few bytes as they take, and package tuple
+// accepts nothing else. A key is such a tuple unless its timestamp is among the last.
+func TestKeysAreTuplesUpToALateTimestamp(t *testing.T) {
+	const last = math.MaxInt64 - 1<<56
+	for _, ts := range []int64{0, 1<<62 - 1, 1 << 62, last} {
+		want := tuple.Tuple{[]byte("a"), []byte("b"), math.MaxInt64 - ts}
+		if got, err := tuple.Unpack(cell{"a", "b", ts}.key()); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("@%d: %v, %v; want %v", ts, got, err, want)
+		}
+	}
+	for _, ts := range []int64{last + 1, math.MaxInt64} {
+		if got, err := tuple.Unpack(cell{"a", "b", ts}.key()); err == nil {
+			t.Errorf("@%d: %v, no error", ts, got)
 		}
 	}
 }
@@ -91,7 +113,8 @@ func TestMalformedKeysAreRefused(t *testing.T) {
 		{"01 61 00 | 01 62 00 | 1c 7fffffffffffffff 00", "bytes behind the version"},
 		{"01 61 00 | 01 62 00 | 1b 7fffffffffffffff", "not a positive integer of eight bytes"},
 		{"01 61 00 | 01 62 00 | 1c 8000000000000000", "timestamp -1"},
-		{"01 61 00 | 01 62 00 | 1c 3fffffffffffffff", "timestamp 2^62"},
+		{"01 61 00 | 01 62 00 | 1c ffffffffffffffff", "timestamp -2^63"},
+		{"01 61 00 | 01 62 00 | 14", "the shortest form of 2^63-1-timestamp"},
 	} {
 		_, _, _, err := cf.SplitCellKey(unhex(test.key))
 		if !errors.Is(err, cf.ErrMalformedKey) {
@@ -111,6 +134,7 @@ func unhex(s string) []byte {
 func FuzzSplitCellKey(f *testing.F) {
 	f.Add(cell{"a", "b", 0}.key())
 	f.Add(cell{"", "", 1<<62 - 1}.key())
+	f.Add(cell{"", "", math.MaxInt64}.key())
 	f.Add(cell{"a\x00", "\x00\xff", 1}.key())
 	f.Add(unhex("01 61 00"))
 	f.Add(unhex("01 61 00 ff 00 | 01 00 | 1c 3fffffffffffffff"))
@@ -120,7 +144,7 @@ func FuzzSplitCellKey(f *testing.F) {
 		switch {
 		case err != nil && !errors.Is(err, cf.ErrMalformedKey):
 			t.Errorf("%x: error %v is no %v", key, err, cf.ErrMalformedKey)
-		case err == nil && (ts < 0 || ts >= 1<<62):
+		case err == nil && ts < 0:
 			t.Errorf("%x: timestamp %d", key, ts)
 		case err == nil && !bytes.Equal(cf.AppendCellKey(nil, string(row), string(qualifier), ts), key):
 			t.Errorf("%x splits, but AppendCellKey does not write it", key)

@@ -113,11 +113,12 @@ type Filter struct {
 }
 
 // A Retention hides a cell when its rank in its column, counted from 1 at the
-// newest, is greater than Versions and its timestamp is less than Before. A
-// cell hidden by any of a filter's Retentions is hidden.
+// newest, is greater than Versions and its timestamp is not greater than UpTo:
+// math.MaxInt64 is any timestamp, a negative one is none. A cell hidden by any
+// of a filter's Retentions is hidden.
 type Retention struct {
 	Versions int
-	Before   int64
+	UpTo     int64
 }
 
 // A RowCondition is what a row must have in one column. It is judged by the

@@ -421,7 +421,7 @@ func drawAggregateChange(rt *rapid.T, m *query.Mutation, model aggregateModel, r
 		row:       row,
 		family:    rapid.SampledFrom([]string{"first", "last", "pages", "users"}).Draw(rt, "family"),
 		qualifier: rapid.SampledFrom([]string{"", "q"}).Draw(rt, "qualifier"),
-		ts:        cells.Timestamp(rapid.IntRange(0, 2).Draw(rt, "ts")),
+		ts:        rapid.SampledFrom([]cells.Timestamp{0, 1, 1 << 62, cells.MaxTimestamp}).Draw(rt, "ts"),
 	}
 	switch rapid.SampledFrom([]string{"add", "add", "add", "add", "add", "cell", "column", "family", "row"}).Draw(rt, "change") {
 	case "add":

@@ -162,7 +162,7 @@ func checkTimeRange(c *change) error {
 	if err := c.since.Check(); err != nil {
 		return faultf(InvalidArgument, "%s:%s: %w", c.family, shorten(c.qualifier), err)
 	}
-	if c.until < 0 || c.until > cells.MaxTimestamp+1 || c.until != 0 && c.until < c.since {
+	if c.until < 0 || c.until != 0 && c.until < c.since {
 		return faultf(InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.family, shorten(c.qualifier), c.since, c.until)
 	}
 	return nil
@@ -207,10 +207,15 @@ func (c *commit) do(ctx context.Context) error {
 		return nil
 	}
 	c.ctx = ctx
+	var newest cells.Timestamp
 	for i := range c.writes {
 		c.rows = append(c.rows, c.writes[i].rowID())
+		newest = max(newest, c.writes[i].m.newest)
 	}
-	var err error
+	err := c.db.raiseFor(ctx, newest)
+	if err != nil {
+		return err
+	}
 	reads := slices.ContainsFunc(c.writes, write.reads)
 	if slices.ContainsFunc(c.writes, write.logged) {
 		return c.db.update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {

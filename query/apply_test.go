@@ -53,7 +53,6 @@ func TestWrongMutationsAreRefusedAndWriteNothing(t *testing.T) {
 		{"no type", "r", mutate(good, set("meta", "x", cells.Value{})), query.InvalidArgument, []string{"meta:x", "no type"}},
 		{"bad UTF-8", "r", mutate(good, set("meta", "x", cells.String("\xff"))), query.InvalidArgument, []string{"meta:x", "UTF-8"}},
 		{"negative timestamp", "r", mutate(good, setAt("meta", "x", -1, cells.I64(1))), query.InvalidArgument, []string{"meta:x", "-1", "negative"}},
-		{"large timestamp", "r", mutate(good, setAt("meta", "x", cells.MaxTimestamp+1, cells.I64(1))), query.InvalidArgument, []string{"too large"}},
 		{"long qualifier", "r", mutate(good, set("meta", strings.Repeat("q", query.MaxQualifier+1), cells.I64(1))), query.InvalidArgument, []string{"16385", "16384"}},
 		{"large value", "r", mutate(good, set("meta", "x", cells.Bytes(make([]byte, query.MaxValue+1)))), query.ResourceExhausted, []string{"104857601"}},
 		{"no row key", "", mutate(good), query.InvalidArgument, []string{"row key is empty"}},

@@ -11,9 +11,6 @@ func (db *DB) Dir() string {
 	return db.dir
 }
 
-// FormatVersion is the version of the bytes on disk that this package writes.
-const FormatVersion = formatVersion
-
 // keyBackup is the catalog's entry that says where the database was backed up
 // to last, as text.
 const keyBackup = "backup/target"

@@ -67,13 +67,14 @@ type BulkLoad struct {
 	into   cf.Ingestion
 	sorter *cf.Sorter
 
-	repeats  atomic.Int64  // records that repeat others
-	telling  sync.Mutex    // held while opts.Repeated runs
-	anchor   int           // the family in whose order all rows are noted; -1 before the first
-	id       identity      // scratch
-	families []int         // scratch: of each change of a mutation
-	spans    []cf.RowRange // by family, the rows that have cells; End inclusive
-	all      cf.RowRange   // the rows of all families, End inclusive
+	repeats  atomic.Int64    // records that repeat others
+	telling  sync.Mutex      // held while opts.Repeated runs
+	anchor   int             // the family in whose order all rows are noted; -1 before the first
+	id       identity        // scratch
+	families []int           // scratch: of each change of a mutation
+	spans    []cf.RowRange   // by family, the rows that have cells; End inclusive
+	all      cf.RowRange     // the rows of all families, End inclusive
+	newest   cells.Timestamp // that a mutation names
 	result   BulkResult
 	ended    bool
 }
@@ -191,6 +192,7 @@ func (l *BulkLoad) apply(key string, m *Mutation, id *identity) error {
 	for i, f := range l.table.families {
 		l.group(key, i, f, m, id)
 	}
+	l.newest = max(l.newest, m.newest)
 	l.result.Mutations++
 	return nil
 }
@@ -342,6 +344,9 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 	}
 	defer l.db.schemaMu.RUnlock()
 	if err := l.checkSchema(l.db.catalog.Load()); err != nil {
+		return err
+	}
+	if err := l.db.raiseFor(ctx, l.newest); err != nil {
 		return err
 	}
 	rows := cf.RowRange{Start: l.all.Start, End: l.all.End + "\x00"}

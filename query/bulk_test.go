@@ -97,7 +97,7 @@ func TestBulkLoadIsLikeApply(t *testing.T) {
 			k, m := key.Draw(rt, "key"), query.NewMutation()
 			rows[k] = true
 			for range rapid.IntRange(1, 6).Draw(rt, "cells") {
-				q, ts := qualifier.Draw(rt, "qualifier"), cells.Timestamp(rapid.IntRange(0, 4).Draw(rt, "ts"))
+				q, ts := qualifier.Draw(rt, "qualifier"), rapid.SampledFrom([]cells.Timestamp{0, 1, 2, 3, 1<<62 - 1, 1 << 62, cells.MaxTimestamp}).Draw(rt, "ts")
 				n := rapid.Int64Range(-5, 5).Draw(rt, "n")
 				switch f := rapid.SampledFrom([]string{"any", "num", "sum", "max", "hll"}).Draw(rt, "family"); f {
 				case "any":

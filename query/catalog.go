@@ -13,13 +13,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// formatVersion is the version of everything on disk; docs/format.md describes
-// it. A database of a larger version is refused.
-const formatVersion = 1
-
 // The entries of the catalog, which docs/format.md describes.
 const (
-	keyFormat = "smolwc/format" // formatVersion in decimal
+	keyFormat = "smolwc/format" // the format in decimal
 	keyUUID   = "smolwc/uuid"   // the database's identity as text
 	keyClock  = "smolwc/clock"  // timestamps below it may have been given out
 
@@ -72,8 +68,9 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 
 func (db *DB) createCatalog(ctx context.Context) error {
 	db.uuid = uuid.New()
+	db.format.Store(formatOfNew)
 	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
-		b.PutMeta(keyFormat, strconv.AppendInt(nil, formatVersion, 10))
+		b.PutMeta(keyFormat, strconv.AppendInt(nil, formatOfNew, 10))
 		b.PutMeta(keyUUID, []byte(db.uuid.String()))
 		return nil
 	})
@@ -92,16 +89,8 @@ func (db *DB) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error 
 	return err
 }
 
-func (db *DB) readIdentity(entries map[string][]byte) error {
-	format, ok := entries[keyFormat]
-	if !ok {
-		return faultf(FailedPrecondition, "this is a RocksDB database, but not one of smolwc: its catalog has no %s", keyFormat)
-	}
-	version, err := strconv.Atoi(string(format))
-	if err != nil || version < 1 {
-		return faultf(Corruption, "catalog entry %s is %q, not a version", keyFormat, format)
-	}
-	if err := checkFormat(version); err != nil {
+func (db *DB) readIdentity(entries map[string][]byte) (err error) {
+	if err := db.readFormat(entries); err != nil {
 		return err
 	}
 	if db.uuid, err = uuid.Parse(string(entries[keyUUID])); err != nil {
@@ -113,14 +102,6 @@ func (db *DB) readIdentity(entries map[string][]byte) error {
 			return err
 		}
 		db.clock.start(last)
-	}
-	return nil
-}
-
-// checkFormat refuses what a newer smolwc wrote.
-func checkFormat(version int) error {
-	if version > formatVersion {
-		return faultf(FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, formatVersion)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func TestChangesSurviveKills(t *testing.T) {
 		next[row]++
 	}
 	for round := range 4 {
-		out := runUntilKilled(t, fmt.Sprint(dir, " ", token), time.Duration(150+70*round)*time.Millisecond)
+		out := runUntilKilled(t, time.Duration(150+70*round)*time.Millisecond, fmt.Sprint(changesChild, "=", dir, " ", token))
 		for line := range strings.Lines(out) {
 			var what, row, at string
 			var n int64
@@ -155,10 +155,10 @@ func TestChangesSurviveKills(t *testing.T) {
 
 // runUntilKilled is what a child says before it is killed, some time after it has
 // said something.
-func runUntilKilled(t *testing.T, args string, after time.Duration) string {
+func runUntilKilled(t *testing.T, after time.Duration, env ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), changesChild+"="+args)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()
 	must(t, err)

@@ -21,7 +21,7 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	in := commitNote{at: cells.MaxTimestamp, low: 5, before: math.MaxUint64}
 	in.append(&b)
 	notesRow(&b, noteCollected, 300, "a\x00b")
-	notesDelete(&b, nil, &change{kind: changeDeleteVersions, family: "f", qualifier: "q\xff", since: 1, until: cells.MaxTimestamp + 1})
+	notesDelete(&b, nil, &change{kind: changeDeleteVersions, family: "f", qualifier: "q\xff", since: 1, until: cells.MaxTimestamp})
 	notesDelete(&b, &tableInfo{families: []*familyInfo{{name: "f"}, {name: "g"}}}, &change{kind: changeDeleteRow})
 	notes := make([][]byte, len(b.Ops()))
 	for i := range b.Ops() {
@@ -33,7 +33,7 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	if stream, key, err := parseRowNote(notes[1]); err != nil || stream != 300 || key != "a\x00b" || notes[1][0] != noteCollected {
 		t.Errorf("%d %q, %v", stream, key, err)
 	}
-	want := Change{Kind: DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp + 1}
+	want := Change{Kind: DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp}
 	if c, err := parseDeleteNote(notes[2]); err != nil || !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v, %v", c, err)
 	}

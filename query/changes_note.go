@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -66,7 +67,7 @@ var errNote = errors.New("a note in the log is damaged")
 func parseCommitNote(note []byte) (n commitNote, err error) {
 	in := fields{rest: note[1:]}
 	at, ahead, before := in.uvarint(), in.uvarint(), in.uvarint()
-	if in.bad || len(in.rest) > 0 || at > uint64(cells.MaxTimestamp) || ahead > at {
+	if in.bad || len(in.rest) > 0 || at > math.MaxInt64 || ahead > at {
 		return n, errNote
 	}
 	return commitNote{cells.Timestamp(at), cells.Timestamp(at - ahead), cf.Position(before)}, nil
@@ -76,7 +77,7 @@ func parseCommitNote(note []byte) (n commitNote, err error) {
 func parseRowNote(note []byte) (stream int64, key string, err error) {
 	in := fields{rest: note[1:]}
 	id := in.uvarint()
-	if in.bad || id > uint64(cells.MaxTimestamp) || len(in.rest) == 0 {
+	if in.bad || id > math.MaxInt64 || len(in.rest) == 0 {
 		return 0, "", errNote
 	}
 	return int64(id), string(in.rest), nil
@@ -90,7 +91,7 @@ func parseDeleteNote(note []byte) (c Change, err error) {
 	}
 	since, until := in.uvarint(), in.uvarint()
 	family := in.bytes(in.uvarint())
-	if in.bad || since > uint64(cells.MaxTimestamp) || until > uint64(cells.MaxTimestamp)+1 {
+	if in.bad || since > math.MaxInt64 || until > math.MaxInt64 {
 		return c, errNote
 	}
 	return Change{Kind: DeleteVersionsChange, Family: string(family), Qualifier: string(in.rest),

@@ -225,7 +225,7 @@ func (r *changeReader) wait(ctx context.Context, news <-chan struct{}) error {
 		d = r.spec.heartbeat - time.Since(r.told)
 	}
 	if r.spec.hasUntil { // the database's clock may run at another pace
-		d = min(d, time.Duration(min(int64(r.spec.until-r.watermark)+1, math.MaxInt64/1000))*time.Microsecond, time.Second)
+		d = min(d, time.Duration(min(int64(r.spec.until-r.watermark), math.MaxInt64/1000-1)+1)*time.Microsecond, time.Second)
 	}
 	timer := time.NewTimer(max(d, short))
 	defer timer.Stop()

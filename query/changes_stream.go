@@ -38,7 +38,7 @@ func readStreams(entries map[string][]byte) (map[string]streamEntry, error) {
 			continue
 		}
 		var e streamEntry
-		if _, err := fmt.Sscanf(string(value), "%d %d", &e.id, &e.since); err != nil || e.id < 0 || e.id > int64(cells.MaxTimestamp) || e.since.Check() != nil {
+		if _, err := fmt.Sscanf(string(value), "%d %d", &e.id, &e.since); err != nil || e.id < 0 || e.since.Check() != nil {
 			return nil, faultf(Corruption, "catalog entry %s is %q, not two timestamps", key, value)
 		}
 		streams[name] = e

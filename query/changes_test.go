@@ -497,10 +497,11 @@ func dump(t *testing.T, db *query.DB, table string) string {
 // randomWrite writes to few rows, so that writers meet.
 func randomWrite(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	row := func() string { return string(rune('a' + rng.IntN(4))) }
+	stamps := append([]cells.Timestamp{0, 1, 2, 3, 4, 5}, lateTimes...)
 	mutation := func() *query.Mutation {
 		m := query.NewMutation()
 		for range 1 + rng.IntN(3) {
-			q, ts := string(rune('p'+rng.IntN(3))), cells.Timestamp(rng.IntN(6))
+			q, ts := string(rune('p'+rng.IntN(3))), stamps[rng.IntN(len(stamps))]
 			f := []string{"meta", "two"}[rng.IntN(2)]
 			switch rng.IntN(10) {
 			case 0, 1, 2:
@@ -508,7 +509,7 @@ func randomWrite(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 			case 3, 4:
 				m.SetAt(f, q, ts, cells.String(fmt.Sprint(rng.Int64())))
 			case 5:
-				m.DeleteTimestampRange(f, q, ts, ts+cells.Timestamp(rng.IntN(3)))
+				m.DeleteTimestampRange(f, q, ts, []cells.Timestamp{0, ts, ts.Until()}[rng.IntN(3)])
 			case 6:
 				m.DeleteCellsInFamily(f)
 			case 7:

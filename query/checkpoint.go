@@ -62,7 +62,7 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 		return faultf(Unavailable, "%w", err)
 	}
 	copied := filepath.Join(unfinished, "db")
-	if _, err := db.checkpoint(ctx, copied); err != nil {
+	if _, _, err := db.checkpoint(ctx, copied); err != nil {
 		return err
 	}
 	if err := finish(copied); err != nil {
@@ -128,6 +128,8 @@ type Frozen struct {
 	// counts the writes: the copy has all that had returned before Time.
 	Time     time.Time
 	Position uint64
+	// Format is that of [DB.Format] when the copy was made.
+	Format int
 }
 
 // frozenDir is where Freeze makes its copy, in the database's directory. What a
@@ -151,11 +153,11 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	}
 	defer db.freezing.Unlock()
 	f := Frozen{Dir: filepath.Join(db.dir, frozenDir), Time: db.clock.wall()}
-	at, err := db.checkpoint(ctx, f.Dir)
+	at, format, err := db.checkpoint(ctx, f.Dir)
 	if err != nil {
 		return fail(op, "", "", err)
 	}
-	f.Position = uint64(at)
+	f.Position, f.Format = uint64(at), format
 	err = fn(f)
 	if e := os.RemoveAll(f.Dir); err == nil && e != nil {
 		err = fail(op, "", "", faultf(Unavailable, "%w", e))
@@ -185,31 +187,34 @@ func (db *DB) hasFiles(ctx context.Context) error {
 
 var errNoFiles = faultf(FailedPrecondition, "a database in memory has no files to copy")
 
-// checkpoint copies the database into a directory of this name; what is there
-// of it is left over from an interrupted one.
-func (db *DB) checkpoint(ctx context.Context, dir string) (cf.Position, error) {
+// checkpoint copies the database into a directory of this name, and gives the place
+// and the format of the copy; what is there of it is left over from an interrupted one.
+func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, format int, err error) {
 	if err := db.hasFiles(ctx); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	c, ok := db.store.(cf.Checkpointer)
 	if !ok {
-		return 0, errNoFiles
+		return 0, 0, errNoFiles
 	}
 	// RocksDB makes the copy under another name first, which it removes.
 	if err := os.RemoveAll(dir); err != nil {
-		return 0, faultf(Unavailable, "%w", err)
+		return 0, 0, faultf(Unavailable, "%w", err)
 	}
-	at, err := c.Checkpoint(ctx, dir)
+	if at, err = c.Checkpoint(ctx, dir); err != nil {
+		return 0, 0, fmt.Errorf("copying to %s: %w", dir, err)
+	}
+	if format, err = db.raised(ctx); err == nil {
+		err = writeMarker(dir, format)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("copying to %s: %w", dir, err)
+		return 0, 0, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := writeMarker(dir); err != nil {
-		return 0, errors.Join(faultf(Unavailable, "%w", err), os.RemoveAll(dir))
-	}
-	return at, nil
+	return at, format, nil
 }
 
-// renameSynced renames a directory, for good: the new name survives a loss of power.
+// renameSynced renames a directory or a file, for good: the new name survives a loss
+// of power.
 func renameSynced(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -33,6 +33,11 @@ type clock struct {
 // of the catalog a second while there are others.
 const clockLead = 1_000_000
 
+// clockEnd is the last timestamp that the clock gives, in the year 148,108. Timestamps
+// of callers go further; those of the clock stand in the catalog, in the log of changes
+// and in tokens too, where they end here in every format.
+const clockEnd = lastOfFormat1
+
 // start sets the last timestamp that may have been given out before.
 func (c *clock) start(last int64) {
 	c.begin = last
@@ -61,7 +66,7 @@ func readClock(entry []byte) (int64, error) {
 // now is the wall clock within the range of timestamps, for retention. Whether a
 // cell is too old is judged by the machine's clock alone: see decision 6.
 func (c *clock) now() cells.Timestamp {
-	return min(max(cells.TimestampOf(c.wall()), 0), cells.MaxTimestamp)
+	return min(max(cells.TimestampOf(c.wall()), 0), clockEnd)
 }
 
 // next is the timestamp of one more write, within which it is called: a StallError
@@ -70,8 +75,8 @@ func (c *clock) next(ctx context.Context) (cells.Timestamp, error) {
 	for {
 		last := c.last.Load()
 		ts := max(int64(c.now()), last+1)
-		if ts > int64(cells.MaxTimestamp) {
-			return 0, faultf(FailedPrecondition, "the database's clock has reached the last timestamp, %d", cells.MaxTimestamp)
+		if ts > int64(clockEnd) {
+			return 0, faultf(FailedPrecondition, "the database's clock has reached its last timestamp, %d", clockEnd)
 		}
 		if ts >= c.reserved.Load() {
 			if err := c.reserve(ctx, ts); err != nil {

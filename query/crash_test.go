@@ -46,6 +46,11 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if args := strings.Fields(os.Getenv(raiseChild)); len(args) == 2 {
+		way, _ := strconv.Atoi(args[1])
+		fmt.Println("fail", raiseUntilKilled(args[0], way))
+		os.Exit(1)
+	}
 	if args := strings.Fields(os.Getenv(linearChild)); len(args) == 2 {
 		seed, _ := strconv.ParseUint(args[1], 10, 64)
 		fmt.Println("fail", clientsToBeKilled(args[0], seed))

@@ -83,12 +83,14 @@ type DB struct {
 	store   cf.Store
 	limits  cf.Limits
 	uuid    uuid.UUID
+	format  atomic.Int32
 	clock   clock
 	changes changeTimes
 	logger  *slog.Logger
 	catalog atomic.Pointer[catalog]
 
 	schemaMu schemaLock
+	raising  lock.RW // of the format
 	readOnly bool
 	memory   int64         // Options.Memory
 	loading  chan struct{} // holds one while a bulk load is committed
@@ -125,10 +127,10 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	engine.Memory, engine.Async = o.Memory, o.Durability == Async
 	engine.BackgroundRate, engine.Logger = o.BackgroundRate, o.Logger
 	engine.ReadOnly, engine.MustExist = o.ReadOnly, o.MustExist
-	unmarked := false
+	marked := 0
 	if !engine.InMemory {
 		var err error
-		if unmarked, err = checkMarker(dir, engine); err != nil {
+		if marked, err = checkMarker(dir, engine); err != nil {
 			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
 		}
 	}
@@ -143,9 +145,9 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	if err := db.settle(dir, engine); err != nil {
 		return nil, errors.Join(fail(op, "", "", err), db.Close())
 	}
-	if unmarked && !o.ReadOnly {
-		if err := writeMarker(dir); err != nil {
-			return nil, errors.Join(fail(op, "", "", faultf(Unavailable, "%w", err)), db.Close())
+	if !engine.InMemory && !o.ReadOnly && marked != db.Format() {
+		if err := writeMarker(dir, db.Format()); err != nil {
+			return nil, errors.Join(fail(op, "", "", err), db.Close())
 		}
 	}
 	return db, nil
@@ -191,7 +193,7 @@ func describeOpen(dir string, err error) error {
 }
 
 func newDB(store cf.Store, o Options) (*DB, error) {
-	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
+	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
 	db.memory, db.loading = cmp.Or(o.Memory, rocks.DefaultMemory), make(chan struct{}, 1)
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)

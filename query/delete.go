@@ -32,7 +32,7 @@ func (c *change) reads(t *tableInfo) bool {
 		return false
 	case changeDeleteVersions:
 		f, err := t.family(c.family)
-		return err != nil || f.counts || c.until != c.since+1
+		return err != nil || f.counts || c.until != c.since.Until()
 	}
 	return true
 }
@@ -203,7 +203,7 @@ func (e *rowEditor) retained(col column, list []int64) []int64 {
 	rules := col.family.retention(e.now)
 	for i, ts := range list {
 		for _, r := range rules {
-			if i+1 > r.Versions && ts < r.Before {
+			if i+1 > r.Versions && ts <= r.UpTo {
 				return list[:i]
 			}
 		}
@@ -215,7 +215,7 @@ func (e *rowEditor) retained(col column, list []int64) []int64 {
 // when the qualifier is nil; versions [since, until). Few are deleted one by
 // one; many, or some that this batch wrote itself, by a range tombstone.
 func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string, since, until int64) error {
-	if qualifier != nil && until == since+1 {
+	if qualifier != nil && until == int64(cells.Timestamp(since).Until()) {
 		e.batch.DeleteCell(f.store, *qualifier, since)
 		return nil
 	}

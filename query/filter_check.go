@@ -6,8 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-
-	"github.com/smolwc/smolwc/cells"
 )
 
 // The bounds of a filter: Bigtable's, for the size of the RowFilter message in
@@ -177,9 +175,6 @@ func (f *valueCompareFilter) check() error {
 func (f *timestampRangeFilter) check() error {
 	if err := f.since.Check(); err != nil {
 		return fmt.Errorf("%s: start: %w", f, err)
-	}
-	if f.until == cells.MaxTimestamp+1 {
-		return nil
 	}
 	if err := f.until.Check(); err != nil {
 		return fmt.Errorf("%s: end: %w", f, err)

@@ -52,10 +52,21 @@ func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
 		}
 	}
 	spec.filter = joined(p.residual)
-	if spec.nothing || spec.narrow.isEmpty() {
-		spec.rows = nil
+	if spec.nothing = spec.nothing || spec.narrow.isEmpty(); !spec.nothing {
+		return spec
 	}
+	if r.rejected != nil {
+		return r.lastRow()
+	}
+	spec.rows = nil
 	return spec
+}
+
+// lastRow is a read that lets nothing through, of the last row alone, for those who
+// want to know which one that is.
+func (r *readSpec) lastRow() *readSpec {
+	return &readSpec{rows: r.rows, columns: r.columns, reverse: !r.reverse, keysOnly: true, nothing: true,
+		sample: r.sample, limits: r.limits, hasLimits: r.hasLimits, rejected: r.rejected, cost: r.cost}
 }
 
 // flatten appends a filter as the list of filters that the row goes through.

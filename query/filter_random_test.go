@@ -81,6 +81,7 @@ func naiveMatch(expr string) func(string) bool {
 
 var (
 	filterRows       = []string{"a", "ab", "a\nb", "\xff"}
+	filterTimes      = []cells.Timestamp{0, 1, 2, 3, 1<<62 - 1, 1 << 62, cells.MaxTimestamp - 1, cells.MaxTimestamp}
 	filterFamilies   = []string{"f", "fg", "h"}
 	filterQualifiers = []string{"", "a", "ab", "a\n", "b", "\xe9"}
 	filterValues     = []cells.Value{cells.I64(1), cells.I64(-1), cells.I32(1), cells.F64(1.5), cells.Byte('a'), cells.Bool(true),
@@ -123,8 +124,7 @@ func drawFilter(t *rapid.T, depth int, labels, sinks bool) (query.Filter, naive)
 		from, to, within := drawBounds(t, []string{"", "a", "ab", "\x00\x00\x00\x01", "\xff"})
 		return query.ValueBoundsFilter(from, to), naiveKeep(func(c naiveCell) bool { return within(c.raw()) })
 	case 8, 9:
-		since := cells.Timestamp(rapid.IntRange(0, 5).Draw(t, "since"))
-		until := cells.Timestamp(rapid.SampledFrom([]int{0, int(since), int(since) + 1, int(since) + 3}).Draw(t, "until"))
+		since, until := drawFilterTimes(t)
 		return query.TimestampRangeFilter(since, until), naiveKeep(func(c naiveCell) bool {
 			return c.cell.Timestamp >= since && (until == 0 || c.cell.Timestamp < until)
 		})
@@ -288,8 +288,7 @@ func drawFilteredRead(t *rapid.T) *filteredRead {
 	})
 	maybe("prefix", func() { r.prefix = rapid.SampledFrom(filterRows).Draw(t, "p"); add(query.Prefix(r.prefix)) })
 	maybe("times", func() {
-		r.since = cells.Timestamp(number("since", 0))
-		r.until = r.since + cells.Timestamp(number("span", 1))
+		r.since, r.until = drawFilterTimes(t)
 		add(query.TimeRange(r.since, r.until))
 	})
 	maybe("versions", func() { r.versions = number("n", 1); add(query.Versions(r.versions)) })
@@ -416,6 +415,15 @@ func TestFiltersMatchNaiveOnes(t *testing.T) {
 	})
 }
 
+// drawFilterTimes draws a time range; an until of 0 is no bound.
+func drawFilterTimes(t *rapid.T) (since, until cells.Timestamp) {
+	since, until = rapid.SampledFrom(filterTimes).Draw(t, "since"), rapid.SampledFrom(filterTimes).Draw(t, "until")
+	if until == 0 {
+		return since, until
+	}
+	return min(since, until), max(since, until)
+}
+
 func writeRandomCells(t *rapid.T, db *query.DB) []naiveCell {
 	written := map[string]naiveCell{}
 	b := query.NewBatch()
@@ -423,7 +431,7 @@ func writeRandomCells(t *rapid.T, db *query.DB) []naiveCell {
 		c := naiveCell{row: rapid.SampledFrom(filterRows).Draw(t, "row"), cell: cells.Cell{
 			Family:    rapid.SampledFrom(filterFamilies).Draw(t, "family"),
 			Qualifier: rapid.SampledFrom(filterQualifiers).Draw(t, "qualifier"),
-			Timestamp: cells.Timestamp(rapid.IntRange(0, 6).Draw(t, "ts")),
+			Timestamp: rapid.SampledFrom(filterTimes).Draw(t, "ts"),
 			Value:     rapid.SampledFrom(filterValues).Draw(t, "value"),
 		}}
 		written[fmt.Sprintf("%q %q %d", c.row, c.cell.Column(), c.cell.Timestamp)] = c

@@ -98,7 +98,7 @@ func (f *tailFinder) cell(ts int64, size int) {
 
 func (f *tailFinder) drops(ts int64) bool {
 	for i := range f.rules {
-		if r := &f.rules[i]; f.rank > r.Versions && ts < r.Before {
+		if r := &f.rules[i]; f.rank > r.Versions && ts <= r.UpTo {
 			return true
 		}
 	}

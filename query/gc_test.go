@@ -253,6 +253,18 @@ func TestRetentionAtTheEndsOfTime(t *testing.T) {
 	clock.set(last)
 	check("short", fmt.Sprint(last, " ", last-1))
 	check("long", fmt.Sprint(last, " ", last-1))
+	// The clock stands still where it ends, and the last timestamps are to come.
+	const end = cells.Timestamp(1<<62 - 1)
+	if now := db.Now(); now != end {
+		t.Errorf("the clock says %d, want %d", now, end)
+	}
+	for range 2 {
+		if err := db.Table("t").Apply(ctx, "new", mutate(set("short", "q", cells.I64(1)))); err != nil {
+			wantError(t, err, query.FailedPrecondition, "the database's clock has reached its last timestamp", end.String())
+			return
+		}
+	}
+	t.Error("the clock gives one timestamp twice")
 }
 
 func TestLazyRetentionShowsSurplusUntilItIsCollected(t *testing.T) {

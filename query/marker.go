@@ -6,9 +6,111 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
 )
+
+// FormatVersion is the newest version of the format on disk that this package
+// reads and writes; docs/format.md describes it. A database of a larger version
+// is refused.
+const FormatVersion = 2
+
+// A database has the format that it needs and no larger one, so that an older
+// smolwc opens it too. It is created with formatOfNew; format 2 has timestamps
+// after lastOfFormat1.
+const (
+	formatOfNew                   = 1
+	formatOfLate                  = 2
+	lastOfFormat1 cells.Timestamp = 1<<62 - 1
+)
+
+// Format is the version of the format on disk that the database has, from 1 to
+// [FormatVersion]. It grows when something is written that needs a larger one.
+func (db *DB) Format() int {
+	if db == nil {
+		return 0
+	}
+	return int(db.format.Load())
+}
+
+// readFormat takes the format from the catalog's entries.
+func (db *DB) readFormat(entries map[string][]byte) error {
+	format, ok := entries[keyFormat]
+	if !ok {
+		return faultf(FailedPrecondition, "this is a RocksDB database, but not one of smolwc: its catalog has no %s", keyFormat)
+	}
+	version, err := strconv.Atoi(string(format))
+	if err != nil || version < 1 {
+		return faultf(Corruption, "catalog entry %s is %q, not a version", keyFormat, format)
+	}
+	if err := checkFormat(version); err != nil {
+		return err
+	}
+	db.format.Store(int32(version))
+	return nil
+}
+
+// checkFormat refuses a format that a newer smolwc wrote.
+func checkFormat(version int) error {
+	if version > FormatVersion {
+		return faultf(FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, FormatVersion)
+	}
+	return nil
+}
+
+// raiseFor gives the database the format that a timestamp needs, before it is
+// written. schemaMu is held: the database is open.
+func (db *DB) raiseFor(ctx context.Context, ts cells.Timestamp) error {
+	if ts <= lastOfFormat1 {
+		return nil
+	}
+	return db.raise(ctx, formatOfLate)
+}
+
+// raise gives the database at least a format. The catalog's entry is on the disk before
+// a write that needs it begins, so that no crash leaves the write without the format.
+// The marker comes second: after a crash in between, opening writes it.
+func (db *DB) raise(ctx context.Context, version int) error {
+	if version <= db.Format() {
+		return nil
+	}
+	if err := db.raising.Lock(ctx); err != nil {
+		return err
+	}
+	defer db.raising.Unlock()
+	if version <= db.Format() {
+		return nil
+	}
+	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
+		b.PutMeta(keyFormat, strconv.AppendInt(nil, int64(version), 10))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if db.dir != "" {
+		if err := writeMarker(db.dir, version); err != nil {
+			return err
+		}
+	}
+	db.format.Store(int32(version))
+	db.logger.Info("the database has a newer format: versions of smolwc that do not know it cannot open it any more",
+		"format", version, "reason", "timestamps after "+lastOfFormat1.String())
+	return nil
+}
+
+// raised is the format once no raise is under way: no less than that of a catalog that
+// was copied before the call.
+func (db *DB) raised(ctx context.Context) (int, error) {
+	if err := db.raising.RLock(ctx); err != nil {
+		return 0, err
+	}
+	defer db.raising.RUnlock()
+	return db.Format(), nil
+}
 
 // markerFile stands in a database's directory and says what it is, so that a
 // directory of another program, or of a newer format, is refused before the
@@ -18,26 +120,25 @@ const markerFile = "SMOLWC"
 const markerFormat = "smolwc database, format %d\n"
 
 // checkMarker refuses a directory that holds a database of another kind. It
-// reports whether the marker has to be written.
-func checkMarker(dir string, engine rocks.Options) (missing bool, err error) {
+// returns the marker's format, 0 when there is no marker.
+func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
-		return true, nil // no database yet, or one that the engine will report on
+		return 0, nil // no database yet, or one that the engine will report on
 	}
 	text, err := os.ReadFile(filepath.Join(dir, markerFile))
 	if errors.Is(err, os.ErrNotExist) {
 		if engine.ReadOnly {
-			return true, nil // its catalog says what it is
+			return 0, nil // its catalog says what it is
 		}
-		return true, probe(dir, engine)
+		return 0, probe(dir, engine)
 	}
 	if err != nil {
-		return false, faultf(Unavailable, "%w", err)
+		return 0, faultf(Unavailable, "%w", err)
 	}
-	var version int
 	if _, err := fmt.Sscanf(string(text), markerFormat, &version); err != nil || version < 1 {
-		return false, faultf(Corruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
+		return 0, faultf(Corruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
 	}
-	return false, checkFormat(version)
+	return version, checkFormat(version)
 }
 
 // probe reads the catalog of a database without a marker, without writing: it
@@ -56,11 +157,19 @@ func probe(dir string, engine rocks.Options) error {
 	return db.loadCatalog(context.Background())
 }
 
-// writeMarker writes the marker whole or not at all.
-func writeMarker(dir string) error {
+// writeMarker writes the marker whole or not at all, to the disk.
+func writeMarker(dir string, version int) error {
 	path := filepath.Join(dir, markerFile)
-	if err := os.WriteFile(path+".tmp", fmt.Appendf(nil, markerFormat, formatVersion), 0o644); err != nil {
-		return err
+	next, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return faultf(Unavailable, "%w", err)
 	}
-	return os.Rename(path+".tmp", path)
+	_, err = fmt.Fprintf(next, markerFormat, version)
+	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
+		err = renameSynced(next.Name(), path)
+	}
+	if err != nil {
+		return faultf(Unavailable, "%w", err)
+	}
+	return nil
 }

@@ -137,7 +137,19 @@ var (
 	allRows       = []string{"a", "a\x00", "a\x00\xff", "a\xff", "b", "ba", "\xff", "\xff\xff"}
 	allQualifiers = []string{"", "\x00", "q", "q\x00", "qq", "\xff"}
 	genTime       = rapid.Map(rapid.Int64Range(0, 40), func(n int64) cells.Timestamp { return cells.Timestamp(n) })
+	// Timestamps at the ends of what the formats on disk have, and small ones.
+	lateTimes = []cells.Timestamp{1<<62 - 1, 1 << 62, cells.MaxTimestamp - 1, cells.MaxTimestamp}
+	genStamp  = rapid.OneOf(genTime, genTime, genTime, rapid.SampledFrom(lateTimes))
 )
+
+// drawTimes draws a time range; an until of 0 is no bound.
+func drawTimes(t *rapid.T) (since, until cells.Timestamp) {
+	since, until = genStamp.Draw(t, "since"), genStamp.Draw(t, "until")
+	if rapid.IntRange(0, 3).Draw(t, "no bound") == 0 {
+		return since, 0
+	}
+	return min(since, until), max(since, until)
+}
 
 // mutation draws one, and what it does to a row of the model.
 func (h *history) mutation(t *rapid.T, row string) (*query.Mutation, func()) {
@@ -145,7 +157,7 @@ func (h *history) mutation(t *rapid.T, row string) (*query.Mutation, func()) {
 	var effects []func()
 	for range rapid.IntRange(1, 5).Draw(t, "changes") {
 		family, qualifier := h.draw.family.Draw(t, "family"), h.draw.qualifier.Draw(t, "qualifier")
-		ts := genTime.Draw(t, "ts")
+		ts := genStamp.Draw(t, "ts")
 		inColumn := func(id cellID) bool {
 			return id.row == row && id.family == family && id.qualifier == qualifier
 		}
@@ -158,10 +170,10 @@ func (h *history) mutation(t *rapid.T, row string) (*query.Mutation, func()) {
 			m.DeleteCell(family, qualifier, ts)
 			effects = append(effects, func() { h.model.delete(func(id cellID) bool { return inColumn(id) && id.ts == ts }) })
 		case 1:
-			until := ts + genTime.Draw(t, "span")
-			m.DeleteTimestampRange(family, qualifier, ts, until)
+			since, until := drawTimes(t)
+			m.DeleteTimestampRange(family, qualifier, since, until)
 			effects = append(effects, func() {
-				h.model.delete(func(id cellID) bool { return inColumn(id) && id.ts >= ts && (until == 0 || id.ts < until) })
+				h.model.delete(func(id cellID) bool { return inColumn(id) && id.ts >= since && (until == 0 || id.ts < until) })
 			})
 		case 2:
 			m.DeleteCellsInColumn(family, qualifier)
@@ -320,8 +332,7 @@ func (h *history) drawRead(t *rapid.T) ([]query.ReadOption, []string) {
 	maybe("rows", func() { opts = append(opts, r.drawRows(t, h.draw)...) })
 	maybe("columns", func() { opts = append(opts, r.drawColumns(t, h.draw)...) })
 	maybe("time range", func() {
-		r.since = genTime.Draw(t, "since")
-		r.until = r.since + genTime.Draw(t, "span")
+		r.since, r.until = drawTimes(t)
 		opts = append(opts, query.TimeRange(r.since, r.until))
 	})
 	maybe("versions", func() {

@@ -6,7 +6,10 @@ import "github.com/smolwc/smolwc/cells"
 // their order: a change sees what those before it did. A Mutation may be
 // applied any number of times, to any rows; it belongs to one goroutine while
 // it is built. A nil Mutation stays empty, and to apply it is an error.
-type Mutation struct{ changes []change }
+type Mutation struct {
+	changes []change
+	newest  cells.Timestamp // that a change names
+}
 
 type changeKind uint8
 
@@ -47,7 +50,7 @@ const fewChanges = 6
 func (m *Mutation) Reset() {
 	if m != nil {
 		clear(m.changes)
-		m.changes = m.changes[:0]
+		m.changes, m.newest = m.changes[:0], 0
 	}
 }
 
@@ -65,7 +68,7 @@ func (m *Mutation) SetAt(family, qualifier string, ts cells.Timestamp, v cells.V
 
 // DeleteCell removes one version of a column.
 func (m *Mutation) DeleteCell(family, qualifier string, ts cells.Timestamp) {
-	m.DeleteTimestampRange(family, qualifier, ts, ts+1)
+	m.DeleteTimestampRange(family, qualifier, ts, ts.Until())
 }
 
 // DeleteTimestampRange removes the versions of a column from since, inclusive,
@@ -94,6 +97,7 @@ func (m *Mutation) Len() int { return len(m.all()) }
 func (m *Mutation) add(c change) {
 	if m != nil {
 		m.changes = append(m.changes, c)
+		m.newest = max(m.newest, c.since, c.until-1)
 	}
 }
 

@@ -128,8 +128,8 @@ func withCatalog(t *testing.T, tamper func(*cf.Batch)) error {
 }
 
 func TestOpenRefusesACatalogThatItCannotTrust(t *testing.T) {
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("2")) }),
-		query.FailedPrecondition, "format 2", "newer smolwc", "up to 1")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("3")) }),
+		query.FailedPrecondition, "format 3", "newer smolwc", "up to 2")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("x")) }), query.Corruption, `"x"`)
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.DeleteMeta("smolwc/format") }), query.FailedPrecondition, "not one of smolwc")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/uuid", []byte("?")) }), query.Corruption, "smolwc/uuid")
@@ -390,12 +390,12 @@ func TestANewerFormatIsRefusedByItsMarker(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, query.Options{}).Close()
 	marker := filepath.Join(dir, "SMOLWC")
-	if err := os.WriteFile(marker, []byte("smolwc database, format 2\n"), 0o644); err != nil {
+	if err := os.WriteFile(marker, []byte("smolwc database, format 3\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	before := listing(t, dir)
 	_, err := query.Open(dir, query.Options{})
-	wantError(t, err, query.FailedPrecondition, dir, "format 2", "newer smolwc")
+	wantError(t, err, query.FailedPrecondition, dir, "format 3", "newer smolwc")
 	if after := listing(t, dir); after != before {
 		t.Errorf("the refusal changed the directory:\n%s\nnow\n%s", before, after)
 	}

@@ -119,10 +119,8 @@ func (r *readSpec) check() error {
 	if err := r.since.Check(); err != nil {
 		return faultf(InvalidArgument, "since: %w", err)
 	}
-	if r.until != cells.MaxTimestamp+1 {
-		if err := r.until.Check(); err != nil {
-			return faultf(InvalidArgument, "until: %w", err)
-		}
+	if err := r.until.Check(); err != nil {
+		return faultf(InvalidArgument, "until: %w", err)
 	}
 	if r.until != 0 && r.since > r.until {
 		return faultf(InvalidArgument, "time range starts at %d, after its end %d", r.since, r.until)
@@ -179,7 +177,9 @@ func Offset(rows int) ReadOption { return optionFunc(func(r *readSpec) { r.offse
 // Rejected has fn called with the key of each row that the read has come to and
 // does not return, because a condition or a filter leaves nothing of it: so a
 // read that returns little can say how far it is. Rows that the engine passes
-// over by itself are not reported. An error of fn ends the read. nil: nobody is told.
+// over by itself are not reported; of a read with a filter that lets nothing
+// through, whatever the rows have, the last row is. An error of fn ends the read. nil: nobody
+// is told.
 func Rejected(fn func(key string) error) ReadOption {
 	return optionFunc(func(r *readSpec) { r.rejected = fn })
 }

@@ -109,6 +109,9 @@ type powered struct {
 	lost        int
 }
 
+// lateQualifier is that of cells with the last timestamp.
+const lateQualifier = "late"
+
 func powerTable(name string) schema.Table {
 	return schema.Table{Name: name, Families: []schema.Family{{Name: "a"}, {Name: "b"}}}
 }
@@ -119,6 +122,12 @@ func (p *powered) step() {
 	name := names[p.rng.IntN(len(names))]
 	table, families := p.db.Table(name), p.tablesNow()[name]
 	switch n := p.rng.IntN(20); {
+	case n == 0 && len(families) > 0: // the first one raises the format
+		p.do("put", func(ctx context.Context) error {
+			m := query.NewMutation()
+			m.SetAt(families[0], lateQualifier, cells.MaxTimestamp, cells.I64(1))
+			return table.Apply(ctx, fmt.Sprintf("r%04d", p.ops), m)
+		})
 	case n < 8 && len(families) > 0:
 		size := []int{10, 300, 5000, 90_000}[p.rng.IntN(4)]
 		p.do("put", func(ctx context.Context) error {
@@ -362,6 +371,9 @@ func (p *powered) loses(what string, from, to diskState, under *syncEvent, earli
 		got, err := described(db)
 		if err := errors.Join(err, db.Close()); err != nil {
 			p.t.Errorf("%s, %s: %v", what, left, err)
+		}
+		if format := db.Format(); format < 2 && strings.Contains(got, ":"+lateQualifier) {
+			p.t.Errorf("%s, %s: format %d has the last timestamp", what, left, format)
 		}
 		if !slices.Contains(p.history[earliest:], got) {
 			p.t.Errorf("%s, %s, read-only %v: there is\n%.2000s\nand not\n%.2000s", what, left, o.ReadOnly, got, strings.Join(p.history[earliest:], "or\n"))

@@ -163,7 +163,8 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 		}
 		switch {
 		case r.done:
-		case !pass:
+		case !pass || r.spec.nothing:
+			r.done = r.spec.nothing
 			if err := r.reject(row.key); err != nil {
 				r.done = true
 				return nil, err

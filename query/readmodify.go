@@ -39,6 +39,9 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 			return false, fail(op, t.name, key, err)
 		}
 		logged = logged || branches[i].logged()
+		if err := t.db.raiseFor(ctx, m.newest); err != nil {
+			return false, fail(op, t.name, key, err)
+		}
 	}
 	err = t.db.update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
 		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil {
@@ -199,6 +202,9 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWr
 		return nil, err
 	}
 	if err := info.checkModify(key, m); err != nil {
+		return nil, err
+	}
+	if err := t.db.raiseFor(ctx, m.at); err != nil {
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}

@@ -65,6 +65,9 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 	if id := string(entries[keyUUID]); id != db.uuid.String() {
 		return nil, faultf(FailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.uuid)
 	}
+	if err := db.readFormat(entries); err != nil {
+		return nil, err
+	}
 	if entry, ok := entries[keyClock]; ok {
 		last, err := readClock(entry)
 		if err != nil {

@@ -55,7 +55,7 @@ func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	if empty {
 		p.scans = nil // there is nothing to return
 	}
-	p.exact = r.filter == nil && len(p.guards) == 0 && (len(r.where) == 0 || len(p.scans) == 1)
+	p.exact = r.filter == nil && !r.nothing && len(p.guards) == 0 && (len(r.where) == 0 || len(p.scans) == 1)
 	for i := range p.scans {
 		s := &p.scans[i].scan
 		if p.exact && r.limit > 0 {

@@ -17,9 +17,9 @@ func retentionAt(limits []schema.Limit, now cells.Timestamp) []cf.Retention {
 	}
 	rs := make([]cf.Retention, len(limits))
 	for i, l := range limits {
-		rs[i] = cf.Retention{Versions: l.Versions, Before: int64(cells.MaxTimestamp) + 1}
+		rs[i] = cf.Retention{Versions: l.Versions, UpTo: int64(cells.MaxTimestamp)}
 		if l.Age > 0 { // expired iff now > timestamp + age
-			rs[i].Before = int64(now) - l.Age.Microseconds()
+			rs[i].UpTo = int64(now) - l.Age.Microseconds() - 1
 		}
 	}
 	return rs

@@ -103,6 +103,7 @@ type tableCopy struct {
 	source, target *tableInfo
 	note           []byte
 	into           cf.Ingestion
+	format         int // that the cells may need
 }
 
 // next is the catalog with the new table; schemaMu is held exclusively.
@@ -162,6 +163,7 @@ func (c *tableCopy) write(ctx context.Context) error {
 		return err
 	}
 	defer snap.Close()
+	c.format = c.from.Format()
 	workers := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
@@ -219,6 +221,9 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	}
 	entry, err := c.target.declared.MarshalCatalog()
 	if err != nil {
+		return err
+	}
+	if err := db.raise(ctx, c.format); err != nil {
 		return err
 	}
 	_, err = c.into.Commit(ctx, cf.SingleRow(""), func(_ cf.Snapshot, b *cf.Batch) error {

@@ -95,6 +95,9 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 
 // commit commits, with a note when rows are logged.
 func (tx *Tx) commit(ctx context.Context) error {
+	if err := tx.db.raiseFor(ctx, tx.newest); err != nil {
+		return err
+	}
 	if !tx.logged {
 		_, err := tx.txn.Commit(ctx, nil)
 		return err
@@ -112,10 +115,11 @@ type Tx struct {
 	catalog *catalog        // that it began with
 	tables  map[string]bool // read or written
 	wrote   bool
-	logged  bool    // rows of a table with a change stream
-	scans   int     // under way
-	pending []write // changes that scans must not see
-	err     error   // of an earlier call: the transaction cannot commit
+	newest  cells.Timestamp // that a change names
+	logged  bool            // rows of a table with a change stream
+	scans   int             // under way
+	pending []write         // changes that scans must not see
+	err     error           // of an earlier call: the transaction cannot commit
 }
 
 // ReadRow is [Table.ReadRow] in the transaction: it sees the snapshot and the
@@ -245,7 +249,8 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *Mutation) error {
 	if err != nil {
 		return tx.fail(op, table, key, err)
 	}
-	w.m = &Mutation{changes: slices.Clone(m.changes)}
+	w.m = &Mutation{slices.Clone(m.changes), m.newest}
+	tx.newest = max(tx.newest, m.newest)
 	tx.pending = append(tx.pending, w)
 	if tx.scans == 0 {
 		return tx.fail(op, table, key, tx.flush(ctx))

@@ -14,10 +14,20 @@ import (
 )
 
 // go test ./query -run TestUpgrade -make-fixture writes the database of the
-// format in force anew, beside which those of older ones stay.
-var makeFixture = flag.Bool("make-fixture", false, "write testdata/upgrade/format1 anew")
+// newest format anew, beside which those of older ones stay.
+var makeFixture = flag.Bool("make-fixture", false, "write testdata/upgrade/format2 anew")
 
-const fixture = "testdata/upgrade/format1"
+const fixtures = "testdata/upgrade"
+
+// fixture is a copy of the database that was written when a format was new.
+func fixture(t *testing.T, format int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "db")
+	if err := os.CopyFS(dir, os.DirFS(fmt.Sprintf("%s/format%d", fixtures, format))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 func writeFixture(t *testing.T, dir string) {
 	t.Helper()
@@ -37,6 +47,7 @@ func writeFixture(t *testing.T, dir string) {
 		m.Add("sum", "s", cells.I64(1<<62))
 		m.Add("sum", "s", cells.I64(int64(i)))
 		m.Add("hll", "h", cells.I64(int64(i)))
+		m.SetAt("any", "t", cells.MaxTimestamp-cells.Timestamp(i), cells.I64(int64(i))) // from format 2 on
 		if err := table.Apply(t.Context(), fmt.Sprintf("r%02d\x00", i), m); err != nil {
 			t.Fatal(err)
 		}
@@ -64,15 +75,18 @@ func writeFixture(t *testing.T, dir string) {
 }
 
 // A database that was written when the format was new opens, and has all that was
-// in it.
-func TestUpgradeFromFormat1(t *testing.T) {
+// in it. It keeps its format.
+func TestUpgradeFromFormat1(t *testing.T) { testUpgrade(t, 1) }
+
+func TestUpgradeFromFormat2(t *testing.T) {
 	if *makeFixture {
-		writeFixture(t, fixture)
+		writeFixture(t, fixtures+"/format2")
 	}
-	dir := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(dir, os.DirFS(fixture)); err != nil {
-		t.Fatal(err)
-	}
+	testUpgrade(t, 2)
+}
+
+func testUpgrade(t *testing.T, format int) {
+	dir := fixture(t, format)
 	for _, o := range []query.Options{{ReadOnly: true}, {Schema: checkSchema}, {}} {
 		db, err := query.Open(dir, o)
 		if err != nil {
@@ -90,7 +104,11 @@ func TestUpgradeFromFormat1(t *testing.T) {
 			for c := range row.Cells() {
 				got = append(got, fmt.Sprintf("%s@%d=%v", c.Column(), c.Timestamp, c.Value))
 			}
-			want := fmt.Sprintf("any:\x00b@1=%v any:s@%d=value hll:h@0=1 n:@5=%d sum:s@0=%d", cells.Bytes([]byte{0, 0xff}), n, -n, 1<<62+n)
+			late := ""
+			if format >= 2 {
+				late = fmt.Sprintf(" any:t@%d=%d", cells.MaxTimestamp-cells.Timestamp(n), n)
+			}
+			want := fmt.Sprintf("any:\x00b@1=%v any:s@%d=value%s hll:h@0=1 n:@5=%d sum:s@0=%d", cells.Bytes([]byte{0, 0xff}), n, late, -n, 1<<62+n)
 			if text := strings.Join(got, " "); row.Key() != fmt.Sprintf("r%02d\x00", n) || text != want {
 				t.Errorf("row %q: %q, want %q", row.Key(), text, want)
 			}
@@ -105,17 +123,15 @@ func TestUpgradeFromFormat1(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
+		wantFormat(t, db, format)
 	}
 }
 
 // One that a newer smolwc wrote is refused, whether its marker or its catalog
 // says so.
 func TestUpgradeOfANewerFormat(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(dir, os.DirFS(fixture)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), []byte("smolwc database, format 2\n"), 0o600); err != nil {
+	dir := fixture(t, 1)
+	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), []byte("smolwc database, format 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []query.Options{{}, {ReadOnly: true}, {Schema: &schema.Schema{}}} {
@@ -123,7 +139,7 @@ func TestUpgradeOfANewerFormat(t *testing.T) {
 		if err == nil {
 			db.Close()
 		}
-		if query.KindOf(err) != query.FailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 2, written by a newer smolwc") {
+		if query.KindOf(err) != query.FailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 3, written by a newer smolwc") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -42,7 +42,7 @@ func typed(t *testing.T) *rig {
 var (
 	someKeys       = rapid.SampledFrom([]string{"a", "a\x00", "ab", "b", "b#1", "b#2", "c", "\xff", "\xff\xff", "z"})
 	someQualifiers = rapid.SampledFrom([]string{"", "x", "x\x00", "xy", "y", "\xff"})
-	someTimes      = rapid.SampledFrom([]cells.Timestamp{0, 1, 2, 3000, 1 << 40})
+	someTimes      = rapid.SampledFrom([]cells.Timestamp{0, 1, 2, 3000, 1 << 40, 1<<62 - 1, 1 << 62, cells.MaxTimestamp - 1, cells.MaxTimestamp})
 	someFamilies   = rapid.SampledFrom([]string{"b", "f", "n", "s", "t"})
 	someOps        = rapid.SampledFrom([]query.Op{query.EQ, query.NE, query.LT, query.LE, query.GT, query.GE})
 )
@@ -71,7 +71,7 @@ func someMutation(t *rapid.T) *query.Mutation {
 		case 1:
 			m.DeleteCellsInFamily(family)
 		case 2:
-			m.DeleteTimestampRange(family, qualifier, ts, ts+2)
+			m.DeleteTimestampRange(family, qualifier, ts, behind(ts, 2))
 		case 3:
 			m.DeleteCellsInColumn(family, qualifier)
 		default:
@@ -79,6 +79,14 @@ func someMutation(t *rapid.T) *query.Mutation {
 		}
 	}
 	return m
+}
+
+// behind is the end of a range of times, 0, no bound, behind the last.
+func behind(ts, length cells.Timestamp) cells.Timestamp {
+	if ts > cells.MaxTimestamp-length {
+		return 0
+	}
+	return ts + length
 }
 
 // someRead is the options of a read, and of a condition of it.
@@ -104,7 +112,7 @@ func someRead(t *rapid.T) (opts []query.ReadOption) {
 	}
 	if some("time range") {
 		from := someTimes.Draw(t, "since")
-		opts = append(opts, query.TimeRange(from, from+rapid.SampledFrom([]cells.Timestamp{1, 2, 1 << 41}).Draw(t, "for")))
+		opts = append(opts, query.TimeRange(from, behind(from, rapid.SampledFrom([]cells.Timestamp{1, 2, 1 << 41}).Draw(t, "for"))))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "conditions") {
 		family, q := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")

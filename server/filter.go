@@ -59,7 +59,7 @@ func subFilter(f *bigtablepb.RowFilter, depth int) (query.Filter, error) {
 		return query.ValueBoundsFilter(valueBounds(f.ValueRangeFilter)), nil
 	case *bigtablepb.RowFilter_TimestampRangeFilter:
 		r := f.TimestampRangeFilter
-		return query.TimestampRangeFilter(cells.Timestamp(r.GetStartTimestampMicros()), untilOf(r.GetEndTimestampMicros())), nil
+		return query.TimestampRangeFilter(cells.Timestamp(r.GetStartTimestampMicros()), cells.Timestamp(r.GetEndTimestampMicros())), nil
 	case *bigtablepb.RowFilter_ValueBitmaskFilter:
 		return query.ValueBitmaskFilter(f.ValueBitmaskFilter.GetMask()), nil
 	case *bigtablepb.RowFilter_RowSampleFilter:
@@ -122,14 +122,6 @@ func constant(field string, set bool, f query.Filter) (query.Filter, error) {
 		return nil, invalid("%s must be true if set", field)
 	}
 	return f, nil
-}
-
-// untilOf is the end of a time range: what is later than any cell is no bound.
-func untilOf(micros int64) cells.Timestamp {
-	if cells.Timestamp(micros) > cells.MaxTimestamp {
-		return 0
-	}
-	return cells.Timestamp(micros)
 }
 
 func columnBounds(r *bigtablepb.ColumnRange) (from, to query.Bound) {

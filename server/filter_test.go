@@ -311,18 +311,36 @@ func TestLastScannedRowOfASmallRead(t *testing.T) {
 	}
 	flags, err := proto.Marshal(&bigtablepb.FeatureFlags{LastScannedRowResponses: true})
 	r.must(err)
-	for value, want := range map[string]string{"none": "[c]", "b": "[ c]", "c": "[]"} {
+	reads := []struct {
+		filter  *rowFilter
+		rows    *bigtablepb.RowSet
+		reverse bool
+		want    string
+	}{
+		{filter: regexOf("value", "none"), want: "[c]"},
+		{filter: regexOf("value", "b"), want: "[ c]"},
+		{filter: regexOf("value", "c"), want: "[]"},
+		// These let nothing through, whatever the rows have.
+		{filter: constantOf("block", true), want: "[c]"},
+		{filter: constantOf("block", true), reverse: true, want: "[a]"},
+		{filter: constantOf("block", true), rows: &bigtablepb.RowSet{RowKeys: [][]byte{[]byte("a"), []byte("b"), []byte("d")}}, want: "[b]"},
+		{filter: constantOf("block", true), rows: &bigtablepb.RowSet{RowKeys: [][]byte{[]byte("d")}}, want: "[]"},
+		{filter: chain(regexOf("row", "a"), constantOf("block", true)), want: "[c]"},
+		{filter: regexOf("family", "none"), want: "[c]"},
+		{filter: chain(times(1000, 2000), times(2000, 3000)), want: "[c]"},
+	}
+	for _, read := range reads {
 		for _, encoding := range []*base64.Encoding{base64.URLEncoding, base64.RawURLEncoding} {
 			ctx := metadata.AppendToOutgoingContext(r.ctx(), "bigtable-features", encoding.EncodeToString(flags))
-			stream, err := bigtablepb.NewBigtableClient(r.conn).ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: tableT, Filter: regexOf("value", value)})
+			stream, err := bigtablepb.NewBigtableClient(r.conn).ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: tableT, Rows: read.rows, Filter: read.filter, Reversed: read.reverse})
 			r.must(err)
 			var scanned []string
 			for m, err := stream.Recv(); err != io.EOF; m, err = stream.Recv() {
 				r.must(err)
 				scanned = append(scanned, string(m.GetLastScannedRowKey()))
 			}
-			if got := fmt.Sprint(scanned); got != want {
-				t.Errorf("%s: last scanned rows %s, want %s", value, got, want)
+			if got := fmt.Sprint(scanned); got != read.want {
+				t.Errorf("%v of %v: last scanned rows %s, want %s", read.filter, read.rows, got, read.want)
 			}
 		}
 	}

@@ -151,7 +151,7 @@ func (m *mutator) timestamp(micros int64) (cells.Timestamp, error) {
 	switch {
 	case micros == -1:
 		return m.now, nil
-	case micros < 0 || cells.Timestamp(micros) > cells.MaxTimestamp:
+	case micros < 0:
 		return 0, invalid("timestamp %d is neither -1, for the server's, nor from 0 to %d", micros, cells.MaxTimestamp)
 	case micros%m.unit != 0:
 		return 0, invalid("Timestamp granularity mismatch: timestamp %d is not a multiple of %d microseconds, the table's granularity", micros, m.unit)
@@ -170,9 +170,6 @@ func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_De
 	}
 	if since%m.unit != 0 || until%m.unit != 0 {
 		return invalid("Timestamp granularity mismatch: the range [%d, %d] is not one of multiples of %d microseconds, the table's granularity", since, until, m.unit)
-	}
-	if cells.Timestamp(until) > cells.MaxTimestamp { // nothing is later
-		until = 0
 	}
 	to.DeleteTimestampRange(f.Name, text(c.GetColumnQualifier()), cells.Timestamp(since), cells.Timestamp(until))
 	return nil

@@ -3,6 +3,7 @@ package cftest
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 
@@ -205,10 +206,10 @@ func testCosts(f *fixture) {
 			{"a cell per row", cf.Scan{Rows: all, Filter: cf.Filter{CellsPerRow: 1}}, 4, 100},
 			{"the first row", cf.Scan{Rows: all, Limit: 1, Filter: cf.Filter{KeysOnly: true}}, 0, 50},
 			{"the newest before a time", cf.Scan{Rows: all, Filter: cf.Filter{Until: 10, Versions: 3}}, 48, 600},
-			{"the newest before a time, of two that are kept", cf.Scan{Rows: all, Filter: cf.Filter{Until: 10, Versions: 3, Retention: []cf.Retention{{Versions: 2, Before: 5}}}}, 48, 600},
+			{"the newest before a time, of two that are kept", cf.Scan{Rows: all, Filter: cf.Filter{Until: 10, Versions: 3, Retention: []cf.Retention{{Versions: 2, UpTo: 4}}}}, 48, 600},
 			{"the newest of one column", cf.Scan{Rows: row, Filter: cf.Filter{Versions: 3, Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q2")}}}, 3, 20},
 			{"one column per row", cf.Scan{Rows: all, Filter: cf.Filter{ColumnsPerRow: 1, Versions: 2}}, 8, 100},
-			{"retention", cf.Scan{Rows: all, Filter: cf.Filter{Retention: []cf.Retention{{Versions: 2, Before: 1 << 62}}}}, 32, 400},
+			{"retention", cf.Scan{Rows: all, Filter: cf.Filter{Retention: []cf.Retention{{Versions: 2, UpTo: math.MaxInt64}}}}, 32, 400},
 		} {
 			f.run(test.name, func(f *fixture) {
 				test.scan.Family = "t"

@@ -217,7 +217,7 @@ func filterRow(cells []modelCell, f cf.Filter) (passed []Cell, any bool) {
 }
 
 func hidden(rank int, ts int64, rules []cf.Retention) bool {
-	return slices.ContainsFunc(rules, func(r cf.Retention) bool { return rank > r.Versions && ts < r.Before })
+	return slices.ContainsFunc(rules, func(r cf.Retention) bool { return rank > r.Versions && ts <= r.UpTo })
 }
 
 func wantedQualifier(q string, ranges []cf.QualifierRange) bool {

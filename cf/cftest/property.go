@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +78,7 @@ var (
 	hostileKey  = rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOfN(hostileByte, 0, 3).Draw(t, "bytes"))
 	})
-	timestamp = rapid.OneOf(rapid.Int64Range(0, 9), rapid.SampledFrom([]int64{1<<62 - 1, 1<<62 - 2, 1 << 32}))
+	timestamp = rapid.OneOf(rapid.Int64Range(0, 9), rapid.SampledFrom([]int64{1 << 32, 1<<62 - 1, 1 << 62, math.MaxInt64 - 1, math.MaxInt64}))
 	timeBound = rapid.OneOf(rapid.Just(int64(0)), timestamp)
 	family    = rapid.SampledFrom(families)
 	count     = rapid.SampledFrom([]int{0, 0, 1, 2, 3, 10})
@@ -124,7 +125,7 @@ var (
 	)
 
 	retention = rapid.Custom(func(t *rapid.T) cf.Retention {
-		return cf.Retention{Versions: count.Draw(t, "versions"), Before: timeBound.Draw(t, "before")}
+		return cf.Retention{Versions: count.Draw(t, "versions"), UpTo: rapid.OneOf(rapid.Just(int64(-1)), timestamp).Draw(t, "up to")}
 	})
 	conditions = rapid.Map(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cf.RowCondition {
 		return cf.RowCondition{Qualifier: hostileKey.Draw(t, "qualifier"), Values: valueRanges.Draw(t, "values")}

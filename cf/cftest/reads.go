@@ -75,7 +75,7 @@ func testHostileKeys(f *fixture) {
 	f.blind(func(b *cf.Batch) {
 		for _, row := range keys[1:] { // a row key has a byte at least
 			for _, qualifier := range keys {
-				for _, ts := range []int64{0, 1, math.MaxInt64 / 2} {
+				for _, ts := range []int64{0, 1, 1<<62 - 1, math.MaxInt64} {
 					c := Change{Kind: Put, Family: "t", Row: row, Qualifier: qualifier, Timestamp: ts, Value: row + qualifier}
 					c.Apply(b)
 					model.Apply(c)
@@ -142,12 +142,12 @@ func testFilters(f *fixture) {
 		{"an open range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "ba", NoEnd: true}}}, "r ba@5=ba5 ba@0=ba0 c@4=c4 c@2=c2"},
 		{"an empty range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "b"}}}, ""},
 		{"some qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("a"), cf.SingleQualifier("aa"), cf.QualifierPrefix("c")}, Versions: 1}, "r a@3=a3 c@4=c4"},
-		{"retention by versions", cf.Filter{Retention: []cf.Retention{{Versions: 1, Before: math.MaxInt64}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
-		{"retention by age", cf.Filter{Retention: []cf.Retention{{Before: 3}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
-		{"retention by both", cf.Filter{Retention: []cf.Retention{{Versions: 1, Before: 2}}}, "r a@3=a3 a@2=a2 b@9=b9 ba@5=ba5 c@4=c4 c@2=c2"},
-		{"retention by either", cf.Filter{Retention: []cf.Retention{{Versions: 2, Before: math.MaxInt64}, {Before: 1}}}, "r a@3=a3 a@2=a2 b@9=b9 ba@5=ba5 c@4=c4 c@2=c2"},
-		{"retention counts what the time range leaves out", cf.Filter{Retention: []cf.Retention{{Versions: 2, Before: math.MaxInt64}}, Until: 3}, "r a@2=a2 ba@0=ba0 c@2=c2"},
-		{"retention before versions", cf.Filter{Retention: []cf.Retention{{Versions: 1, Before: math.MaxInt64}}, Until: 4, Versions: 1}, "r a@3=a3"},
+		{"retention by versions", cf.Filter{Retention: []cf.Retention{{Versions: 1, UpTo: math.MaxInt64}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
+		{"retention by age", cf.Filter{Retention: []cf.Retention{{UpTo: 2}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
+		{"retention by both", cf.Filter{Retention: []cf.Retention{{Versions: 1, UpTo: 1}}}, "r a@3=a3 a@2=a2 b@9=b9 ba@5=ba5 c@4=c4 c@2=c2"},
+		{"retention by either", cf.Filter{Retention: []cf.Retention{{Versions: 2, UpTo: math.MaxInt64}, {UpTo: 0}}}, "r a@3=a3 a@2=a2 b@9=b9 ba@5=ba5 c@4=c4 c@2=c2"},
+		{"retention counts what the time range leaves out", cf.Filter{Retention: []cf.Retention{{Versions: 2, UpTo: math.MaxInt64}}, Until: 3}, "r a@2=a2 ba@0=ba0 c@2=c2"},
+		{"retention before versions", cf.Filter{Retention: []cf.Retention{{Versions: 1, UpTo: math.MaxInt64}}, Until: 4, Versions: 1}, "r a@3=a3"},
 	} {
 		f.run(test.name, func(f *fixture) {
 			snap := f.snapshot()

@@ -30,7 +30,7 @@ func TestGarbageKeysAreReported(t *testing.T) {
 		{"01 6b 00 | 01 71 00 | 1c 7fffffff", "version too short"},
 		{"01 6b 00 | 01 71 00 | 1c 7fffffffffffffff 00", "version too long"},
 		{"01 6b 00 | 01 71 00 | 1c 8000000000000000", "timestamp -1"},
-		{"01 6b 00 | 01 71 00 | 1c 3fffffffffffffff", "timestamp 2^62"},
+		{"01 6b 00 | 01 71 00 | 1c ffffffffffffffff", "timestamp -2^63"},
 		{"01 6b 00 | 01 71 00 | 1d", "behind the qualifier comes a higher tag"},
 		{"01 6b 00 | 01 72 00", "a column alone"},
 		{"01 6b 00 | 02", "behind the cells"},
@@ -60,7 +60,7 @@ func expectGarbage(t *testing.T, cells string, garbage []byte) {
 	}
 	// These need not see it, but they have to end.
 	for _, f := range []cf.Filter{
-		{KeysOnly: true}, {CellsPerRow: 1}, {Versions: 1}, {Since: 3}, {Retention: []cf.Retention{{Before: 3}}},
+		{KeysOnly: true}, {CellsPerRow: 1}, {Versions: 1}, {Since: 3}, {Retention: []cf.Retention{{UpTo: 2}}},
 		{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("a")}},
 		{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q")}},
 		{Qualifiers: []cf.QualifierRange{{Start: "q\x00", NoEnd: true}}},

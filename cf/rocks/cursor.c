@@ -475,7 +475,7 @@ static verdict judge_qualifier(smolwc_cursor* c, const char* key, size_t len) {
 
 static inline int retained(const smolwc_cursor* c, int64_t rank, int64_t ts) {
   for (size_t i = 0; i < c->scan.retention_len; i++)
-    if (rank > c->retention[i].versions && ts < c->retention[i].before) return 0;
+    if (rank > c->retention[i].versions && ts <= c->retention[i].up_to) return 0;
   return 1;
 }
 
@@ -593,7 +593,7 @@ static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int
 // Reads the version at the end of a key; 0 when it is none.
 static inline int read_version(const char* key, size_t len, int64_t* ts) {
   const char* version = key + len - SMOLWC_VERSION_LEN;
-  if (version[0] != SMOLWC_TAG_VERSION || ((unsigned char)version[1] & 0xc0) != 0x40) return 0;
+  if (!smolwc_is_version(version)) return 0;
   *ts = smolwc_timestamp(version);
   return 1;
 }

@@ -11,10 +11,10 @@
 #include "cache.h"
 
 // A cell is hidden when its rank in its column, 1 the newest, is greater than
-// versions and its timestamp is less than before.
+// versions and its timestamp is not greater than up_to.
 typedef struct {
   int64_t versions;
-  int64_t before;
+  int64_t up_to;
 } smolwc_retention;
 
 // What a row must have in one column: a newest cell with a value in one of so many

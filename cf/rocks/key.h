@@ -1,4 +1,4 @@
-// Reading the physical key of a cell, format 1:
+// Reading the physical key of a cell:
 //   01 esc(row) 00 | 01 esc(qualifier) 00 | 1c <8 bytes, big-endian, inverted timestamp>
 // esc writes 00 as 00 ff.
 #ifndef SMOLWC_KEY_H
@@ -105,6 +105,11 @@ static inline void smolwc_put_version(char* version, int64_t ts) {
   uint64_t inverted = __builtin_bswap64(UINT64_C(0x7fffffffffffffff) - (uint64_t)ts);
   version[0] = SMOLWC_TAG_VERSION;
   memcpy(version + 1, &inverted, sizeof inverted);
+}
+
+// Whether a version element's bytes are one: the inverted timestamp is not negative.
+static inline int smolwc_is_version(const char* version) {
+  return version[0] == SMOLWC_TAG_VERSION && (version[1] & 0x80) == 0;
 }
 
 static inline int64_t smolwc_timestamp(const char* version) {

@@ -36,7 +36,7 @@ func (p *packed) pack(s *cf.Scan) {
 		p.conditions = append(p.conditions, C.smolwc_condition{values_len: C.size_t(len(w.Values))})
 	}
 	for _, r := range f.Retention {
-		p.retention = append(p.retention, C.smolwc_retention{versions: C.int64_t(r.Versions), before: C.int64_t(r.Before)})
+		p.retention = append(p.retention, C.smolwc_retention{versions: C.int64_t(r.Versions), up_to: C.int64_t(r.UpTo)})
 	}
 	p.scan = C.smolwc_scan{
 		rows_len:        C.size_t(len(s.Rows)),

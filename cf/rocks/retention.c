@@ -42,8 +42,8 @@ static unsigned char drops(void* state, int level, const char* key, size_t len, 
       (void)value_changed;
   if (len < SMOLWC_VERSION_LEN + 4) return 0;
   const char* version = key + len - SMOLWC_VERSION_LEN;
-  if (version[0] != SMOLWC_TAG_VERSION || ((unsigned char)version[1] & 0xc0) != 0x40) return 0;
-  return smolwc_timestamp(version) < *(const int64_t*)state && is_cell(key, len);
+  return smolwc_is_version(version) && smolwc_timestamp(version) < *(const int64_t*)state &&
+         is_cell(key, len);
 }
 
 static const char* filter_name(void* state) {

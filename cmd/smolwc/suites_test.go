@@ -47,8 +47,6 @@ var emulatorSuite = suite{
 		"validation_test.go":      {"&server{", "&remote{"},
 	},
 	wanting: map[string]string{
-		"TestCheckTimestampMaxValue":   "timestamps end at 2^62-1",
-		"TestMaxTimestampGranularity":  "timestamps end at 2^62-1",
 		"TestAuthorizedViewApis":       "there are no views",
 		"TestGetPartitionsByTableName": "asks a method of the emulator that is not in the API",
 	},

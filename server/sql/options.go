@@ -78,7 +78,8 @@ type window struct {
 	versions     int
 }
 
-// narrow makes the window what an option leaves of it.
+// narrow makes the window what an option leaves of it. A TIMESTAMP ends with the
+// year 9999, so that there is one behind it.
 func (w *window) narrow(option string, v any) {
 	before := func(ts cells.Timestamp) {
 		if w.until == 0 || ts < w.until {
@@ -105,10 +106,10 @@ func (p *Plan) read(w window) {
 		p.opts = append(p.opts, query.Versions(w.versions))
 	}
 	if w.until != 0 && w.until <= w.since {
-		w.since, w.until = cells.MaxTimestamp, 0 // no cell is both
+		w.since = w.until // no cell is both
 	}
 	if w.since != 0 || w.until != 0 {
-		p.opts = append(p.opts, query.TimeRange(min(w.since, cells.MaxTimestamp), min(w.until, cells.MaxTimestamp)))
+		p.opts = append(p.opts, query.TimeRange(w.since, w.until))
 		p.cells = true
 	}
 }

@@ -1,0 +1,48 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A copy that is made while the format is raised says the format of its catalog.
+func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	db, err := Open(filepath.Join(dir, "db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.raising.Lock(ctx); err != nil {
+		t.Fatal(err)
+	}
+	err = db.writeCatalog(ctx, func(b *cf.Batch) error { b.PutMeta(keyFormat, []byte("2")); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Freeze copies to a directory in which the copy can be seen before it is done.
+	copied, done := filepath.Join(db.dir, frozenDir, "CURRENT"), make(chan error, 1)
+	go func() {
+		done <- db.Freeze(ctx, func(f Frozen) error {
+			marker, err := os.ReadFile(filepath.Join(f.Dir, markerFile))
+			if want := fmt.Sprintf(markerFormat, 2); f.Format != 2 || string(marker) != want {
+				t.Errorf("the copy has format %d and the marker %q, want %q", f.Format, marker, want)
+			}
+			return err
+		})
+	}()
+	for _, err := os.Stat(copied); len(done) == 0 && errors.Is(err, os.ErrNotExist); _, err = os.Stat(copied) {
+		time.Sleep(time.Millisecond)
+	}
+	db.format.Store(2)
+	db.raising.Unlock()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
