@@ -20,7 +20,8 @@ func compiled(t testing.TB, expr string) *byteRegexp {
 
 func TestAnExpressionIsCompiledOnce(t *testing.T) {
 	for _, expr := range []string{"cached", "cached.*", "cached|[0-9]+", `\Qcached`} {
-		if compiled(t, expr) != compiled(t, expr) {
+		first, again := compiled(t, expr), compiled(t, expr)
+		if first != again {
 			t.Errorf("%q is compiled twice", expr)
 		}
 	}
