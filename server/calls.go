@@ -100,6 +100,9 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 		c.messages.Add(1)
 	case *stats.End:
 		c.conn.ended(c.arrived, c.held)
+		if c.held >= largeHold {
+			go w.s.conns.tidy()
+		}
 		c.processors.end()
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)

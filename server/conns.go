@@ -26,6 +26,8 @@ type conns struct {
 
 	count atomic.Int64 // of the connections that are open
 
+	tidying sync.Mutex
+
 	mu     sync.Mutex
 	open   map[string]*conn // by the address of the client
 	hosts  map[string]int   // how many of them are of a host

@@ -120,6 +120,10 @@ const (
 
 // tidy gives garbage back when there is much of it.
 func (cs *conns) tidy() {
+	if !cs.tidying.TryLock() {
+		return
+	}
+	defer cs.tidying.Unlock()
 	have := []gometrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	gometrics.Read(have)
 	used := int64(have[0].Value.Uint64() - have[1].Value.Uint64())
