@@ -2,12 +2,12 @@ package cf
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"sort"
 )
 
 // A source gives groups of one family in order.
@@ -44,8 +44,7 @@ func newSpillSource(s *spill, family int, lo, hi []byte, p *packer) *spillSource
 	all := s.runs[family].frames
 	from, to := 0, len(all)
 	find := func(row []byte) int { // the first frame that begins at the row or behind it
-		i, _ := slices.BinarySearchFunc(all, row, func(f frame, row []byte) int { return cmp.Compare(f.row, string(row)) })
-		return i
+		return sort.Search(len(all), func(i int) bool { return all[i].row >= string(row) }) // others release frames
 	}
 	src := &spillSource{packer: p, lo: lo, hi: hi}
 	if lo != nil {
