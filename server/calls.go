@@ -23,8 +23,6 @@ type call struct {
 	table  atomic.Pointer[string] // as the database names it
 	token  atomic.Pointer[string] // its name; nil without one
 
-	processors *processors // nil when it says nothing of how many there should be
-
 	arrived  bool  // its request has
 	held     int64 // bytes of it
 	refused  error // why it was not decoded
@@ -47,9 +45,6 @@ type watcher struct{ s *Server }
 // TagRPC begins a call.
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := w.newCall(ctx, info.FullMethodName)
-	if needs[info.FullMethodName] != needNothing { // who watches the health does so for ever
-		c.processors = w.s.processors
-	}
 	if c.conn, _ = ctx.Value(connKey{}).(*conn); c.conn != nil {
 		c.conn.spoke.Store(true)
 	}
@@ -84,7 +79,6 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	switch e := e.(type) {
 	case *stats.Begin:
 		w.s.metrics.begin(c.method)
-		c.processors.begin()
 		c.conn.awaits()
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
@@ -93,7 +87,6 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 			c.arrived, c.held, c.refused = true, int64(e.Length)+d.bytes, d.err
 			c.conn.arrived(int64(e.WireLength), c.held)
 			w.s.conns.unreserve(d.reserved)
-			c.processors.arrived(e.Payload)
 		}
 	case *stats.OutPayload:
 		c.out.Add(int64(e.WireLength))
@@ -103,7 +96,6 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 		if c.held >= largeHold {
 			go w.s.conns.tidy()
 		}
-		c.processors.end()
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
 		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())

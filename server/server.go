@@ -57,10 +57,6 @@ type Options struct {
 	// BackupTo are the places to which clients may have the database backed
 	// up and copied. nil: clients cannot.
 	BackupTo archive.Places
-	// FewProcessors lets the process have one processor while there is one
-	// caller who asks for single rows, which makes them faster. It is for a
-	// process that does little else, and is ignored where $GOMAXPROCS is set.
-	FewProcessors bool
 }
 
 // A Server serves one database. It is safe for concurrent use.
@@ -81,8 +77,6 @@ type Server struct {
 	decoder decoder
 	metrics *metrics
 	state   atomic.Int32
-
-	processors *processors // nil when they are left alone
 
 	// closing ends when the server is about to stop.
 	closing context.Context
@@ -111,9 +105,6 @@ func New(db *query.DB, o Options) (*Server, error) {
 	s.conns.init(&s.limits, s.logger)
 	s.decoder.conns = &s.conns
 	s.metrics = newMetrics(s)
-	if o.FewProcessors && !processorsGiven() {
-		s.processors = newProcessors(setProcessors)
-	}
 	o.Instance = cmp.Or(o.Instance, DefaultInstance)
 	if err := CheckInstance(o.Instance); err != nil {
 		return nil, err
@@ -212,9 +203,6 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer beside(ctx, s.expireBackups)()
-	if s.processors != nil {
-		defer beside(ctx, s.processors.run)()
-	}
 	err := g.Serve(s.conns.listen(listener))
 	if stop() { // it ended by itself
 		s.state.Store(stateStopping)
