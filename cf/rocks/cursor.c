@@ -987,9 +987,9 @@ static smolwc_status fill_quietly(smolwc_cursor* c, smolwc_block* b) {
 }
 
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
-  smolwc_large_begin(&b->large);
+  if (b->large.on) smolwc_large_begin(&b->large);
   smolwc_status status = c->scan.count_tombstones ? fill_counting(c, b) : fill_quietly(c, b);
-  smolwc_large_end(&b->large);
+  if (b->large.on) smolwc_large_end(&b->large);
   return b->large.refused ? SMOLWC_ERROR : status;
 }
 
