@@ -114,7 +114,7 @@ type Filter struct {
 
 // A Retention hides a cell when its rank in its column, counted from 1 at the
 // newest, is greater than Versions and its timestamp is not greater than UpTo:
-// math.MaxInt64 is any timestamp, a negative one is none. A cell hidden by any
+// with math.MaxInt64 any timestamp will do, with a negative one no timestamp does. A cell hidden by any
 // of a filter's Retentions is hidden.
 type Retention struct {
 	Versions int

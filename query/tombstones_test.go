@@ -80,6 +80,37 @@ func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 	}
 }
 
+// A delete that a mutation repeats a thousand times is written once.
+func TestDeletesThatRepeatAreWrittenOnce(t *testing.T) {
+	db := openAt(t, t.TempDir(), query.Options{Schema: pairSchema()})
+	table, ctx := db.Table("t"), t.Context()
+	written := func() (n uint64) {
+		t.Helper()
+		if err := db.Freeze(ctx, func(f query.Frozen) error { n = f.Position; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	m := query.NewMutation()
+	for i := range 100 { // more than are deleted one by one
+		m.SetAt("a", "q", cells.Timestamp(i+1), cells.I64(1))
+	}
+	if err := table.Apply(ctx, "r", m); err != nil {
+		t.Fatal(err)
+	}
+	m = query.NewMutation()
+	for range 1000 {
+		m.DeleteCellsInColumn("a", "q")
+	}
+	before := written()
+	if err := table.Apply(ctx, "r", m); err != nil {
+		t.Fatal(err)
+	}
+	if n := written() - before; n > 100 {
+		t.Errorf("the deletes became %d writes", n)
+	}
+}
+
 // A delete that a mutation repeats is made once, unless something was set between.
 func TestDeletesThatRepeat(t *testing.T) {
 	s := &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "two", GC: schema.MaxVersions(2)}}}}}

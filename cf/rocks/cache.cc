@@ -69,7 +69,7 @@ class Memory : public rocksdb::MemoryAllocator {
   void EndTurn() {
     std::lock_guard<std::mutex> lock(mutex_);
     taken_ = false;
-    ended_.notify_one();
+    ended_.notify_all();  // those that go on waiting begin their time again
   }
 
  private:

@@ -51,7 +51,7 @@ uint64_t smolwc_files_begun(const smolwc_files* files);
 // to be freed with free.
 char* smolwc_files_lasting(smolwc_files* files);
 
-// The error that RocksDB tries to recover from, NULL when there is none; to be freed
+// The error that RocksDB tries to recover from, or NULL. The caller frees it
 // with free.
 char* smolwc_files_recovering(smolwc_files* files);
 // Whether the disk was full while the database was open. RocksDB before 8.11 forgets,

@@ -129,7 +129,7 @@ var errNoMemory = errors.New("out of memory for a cursor")
 
 func (f *filler) free() {
 	C.smolwc_cursor_free(f.c)
-	f.store.counted(f.uncounted)
+	f.letGo()
 }
 
 // cut ends the filler's scan where a range ends, in the order of the scan. It
@@ -276,6 +276,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		}
 		cb.undecided = 0
 		f.begun = true
+		f.letGo() // or a scan of large values would stand in its own way
 		cb.large = f.room.large(f.large)
 		status = C.smolwc_cursor_fill(f.c, cb)
 		if f.refused = f.counts(&cb.large); f.refused != nil {

@@ -136,8 +136,8 @@ char* smolwc_cursor_error(smolwc_cursor* c);
 void smolwc_cursor_cost(const smolwc_cursor* c, smolwc_cost* cost);
 void smolwc_cursor_free(smolwc_cursor* c);
 
-// Seeks to a key. Returns the engine's error, to be freed with rocksdb_free; NULL when
-// there is none. Range deletions are ignored, with which RocksDB would forget the error.
+// Seeks to a key. Returns the engine's error or NULL; the caller frees it with
+// rocksdb_free. The seek ignores range deletions: with them RocksDB forgets the error.
 char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
                       size_t len, smolwc_large* large);
 

@@ -92,7 +92,7 @@ func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cos
 	refused := f.counts(&r.block.large)
 	if status != C.SMOLWC_END {
 		if f.c = r.rest; f.c == nil {
-			s.counted(f.uncounted)
+			f.letGo()
 			err = errNoMemory
 		} else if err = refused; err != nil {
 			f.free()
@@ -100,7 +100,7 @@ func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cos
 		return r.block, cost, status, err
 	}
 	s.sweepLater()
-	s.counted(f.uncounted)
+	f.letGo()
 	f.put(b, &r.block)
 	if begins || len(spec.Rows) > 1 || r.scan.single_rows == 0 {
 		err = f.crossed(true)

@@ -42,14 +42,14 @@ func (r *room) take(n int, needed bool) error {
 // spare reports whether there is room for what is not needed.
 func (r *room) spare() bool { return r == nil || r.hold.Hold(0, false) == nil }
 
-// drop counts a block that the scan has no more; nil is none.
+// drop no longer counts a block, which may be nil.
 func (r *room) drop(b *cf.Block) {
 	if r != nil && b != nil {
 		_ = r.take(-blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)), true) // less is never too much
 	}
 }
 
-// close counts nothing any more.
+// close ends the count of all that the scan holds.
 func (r *room) close() {
 	if r != nil {
 		_ = r.take(-int(r.taken.Load()), true)
@@ -107,6 +107,12 @@ func (f *filler) counts(l *C.smolwc_large) error {
 // refusal is the error of a scan that had no room for a block, and for what would have
 // been made of it.
 func (r *room) refusal(l *C.smolwc_large) error { return r.hold.Refusal(2 * int(l.size)) }
+
+// letGo lets others read where the filler has read large blocks without a count.
+func (f *filler) letGo() {
+	f.store.counted(f.uncounted)
+	f.uncounted = 0
+}
 
 // counted lets others read large blocks.
 func (s *Store) counted(large C.size_t) {

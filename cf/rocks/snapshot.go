@@ -46,7 +46,7 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 const fewLocked = 32
 
 // snapshot is a snapshot for an update of rows whose locks are held, or of this moment
-// if there are none.
+// if no rows are given.
 func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -188,7 +188,7 @@ func dialStopping(t *testing.T, s *served) *grpc.ClientConn {
 	return conn
 }
 
-// fillTable makes a table of rows with cells of values of so many bytes.
+// fillTable makes a table of rows whose cells have values of a given size.
 func fillTable(t *testing.T, s *served, rows, cells, value int) {
 	t.Helper()
 	conn := dialStopping(t, s)
@@ -208,8 +208,8 @@ func fillTable(t *testing.T, s *served, rows, cells, value int) {
 	}
 }
 
-// stopReading begins so many reads of all rows, and reads no more of each once it has
-// begun. It returns when the server has ended them all, with how many it refused.
+// stopReading begins reads of all rows and stops reading each one behind its first
+// answer. It returns when the server has ended them all, with the number it refused.
 func stopReading(t *testing.T, s *served, readers int) int {
 	t.Helper()
 	const perConn = 100

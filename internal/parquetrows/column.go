@@ -60,7 +60,7 @@ func (c *column) nextPage() (err error) {
 	case err == nil:
 		c.values = c.page.Values()
 		return nil
-	case c.source.err != nil: // the cause, of which the library may have made something else
+	case c.source.err != nil: // the cause; the library may have put another error in its place
 		return c.source.err
 	}
 	return noEarlyEnd(err)
