@@ -238,7 +238,7 @@ func TestCallsWhoseClientLeavesEnd(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{})
 	r.table("t", "f", "g")
 	small := r.table("small", "f")
-	r.set(small, "row", "f:q=v")
+	r.set(small, "row", "f:q="+strings.Repeat("v", 1<<20)) // enough to count
 	for name, g := range growingRequests {
 		d, err := protoregistry.GlobalFiles.FindDescriptorByName(g.method)
 		if err != nil {
