@@ -89,7 +89,7 @@ func (b *Batch) DeleteRow(family string) {
 
 // DeleteRows removes the cells of a range of rows from a family, however many
 // there are. It names no row: rows in the range are not locked for it.
-func (b *Batch) DeleteRows(family string, rows RowRange) {
+func (b *Batch) DeleteRows(family string, rows Range) {
 	start, end := rows.Bounds()
 	key := b.mark(append(b.arena, start...))
 	b.deleteRange(family, key, b.mark(append(b.arena, end...)))

@@ -49,7 +49,7 @@ func TestABatchKeepsItsOperationsInOrder(t *testing.T) {
 	b.DeleteRow("t/f")
 	b.DeleteVersions("t/f", "q", 0, 0)
 	b.DeleteVersions("t/f", "q", 2, 4)
-	b.DeleteRows("t/f", cf.RowRange{Start: "a", End: "b"})
+	b.DeleteRows("t/f", cf.Range{Start: "a", End: "b"})
 	b.PutMeta("k", []byte("v"))
 	b.DeleteMeta("l")
 	expectOps(t, &b, `
@@ -88,8 +88,8 @@ func TestEmptyRangesDeleteNothing(t *testing.T) {
 	b.Row(cf.RowID{Space: "t", Row: "a"})
 	b.DeleteVersions("t/f", "q", 4, 4)
 	b.DeleteVersions("t/f", "q", 5, 4)
-	b.DeleteRows("t/f", cf.RowRange{Start: "b", End: "b"})
-	b.DeleteRows("t/f", cf.RowRange{Start: "b", End: "a"})
+	b.DeleteRows("t/f", cf.Range{Start: "b", End: "b"})
+	b.DeleteRows("t/f", cf.Range{Start: "b", End: "a"})
 	expectOps(t, &b, "")
 }
 

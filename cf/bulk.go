@@ -29,7 +29,7 @@ type Ingestion interface {
 	// fn runs first, while no other Commit does, and may put catalog
 	// entries, which become visible with the cells, or refuse with an error:
 	// then nothing becomes visible, and Commit returns the error as it is.
-	Commit(ctx context.Context, rows RowRange, fn func(Snapshot, *Batch) error) (Position, error)
+	Commit(ctx context.Context, rows Range, fn func(Snapshot, *Batch) error) (Position, error)
 	// Close ends the ingestion, and without a Commit leaves nothing of it.
 	Close() error
 }

@@ -78,19 +78,19 @@ type Store interface {
 	// DropRange removes the cells of a range of rows from families. It
 	// promises that snapshots taken later do not see them; the cost does
 	// not depend on how many there are.
-	DropRange(ctx context.Context, families []string, rows RowRange) error
+	DropRange(ctx context.Context, families []string, rows Range) error
 
 	// Splits divides the rows of a range, of some families together, into up
 	// to n parts of about the same size. It is cheap, and approximate where
 	// much data would have to be read. There is at least one part; the last
 	// ends where the range does.
-	Splits(ctx context.Context, families []string, rows RowRange, n int) ([]Part, error)
+	Splits(ctx context.Context, families []string, rows Range, n int) ([]Part, error)
 
 	// Flush writes what memory holds of a family to its files; Compact
 	// rewrites a range of a family's files, giving the space of dropped
 	// cells back.
 	Flush(ctx context.Context, family string) error
-	Compact(ctx context.Context, family string, rows RowRange) error
+	Compact(ctx context.Context, family string, rows Range) error
 
 	// SetExpiry says which cells of a family the store may drop; see
 	// [Expiry]. It replaces what was said before, and a store that is
@@ -158,7 +158,7 @@ type Txn interface {
 	// not. They conflict with commits that change them, and with drops and
 	// loads of a range that they are in, in a family that the transaction has
 	// scanned or written.
-	Read(space string, rows RowRange)
+	Read(space string, rows Range)
 	// Add makes the changes of a batch part of the transaction; puts and
 	// deletes of single cells alone. No cursor of the transaction may be
 	// open.

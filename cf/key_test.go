@@ -194,9 +194,9 @@ func near(t *rapid.T, bounds ...string) string {
 
 func TestARowLiesInARangeExactlyWhenItsCellsLieInTheBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := cf.RowRange{Start: anyKey.Draw(t, "start"), End: anyKey.Draw(t, "end")}
+		r := cf.Range{Start: anyKey.Draw(t, "start"), End: anyKey.Draw(t, "end")}
 		if rapid.Bool().Draw(t, "single") {
-			r = cf.SingleRow(r.Start)
+			r = cf.Single(r.Start)
 		}
 		c := anyCell.Draw(t, "cell")
 		c.row = near(t, r.Start, r.End)
@@ -215,15 +215,15 @@ func TestARowLiesInARangeExactlyWhenItsCellsLieInTheBounds(t *testing.T) {
 func TestSingleRowHoldsOneRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := anyKey.Draw(t, "row")
-		r := cf.SingleRow(row)
+		r := cf.Single(row)
 		if got, ok := r.Single(); !ok || got != row {
-			t.Fatalf("SingleRow(%q).Single() = %q, %t", row, got, ok)
+			t.Fatalf("Single(%q).Single() = %q, %t", row, got, ok)
 		}
 		if key := near(t, row); key != row && key >= r.Start && key < r.End {
-			t.Fatalf("SingleRow(%q) holds %q too", row, key)
+			t.Fatalf("Single(%q) holds %q too", row, key)
 		}
 	})
-	for _, r := range []cf.RowRange{{}, {Start: "a"}, {Start: "a", End: "b"}, {Start: "a", End: "b\x00"}, {Start: "a", End: "a\x01"}, {End: "a"}} {
+	for _, r := range []cf.Range{{}, {Start: "a"}, {Start: "a", End: "b"}, {Start: "a", End: "b\x00"}, {Start: "a", End: "a\x01"}, {End: "a"}} {
 		if row, ok := r.Single(); ok {
 			t.Errorf("%+q.Single() = %q", r, row)
 		}
@@ -233,15 +233,15 @@ func TestSingleRowHoldsOneRow(t *testing.T) {
 func TestAQualifierLiesInARangeExactlyWhenItsCellsLieInTheBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start, end := anyKey.Draw(t, "start"), anyKey.Draw(t, "end")
-		r := rapid.SampledFrom([]cf.QualifierRange{
-			{Start: start, End: end}, {Start: start, NoEnd: true}, cf.SingleQualifier(start), cf.QualifierPrefix(start),
+		r := rapid.SampledFrom([]cf.Range{
+			{Start: start, End: end}, {Start: start}, cf.Single(start), cf.Prefix(start),
 		}).Draw(t, "range")
 		c := anyCell.Draw(t, "cell")
 		c.qualifier = near(t, r.Start, r.End)
 		suffix := c.key()[len(cf.AppendRowPrefix(nil, c.row)):]
 		from, to := cf.AppendRowBound(nil, r.Start), r.AppendEnd(nil)
 		got := bytes.Compare(from, suffix) <= 0 && bytes.Compare(suffix, to) < 0
-		want := c.qualifier >= r.Start && (r.NoEnd || c.qualifier < r.End)
+		want := c.qualifier >= r.Start && (r.End == "" || c.qualifier < r.End)
 		if got != want {
 			t.Fatalf("qualifier %q in %+v: want %t; suffix %x in [%x, %x): %t", c.qualifier, r, want, suffix, from, to, got)
 		}

@@ -4,8 +4,8 @@ package cf
 type Scan struct {
 	Family string
 	// Rows are the ranges of row keys to read, sorted and disjoint. None
-	// means no row; RowRange{} is every row.
-	Rows []RowRange
+	// means no row; Range{} is every row.
+	Rows []Range
 	// Reverse yields the rows in descending order. Within a row the order
 	// stays: qualifiers ascending, newest version first.
 	Reverse bool
@@ -35,39 +35,8 @@ func RowHash(row string) uint64 {
 	return h ^ h>>33
 }
 
-// A RowRange is the rows from Start, inclusive, to End, exclusive. An empty
-// Start is the first row, an empty End means that there is no end.
-type RowRange struct{ Start, End string }
-
-// SingleRow is the range that holds one row key and nothing else.
-func SingleRow(row string) RowRange { return RowRange{Start: row, End: row + "\x00"} }
-
-// Single returns the row key when the range can hold just one.
-func (r RowRange) Single() (row string, ok bool) {
-	if len(r.End) == len(r.Start)+1 && r.End[len(r.Start)] == 0 && r.End[:len(r.Start)] == r.Start {
-		return r.Start, true
-	}
-	return "", false
-}
-
-// Empty reports whether no row key lies in the range.
-func (r RowRange) Empty() bool { return r.End != "" && r.Start >= r.End }
-
-// Bounds are the range's physical bounds: keys of the range lie in [start, end).
-func (r RowRange) Bounds() (start, end []byte) {
-	return AppendRowBound(nil, r.Start), r.AppendEnd(nil)
-}
-
-// AppendEnd appends the physical bound at the range's end to dst.
-func (r RowRange) AppendEnd(dst []byte) []byte {
-	if r.End == "" {
-		return append(dst, rowsEnd...)
-	}
-	return AppendRowBound(dst, r.End)
-}
-
 // A Part is a run of rows: from the end of the part before it to End, exclusive,
-// as in a [RowRange].
+// as in a [Range].
 type Part struct {
 	End   string
 	Bytes int64 // about what the rows take in the store
@@ -81,7 +50,7 @@ type Filter struct {
 	Retention []Retention
 	// Qualifiers are the ranges of qualifiers wanted, sorted and disjoint;
 	// none means all.
-	Qualifiers []QualifierRange
+	Qualifiers []Range
 	// Since and Until bound the timestamps: Since inclusive, Until
 	// exclusive; an Until of 0 is no bound.
 	Since, Until int64
@@ -102,7 +71,7 @@ type Filter struct {
 	// cells pass but for their values there is the row without cells, so that
 	// readers know how far a scan has come. They cannot be given with
 	// ColumnsPerRow, CellsPerRow, StripValues, KeysOnly, Where or CountOnly.
-	Values []ValueRange
+	Values []Range
 	// Where passes only rows that satisfy every condition; they are sorted by
 	// qualifier. It cannot be given with ColumnsPerRow or CellsPerRow.
 	Where []RowCondition
@@ -127,7 +96,7 @@ type RowCondition struct {
 	Qualifier string
 	// Values are the ranges of which the cell's value must be in one, sorted
 	// and disjoint. None means that the row may have no such cell.
-	Values []ValueRange
+	Values []Range
 }
 
 // Holds judges the newest cell of the column; ok says that there is one.
@@ -139,46 +108,11 @@ func (c *RowCondition) Holds(value []byte, ok bool) bool {
 }
 
 // ValueIn reports whether a value is in one of the ranges.
-func ValueIn(ranges []ValueRange, value []byte) bool {
+func ValueIn(ranges []Range, value []byte) bool {
 	for i := range ranges {
-		if r := &ranges[i]; string(value) >= r.Start && (r.NoEnd || string(value) < r.End) {
+		if r := &ranges[i]; string(value) >= r.Start && (r.End == "" || string(value) < r.End) {
 			return true
 		}
 	}
 	return false
-}
-
-// A ValueRange is the values whose bytes are from Start, inclusive, to End,
-// exclusive. Without a bound, NoEnd, it goes on to the last.
-type ValueRange struct {
-	Start, End string
-	NoEnd      bool
-}
-
-// A QualifierRange is the qualifiers from Start, inclusive, to End, exclusive.
-// Without a bound, NoEnd, it goes on to the last.
-type QualifierRange struct {
-	Start, End string
-	NoEnd      bool
-}
-
-// SingleQualifier is the range that holds one qualifier.
-func SingleQualifier(q string) QualifierRange {
-	return QualifierRange{Start: q, End: q + "\x00"}
-}
-
-// QualifierPrefix is the range of the qualifiers that start with p.
-func QualifierPrefix(p string) QualifierRange {
-	end, ok := PrefixSuccessor(p)
-	return QualifierRange{Start: p, End: end, NoEnd: !ok}
-}
-
-// AppendEnd appends the range's physical bound within a row to dst. Its start is
-// that of [AppendRowBound]: what comes after the row prefix in the keys of the
-// range lies between them, the start inclusive, the end exclusive.
-func (r QualifierRange) AppendEnd(dst []byte) []byte {
-	if r.NoEnd {
-		return append(dst, rowsEnd...)
-	}
-	return AppendRowBound(dst, r.End)
 }

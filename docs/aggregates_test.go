@@ -64,7 +64,7 @@ func onlyValue(t *testing.T, store cf.Store, row string) []byte {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: "f", Rows: []cf.RowRange{cf.SingleRow(row)}})
+	c, err := snap.Scan(ctx, cf.Scan{Family: "f", Rows: []cf.Range{cf.Single(row)}})
 	if err != nil {
 		t.Fatal(err)
 	}

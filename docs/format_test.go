@@ -74,7 +74,7 @@ func checkBytes(line string, types map[cells.Type]bool) (kind string, err error)
 		}
 		got := cf.AppendRowPrefix(nil, text)
 		if kind == "bound" {
-			got, _ = cf.RowRange{Start: text}.Bounds()
+			got, _ = cf.Range{Start: text}.Bounds()
 		}
 		return kind, same(got, want)
 	}

@@ -72,8 +72,8 @@ type BulkLoad struct {
 	anchor   int             // the family in whose order all rows are noted; -1 before the first
 	id       identity        // scratch
 	families []int           // scratch: of each change of a mutation
-	spans    []cf.RowRange   // by family, the rows that have cells; End inclusive
-	all      cf.RowRange     // the rows of all families, End inclusive
+	spans    []cf.Range      // by family, the rows that have cells; End inclusive
+	all      cf.Range        // the rows of all families, End inclusive
 	newest   cells.Timestamp // that a mutation names
 	result   BulkResult
 	ended    bool
@@ -110,7 +110,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if len(o.Name) > maxLoadName {
 		return nil, faultf(InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
 	}
-	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.RowRange, len(info.families))}
+	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.Range, len(info.families))}
 	if err := l.checkName(ctx); err != nil {
 		return nil, err
 	}
@@ -349,7 +349,7 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 	if err := l.db.raiseFor(ctx, l.newest); err != nil {
 		return err
 	}
-	rows := cf.RowRange{Start: l.all.Start, End: l.all.End + "\x00"}
+	rows := cf.Range{Start: l.all.Start, End: l.all.End + "\x00"}
 	_, err = l.into.Commit(ctx, rows, l.record)
 	return err
 }

@@ -34,7 +34,7 @@ func (w *watched) Run(ctx context.Context, family string) (cf.Run, error) {
 	return &watchedRun{r, w}, err
 }
 
-func (w *watched) Commit(ctx context.Context, rows cf.RowRange, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+func (w *watched) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
 	pos, err := w.Ingestion.Commit(ctx, rows, fn)
 	w.look()
 	return pos, err

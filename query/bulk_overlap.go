@@ -34,8 +34,8 @@ func (l *BulkLoad) newOverlapCheck(ctx context.Context) (*overlapCheck, error) {
 		if l.spans[i].End == "" || f.aggregate != schema.NoAggregate {
 			continue
 		}
-		span := cf.RowRange{Start: l.spans[i].Start, End: l.spans[i].End + "\x00"}
-		err := o.scan(ctx, f, cf.Scan{Rows: []cf.RowRange{span}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}, func(*cf.Block) error {
+		span := cf.Range{Start: l.spans[i].Start, End: l.spans[i].End + "\x00"}
+		err := o.scan(ctx, f, cf.Scan{Rows: []cf.Range{span}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}, func(*cf.Block) error {
 			o.asks[i] = true
 			return nil
 		})
@@ -92,10 +92,10 @@ func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) er
 
 // lookAt looks at rows, ascending, of which some may follow themselves.
 func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []cf.LoadedRow) error {
-	ranges := make([]cf.RowRange, 0, len(rows))
+	ranges := make([]cf.Range, 0, len(rows))
 	for i, r := range rows {
 		if i == 0 || r.Row != rows[i-1].Row {
-			ranges = append(ranges, cf.SingleRow(r.Row))
+			ranges = append(ranges, cf.Single(r.Row))
 		}
 	}
 	at := 0

@@ -50,7 +50,7 @@ func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error
 			return err
 		}
 		next := *spec // what is left behind the row
-		next.rows = clip(append([]cf.RowRange(nil), spec.rows...), large+"\x00", "")
+		next.rows = cf.ClipRanges(append([]cf.Range(nil), spec.rows...), cf.Range{Start: large + "\x00"})
 		if spec.limit > 0 {
 			if next.limit -= int(s.read); next.limit <= 0 {
 				return nil
@@ -102,7 +102,7 @@ func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err 
 // row reads one row cell by cell, unless conditions leave it out.
 func (s *cellScan) row(ctx context.Context, spec *readSpec, key string) error {
 	one := *spec
-	one.rows, one.limit, one.offset = []cf.RowRange{cf.SingleRow(key)}, 0, 0
+	one.rows, one.limit, one.offset = []cf.Range{cf.Single(key)}, 0, 0
 	if conditions := spec.where; len(conditions) > 0 {
 		holds, err := s.t.satisfies(ctx, s.snap, key, optionFunc(func(r *readSpec) { r.where, r.versions = conditions, 1 }))
 		if err != nil || !holds {

@@ -42,7 +42,7 @@ func (t *Table) readCells(ctx context.Context, key string, opts []ReadOption, yi
 	if err := checkRowKey(key); err != nil {
 		return err
 	}
-	if spec.rows = []cf.RowRange{cf.SingleRow(key)}; spec.none {
+	if spec.rows = []cf.Range{cf.Single(key)}; spec.none {
 		return nil
 	}
 	w, err := t.openRow(ctx, spec)

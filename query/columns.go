@@ -2,7 +2,6 @@ package query
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
@@ -94,39 +93,14 @@ func parseColumn(s string) (ColumnSpec, error) {
 }
 
 // qualifiers is the spec as a range, and false for a whole family.
-func (c ColumnSpec) qualifiers() (q cf.QualifierRange, bounded bool) {
+func (c ColumnSpec) qualifiers() (q cf.Range, bounded bool) {
 	switch c.Kind {
 	case ColumnExact:
-		return cf.SingleQualifier(c.Qualifier), true
+		return cf.Single(c.Qualifier), true
 	case ColumnPrefix:
-		return cf.QualifierPrefix(c.Qualifier), c.Qualifier != ""
+		return cf.Prefix(c.Qualifier), c.Qualifier != ""
 	case ColumnRange:
-		return cf.QualifierRange{Start: c.Start, End: c.End, NoEnd: c.End == ""}, true
+		return cf.Range{Start: c.Start, End: c.End}, true
 	}
-	return cf.QualifierRange{}, false
-}
-
-// mergeQualifiers sorts ranges of qualifiers and merges those that overlap.
-func mergeQualifiers(ranges []cf.QualifierRange) []cf.QualifierRange {
-	slices.SortFunc(ranges, func(a, b cf.QualifierRange) int { return strings.Compare(a.Start, b.Start) })
-	merged := ranges[:0]
-	for _, q := range ranges {
-		if !q.NoEnd && q.Start >= q.End {
-			continue
-		}
-		if n := len(merged); n > 0 && (merged[n-1].NoEnd || q.Start < merged[n-1].End) {
-			last := &merged[n-1]
-			last.NoEnd = last.NoEnd || q.NoEnd
-			last.End = max(last.End, q.End)
-			continue
-		}
-		merged = append(merged, q)
-	}
-	return merged
-}
-
-// containsQualifier reports whether sorted, disjoint ranges contain q.
-func containsQualifier(ranges []cf.QualifierRange, q string) bool {
-	behind := sort.Search(len(ranges), func(i int) bool { return ranges[i].Start > q })
-	return behind > 0 && (ranges[behind-1].NoEnd || q < ranges[behind-1].End)
+	return cf.Range{}, false
 }

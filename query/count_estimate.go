@@ -34,7 +34,7 @@ func (t *Table) estimate(ctx context.Context, rows RowSet, opts ...ReadOption) (
 		return about, err == nil, err
 	}
 	if err = e.findFamilies(ctx, rows); err == nil {
-		for _, r := range normalize(rows.ranges) {
+		for _, r := range cf.MergeRanges(rows.ranges) {
 			if err = e.addRange(ctx, r); err != nil {
 				break
 			}
@@ -120,14 +120,14 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows RowSet) error {
 		of := stats.Families[s.of.store]
 		e.cells += float64(of.Cells())
 	}
-	e.parts, err = e.table.db.store.Splits(ctx, families, cf.RowRange{}, estimatedParts)
+	e.parts, err = e.table.db.store.Splits(ctx, families, cf.Range{}, estimatedParts)
 	return err
 }
 
 // addRange adds what is about in a range: as many cells as its share of the
 // bytes, and as many rows and visible cells to each as in the places that are
 // read.
-func (e *countEstimate) addRange(ctx context.Context, rows cf.RowRange) error {
+func (e *countEstimate) addRange(ctx context.Context, rows cf.Range) error {
 	within, share := e.within(rows)
 	var rowShare, cellShare, places float64
 	for i := 0; i < len(within); i += (len(within) + sampledParts - 1) / sampledParts {
@@ -151,12 +151,12 @@ func (e *countEstimate) addRange(ctx context.Context, rows cf.RowRange) error {
 
 // within are the parts that a range takes of the table, cut to it, and its share
 // of the bytes, of which a part that a bound cuts counts half.
-func (e *countEstimate) within(rows cf.RowRange) (parts []cf.RowRange, share float64) {
+func (e *countEstimate) within(rows cf.Range) (parts []cf.Range, share float64) {
 	var total, inside float64
 	start := ""
 	for _, p := range e.parts {
-		part := cf.RowRange{Start: start, End: p.End}
-		cut := cf.RowRange{Start: max(start, rows.Start), End: earlierEnd(p.End, rows.End)}
+		part := cf.Range{Start: start, End: p.End}
+		cut := cf.Range{Start: max(start, rows.Start), End: earlierEnd(p.End, rows.End)}
 		total += float64(p.Bytes)
 		start = p.End
 		if cut.Empty() {

@@ -238,7 +238,7 @@ func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
 		return false, err
 	}
 	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.RowRange{{}}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}})
+	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.Range{{}}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}})
 	if err != nil {
 		return false, err
 	}

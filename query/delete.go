@@ -185,7 +185,7 @@ func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
 	if !ok && !e.cleared[col.family] {
 		err := e.scan(ctx, col.family, cf.Filter{
 			Retention:  col.family.retention(e.now),
-			Qualifiers: []cf.QualifierRange{cf.SingleQualifier(col.qualifier)},
+			Qualifiers: []cf.Range{cf.Single(col.qualifier)},
 		}, func(_ string, ts int64) { list = append(list, ts) })
 		if err != nil {
 			return nil, err
@@ -232,7 +232,7 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 	e.removed[what] = true
 	filter := cf.Filter{Since: since, Until: until, StripValues: true, CellsPerRow: e.mostCells()}
 	if qualifier != nil {
-		filter.Qualifiers = []cf.QualifierRange{cf.SingleQualifier(*qualifier)}
+		filter.Qualifiers = []cf.Range{cf.Single(*qualifier)}
 	}
 	type cell struct {
 		qualifier string
@@ -272,7 +272,7 @@ func (e *rowEditor) mostCells() int {
 // scan passes the row's cells of a family, as the snapshot shows them, to f.
 func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, filter cf.Filter, f func(qualifier string, ts int64)) error {
 	filter.StripValues = true
-	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.store, Rows: []cf.RowRange{cf.SingleRow(e.key)}, Filter: filter})
+	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.store, Rows: []cf.Range{cf.Single(e.key)}, Filter: filter})
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
 	for i, f := range info.families {
 		families[i] = f.store
 	}
-	for _, r := range normalize(rows.ranges) {
+	for _, r := range cf.MergeRanges(rows.ranges) {
 		if err := t.db.store.DropRange(ctx, families, r); err != nil {
 			return fail(op, t.name, "", err)
 		}

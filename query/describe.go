@@ -29,14 +29,13 @@ type ReadRequest struct {
 
 // A RowRange is the rows from Start, inclusive, to End, exclusive. An empty End
 // is no bound.
-type RowRange = cf.RowRange
+type RowRange = cf.Range
 
 // A ColumnInterval is the qualifiers of a family from Start, inclusive, to End,
 // exclusive.
 type ColumnInterval struct {
 	Family     string
-	Start, End string
-	NoEnd      bool
+	Start, End string // an empty End is no bound
 }
 
 // A Condition is one of [Where], [Exists] or [Absent].
@@ -83,23 +82,20 @@ func DescribeRead(opts ...ReadOption) (*ReadRequest, error) {
 
 // columnRanges are the ranges of the specs, family by family.
 func columnRanges(specs []ColumnSpec) []ColumnInterval {
-	byFamily := map[string][]cf.QualifierRange{}
+	byFamily := map[string][]cf.Range{}
 	var families []string
 	for _, c := range specs {
 		if byFamily[c.Family] == nil {
 			families = append(families, c.Family)
 		}
-		q, bounded := c.qualifiers()
-		if !bounded {
-			q = cf.QualifierRange{NoEnd: true}
-		}
+		q, _ := c.qualifiers()
 		byFamily[c.Family] = append(byFamily[c.Family], q)
 	}
 	slices.Sort(families)
 	var ranges []ColumnInterval
 	for _, f := range families {
-		for _, q := range mergeQualifiers(byFamily[f]) {
-			ranges = append(ranges, ColumnInterval{f, q.Start, q.End, q.NoEnd})
+		for _, q := range cf.MergeRanges(byFamily[f]) {
+			ranges = append(ranges, ColumnInterval{f, q.Start, q.End})
 		}
 	}
 	return ranges

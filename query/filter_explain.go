@@ -61,7 +61,7 @@ func (t *Table) explain(opts []ReadOption) (plan Plan, err error) {
 		return plan, err
 	}
 	for _, r := range spec.rows {
-		plan.Rows = append(plan.Rows, rangeText(r.Start, r.End, r.End == ""))
+		plan.Rows = append(plan.Rows, rangeText(r))
 	}
 	for i := range p.scans {
 		plan.Scans = append(plan.Scans, p.scans[i].plan())
@@ -82,25 +82,25 @@ func (s *familyScan) plan() ScanPlan {
 		Versions: f.Versions, CellsPerRow: f.CellsPerRow, KeysOnly: f.KeysOnly, Condition: s.guard,
 	}
 	for _, q := range f.Qualifiers {
-		p.Columns = append(p.Columns, rangeText(q.Start, q.End, q.NoEnd))
+		p.Columns = append(p.Columns, rangeText(q))
 	}
 	return p
 }
 
 // rangeText is a range of bytes in its shortest form.
-func rangeText(start, end string, noEnd bool) string {
-	successor, bounded := cf.PrefixSuccessor(start)
+func rangeText(r cf.Range) string {
+	one, single := r.Single()
 	switch {
-	case noEnd && start == "":
+	case r == cf.Range{}:
 		return "all"
-	case noEnd:
-		return "[" + strconv.Quote(start) + ", ∞)"
-	case end == start+"\x00":
-		return strconv.Quote(start)
-	case bounded && end == successor:
-		return strconv.Quote(start) + "…"
+	case r.End == "":
+		return "[" + strconv.Quote(r.Start) + ", ∞)"
+	case single:
+		return strconv.Quote(one)
+	case r == cf.Prefix(r.Start):
+		return strconv.Quote(r.Start) + "…"
 	}
-	return "[" + strconv.Quote(start) + ", " + strconv.Quote(end) + ")"
+	return "[" + strconv.Quote(r.Start) + ", " + strconv.Quote(r.End) + ")"
 }
 
 // String is the plan as text, a line for each thing.

@@ -143,7 +143,7 @@ func (p *pushdown) takeRegex(f *regexFilter) bool {
 		if !p.rows || !stems.bounded() {
 			return p.rows && stems.whole // of everything, nothing is left to do
 		}
-		p.spec.rows = intersectRows(p.spec.rows, stems.rows())
+		p.spec.rows = cf.IntersectRanges(p.spec.rows, stems.rows())
 		p.note(f, "rows"+again(stems.whole))
 		return stems.whole
 	case ofFamily:
@@ -258,7 +258,7 @@ func (p *pushdown) takeConstant(f constantFilter) bool {
 
 // A columnSet is qualifiers of families; nil ranges are all of a family. The nil set
 // is all columns.
-type columnSet map[*familyInfo][]cf.QualifierRange
+type columnSet map[*familyInfo][]cf.Range
 
 func (s columnSet) isEmpty() bool { return s != nil && len(s) == 0 }
 
@@ -279,7 +279,7 @@ func (s columnSet) intersect(t columnSet) columnSet {
 		case b == nil:
 			both[f] = a
 		default:
-			if q := intersectQualifiers(a, b); len(q) > 0 {
+			if q := cf.IntersectRanges(a, b); len(q) > 0 {
 				both[f] = q
 			}
 		}
@@ -303,36 +303,10 @@ func (s columnSet) union(t columnSet) columnSet {
 		case a == nil || b == nil:
 			either[f] = nil
 		default:
-			either[f] = mergeQualifiers(slices.Concat(a, b))
+			either[f] = cf.MergeRanges(slices.Concat(a, b))
 		}
 	}
 	return either
-}
-
-// intersectQualifiers intersects sorted, disjoint ranges.
-func intersectQualifiers(a, b []cf.QualifierRange) []cf.QualifierRange {
-	var both []cf.QualifierRange
-	for _, x := range a {
-		for _, y := range b {
-			q := cf.QualifierRange{Start: max(x.Start, y.Start), End: x.End, NoEnd: x.NoEnd && y.NoEnd}
-			if x.NoEnd || !y.NoEnd && y.End < x.End {
-				q.End = y.End
-			}
-			if q.NoEnd || q.Start < q.End {
-				both = append(both, q)
-			}
-		}
-	}
-	return both
-}
-
-// intersectRows intersects sorted, disjoint ranges.
-func intersectRows(a, b []cf.RowRange) []cf.RowRange {
-	var both []cf.RowRange
-	for _, r := range b {
-		both = append(both, clip(slices.Clone(a), r.Start, r.End)...)
-	}
-	return both
 }
 
 // needs are the columns without which a filter would do the same: it drops all
@@ -390,7 +364,7 @@ func (f *regexFilter) needs(info *tableInfo) columnSet {
 	if f.of != ofFamily && (f.of != ofQualifier || !f.re.stems.bounded()) {
 		return nil
 	}
-	var qualifiers []cf.QualifierRange
+	var qualifiers []cf.Range
 	if f.of == ofQualifier {
 		qualifiers = f.re.stems.qualifiers()
 	}
@@ -406,7 +380,7 @@ func (f *regexFilter) needs(info *tableInfo) columnSet {
 func (f *columnRangeFilter) needs(info *tableInfo) columnSet {
 	fam, err := info.family(f.family)
 	q := f.span.qualifiers()
-	if err != nil || !q.NoEnd && q.Start >= q.End {
+	if err != nil || q.Empty() {
 		return columnSet{}
 	}
 	return columnSet{fam: {q}}
@@ -415,36 +389,39 @@ func (f *columnRangeFilter) needs(info *tableInfo) columnSet {
 // valuesOf is the values of a family's cells that can pass, as the store has them:
 // those of any type whose raw bytes are in the span, and what is no value, which the
 // read finds out. What aggregates is not stored as it is read.
-func (r *readSpec) valuesOf(f *familyInfo) []cf.ValueRange {
+func (r *readSpec) valuesOf(f *familyInfo) []cf.Range {
 	if r.values == nil || f.aggregate != schema.NoAggregate {
 		return nil
 	}
 	q := r.values.qualifiers()
 	tagged := func(t cells.Type, bytes string) string { return string([]byte{byte(t)}) + bytes }
-	ranges := []cf.ValueRange{{End: tagged(cells.TypeBytes, "")}}
+	ranges := []cf.Range{{End: tagged(cells.TypeBytes, "")}}
 	for t := cells.TypeBytes; t <= cells.TypeF64; t++ {
-		v := cf.ValueRange{Start: tagged(t, q.Start), End: tagged(t, q.End)}
-		if q.NoEnd {
+		v := cf.Range{Start: tagged(t, q.Start), End: tagged(t, q.End)}
+		if q.End == "" {
 			v.End = tagged(t+1, "")
 		}
 		if r.eightBytes && (t == cells.TypeI32 || t == cells.TypeByte) { // they are stored in fewer, and left to the filter
-			v = cf.ValueRange{Start: tagged(t, ""), End: tagged(t+1, "")}
+			v = cf.Range{Start: tagged(t, ""), End: tagged(t+1, "")}
 		}
 		if v.Start < v.End {
 			ranges = append(ranges, v)
 		}
 	}
-	return append(ranges, cf.ValueRange{Start: tagged(cells.TypeF64+1, ""), NoEnd: true})
+	return append(ranges, cf.Range{Start: tagged(cells.TypeF64+1, "")})
 }
 
-// qualifiers is the span as a range of qualifiers.
-func (s span) qualifiers() cf.QualifierRange {
-	q := cf.QualifierRange{Start: s.from.at, End: s.to.at, NoEnd: !s.to.set}
+// qualifiers is the span as a range.
+func (s span) qualifiers() cf.Range {
+	q := cf.Range{Start: s.from.at, End: s.to.at}
 	if s.from.open {
 		q.Start += "\x00"
 	}
 	if s.to.set && !s.to.open {
 		q.End += "\x00"
+	}
+	if s.to.set && q.End == "" { // nothing is less
+		return cf.Range{Start: "\x00", End: "\x00"}
 	}
 	return q
 }

@@ -112,28 +112,28 @@ func anything(whole bool) stems { return stems{prefixes: []string{""}, whole: wh
 func (s stems) bounded() bool { return !slices.Contains(s.prefixes, "") }
 
 // qualifiers are the stems as ranges of qualifiers.
-func (s stems) qualifiers() []cf.QualifierRange {
-	var ranges []cf.QualifierRange
+func (s stems) qualifiers() []cf.Range {
+	var ranges []cf.Range
 	for _, e := range s.exact {
-		ranges = append(ranges, cf.SingleQualifier(e))
+		ranges = append(ranges, cf.Single(e))
 	}
 	for _, p := range s.prefixes {
-		ranges = append(ranges, cf.QualifierPrefix(p))
+		ranges = append(ranges, cf.Prefix(p))
 	}
-	return mergeQualifiers(ranges)
+	return cf.MergeRanges(ranges)
 }
 
 // rows are the stems as ranges of row keys.
-func (s stems) rows() []cf.RowRange {
-	var ranges []cf.RowRange
+func (s stems) rows() []cf.Range {
+	var ranges []cf.Range
 	for _, e := range s.exact {
-		ranges = append(ranges, cf.SingleRow(e))
+		ranges = append(ranges, cf.Single(e))
 	}
 	for _, p := range s.prefixes {
 		end, _ := cf.PrefixSuccessor(p)
-		ranges = append(ranges, cf.RowRange{Start: p, End: end})
+		ranges = append(ranges, cf.Range{Start: p, End: end})
 	}
-	return normalize(ranges)
+	return cf.MergeRanges(ranges)
 }
 
 func stemsOf(re *syntax.Regexp) stems {

@@ -110,7 +110,7 @@ func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error)
 		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
 			return report, err
 		}
-		if err := db.store.Compact(ctx, f.store, cf.RowRange{}); err != nil {
+		if err := db.store.Compact(ctx, f.store, cf.Range{}); err != nil {
 			return report, err
 		}
 	}
@@ -153,7 +153,7 @@ func (s *sweep) run(ctx context.Context) error {
 		return err
 	}
 	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: s.family.store, Rows: []cf.RowRange{{}}})
+	c, err := snap.Scan(ctx, cf.Scan{Family: s.family.store, Rows: []cf.Range{{}}})
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, 
 	e := rowEditor{snap: snap, key: tails[0].row}
 	filter := cf.Filter{Retention: retentionAt(s.limits, s.db.clock.now())}
 	for _, t := range tails {
-		filter.Qualifiers = append(filter.Qualifiers, cf.SingleQualifier(t.qualifier))
+		filter.Qualifiers = append(filter.Qualifiers, cf.Single(t.qualifier))
 	}
 	if err := e.scan(ctx, f, filter, func(q string, ts int64) { last[q] = ts }); err != nil {
 		return err

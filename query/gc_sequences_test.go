@@ -173,7 +173,7 @@ func storedVersions(t *testing.T, db *query.DB, family string) (versions map[[2]
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.Range{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

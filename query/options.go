@@ -18,7 +18,7 @@ func (f optionFunc) apply(r *readSpec) { f(r) }
 
 // A readSpec is what the options of one read say.
 type readSpec struct {
-	rows        []cf.RowRange
+	rows        []cf.Range
 	hasRows     bool
 	after       string
 	hasAfter    bool
@@ -43,9 +43,9 @@ type readSpec struct {
 	hasLimits   bool
 	err         error // of the first option that was wrong
 
-	row      [1]cf.RowRange // rows, when there is one range
-	counting bool           // cells are only counted, unless a filter has to see them
-	maxBytes int            // of a row; 0 is MaxRowBytes
+	row      [1]cf.Range // rows, when there is one range
+	counting bool        // cells are only counted, unless a filter has to see them
+	maxBytes int         // of a row; 0 is MaxRowBytes
 
 	// What push makes of the filter.
 	narrow   columnSet // of the selected columns those that matter; nil is all
@@ -71,7 +71,7 @@ func (r *readSpec) setRow(key string, opts []ReadOption) error {
 	if err := checkRowKey(key); err != nil {
 		return err
 	}
-	r.row = [1]cf.RowRange{cf.SingleRow(key)}
+	r.row = [1]cf.Range{cf.Single(key)}
 	r.rows, r.hasRows = r.row[:], true
 	return nil
 }
@@ -129,21 +129,21 @@ func (r *readSpec) check() error {
 }
 
 // rowRanges are the rows to read: sorted, disjoint, none of them empty.
-func (r *readSpec) rowRanges() []cf.RowRange {
+func (r *readSpec) rowRanges() []cf.Range {
 	if r.none {
 		return nil
 	}
 	rows := r.row[:]
 	if r.hasRows {
-		rows = normalize(r.rows)
+		rows = cf.MergeRanges(r.rows)
 	}
 	switch {
 	case !r.hasAfter:
 		return rows
 	case r.reverse:
-		return clip(rows, "", r.after)
+		return cf.ClipRanges(rows, cf.Range{End: r.after})
 	}
-	return clip(rows, r.after+"\x00", "")
+	return cf.ClipRanges(rows, cf.Range{Start: r.after + "\x00"})
 }
 
 // StartAfter reads only rows after a key, exclusive, in the order of the read:

@@ -107,9 +107,9 @@ func (r *readSpec) singleRow() bool {
 func (r *readSpec) goOn(row string) {
 	r.offset = 0
 	if r.reverse {
-		r.rows = clip(r.rows, "", row)
+		r.rows = cf.ClipRanges(r.rows, cf.Range{End: row})
 	} else {
-		r.rows = clip(r.rows, row+"\x00", "")
+		r.rows = cf.ClipRanges(r.rows, cf.Range{Start: row + "\x00"})
 	}
 }
 
@@ -257,12 +257,12 @@ func (s *familyScan) startBehind(q string) bool {
 	f := &s.scan.Filter
 	from := q + "\x00"
 	if f.Qualifiers == nil {
-		f.Qualifiers = []cf.QualifierRange{{Start: from, NoEnd: true}}
+		f.Qualifiers = []cf.Range{{Start: from}}
 		return true
 	}
-	var rest []cf.QualifierRange
+	var rest []cf.Range
 	for _, r := range f.Qualifiers {
-		if r.Start = max(r.Start, from); r.NoEnd || r.Start < r.End {
+		if r.Start = max(r.Start, from); !r.Empty() {
 			rest = append(rest, r)
 		}
 	}

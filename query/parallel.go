@@ -81,7 +81,7 @@ func (t *Table) divide(ctx context.Context, spec *readSpec, n int) ([]*readSpec,
 	if len(spec.rows) == 0 {
 		return []*readSpec{spec}, nil // which checks the options
 	}
-	parts, err := t.split(ctx, cf.RowRange{Start: spec.rows[0].Start, End: spec.rows[len(spec.rows)-1].End}, n)
+	parts, err := t.split(ctx, cf.Range{Start: spec.rows[0].Start, End: spec.rows[len(spec.rows)-1].End}, n)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (t *Table) divide(ctx context.Context, spec *readSpec, n int) ([]*readSpec,
 	start := ""
 	for _, p := range parts {
 		part := *spec
-		part.rows = clip(slices.Clone(spec.rows), start, p.End)
+		part.rows = cf.ClipRanges(slices.Clone(spec.rows), cf.Range{Start: start, End: p.End})
 		start = p.End
 		if len(part.rows) > 0 {
 			specs = append(specs, &part)

@@ -18,9 +18,9 @@ type readPlan struct {
 	// offset and limit.
 	exact bool
 
-	one    [1]familyScan        // scans, when there is one
-	column [1]cf.QualifierRange // its qualifiers, when there is one column
-	pushed readSpec             // the read, when it has a filter
+	one    [1]familyScan // scans, when there is one
+	column [1]cf.Range   // its qualifiers, when there is one column
+	pushed readSpec      // the read, when it has a filter
 }
 
 // A familyScan is one scan of the plan.
@@ -69,7 +69,7 @@ func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 // selectFamilies plans a scan for each family of which something is selected. Most
 // reads are of a family as a whole or of one column.
 func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp) error {
-	add := func(f *familyInfo, qualifiers []cf.QualifierRange) {
+	add := func(f *familyInfo, qualifiers []cf.Range) {
 		p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
 	}
 	switch {
@@ -81,7 +81,7 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 	case r.narrow == nil && len(r.columns) == 1 && r.columns[0].Kind == ColumnExact && len(r.columns[0].Qualifier) <= MaxQualifier:
 		f, err := t.family(r.columns[0].Family)
 		if err == nil {
-			p.column = [1]cf.QualifierRange{cf.SingleQualifier(r.columns[0].Qualifier)}
+			p.column = [1]cf.Range{cf.Single(r.columns[0].Qualifier)}
 			add(f, p.column[:])
 		}
 		return err
@@ -94,7 +94,7 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 		selected = r.narrow.intersect(selected)
 	}
 	if f := r.witness(t, selected); f != nil {
-		selected = map[*familyInfo][]cf.QualifierRange{f: conditionColumns(r.where, f)}
+		selected = map[*familyInfo][]cf.Range{f: conditionColumns(r.where, f)}
 	}
 	for _, f := range t.families {
 		if qualifiers, ok := selected[f]; ok {
@@ -113,7 +113,7 @@ func (r *readSpec) provesRows() bool {
 
 // witness is a family of which a column is selected that each row has that satisfies
 // the conditions: a read of keys needs no other. nil is none.
-func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.QualifierRange) (found *familyInfo) {
+func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Range) (found *familyInfo) {
 	if !r.provesRows() {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Qualifier
 			return nil // which is the error of the read
 		}
 		qualifiers, ok := selected[f]
-		if c.presence == mustBeAbsent || !ok || qualifiers != nil && !containsQualifier(qualifiers, c.qualifier) {
+		if c.presence == mustBeAbsent || !ok || qualifiers != nil && !cf.InRanges(qualifiers, c.qualifier) {
 			continue
 		}
 		// The store judges the conditions of a family that does not aggregate.
@@ -135,14 +135,14 @@ func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Qualifier
 }
 
 // conditionColumns are the columns of a family that conditions look at.
-func conditionColumns(where []condition, f *familyInfo) []cf.QualifierRange {
-	var qualifiers []cf.QualifierRange
+func conditionColumns(where []condition, f *familyInfo) []cf.Range {
+	var qualifiers []cf.Range
 	for _, c := range where {
 		if c.family == f.name {
-			qualifiers = append(qualifiers, cf.SingleQualifier(c.qualifier))
+			qualifiers = append(qualifiers, cf.Single(c.qualifier))
 		}
 	}
-	return mergeQualifiers(qualifiers)
+	return cf.MergeRanges(qualifiers)
 }
 
 // guard plans who judges the conditions: the store, where it reads the column
@@ -209,7 +209,7 @@ func (p *readPlan) scanOf(f *familyInfo) *familyScan {
 
 func (s *familyScan) reads(qualifier string) bool {
 	q := s.scan.Filter.Qualifiers
-	return q == nil || containsQualifier(q, qualifier)
+	return q == nil || cf.InRanges(q, qualifier)
 }
 
 // readsNewest reports whether the cells that a read goes through include the
@@ -220,8 +220,8 @@ func (r *readSpec) readsNewest() bool {
 
 // selection is the qualifiers wanted of each family that is selected; nil
 // ranges are all of them.
-func (t *tableInfo) selection(columns []ColumnSpec) (map[*familyInfo][]cf.QualifierRange, error) {
-	selected := map[*familyInfo][]cf.QualifierRange{}
+func (t *tableInfo) selection(columns []ColumnSpec) (map[*familyInfo][]cf.Range, error) {
+	selected := map[*familyInfo][]cf.Range{}
 	whole := map[*familyInfo]bool{}
 	for _, c := range columns {
 		f, err := t.family(c.Family)
@@ -240,7 +240,7 @@ func (t *tableInfo) selection(columns []ColumnSpec) (map[*familyInfo][]cf.Qualif
 		case len(columns) == 0 || whole[f]:
 			selected[f] = nil
 		case selected[f] != nil:
-			if selected[f] = mergeQualifiers(selected[f]); len(selected[f]) == 0 {
+			if selected[f] = cf.MergeRanges(selected[f]); len(selected[f]) == 0 {
 				delete(selected, f) // nothing but empty ranges
 			}
 		}
@@ -257,7 +257,7 @@ func (r *readSpec) retention(f *familyInfo, now cells.Timestamp) []cf.Retention 
 }
 
 // scan reads what is selected of a family.
-func (r *readSpec) scan(f *familyInfo, qualifiers []cf.QualifierRange, now cells.Timestamp) cf.Scan {
+func (r *readSpec) scan(f *familyInfo, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
 		Family:  f.store,
 		Rows:    r.rows,
@@ -297,7 +297,7 @@ func (r *readSpec) hint(exact bool) int {
 	if exact && r.limit > 0 {
 		return r.limit
 	}
-	single := !slices.ContainsFunc(r.rows, func(rr cf.RowRange) bool { _, ok := rr.Single(); return !ok })
+	single := !slices.ContainsFunc(r.rows, func(rr cf.Range) bool { _, ok := rr.Single(); return !ok })
 	if single {
 		return len(r.rows)
 	}

@@ -153,7 +153,7 @@ func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
 		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
 			return err
 		}
-		if err := db.store.Compact(ctx, l.old.store, cf.RowRange{}); err != nil {
+		if err := db.store.Compact(ctx, l.old.store, cf.Range{}); err != nil {
 			return err
 		}
 	}

@@ -1,9 +1,6 @@
 package query
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/tuple"
 )
@@ -11,7 +8,7 @@ import (
 // A RowSet is row keys, prefixes and ranges to read or delete. Several RowSets
 // given to one read are read as their union: each row once, in key order.
 type RowSet struct {
-	ranges []cf.RowRange
+	ranges []cf.Range
 	err    error
 }
 
@@ -25,13 +22,13 @@ func (s RowSet) apply(r *readSpec) {
 
 // Key is the rows with these keys.
 func Key(keys ...string) RowSet {
-	s := RowSet{ranges: make([]cf.RowRange, 0, len(keys))}
+	s := RowSet{ranges: make([]cf.Range, 0, len(keys))}
 	for _, k := range keys {
 		if err := checkRowKey(k); err != nil {
 			s.err = err
 			return s
 		}
-		s.ranges = append(s.ranges, cf.SingleRow(k))
+		s.ranges = append(s.ranges, cf.Single(k))
 	}
 	return s
 }
@@ -39,14 +36,13 @@ func Key(keys ...string) RowSet {
 // Prefix is the rows whose keys start with p, the row p itself included; all
 // rows when p is empty.
 func Prefix(p string) RowSet {
-	end, _ := cf.PrefixSuccessor(p)
-	return RowSet{ranges: []cf.RowRange{{Start: p, End: end}}}
+	return RowSet{ranges: []cf.Range{cf.Prefix(p)}}
 }
 
 // Range is the rows from start, inclusive, to end, exclusive. An empty start is
 // the first row; an empty end means no end.
 func Range(start, end string) RowSet {
-	s := RowSet{ranges: []cf.RowRange{{Start: start, End: end}}}
+	s := RowSet{ranges: []cf.Range{{Start: start, End: end}}}
 	if end != "" && start > end {
 		s.err = faultf(InvalidArgument, "range start %q is after its end %q", shorten(start), shorten(end))
 	}
@@ -67,49 +63,11 @@ func TuplePrefix(elems ...any) RowSet {
 	if err != nil {
 		return RowSet{err: faultf(InvalidArgument, "row-key prefix: %w", err)}
 	}
-	s := RowSet{ranges: []cf.RowRange{{Start: string(begin), End: string(end)}}}
+	s := RowSet{ranges: []cf.Range{{Start: string(begin), End: string(end)}}}
 	if len(key) > 0 {
-		s.ranges = append(s.ranges, cf.SingleRow(string(key)))
+		s.ranges = append(s.ranges, cf.Single(string(key)))
 	}
 	return s
-}
-
-// normalize sorts ranges and merges those that overlap; empty ones go.
-func normalize(ranges []cf.RowRange) []cf.RowRange {
-	ranges = slices.DeleteFunc(slices.Clone(ranges), cf.RowRange.Empty)
-	slices.SortFunc(ranges, func(a, b cf.RowRange) int { return strings.Compare(a.Start, b.Start) })
-	merged := ranges[:0]
-	for _, r := range ranges {
-		if n := len(merged); n > 0 && (merged[n-1].End == "" || r.Start < merged[n-1].End) {
-			merged[n-1].End = laterEnd(merged[n-1].End, r.End)
-			continue
-		}
-		merged = append(merged, r)
-	}
-	return merged
-}
-
-// laterEnd is the later of two ends, "" being no end.
-func laterEnd(a, b string) string {
-	if a == "" || b == "" {
-		return ""
-	}
-	return max(a, b)
-}
-
-// clip cuts what lies before start, and at or after end, off sorted ranges.
-func clip(ranges []cf.RowRange, start, end string) []cf.RowRange {
-	clipped := ranges[:0]
-	for _, r := range ranges {
-		r.Start = max(r.Start, start)
-		if end != "" && (r.End == "" || r.End > end) {
-			r.End = end
-		}
-		if !r.Empty() {
-			clipped = append(clipped, r)
-		}
-	}
-	return clipped
 }
 
 // checkRowKey is the rule for row keys.

@@ -23,7 +23,7 @@ const maxSamples = 64
 // key is empty. It does not read the table, unless that is small: then the parts
 // are as equal as rows allow.
 func (t *Table) SampleRowKeys(ctx context.Context) ([]RowKeySample, error) {
-	parts, err := t.split(ctx, cf.RowRange{}, maxSamples)
+	parts, err := t.split(ctx, cf.Range{}, maxSamples)
 	samples := make([]RowKeySample, len(parts))
 	var offset int64
 	for i, p := range parts {
@@ -37,7 +37,7 @@ func (t *Table) SampleRowKeys(ctx context.Context) ([]RowKeySample, error) {
 // parts of about the same size: the rows before the first, those from each to
 // the next, and those from the last on.
 func (t *Table) RowSplits(ctx context.Context, n int) ([]string, error) {
-	parts, err := t.split(ctx, cf.RowRange{}, n)
+	parts, err := t.split(ctx, cf.Range{}, n)
 	if err != nil {
 		return nil, fail("split rows", t.Name(), "", err)
 	}
@@ -48,7 +48,7 @@ func (t *Table) RowSplits(ctx context.Context, n int) ([]string, error) {
 	return keys, nil
 }
 
-func (t *Table) split(ctx context.Context, rows cf.RowRange, n int) ([]cf.Part, error) {
+func (t *Table) split(ctx context.Context, rows cf.Range, n int) ([]cf.Part, error) {
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}

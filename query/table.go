@@ -158,7 +158,7 @@ func (t *Table) CompactRows(ctx context.Context, rows RowSet) error {
 		return fail("compact", t.name, "", err)
 	}
 	return t.eachFamily(ctx, "compact", func(f *familyInfo) error {
-		for _, r := range normalize(rows.ranges) {
+		for _, r := range cf.MergeRanges(rows.ranges) {
 			if err := t.db.store.Compact(ctx, f.store, r); err != nil {
 				return err
 			}

@@ -168,13 +168,13 @@ func (c *tableCopy) write(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	for i, f := range c.source.families {
-		parts, err := c.from.store.Splits(ctx, []string{f.store}, cf.RowRange{}, workers)
+		parts, err := c.from.store.Splits(ctx, []string{f.store}, cf.Range{}, workers)
 		if err != nil {
 			return errors.Join(err, g.Wait())
 		}
 		start := ""
 		for _, p := range parts {
-			rows := cf.RowRange{Start: start, End: p.End}
+			rows := cf.Range{Start: start, End: p.End}
 			start = p.End
 			g.Go(func() error { return c.writePart(ctx, snap, f.store, c.target.families[i].store, rows) })
 		}
@@ -182,8 +182,8 @@ func (c *tableCopy) write(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to string, rows cf.RowRange) error {
-	cursor, err := snap.Scan(ctx, cf.Scan{Family: from, Rows: []cf.RowRange{rows}})
+func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to string, rows cf.Range) error {
+	cursor, err := snap.Scan(ctx, cf.Scan{Family: from, Rows: []cf.Range{rows}})
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	if err := db.raise(ctx, c.format); err != nil {
 		return err
 	}
-	_, err = c.into.Commit(ctx, cf.SingleRow(""), func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err = c.into.Commit(ctx, cf.Single(""), func(_ cf.Snapshot, b *cf.Batch) error {
 		b.PutMeta(prefixTable+c.target.name, entry)
 		if c.note != nil {
 			b.PutMeta(prefixTableNote+c.target.name, c.note)

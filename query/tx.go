@@ -208,9 +208,9 @@ func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
 	rows := slices.Clone(spec.rows)
 	switch {
 	case early && spec.reverse:
-		rows = clip(rows, last, "")
+		rows = cf.ClipRanges(rows, cf.Range{Start: last})
 	case early:
-		rows = clip(rows, "", last+"\x00")
+		rows = cf.ClipRanges(rows, cf.Range{End: last + "\x00"})
 	}
 	for _, r := range rows {
 		tx.txn.Read(table, r)
@@ -298,7 +298,7 @@ func (tx *Tx) add(ctx context.Context, w *write) error {
 	if w.reads() || stamped {
 		// What a delete finds decides what it writes; and a timestamp
 		// that was taken now must not commit behind a later one.
-		tx.txn.Read(w.table.name, cf.SingleRow(w.key))
+		tx.txn.Read(w.table.name, cf.Single(w.key))
 	}
 	for i := range w.m.changes {
 		var b cf.Batch

@@ -33,10 +33,10 @@ func (c *condition) inStore() cf.RowCondition {
 	in := cf.RowCondition{Qualifier: c.qualifier}
 	switch c.presence {
 	case mustExist:
-		in.Values = []cf.ValueRange{{NoEnd: true}}
+		in.Values = []cf.Range{{}}
 	case mustCompare:
 		if in.Values = encodedRanges(c.op, c.value); len(in.Values) == 0 {
-			in.Values = []cf.ValueRange{{Start: "\xff", End: "\xff"}} // that no value is in
+			in.Values = []cf.Range{{Start: "\xff", End: "\xff"}} // that no value is in
 		}
 	}
 	return in
@@ -45,11 +45,11 @@ func (c *condition) inStore() cf.RowCondition {
 // encodedRanges is the ranges of encoded values that compare so with v, sorted
 // and disjoint. Within a type the encoding keeps the order of values, or runs
 // against it, in at most two pieces: the numbers from zero on and those below.
-func encodedRanges(op Op, v cells.Value) []cf.ValueRange {
+func encodedRanges(op Op, v cells.Value) []cf.Range {
 	if op == NE {
 		return complement(encodedRanges(EQ, v))
 	}
-	var ranges []cf.ValueRange
+	var ranges []cf.Range
 	switch {
 	case v.Type().Numeric():
 		for _, d := range numbers {
@@ -60,14 +60,14 @@ func encodedRanges(op Op, v cells.Value) []cf.ValueRange {
 	default:
 		ranges = textRanges(op, v)
 	}
-	slices.SortFunc(ranges, func(a, b cf.ValueRange) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(ranges, func(a, b cf.Range) int { return cmp.Compare(a.Start, b.Start) })
 	return ranges
 }
 
 // textRanges is for strings and bytes, whose encodings are in their order.
-func textRanges(op Op, v cells.Value) []cf.ValueRange {
+func textRanges(op Op, v cells.Value) []cf.Range {
 	at := string(cells.AppendValue(nil, v))
-	r := cf.ValueRange{Start: at[:1], End: string([]byte{at[0] + 1})}
+	r := cf.Range{Start: at[:1], End: string([]byte{at[0] + 1})}
 	behind := at + "\x00" // the encoding that comes next
 	switch op {
 	case EQ:
@@ -84,19 +84,19 @@ func textRanges(op Op, v cells.Value) []cf.ValueRange {
 	if r.Start >= r.End {
 		return nil
 	}
-	return []cf.ValueRange{r}
+	return []cf.Range{r}
 }
 
-func complement(ranges []cf.ValueRange) []cf.ValueRange {
-	var rest []cf.ValueRange
+func complement(ranges []cf.Range) []cf.Range {
+	var rest []cf.Range
 	from := ""
 	for _, r := range ranges {
 		if from < r.Start {
-			rest = append(rest, cf.ValueRange{Start: from, End: r.Start})
+			rest = append(rest, cf.Range{Start: from, End: r.Start})
 		}
 		from = r.End
 	}
-	return append(rest, cf.ValueRange{Start: from, NoEnd: true})
+	return append(rest, cf.Range{Start: from})
 }
 
 // A domain is the values of one type in ascending order, numbered from first to
@@ -143,7 +143,7 @@ func floatBits(n uint64, bits uint) uint64 {
 func mask(bits uint) uint64 { return math.MaxUint64 >> (64 - bits) }
 
 // ranges is the encodings of the domain's values that compare so with v.
-func (d *domain) ranges(op Op, v cells.Value) []cf.ValueRange {
+func (d *domain) ranges(op Op, v cells.Value) []cf.Range {
 	if order, ok := cells.Compare(v, v); !ok || order != 0 {
 		return nil // NaN
 	}
@@ -206,12 +206,12 @@ func (d *domain) before(p spot) (uint64, bool) {
 }
 
 // encode is the encodings of the values from one to another, inclusive.
-func (d *domain) encode(from, to uint64) []cf.ValueRange {
+func (d *domain) encode(from, to uint64) []cf.Range {
 	half := uint64(1) << (d.bits - 1)
 	if d.unsigned {
-		return []cf.ValueRange{d.span(from, to)}
+		return []cf.Range{d.span(from, to)}
 	}
-	var ranges []cf.ValueRange
+	var ranges []cf.Range
 	if from < half {
 		end := min(to, half-1)
 		if d.descending {
@@ -227,11 +227,11 @@ func (d *domain) encode(from, to uint64) []cf.ValueRange {
 }
 
 // span is the encodings from one payload to another, inclusive.
-func (d *domain) span(from, to uint64) cf.ValueRange {
+func (d *domain) span(from, to uint64) cf.Range {
 	tag := byte(d.value(d.first).Type())
 	payload := func(u uint64) string {
 		b := binary.BigEndian.AppendUint64([]byte{}, u<<(64-d.bits))
 		return string([]byte{tag}) + string(b[:d.bits/8])
 	}
-	return cf.ValueRange{Start: payload(from), End: payload(to) + "\x00"}
+	return cf.Range{Start: payload(from), End: payload(to) + "\x00"}
 }

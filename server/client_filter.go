@@ -102,7 +102,7 @@ func columnFilters(columns []query.ColumnInterval) []*bigtablepb.RowFilter {
 
 func columnFilter(c query.ColumnInterval) *bigtablepb.RowFilter {
 	r := &bigtablepb.ColumnRange{FamilyName: c.Family, StartQualifier: &bigtablepb.ColumnRange_StartQualifierClosed{StartQualifierClosed: []byte(c.Start)}}
-	if !c.NoEnd {
+	if c.End != "" {
 		r.EndQualifier = &bigtablepb.ColumnRange_EndQualifierOpen{EndQualifierOpen: []byte(c.End)}
 	}
 	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ColumnRangeFilter{ColumnRangeFilter: r}}

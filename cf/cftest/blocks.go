@@ -37,7 +37,7 @@ func testHugeValues(f *fixture) {
 	}
 	f.blind(func(b *cf.Batch) { put(b, "t", want) })
 	for _, reverse := range []bool{false, true} {
-		got, _ := f.scan(f.snapshot(), cf.Scan{Family: "t", Rows: []cf.RowRange{{Start: "huge", End: "hugf"}}, Reverse: reverse})
+		got, _ := f.scan(f.snapshot(), cf.Scan{Family: "t", Rows: []cf.Range{{Start: "huge", End: "hugf"}}, Reverse: reverse})
 		var cells int
 		for _, r := range got {
 			for _, c := range r.Cells {
@@ -66,7 +66,7 @@ func manyCells(rows, cells int) (all Rows) {
 	return all
 }
 
-var spans = []cf.RowRange{{Start: "span", End: "spao"}}
+var spans = []cf.Range{{Start: "span", End: "spao"}}
 
 func testSpanningRows(f *fixture) {
 	const rows, cells = 3, 12_000
@@ -77,8 +77,8 @@ func testSpanningRows(f *fixture) {
 		{Rows: spans},
 		{Rows: spans, Hint: 20},
 		{Rows: spans, Reverse: true},
-		{Rows: []cf.RowRange{cf.SingleRow("span0"), cf.SingleRow("span1"), cf.SingleRow("span2")}},
-		{Rows: []cf.RowRange{cf.SingleRow("span0"), cf.SingleRow("span1"), cf.SingleRow("span2")}, Reverse: true},
+		{Rows: []cf.Range{cf.Single("span0"), cf.Single("span1"), cf.Single("span2")}},
+		{Rows: []cf.Range{cf.Single("span0"), cf.Single("span1"), cf.Single("span2")}, Reverse: true},
 	} {
 		s.Family = "t"
 		want := model
@@ -134,7 +134,7 @@ func testManyKeys(f *fixture) {
 	})
 	for _, reverse := range []bool{false, true} {
 		got, cost := f.scan(f.snapshot(), cf.Scan{
-			Family: "t", Rows: []cf.RowRange{{Start: "key", End: "kez"}}, Reverse: reverse, Filter: cf.Filter{KeysOnly: true},
+			Family: "t", Rows: []cf.Range{{Start: "key", End: "kez"}}, Reverse: reverse, Filter: cf.Filter{KeysOnly: true},
 		})
 		if len(got) != rows || cost.Rows != rows || cost.Cells != 0 {
 			f.Errorf("reverse %t: %d rows, cost %+v", reverse, len(got), cost)
@@ -163,7 +163,7 @@ func testKeptBlocks(f *fixture) {
 	if err != nil {
 		f.expectError("Next after Close", err, cf.ErrClosed)
 	}
-	f.must(f.store.Compact(f.ctx, "t", cf.RowRange{}))
+	f.must(f.store.Compact(f.ctx, "t", cf.Range{}))
 	runtime.GC()
 	var rows Rows
 	for _, b := range kept {
@@ -190,7 +190,7 @@ func testCosts(f *fixture) {
 			}
 		}
 	})
-	all, row := []cf.RowRange{{}}, []cf.RowRange{cf.SingleRow("r2")}
+	all, row := []cf.Range{{}}, []cf.Range{cf.Single("r2")}
 	check := func(f *fixture) {
 		for _, test := range []struct {
 			name          string
@@ -200,14 +200,14 @@ func testCosts(f *fixture) {
 			{"one version", cf.Scan{Rows: all, Filter: cf.Filter{Versions: 1}}, 16, 400},
 			{"one version of a row", cf.Scan{Rows: row, Filter: cf.Filter{Versions: 1}}, 4, 100},
 			{"one version, reverse", cf.Scan{Rows: all, Reverse: true, Filter: cf.Filter{Versions: 1}}, 16, 400},
-			{"one column", cf.Scan{Rows: all, Filter: cf.Filter{Versions: 1, Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q2")}}}, 4, 200},
+			{"one column", cf.Scan{Rows: all, Filter: cf.Filter{Versions: 1, Qualifiers: []cf.Range{cf.Single("q2")}}}, 4, 200},
 			{"the newest of each", cf.Scan{Rows: all, Filter: cf.Filter{Since: versions - 1}}, 16, 400},
 			{"keys only", cf.Scan{Rows: all, Filter: cf.Filter{KeysOnly: true}}, 0, 100},
 			{"a cell per row", cf.Scan{Rows: all, Filter: cf.Filter{CellsPerRow: 1}}, 4, 100},
 			{"the first row", cf.Scan{Rows: all, Limit: 1, Filter: cf.Filter{KeysOnly: true}}, 0, 50},
 			{"the newest before a time", cf.Scan{Rows: all, Filter: cf.Filter{Until: 10, Versions: 3}}, 48, 600},
 			{"the newest before a time, of two that are kept", cf.Scan{Rows: all, Filter: cf.Filter{Until: 10, Versions: 3, Retention: []cf.Retention{{Versions: 2, UpTo: 4}}}}, 48, 600},
-			{"the newest of one column", cf.Scan{Rows: row, Filter: cf.Filter{Versions: 3, Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q2")}}}, 3, 20},
+			{"the newest of one column", cf.Scan{Rows: row, Filter: cf.Filter{Versions: 3, Qualifiers: []cf.Range{cf.Single("q2")}}}, 3, 20},
 			{"one column per row", cf.Scan{Rows: all, Filter: cf.Filter{ColumnsPerRow: 1, Versions: 2}}, 8, 100},
 			{"retention", cf.Scan{Rows: all, Filter: cf.Filter{Retention: []cf.Retention{{Versions: 2, UpTo: math.MaxInt64}}}}, 32, 400},
 		} {
@@ -255,6 +255,6 @@ func testContexts(f *fixture) {
 		})
 		f.expectError("Update", err, context.Canceled)
 	}
-	f.expectError("Compact", f.store.Compact(done, "t", cf.RowRange{}), context.Canceled)
-	f.must(f.store.Compact(f.ctx, "t", cf.RowRange{})) // and another goes on
+	f.expectError("Compact", f.store.Compact(done, "t", cf.Range{}), context.Canceled)
+	f.must(f.store.Compact(f.ctx, "t", cf.Range{})) // and another goes on
 }

@@ -93,7 +93,7 @@ func testChanges(f *fixture) {
 			want = append(want, fmt.Sprintf("%d f t/a:q@1=x", i))
 			if i%5 == 0 {
 				f.must(f.store.Flush(f.ctx, "t/a"))
-				f.must(f.store.Compact(f.ctx, "t/a", cf.RowRange{}))
+				f.must(f.store.Compact(f.ctx, "t/a", cf.Range{}))
 			}
 		}
 		f.expectChanges(at, want...)
@@ -114,7 +114,7 @@ func testChanges(f *fixture) {
 		for range 3 {
 			in := f.ingest()
 			load(f, in, map[string]string{"t/a": "i q@2=loaded"}, nil)
-			_, err := in.Commit(f.ctx, cf.RowRange{}, nil)
+			_, err := in.Commit(f.ctx, cf.Range{}, nil)
 			f.must(err)
 		}
 		f.note("after", func(b *cf.Batch) { put(b, "t/a", ParseRows("i q@3=x")) })

@@ -20,8 +20,8 @@ func testExpiry(f *fixture) {
 	}
 	compact := func() {
 		f.Helper()
-		f.must(f.store.Compact(f.ctx, "t/a", cf.RowRange{}))
-		f.must(f.store.Compact(f.ctx, "t/b", cf.RowRange{}))
+		f.must(f.store.Compact(f.ctx, "t/a", cf.Range{}))
+		f.must(f.store.Compact(f.ctx, "t/b", cf.Range{}))
 	}
 	const rows = `r q@9=a q@5=b q@4=c q@0=d | s \x00@5=e \x00@4=f`
 	f.write("t/a", rows)
@@ -42,7 +42,7 @@ func testExpiry(f *fixture) {
 		f.write("t/a", "r q@3=late q@1=expired")
 		compact()
 		snap := f.snapshot()
-		got, _ := f.scan(snap, cf.Scan{Family: "t/a", Rows: []cf.RowRange{{}}, Filter: cf.Filter{Since: 3, Until: 4}})
+		got, _ := f.scan(snap, cf.Scan{Family: "t/a", Rows: []cf.Range{{}}, Filter: cf.Filter{Since: 3, Until: 4}})
 		if want := ParseRows("r q@3=late"); !got.Equal(want) {
 			f.Errorf("got %s, want %s", got, want)
 		}
@@ -50,11 +50,11 @@ func testExpiry(f *fixture) {
 	f.run("a dropped cell shows no older value of its own", func(f *fixture) {
 		f.must(f.store.SetExpiry("t/b", cf.Expiry{}))
 		f.write("t/b", "u q@3=old")
-		f.must(f.store.Compact(f.ctx, "t/b", cf.RowRange{}))
+		f.must(f.store.Compact(f.ctx, "t/b", cf.Range{}))
 		f.write("t/b", "u q@3=new")
 		f.must(f.store.SetExpiry("t/b", cf.Expiry{Before: 4}))
 		f.must(f.store.Flush(f.ctx, "t/b"))
-		f.must(f.store.Compact(f.ctx, "t/b", cf.RowRange{}))
+		f.must(f.store.Compact(f.ctx, "t/b", cf.Range{}))
 		got, _ := f.scan(f.snapshot(), everything("t/b"))
 		for _, row := range got {
 			for _, c := range row.Cells {

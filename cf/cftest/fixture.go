@@ -105,7 +105,7 @@ func (f *fixture) scan(snap cf.Snapshot, s cf.Scan) (Rows, cf.Cost) {
 
 // everything is the scan of a whole family.
 func everything(family string) cf.Scan {
-	return cf.Scan{Family: family, Rows: []cf.RowRange{{}}}
+	return cf.Scan{Family: family, Rows: []cf.Range{{}}}
 }
 
 // expect compares the family as it is now with the text of rows.

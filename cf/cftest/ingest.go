@@ -22,7 +22,7 @@ func testIngest(f *fixture) {
 		load(f, in, map[string]string{"t/a": "a q@1=new | r q@2=new q@0=new", "t/b": "r q@1=new"}, map[string][]int64{"r": {1, 2}, "s": {3}})
 		f.expect("t/a", "r q@2=old q@1=old | z q@1=old")
 		f.expect("t/b", "")
-		p, err := in.Commit(f.ctx, cf.RowRange{}, func(snap cf.Snapshot, b *cf.Batch) error {
+		p, err := in.Commit(f.ctx, cf.Range{}, func(snap cf.Snapshot, b *cf.Batch) error {
 			if v, err := snap.Meta(f.ctx, "load"); v != nil || err != nil {
 				f.Errorf("catalog entry before Commit: %q, %v", v, err)
 			}
@@ -53,7 +53,7 @@ func testIngest(f *fixture) {
 		in := f.ingest()
 		load(f, in, map[string]string{"t/a": "lost q@1=x"}, nil)
 		f.must(in.Close())
-		_, err := in.Commit(f.ctx, cf.RowRange{}, nil)
+		_, err := in.Commit(f.ctx, cf.Range{}, nil)
 		f.expectError("Commit after Close", err, cf.ErrClosed)
 		visible(f)
 	})
@@ -62,7 +62,7 @@ func testIngest(f *fixture) {
 		in := f.ingest()
 		defer in.Close()
 		load(f, in, map[string]string{"t/a": "lost q@1=x"}, nil)
-		if _, err := in.Commit(f.ctx, cf.RowRange{}, func(cf.Snapshot, *cf.Batch) error { return cause }); err != cause {
+		if _, err := in.Commit(f.ctx, cf.Range{}, func(cf.Snapshot, *cf.Batch) error { return cause }); err != cause {
 			f.Errorf("error %v, want %v", err, cause)
 		}
 		visible(f)
@@ -70,7 +70,7 @@ func testIngest(f *fixture) {
 	f.run("of nothing", func(f *fixture) {
 		in := f.ingest()
 		defer in.Close()
-		_, err := in.Commit(f.ctx, cf.RowRange{}, func(_ cf.Snapshot, b *cf.Batch) error {
+		_, err := in.Commit(f.ctx, cf.Range{}, func(_ cf.Snapshot, b *cf.Batch) error {
 			b.PutMeta("empty", []byte("yes"))
 			return nil
 		})
@@ -92,14 +92,14 @@ func testIngest(f *fixture) {
 		}{{"m", true}, {"y", false}} {
 			tx, err := f.store.Begin(f.ctx)
 			f.must(err)
-			tx.Read("t", cf.SingleRow(c.read))
+			tx.Read("t", cf.Single(c.read))
 			var b cf.Batch
 			b.Row(id("w"))
 			b.Put("t/b", "q", 1, []byte("x"))
 			f.must(tx.Add(&b))
 			in := f.ingest()
 			load(f, in, map[string]string{"t/b": "m q@1=x"}, nil)
-			_, err = in.Commit(f.ctx, cf.RowRange{Start: "m", End: "m\x00"}, nil)
+			_, err = in.Commit(f.ctx, cf.Range{Start: "m", End: "m\x00"}, nil)
 			f.must(err)
 			f.must(in.Close())
 			if _, err := tx.Commit(f.ctx, nil); errors.Is(err, cf.ErrConflict) != c.conflict {
@@ -200,6 +200,6 @@ func LoadCell(ctx context.Context, s cf.Store, family, row, qualifier, value str
 			return err
 		}
 	}
-	_, err = in.Commit(ctx, cf.RowRange{}, nil)
+	_, err = in.Commit(ctx, cf.Range{}, nil)
 	return err
 }

@@ -38,7 +38,7 @@ type Change struct {
 	Since, Until int64 // of DeleteVersions
 	Value        string
 	MetaKey      string
-	Rows         cf.RowRange // of DeleteRows
+	Rows         cf.Range // of DeleteRows
 }
 
 // A ChangeKind names a method of [cf.Batch].
@@ -130,7 +130,7 @@ func (m *Model) Apply(c Change) {
 }
 
 // DropRange is that of [cf.Store].
-func (m *Model) DropRange(families []string, rows cf.RowRange) {
+func (m *Model) DropRange(families []string, rows cf.Range) {
 	for _, name := range families {
 		m.remove(name, func(d modelCell) bool { return inRows(d.row, rows) })
 	}
@@ -152,7 +152,7 @@ func (m *Model) Scan(s cf.Scan) Rows {
 		for to < len(cells) && cells[to].row == cells[from].row {
 			to++
 		}
-		wanted := (s.Sample == 0 || cf.RowHash(cells[from].row) < s.Sample) && slices.ContainsFunc(s.Rows, func(r cf.RowRange) bool { return inRows(cells[from].row, r) })
+		wanted := (s.Sample == 0 || cf.RowHash(cells[from].row) < s.Sample) && slices.ContainsFunc(s.Rows, func(r cf.Range) bool { return inRows(cells[from].row, r) })
 		passed, any := filterRow(cells[from:to], s.Filter)
 		if wanted && any {
 			found = append(found, Row{cells[from].row, passed})
@@ -220,13 +220,13 @@ func hidden(rank int, ts int64, rules []cf.Retention) bool {
 	return slices.ContainsFunc(rules, func(r cf.Retention) bool { return rank > r.Versions && ts <= r.UpTo })
 }
 
-func wantedQualifier(q string, ranges []cf.QualifierRange) bool {
+func wantedQualifier(q string, ranges []cf.Range) bool {
 	if len(ranges) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(ranges, func(r cf.QualifierRange) bool { return q >= r.Start && (r.NoEnd || q < r.End) })
+	return slices.ContainsFunc(ranges, func(r cf.Range) bool { return r.Contains(q) })
 }
 
 func inTime(ts, since, until int64) bool { return ts >= since && (until == 0 || ts < until) }
 
-func inRows(row string, r cf.RowRange) bool { return row >= r.Start && (r.End == "" || row < r.End) }
+func inRows(row string, r cf.Range) bool { return row >= r.Start && (r.End == "" || row < r.End) }

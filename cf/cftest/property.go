@@ -108,20 +108,20 @@ var (
 		return c
 	})
 
-	rowRange = rapid.Custom(func(t *rapid.T) cf.RowRange {
-		return cf.RowRange{Start: hostileKey.Draw(t, "start"), End: hostileKey.Draw(t, "end")}
+	rowRange = rapid.Custom(func(t *rapid.T) cf.Range {
+		return cf.Range{Start: hostileKey.Draw(t, "start"), End: hostileKey.Draw(t, "end")}
 	})
 	rowRanges = rapid.OneOf(
-		rapid.Just([]cf.RowRange{{}}),
-		rapid.Map(rowRange, func(r cf.RowRange) []cf.RowRange { return []cf.RowRange{r} }),
-		rapid.Map(hostileKeys(0, 6), singleRows),
-		rapid.Map(hostileKeys(2, 8), disjointRows),
+		rapid.Just([]cf.Range{{}}),
+		rapid.Map(rowRange, func(r cf.Range) []cf.Range { return []cf.Range{r} }),
+		rapid.Map(hostileKeys(0, 6), singles),
+		rapid.Map(hostileKeys(2, 8), disjoint),
 	)
 	qualifierRanges = rapid.OneOf(
-		rapid.Just([]cf.QualifierRange(nil)),
-		rapid.Map(hostileKeys(1, 4), singleQualifiers),
-		rapid.Map(hostileKey, func(p string) []cf.QualifierRange { return []cf.QualifierRange{cf.QualifierPrefix(p)} }),
-		rapid.Map(hostileKeys(1, 6), disjointQualifiers),
+		rapid.Just([]cf.Range(nil)),
+		rapid.Map(hostileKeys(1, 4), singles),
+		rapid.Map(hostileKey, func(p string) []cf.Range { return []cf.Range{cf.Prefix(p)} }),
+		rapid.Map(hostileKeys(1, 6), disjoint),
 	)
 
 	retention = rapid.Custom(func(t *rapid.T) cf.Retention {
@@ -134,11 +134,11 @@ var (
 		return all
 	})
 	// Ranges of values that have many of those drawn above, or none.
-	valueRanges = rapid.SampledFrom([][]cf.ValueRange{
+	valueRanges = rapid.SampledFrom([][]cf.Range{
 		nil,
-		{{NoEnd: true}},
+		{{}},
 		{{Start: "v", End: "v\x00"}},
-		{{Start: "w", NoEnd: true}},
+		{{Start: "w"}},
 		{{End: "v"}, {Start: "x", End: "z"}},
 		{{Start: "\xff\xff", End: "\xff\xff\x00"}},
 	})
@@ -189,32 +189,18 @@ func hostileKeys(lo, hi int) *rapid.Generator[[]string] {
 	})
 }
 
-func singleRows(keys []string) (ranges []cf.RowRange) {
+func singles(keys []string) (ranges []cf.Range) {
 	for _, k := range keys {
-		ranges = append(ranges, cf.SingleRow(k))
+		ranges = append(ranges, cf.Single(k))
 	}
 	return ranges
 }
 
-// disjointRows makes ranges of pairs of sorted keys; with an odd number of
+// disjoint makes ranges of pairs of sorted keys; with an odd number of
 // them the last has no end.
-func disjointRows(keys []string) (ranges []cf.RowRange) {
+func disjoint(keys []string) (ranges []cf.Range) {
 	for pair := range slices.Chunk(keys, 2) {
-		ranges = append(ranges, cf.RowRange{Start: pair[0], End: strings.Join(pair[1:], "")})
-	}
-	return ranges
-}
-
-func singleQualifiers(keys []string) (ranges []cf.QualifierRange) {
-	for _, k := range keys {
-		ranges = append(ranges, cf.SingleQualifier(k))
-	}
-	return ranges
-}
-
-func disjointQualifiers(keys []string) (ranges []cf.QualifierRange) {
-	for pair := range slices.Chunk(keys, 2) {
-		ranges = append(ranges, cf.QualifierRange{Start: pair[0], End: strings.Join(pair[1:], ""), NoEnd: len(pair) == 1})
+		ranges = append(ranges, cf.Range{Start: pair[0], End: strings.Join(pair[1:], "")})
 	}
 	return ranges
 }
@@ -250,7 +236,7 @@ func (m *machine) update(t *rapid.T, changes []Change, apply func(*cf.Batch) err
 	own, other := scan.Draw(t, "scan of its rows"), scan.Draw(t, "another scan")
 	_, err := m.store.Update(m.ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
 		for _, c := range changes {
-			own.Rows = singleRows([]string{c.Row})
+			own.Rows = singles([]string{c.Row})
 			m.compare(snap, m.model, own)
 		}
 		m.compare(snap, m.model, other)
@@ -313,7 +299,7 @@ func (m *machine) scan(t *rapid.T) {
 func (m *machine) read(t *rapid.T) {
 	s := scan.Draw(t, "scan")
 	if rapid.Bool().Draw(t, "one row") {
-		s.Rows = singleRows([]string{hostileKey.Draw(t, "row")})
+		s.Rows = singles([]string{hostileKey.Draw(t, "row")})
 	}
 	got, err := Read(m.ctx, m.store, s)
 	m.must(err)

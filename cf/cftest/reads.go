@@ -20,7 +20,7 @@ func testSnapshots(f *fixture) {
 		b.DeleteRow("t/b")
 	})
 	f.must(f.store.Flush(f.ctx, "t/a"))
-	f.must(f.store.Compact(f.ctx, "t/a", cf.RowRange{}))
+	f.must(f.store.Compact(f.ctx, "t/a", cf.Range{}))
 	f.expectAt(old, "t/a", "r q@1=old")
 	f.expectAt(old, "t/b", "r q@1=old")
 	f.expect("t/a", "r q@2=new q@1=new | s q@1=new")
@@ -89,15 +89,15 @@ func testHostileKeys(f *fixture) {
 	}
 	all := func(f *fixture) {
 		same(f, everything("t"))
-		same(f, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: true})
+		same(f, cf.Scan{Family: "t", Rows: []cf.Range{{}}, Reverse: true})
 		for _, k := range keys {
 			end, _ := cf.PrefixSuccessor(k)
 			for _, reverse := range []bool{false, true} {
-				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{cf.SingleRow(k)}})
-				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{Start: k, End: end}}, Filter: cf.Filter{Versions: 1}})
-				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{End: k}}, Filter: cf.Filter{CellsPerRow: 1}})
-				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{}}, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier(k)}}})
-				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.RowRange{{}}, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.QualifierPrefix(k)}}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.Range{cf.Single(k)}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.Range{{Start: k, End: end}}, Filter: cf.Filter{Versions: 1}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.Range{{End: k}}, Filter: cf.Filter{CellsPerRow: 1}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.Range{{}}, Filter: cf.Filter{Qualifiers: []cf.Range{cf.Single(k)}}})
+				same(f, cf.Scan{Family: "t", Reverse: reverse, Rows: []cf.Range{{}}, Filter: cf.Filter{Qualifiers: []cf.Range{cf.Prefix(k)}}})
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func testFilters(f *fixture) {
 		{"cells per row, of columns", cf.Filter{CellsPerRow: 4, ColumnsPerRow: 2, Versions: 2}, "r a@3=a3 a@2=a2 b@9=b9"},
 		{"columns per row", cf.Filter{ColumnsPerRow: 2}, "r a@3=a3 a@2=a2 a@1=a1 b@9=b9"},
 		{"columns per row, of those that pass", cf.Filter{ColumnsPerRow: 2, Until: 5}, "r a@3=a3 a@2=a2 a@1=a1 ba@0=ba0"},
-		{"columns per row, of some", cf.Filter{ColumnsPerRow: 1, Qualifiers: []cf.QualifierRange{{Start: "aa", NoEnd: true}}}, "r b@9=b9"},
+		{"columns per row, of some", cf.Filter{ColumnsPerRow: 1, Qualifiers: []cf.Range{{Start: "aa"}}}, "r b@9=b9"},
 		{"as many columns per row as there are", cf.Filter{ColumnsPerRow: 4, Versions: 1}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
 		{"count only", cf.Filter{CountOnly: true}, "r #8"},
 		{"count only, of what passes", cf.Filter{CountOnly: true, Versions: 1, Until: 5}, "r #3"},
@@ -135,13 +135,13 @@ func testFilters(f *fixture) {
 		{"keys only", cf.Filter{KeysOnly: true}, "r"},
 		{"keys only, none passes", cf.Filter{KeysOnly: true, Since: 10}, ""},
 		{"strip values", cf.Filter{StripValues: true, Versions: 1}, "r a@3= b@9= ba@5= c@4="},
-		{"one qualifier", cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("b")}}, "r b@9=b9"},
-		{"one qualifier that there is not", cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("bb")}}, ""},
-		{"qualifiers with a prefix", cf.Filter{Qualifiers: []cf.QualifierRange{cf.QualifierPrefix("b")}}, "r b@9=b9 ba@5=ba5 ba@0=ba0"},
-		{"a range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "a\x00", End: "c"}}}, "r b@9=b9 ba@5=ba5 ba@0=ba0"},
-		{"an open range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "ba", NoEnd: true}}}, "r ba@5=ba5 ba@0=ba0 c@4=c4 c@2=c2"},
-		{"an empty range of qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{{Start: "b"}}}, ""},
-		{"some qualifiers", cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("a"), cf.SingleQualifier("aa"), cf.QualifierPrefix("c")}, Versions: 1}, "r a@3=a3 c@4=c4"},
+		{"one qualifier", cf.Filter{Qualifiers: []cf.Range{cf.Single("b")}}, "r b@9=b9"},
+		{"one qualifier that there is not", cf.Filter{Qualifiers: []cf.Range{cf.Single("bb")}}, ""},
+		{"qualifiers with a prefix", cf.Filter{Qualifiers: []cf.Range{cf.Prefix("b")}}, "r b@9=b9 ba@5=ba5 ba@0=ba0"},
+		{"a range of qualifiers", cf.Filter{Qualifiers: []cf.Range{{Start: "a\x00", End: "c"}}}, "r b@9=b9 ba@5=ba5 ba@0=ba0"},
+		{"an open range of qualifiers", cf.Filter{Qualifiers: []cf.Range{{Start: "ba"}}}, "r ba@5=ba5 ba@0=ba0 c@4=c4 c@2=c2"},
+		{"an empty range of qualifiers", cf.Filter{Qualifiers: []cf.Range{{Start: "b", End: "b"}}}, ""},
+		{"some qualifiers", cf.Filter{Qualifiers: []cf.Range{cf.Single("a"), cf.Single("aa"), cf.Prefix("c")}, Versions: 1}, "r a@3=a3 c@4=c4"},
 		{"retention by versions", cf.Filter{Retention: []cf.Retention{{Versions: 1, UpTo: math.MaxInt64}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
 		{"retention by age", cf.Filter{Retention: []cf.Retention{{UpTo: 2}}}, "r a@3=a3 b@9=b9 ba@5=ba5 c@4=c4"},
 		{"retention by both", cf.Filter{Retention: []cf.Retention{{Versions: 1, UpTo: 1}}}, "r a@3=a3 a@2=a2 b@9=b9 ba@5=ba5 c@4=c4 c@2=c2"},
@@ -164,36 +164,36 @@ func testFilters(f *fixture) {
 func testRanges(f *fixture) {
 	f.create("t")
 	f.write("t", "a q@2=x q@1=y | b q@1=x | c q@1=x | d p@1=x q@1=y | e q@1=x")
-	rows := func(ranges ...cf.RowRange) []cf.RowRange { return ranges }
+	rows := func(ranges ...cf.Range) []cf.Range { return ranges }
 	for _, test := range []struct {
 		name string
 		scan cf.Scan
 		want string
 	}{
 		{"no range", cf.Scan{}, ""},
-		{"all", cf.Scan{Rows: rows(cf.RowRange{})}, "a | b | c | d | e"},
-		{"start inclusive, end exclusive", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "d"})}, "b | c"},
-		{"no end", cf.Scan{Rows: rows(cf.RowRange{Start: "d"})}, "d | e"},
-		{"no start", cf.Scan{Rows: rows(cf.RowRange{End: "c"})}, "a | b"},
-		{"bounds that are no rows", cf.Scan{Rows: rows(cf.RowRange{Start: "aa", End: "cc"})}, "b | c"},
-		{"an empty range", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "b"})}, ""},
-		{"an inverted range", cf.Scan{Rows: rows(cf.RowRange{Start: "d", End: "b"})}, ""},
-		{"beyond the last row", cf.Scan{Rows: rows(cf.RowRange{Start: "x"})}, ""},
-		{"several", cf.Scan{Rows: rows(cf.RowRange{End: "b"}, cf.RowRange{Start: "bb", End: "cc"}, cf.RowRange{Start: "e"})}, "a | c | e"},
-		{"several that meet", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "c"}, cf.RowRange{Start: "c", End: "d"})}, "b | c"},
-		{"single rows", cf.Scan{Rows: rows(cf.SingleRow("a"), cf.SingleRow("bb"), cf.SingleRow("c"), cf.SingleRow("e"))}, "a | c | e"},
-		{"single rows and ranges", cf.Scan{Rows: rows(cf.SingleRow("a"), cf.RowRange{Start: "c", End: "e"})}, "a | c | d"},
-		{"limit", cf.Scan{Rows: rows(cf.RowRange{}), Limit: 2}, "a | b"},
-		{"limit over ranges", cf.Scan{Rows: rows(cf.RowRange{End: "b"}, cf.RowRange{Start: "c"}), Limit: 2}, "a | c"},
-		{"limit of single rows", cf.Scan{Rows: rows(cf.SingleRow("b"), cf.SingleRow("c"), cf.SingleRow("d")), Limit: 2}, "b | c"},
-		{"limit counts rows that pass", cf.Scan{Rows: rows(cf.RowRange{}), Limit: 1, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("p")}}}, "d"},
-		{"limit beyond the rows", cf.Scan{Rows: rows(cf.RowRange{}), Limit: 9}, "a | b | c | d | e"},
-		{"reverse", cf.Scan{Rows: rows(cf.RowRange{}), Reverse: true}, "e | d | c | b | a"},
-		{"reverse, a range", cf.Scan{Rows: rows(cf.RowRange{Start: "b", End: "d"}), Reverse: true}, "c | b"},
-		{"reverse, several", cf.Scan{Rows: rows(cf.RowRange{End: "b"}, cf.RowRange{Start: "bb", End: "cc"}, cf.RowRange{Start: "e"}), Reverse: true}, "e | c | a"},
-		{"reverse, single rows", cf.Scan{Rows: rows(cf.SingleRow("a"), cf.SingleRow("bb"), cf.SingleRow("e")), Reverse: true}, "e | a"},
-		{"reverse with a limit", cf.Scan{Rows: rows(cf.RowRange{}), Reverse: true, Limit: 2}, "e | d"},
-		{"reverse with a filter", cf.Scan{Rows: rows(cf.RowRange{}), Reverse: true, Filter: cf.Filter{Since: 2}}, "a"},
+		{"all", cf.Scan{Rows: rows(cf.Range{})}, "a | b | c | d | e"},
+		{"start inclusive, end exclusive", cf.Scan{Rows: rows(cf.Range{Start: "b", End: "d"})}, "b | c"},
+		{"no end", cf.Scan{Rows: rows(cf.Range{Start: "d"})}, "d | e"},
+		{"no start", cf.Scan{Rows: rows(cf.Range{End: "c"})}, "a | b"},
+		{"bounds that are no rows", cf.Scan{Rows: rows(cf.Range{Start: "aa", End: "cc"})}, "b | c"},
+		{"an empty range", cf.Scan{Rows: rows(cf.Range{Start: "b", End: "b"})}, ""},
+		{"an inverted range", cf.Scan{Rows: rows(cf.Range{Start: "d", End: "b"})}, ""},
+		{"beyond the last row", cf.Scan{Rows: rows(cf.Range{Start: "x"})}, ""},
+		{"several", cf.Scan{Rows: rows(cf.Range{End: "b"}, cf.Range{Start: "bb", End: "cc"}, cf.Range{Start: "e"})}, "a | c | e"},
+		{"several that meet", cf.Scan{Rows: rows(cf.Range{Start: "b", End: "c"}, cf.Range{Start: "c", End: "d"})}, "b | c"},
+		{"single rows", cf.Scan{Rows: rows(cf.Single("a"), cf.Single("bb"), cf.Single("c"), cf.Single("e"))}, "a | c | e"},
+		{"single rows and ranges", cf.Scan{Rows: rows(cf.Single("a"), cf.Range{Start: "c", End: "e"})}, "a | c | d"},
+		{"limit", cf.Scan{Rows: rows(cf.Range{}), Limit: 2}, "a | b"},
+		{"limit over ranges", cf.Scan{Rows: rows(cf.Range{End: "b"}, cf.Range{Start: "c"}), Limit: 2}, "a | c"},
+		{"limit of single rows", cf.Scan{Rows: rows(cf.Single("b"), cf.Single("c"), cf.Single("d")), Limit: 2}, "b | c"},
+		{"limit counts rows that pass", cf.Scan{Rows: rows(cf.Range{}), Limit: 1, Filter: cf.Filter{Qualifiers: []cf.Range{cf.Single("p")}}}, "d"},
+		{"limit beyond the rows", cf.Scan{Rows: rows(cf.Range{}), Limit: 9}, "a | b | c | d | e"},
+		{"reverse", cf.Scan{Rows: rows(cf.Range{}), Reverse: true}, "e | d | c | b | a"},
+		{"reverse, a range", cf.Scan{Rows: rows(cf.Range{Start: "b", End: "d"}), Reverse: true}, "c | b"},
+		{"reverse, several", cf.Scan{Rows: rows(cf.Range{End: "b"}, cf.Range{Start: "bb", End: "cc"}, cf.Range{Start: "e"}), Reverse: true}, "e | c | a"},
+		{"reverse, single rows", cf.Scan{Rows: rows(cf.Single("a"), cf.Single("bb"), cf.Single("e")), Reverse: true}, "e | a"},
+		{"reverse with a limit", cf.Scan{Rows: rows(cf.Range{}), Reverse: true, Limit: 2}, "e | d"},
+		{"reverse with a filter", cf.Scan{Rows: rows(cf.Range{}), Reverse: true, Filter: cf.Filter{Since: 2}}, "a"},
 	} {
 		f.run(test.name, func(f *fixture) {
 			test.scan.Family = "t"

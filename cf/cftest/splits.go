@@ -20,12 +20,12 @@ func testSplits(f *fixture) {
 			}
 		}
 	})
-	both, all := []string{"t/a", "t/b"}, cf.RowRange{}
+	both, all := []string{"t/a", "t/b"}, cf.Range{}
 	check := func(f *fixture) {
 		for _, test := range []struct {
 			name     string
 			families []string
-			rows     cf.RowRange
+			rows     cf.Range
 			n        int
 			most     int64 // bytes of a part
 		}{
@@ -34,8 +34,8 @@ func testSplits(f *fixture) {
 			{"in many parts", both, all, 16, 60_000},
 			{"in more parts than there are rows", both, all, 5000, 1000},
 			{"one family", []string{"t/a"}, all, 10, 30_000},
-			{"a range", both, cf.RowRange{Start: "row0100", End: "row0200"}, 10, 3000},
-			{"a range without rows", both, cf.RowRange{Start: "s"}, 3, 0},
+			{"a range", both, cf.Range{Start: "row0100", End: "row0200"}, 10, 3000},
+			{"a range without rows", both, cf.Range{Start: "s"}, 3, 0},
 			{"an empty family", []string{"t/empty"}, all, 3, 0},
 			{"no family", nil, all, 3, 0},
 		} {

@@ -19,7 +19,7 @@ func testTransactions(f *fixture) {
 		f.must(err)
 		f.Cleanup(tx.Close)
 		if read != "" {
-			tx.Read("t", cf.SingleRow(read))
+			tx.Read("t", cf.Single(read))
 		}
 		var b cf.Batch
 		put(&b, "t/a", ParseRows(written))

@@ -48,9 +48,9 @@ func testFamilies(f *fixture) {
 	f.run("one that there is not", func(f *fixture) {
 		_, err := f.snapshot().Scan(f.ctx, everything("t/none"))
 		f.expectError("Scan", err, cf.ErrNotExist)
-		f.expectError("DropRange", f.store.DropRange(f.ctx, []string{"t/none"}, cf.RowRange{}), cf.ErrNotExist)
+		f.expectError("DropRange", f.store.DropRange(f.ctx, []string{"t/none"}, cf.Range{}), cf.ErrNotExist)
 		f.expectError("Flush", f.store.Flush(f.ctx, "t/none"), cf.ErrNotExist)
-		f.expectError("Compact", f.store.Compact(f.ctx, "t/none", cf.RowRange{}), cf.ErrNotExist)
+		f.expectError("Compact", f.store.Compact(f.ctx, "t/none", cf.Range{}), cf.ErrNotExist)
 	})
 }
 
@@ -158,7 +158,7 @@ func testAtomicity(f *fixture) {
 }
 
 func scanRow(family, row string) cf.Scan {
-	return cf.Scan{Family: family, Rows: []cf.RowRange{cf.SingleRow(row)}}
+	return cf.Scan{Family: family, Rows: []cf.Range{cf.Single(row)}}
 }
 
 func testDeletions(f *fixture) {
@@ -178,9 +178,9 @@ func testDeletions(f *fixture) {
 		{"an empty time range", func(b *cf.Batch) { b.DeleteVersions("t", "q", 3, 3) }, versions},
 		{"an inverted time range", func(b *cf.Batch) { b.DeleteVersions("t", "q", 4, 2) }, versions},
 		{"a row", func(b *cf.Batch) { b.DeleteRow("t") }, ""},
-		{"rows", func(b *cf.Batch) { b.DeleteRows("t", cf.RowRange{Start: "q", End: "r\x00"}) }, ""},
-		{"rows up to this one", func(b *cf.Batch) { b.DeleteRows("t", cf.RowRange{End: "r"}) }, versions},
-		{"an inverted range of rows", func(b *cf.Batch) { b.DeleteRows("t", cf.RowRange{Start: "s", End: "a"}) }, versions},
+		{"rows", func(b *cf.Batch) { b.DeleteRows("t", cf.Range{Start: "q", End: "r\x00"}) }, ""},
+		{"rows up to this one", func(b *cf.Batch) { b.DeleteRows("t", cf.Range{End: "r"}) }, versions},
+		{"an inverted range of rows", func(b *cf.Batch) { b.DeleteRows("t", cf.Range{Start: "s", End: "a"}) }, versions},
 	} {
 		f.run(test.name, func(f *fixture) {
 			f.must(f.store.DropFamily(f.ctx, "t"))
@@ -194,7 +194,7 @@ func testDeletions(f *fixture) {
 				test.change(b)
 			})
 			f.expect("t", test.want)
-			f.must(f.store.Compact(f.ctx, "t", cf.RowRange{}))
+			f.must(f.store.Compact(f.ctx, "t", cf.Range{}))
 			f.expect("t", test.want)
 		})
 	}
@@ -213,16 +213,16 @@ func testDropRange(f *fixture) {
 	const all = `a q@1=x | a\x00 q@1=x | a\x00\xff q@1=x | a\xff q@1=x | b q@1=x | \xff\xff q@1=x`
 	for _, test := range []struct {
 		name string
-		rows cf.RowRange
+		rows cf.Range
 		want string
 	}{
-		{"everything", cf.RowRange{}, ""},
-		{"from the start, inclusive", cf.RowRange{Start: "a\xff"}, `a q@1=x | a\x00 q@1=x | a\x00\xff q@1=x`},
-		{"to the end, exclusive", cf.RowRange{End: "a\xff"}, `a\xff q@1=x | b q@1=x | \xff\xff q@1=x`},
-		{"one row and not those it is a prefix of", cf.SingleRow("a"), `a\x00 q@1=x | a\x00\xff q@1=x | a\xff q@1=x | b q@1=x | \xff\xff q@1=x`},
-		{"a prefix", cf.RowRange{Start: "a", End: "b"}, `b q@1=x | \xff\xff q@1=x`},
-		{"nothing", cf.RowRange{Start: "a", End: "a"}, all},
-		{"an inverted range", cf.RowRange{Start: "b", End: "a"}, all},
+		{"everything", cf.Range{}, ""},
+		{"from the start, inclusive", cf.Range{Start: "a\xff"}, `a q@1=x | a\x00 q@1=x | a\x00\xff q@1=x`},
+		{"to the end, exclusive", cf.Range{End: "a\xff"}, `a\xff q@1=x | b q@1=x | \xff\xff q@1=x`},
+		{"one row and not those it is a prefix of", cf.Single("a"), `a\x00 q@1=x | a\x00\xff q@1=x | a\xff q@1=x | b q@1=x | \xff\xff q@1=x`},
+		{"a prefix", cf.Range{Start: "a", End: "b"}, `b q@1=x | \xff\xff q@1=x`},
+		{"nothing", cf.Range{Start: "a", End: "a"}, all},
+		{"an inverted range", cf.Range{Start: "b", End: "a"}, all},
 	} {
 		f.run(test.name, func(f *fixture) {
 			for _, name := range []string{"t/a", "t/b", "t/kept"} {
@@ -239,7 +239,7 @@ func testDropRange(f *fixture) {
 		})
 	}
 	f.run("does not hide what is written later", func(f *fixture) {
-		f.must(f.store.DropRange(f.ctx, []string{"t/a"}, cf.RowRange{}))
+		f.must(f.store.DropRange(f.ctx, []string{"t/a"}, cf.Range{}))
 		f.write("t/a", "a q@1=again")
 		f.expect("t/a", "a q@1=again")
 	})
@@ -418,9 +418,9 @@ func testUpdatesReadTheNewest(f *fixture) {
 		reads(n, m)
 		f.must(f.store.Flush(f.ctx, "t/one"))
 		reads(n, m)
-		f.must(f.store.DropRange(f.ctx, []string{"t/one"}, cf.SingleRow("r")))
+		f.must(f.store.DropRange(f.ctx, []string{"t/one"}, cf.Single("r")))
 		reads("", m)
-		f.must(f.store.Compact(f.ctx, "t/one", cf.RowRange{}))
+		f.must(f.store.Compact(f.ctx, "t/one", cf.Range{}))
 		reads("", m)
 	}
 	f.blind(func(b *cf.Batch) {

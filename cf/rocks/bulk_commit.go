@@ -40,7 +40,7 @@ type marker struct {
 }
 
 // Commit implements cf.Ingestion.
-func (in *ingestion) Commit(ctx context.Context, rows cf.RowRange, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
 	if err := in.begin(ctx); err != nil {
 		return 0, err
 	}
@@ -71,7 +71,7 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.RowRange, fn func(cf.Sn
 
 // handOver gives the files to the engine. It returns errStalled, and has done
 // nothing, when the engine takes no writes.
-func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.RowRange, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, err error) {
+func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, err error) {
 	s := in.store
 	if err := s.locks.lock(ctx, allStripes); err != nil { // not between an update's read and its write
 		return 0, err

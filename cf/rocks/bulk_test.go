@@ -84,7 +84,7 @@ func crashAt(t *testing.T, step string) loaded {
 		copyDir(t, dir, crashed.dir)
 		return errCrash
 	}
-	_, err = in.Commit(ctx, cf.RowRange{}, func(_ cf.Snapshot, b *cf.Batch) error {
+	_, err = in.Commit(ctx, cf.Range{}, func(_ cf.Snapshot, b *cf.Batch) error {
 		b.PutMeta("load", []byte("done"))
 		return nil
 	})
@@ -147,7 +147,7 @@ func (l loaded) state(t *testing.T) string {
 	opts.SetTotalOrderSeek(true)
 	var b strings.Builder
 	for _, f := range []string{"t/a", "t/b", "t/sum"} {
-		rows, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: f, Rows: []cf.RowRange{{}}})
+		rows, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: f, Rows: []cf.Range{{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestStoreStopsWithAnIngestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.Commit(t.Context(), cf.RowRange{}, nil); !errors.Is(err, cf.ErrUnknownOutcome) {
+	if _, err := in.Commit(t.Context(), cf.Range{}, nil); !errors.Is(err, cf.ErrUnknownOutcome) {
 		t.Errorf("commit: %v", err)
 	}
 	if _, err := s.Snapshot(t.Context()); !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(err.Error(), "opening the database again") {

@@ -47,7 +47,7 @@ func TestReplacedBlocksLeaveTheCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer snap.Close()
-		if got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}}); err != nil || len(got) != rows {
+		if got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.Range{{}}}); err != nil || len(got) != rows {
 			t.Fatal(len(got), err)
 		}
 		after, err := s.Stats(t.Context())
@@ -60,7 +60,7 @@ func TestReplacedBlocksLeaveTheCache(t *testing.T) {
 	for range 3 {
 		scan()
 	}
-	if err := s.Compact(t.Context(), "t", cf.RowRange{}); err != nil {
+	if err := s.Compact(t.Context(), "t", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

@@ -70,7 +70,7 @@ func TestChangesOfAFullDiskAreThoseThatWereMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	cursor, err := snap.Scan(t.Context(), cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Filter: cf.Filter{KeysOnly: true}})
+	cursor, err := snap.Scan(t.Context(), cf.Scan{Family: "t", Rows: []cf.Range{{}}, Filter: cf.Filter{KeysOnly: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ type chunker struct {
 // A span is rows of which a chunk is yet to be cut. What there is of them lies
 // between lo and hi.
 type span struct {
-	rows   cf.RowRange
+	rows   cf.Range
 	lo, hi string
 	bytes  uint64
 }
@@ -90,7 +90,7 @@ func (c *chunker) measure(s *span) {
 }
 
 // next is the ranges of the next chunk in ascending order, none at the end.
-func (c *chunker) next() []cf.RowRange {
+func (c *chunker) next() []cf.Range {
 	switch {
 	case len(c.pending) == 0:
 		return nil
@@ -103,8 +103,8 @@ func (c *chunker) next() []cf.RowRange {
 }
 
 // take is the ranges of the next n spans.
-func (c *chunker) take(n int) []cf.RowRange {
-	rows := make([]cf.RowRange, 0, n)
+func (c *chunker) take(n int) []cf.Range {
+	rows := make([]cf.Range, 0, n)
 	for i := range n {
 		at := len(c.pending) - 1 - i
 		if c.spec.Reverse {
@@ -127,7 +127,7 @@ func (c *chunker) divide() bool {
 	if !ok {
 		return false
 	}
-	switch before := min(c.size(cf.RowRange{Start: s.rows.Start, End: mid}), s.bytes); before {
+	switch before := min(c.size(cf.Range{Start: s.rows.Start, End: mid}), s.bytes); before {
 	case 0:
 		s.lo = mid
 	case s.bytes:
@@ -148,15 +148,15 @@ func (c *chunker) divide() bool {
 // size is about how many bytes of files and memtables rows take. An error makes it zero: the
 // rows are then not divided, and whoever reads them meets it too. It does not
 // lock the store, which the scan's cursor keeps open.
-func (c *chunker) size(rows cf.RowRange) uint64 {
+func (c *chunker) size(rows cf.Range) uint64 {
 	start, end := rows.Bounds()
 	return uint64(C.smolwc_size(c.snap.store.c.db, c.family.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(start))), C.size_t(len(start)),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(end))), C.size_t(len(end))))
 }
 
 // lastRow is the last row of a range, "" when there is none.
-func (c *chunker) lastRow(rows cf.RowRange) string {
-	spec := cf.Scan{Family: c.family.name, Rows: []cf.RowRange{rows}, Reverse: true, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}
+func (c *chunker) lastRow(rows cf.Range) string {
+	spec := cf.Scan{Family: c.family.name, Rows: []cf.Range{rows}, Reverse: true, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}
 	f, err := newFiller(c.snap, c.family, spec, 0)
 	if err != nil {
 		return ""

@@ -66,7 +66,7 @@ func TestTwoWritersInOneProcess(t *testing.T) {
 	}
 	for _, path := range paths {
 		s := open(t, path, rocks.Options{})
-		rows, _, err := scan(s, cf.RowRange{})
+		rows, _, err := scan(s, cf.Range{})
 		if err != nil || len(rows) != len(paths)+1 {
 			t.Errorf("%s: %d rows, %v", path, len(rows), err)
 		}
@@ -203,7 +203,7 @@ func TestOpeningsAndClosingsRace(t *testing.T) {
 	all.Wait()
 	s := open(t, dir, rocks.Options{})
 	defer s.Close()
-	rows, _, err := scan(s, cf.RowRange{})
+	rows, _, err := scan(s, cf.Range{})
 	if err != nil || len(rows) != int(opened.Load())+1 || opened.Load() == 0 {
 		t.Errorf("%d rows of %d openings, %v", len(rows), opened.Load(), err)
 	}
@@ -264,7 +264,7 @@ func TestADirectoryThatIsMovedWhileItIsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir, rocks.Options{})
-	rows, _, err := scan(s, cf.RowRange{})
+	rows, _, err := scan(s, cf.Range{})
 	if text := rows.String(); err != nil || !strings.Contains(text, "old") || !strings.Contains(text, "acknowledged") || !strings.Contains(text, "back") || len(rows) != 3 {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -286,7 +286,7 @@ func TestTheWorkingDirectoryChanges(t *testing.T) {
 		r.Refresh(t.Context(), func(cf.Snapshot, []string) error { return nil })); err != nil {
 		t.Error(err)
 	}
-	rows, _, err := scan(r, cf.RowRange{})
+	rows, _, err := scan(r, cf.Range{})
 	if err != nil || len(rows) != 2 {
 		t.Errorf("a reader sees %v, %v", rows, err)
 	}

@@ -68,7 +68,7 @@ func counted(t *testing.T, dir string) (n int) {
 
 func rowsIn(t *testing.T, snap cf.Snapshot, family string) (n int) {
 	t.Helper()
-	c, err := snap.Scan(t.Context(), cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+	c, err := snap.Scan(t.Context(), cf.Scan{Family: family, Rows: []cf.Range{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestCloseOfAStalledStoreKeepsTheLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if got, _, err := scan(again, cf.RowRange{}); err != nil || len(got) != 2+rows {
+	if got, _, err := scan(again, cf.Range{}); err != nil || len(got) != 2+rows {
 		t.Errorf("opened again it has %d rows, %v", len(got), err)
 	}
 }

@@ -51,7 +51,7 @@ func TestDropRangeDoesNotFallBetweenReadAndWrite(t *testing.T) {
 		var working sync.WaitGroup
 		working.Go(func() {
 			_, err := s.Update(ctx, []cf.RowID{{Space: "t", Row: "r"}}, func(snap cf.Snapshot, b *cf.Batch) error {
-				rows, _, err := cftest.Collect(ctx, snap, cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow("r")}})
+				rows, _, err := cftest.Collect(ctx, snap, cf.Scan{Family: "t", Rows: []cf.Range{cf.Single("r")}})
 				close(hasRead)
 				time.Sleep(time.Millisecond)
 				b.Row(cf.RowID{Space: "t", Row: "r"})
@@ -63,7 +63,7 @@ func TestDropRangeDoesNotFallBetweenReadAndWrite(t *testing.T) {
 			}
 		})
 		<-hasRead
-		if err := s.DropRange(ctx, []string{"t"}, cf.RowRange{}); err != nil {
+		if err := s.DropRange(ctx, []string{"t"}, cf.Range{}); err != nil {
 			t.Error(err)
 		}
 		working.Wait()
@@ -71,7 +71,7 @@ func TestDropRangeDoesNotFallBetweenReadAndWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := scanFor(t, snap, cf.Scan{Rows: []cf.RowRange{{}}})
+		rows, err := scanFor(t, snap, cf.Scan{Rows: []cf.Range{{}}})
 		if err != nil || len(rows) != 0 {
 			t.Errorf("left: %s, %v", rows, err)
 		}
@@ -85,7 +85,7 @@ func TestACursorMayOutliveItsSnapshot(t *testing.T) {
 	s, snap := storeWith(t, "a q@2=x q@1=y | b q@1=z", cf.AppendCellKey(nil, "c", "q", 1))
 	defer s.Close()
 	ctx := context.Background()
-	c, err := snap.Scan(ctx, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}})
+	c, err := snap.Scan(ctx, cf.Scan{Family: "t", Rows: []cf.Range{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func closeAmidEverything(t *testing.T) {
 		b.PutMeta("k", []byte("v"))
 		return nil
 	}
-	scan := func(rows ...cf.RowRange) error {
+	scan := func(rows ...cf.Range) error {
 		snap, err := s.Snapshot(ctx)
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func closeAmidEverything(t *testing.T) {
 	canceled := func() error {
 		ctx, cancel := context.WithCancel(ctx)
 		go cancel()
-		if err := s.Compact(ctx, "t", cf.RowRange{}); !errors.Is(err, context.Canceled) {
+		if err := s.Compact(ctx, "t", cf.Range{}); !errors.Is(err, context.Canceled) {
 			return err
 		}
 		return nil
@@ -156,7 +156,7 @@ func closeAmidEverything(t *testing.T) {
 			var b cf.Batch
 			b.Row(row[0])
 			b.Put("t", "q", 4, []byte("t"))
-			_, _, err := cftest.Collect(ctx, tx, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}})
+			_, _, err := cftest.Collect(ctx, tx, cf.Scan{Family: "t", Rows: []cf.Range{{}}})
 			if err := errors.Join(err, tx.Add(&b)); err != nil {
 				return err
 			}
@@ -174,13 +174,13 @@ func closeAmidEverything(t *testing.T) {
 			_, err := s.Write(ctx, row, func(b *cf.Batch) error { return write(nil, b) })
 			return err
 		},
-		"scan":    func() error { return scan(cf.RowRange{}) },
-		"row":     func() error { return scan(cf.SingleRow("a")) },
+		"scan":    func() error { return scan(cf.Range{}) },
+		"row":     func() error { return scan(cf.Single("a")) },
 		"drop":    func() error { return errors.Join(s.DropFamily(ctx, "t"), s.CreateFamily(ctx, "t")) },
 		"create":  func() error { return errors.Join(s.CreateFamily(ctx, "u"), s.DropFamily(ctx, "u")) },
-		"range":   func() error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{Start: "b"}) },
+		"range":   func() error { return s.DropRange(ctx, []string{"t"}, cf.Range{Start: "b"}) },
 		"flush":   func() error { return s.Flush(ctx, "t") },
-		"compact": func() error { return s.Compact(ctx, "t", cf.RowRange{}) },
+		"compact": func() error { return s.Compact(ctx, "t", cf.Range{}) },
 		"cancel":  canceled,
 		"list":    func() error { s.Families(); return nil },
 	} {

@@ -29,7 +29,7 @@ type commitLog struct {
 type commitRecord struct {
 	rows     []cf.RowID
 	families []string // in which a range of rows of any space was changed, too
-	rowRange cf.RowRange
+	rowRange cf.Range
 }
 
 // begin counts a transaction as open and returns the position of the next commit.
@@ -81,7 +81,7 @@ func (l *commitLog) addRows(rows []cf.RowID) {
 }
 
 // addRange notes a commit that changed a range of rows in families.
-func (l *commitLog) addRange(families []string, rows cf.RowRange) {
+func (l *commitLog) addRange(families []string, rows cf.Range) {
 	l.add(commitRecord{families: families, rowRange: rows})
 }
 
@@ -101,7 +101,7 @@ func (l *commitLog) changed(start uint64, r *readSet) bool {
 // families in which it has read or written.
 type readSet struct {
 	rows     map[cf.RowID]struct{}
-	ranges   map[string][]cf.RowRange // by space
+	ranges   map[string][]cf.Range // by space
 	families map[string]struct{}
 }
 
@@ -112,9 +112,9 @@ func (r *readSet) addFamily(name string) {
 	r.families[name] = struct{}{}
 }
 
-func (r *readSet) add(space string, rows cf.RowRange) {
+func (r *readSet) add(space string, rows cf.Range) {
 	if r.rows == nil {
-		r.rows, r.ranges = map[cf.RowID]struct{}{}, map[string][]cf.RowRange{}
+		r.rows, r.ranges = map[cf.RowID]struct{}{}, map[string][]cf.Range{}
 	}
 	if key, ok := rows.Single(); ok {
 		r.rows[cf.RowID{Space: space, Row: key}] = struct{}{}
@@ -138,7 +138,7 @@ func (r *readSet) touchedBy(c *commitRecord) bool {
 	return slices.ContainsFunc(c.families, in) && r.overlaps(c.rowRange)
 }
 
-func (r *readSet) overlaps(rows cf.RowRange) bool {
+func (r *readSet) overlaps(rows cf.Range) bool {
 	for id := range r.rows {
 		if contains(rows, id.Row) {
 			return true
@@ -154,6 +154,6 @@ func (r *readSet) overlaps(rows cf.RowRange) bool {
 	return false
 }
 
-func contains(r cf.RowRange, row string) bool {
+func contains(r cf.Range, row string) bool {
 	return row >= r.Start && (r.End == "" || row < r.End)
 }

@@ -48,7 +48,7 @@ func expectGarbage(t *testing.T, cells string, garbage []byte) {
 	s, snap := storeWith(t, cells, garbage)
 	defer s.Close()
 	for _, reverse := range []bool{false, true} {
-		_, err := scanFor(t, snap, cf.Scan{Rows: []cf.RowRange{{}}, Reverse: reverse})
+		_, err := scanFor(t, snap, cf.Scan{Rows: []cf.Range{{}}, Reverse: reverse})
 		var cell *cf.CorruptCell
 		if !errors.As(err, &cell) || !errors.Is(err, cf.ErrCorrupt) || !errors.Is(err, cf.ErrMalformedKey) {
 			t.Errorf("cells %s, reverse %t: error %v, want a CorruptCell", cells, reverse, err)
@@ -61,11 +61,11 @@ func expectGarbage(t *testing.T, cells string, garbage []byte) {
 	// These need not see it, but they have to end.
 	for _, f := range []cf.Filter{
 		{KeysOnly: true}, {CellsPerRow: 1}, {Versions: 1}, {Since: 3}, {Retention: []cf.Retention{{UpTo: 2}}},
-		{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("a")}},
-		{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q")}},
-		{Qualifiers: []cf.QualifierRange{{Start: "q\x00", NoEnd: true}}},
+		{Qualifiers: []cf.Range{cf.Single("a")}},
+		{Qualifiers: []cf.Range{cf.Single("q")}},
+		{Qualifiers: []cf.Range{{Start: "q\x00"}}},
 	} {
-		for _, rows := range [][]cf.RowRange{{{}}, {cf.SingleRow("k")}, {cf.SingleRow("j"), cf.SingleRow("k"), cf.SingleRow("l")}} {
+		for _, rows := range [][]cf.Range{{{}}, {cf.Single("k")}, {cf.Single("j"), cf.Single("k"), cf.Single("l")}} {
 			for _, reverse := range []bool{false, true} {
 				_, err := scanFor(t, snap, cf.Scan{Rows: rows, Filter: f, Reverse: reverse})
 				if err != nil && !errors.Is(err, cf.ErrCorrupt) {
@@ -140,7 +140,7 @@ func unhex(t *testing.T, s string) []byte {
 func TestAnErrorStaysTheAnswerOfItsCursor(t *testing.T) {
 	s, snap := storeWith(t, "a q@1=v", unhex(t, "01 6b 00 05"))
 	defer s.Close()
-	c, err := snap.Scan(context.Background(), cf.Scan{Family: "t", Rows: []cf.RowRange{{}}})
+	c, err := snap.Scan(context.Background(), cf.Scan{Family: "t", Rows: []cf.Range{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestInvertedRangesDoNotBreakTheStore(t *testing.T) {
 	if err := s.CreateFamily(ctx, "t"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DropRange(ctx, []string{"t"}, cf.RowRange{Start: "b", End: "a"}); err != nil {
+	if err := s.DropRange(ctx, []string{"t"}, cf.Range{Start: "b", End: "a"}); err != nil {
 		t.Errorf("DropRange: %v", err)
 	}
 	putCells(t, s, "p q@1=v") // goes on
@@ -186,7 +186,7 @@ func TestInvertedRangesDoNotBreakTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows, err := scanFor(t, snap, cf.Scan{Rows: []cf.RowRange{{}}}); err != nil || rows.String() != "p q@1=v | r q@4=v" {
+	if rows, err := scanFor(t, snap, cf.Scan{Rows: []cf.Range{{}}}); err != nil || rows.String() != "p q@1=v | r q@4=v" {
 		t.Errorf("after reopening: %s, %v", rows, err)
 	}
 }

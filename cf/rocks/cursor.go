@@ -134,7 +134,7 @@ func (f *filler) free() {
 
 // cut ends the filler's scan where a range ends, in the order of the scan. It
 // reports whether it could.
-func (f *filler) cut(rows []cf.RowRange, reverse bool) bool {
+func (f *filler) cut(rows []cf.Range, reverse bool) bool {
 	bound := cf.AppendRowBound(nil, rows[0].Start)
 	if !reverse {
 		end := rows[len(rows)-1].End

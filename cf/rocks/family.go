@@ -110,7 +110,7 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 		f.kept.clear()
 		delete(to, name)
 		s.dropped.add(f)
-		s.history.addRange([]string{name}, cf.RowRange{})
+		s.history.addRange([]string{name}, cf.Range{})
 		return nil
 	})
 }

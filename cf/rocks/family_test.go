@@ -87,7 +87,7 @@ func TestADroppedFamilyGoesWithItsLastUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := cf.Scan{Family: "t", Rows: []cf.RowRange{{}}}
+	all := cf.Scan{Family: "t", Rows: []cf.Range{{}}}
 	cursor, err := before.Scan(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestFamiliesThatComeAndGoLeaveNothing(t *testing.T) {
 		if err := s.Flush(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Read(t.Context(), cf.Scan{Family: name, Rows: []cf.RowRange{cf.SingleRow("r")}}); err != nil {
+		if _, _, err := s.Read(t.Context(), cf.Scan{Family: name, Rows: []cf.Range{cf.Single("r")}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.DropFamily(t.Context(), name); err != nil {

@@ -131,7 +131,7 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 		t.Errorf("opened on a read-only file system: %v", err)
 	}
 	r := open(t, dir, rocks.Options{ReadOnly: true})
-	rows, _, err := scan(r, cf.RowRange{})
+	rows, _, err := scan(r, cf.Range{})
 	if err != nil || rows.String() != "a q@1=v" {
 		t.Errorf("read on a read-only file system: %v, %v", rows, err)
 	}

@@ -146,7 +146,7 @@ func (w *worker) load(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = in.Commit(ctx, cf.RowRange{}, nil)
+	_, err = in.Commit(ctx, cf.Range{}, nil)
 	return w.wrote(err, rows...)
 }
 
@@ -157,7 +157,7 @@ func (w *worker) drop(ctx context.Context) error {
 			continue
 		}
 		delete(w.acknowledged, row)
-		return w.DropRange(ctx, []string{"t", "u"}, cf.RowRange{Start: row, End: row + "\x00"})
+		return w.DropRange(ctx, []string{"t", "u"}, cf.Range{Start: row, End: row + "\x00"})
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (w *worker) work(dir string) error {
 		{"load", func() error { return w.load(ctx) }},
 		{"drop", func() error { return w.drop(ctx) }},
 		{"flush", func() error { return w.Flush(ctx, "t") }},
-		{"compact", func() error { return w.Compact(ctx, "u", cf.RowRange{}) }},
+		{"compact", func() error { return w.Compact(ctx, "u", cf.Range{}) }},
 		{"create", func() error { return w.CreateFamily(ctx, "v", "w") }},
 		{"remove", func() error { return w.DropFamily(ctx, "v", "w") }},
 		{"tune", func() error {

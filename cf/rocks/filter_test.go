@@ -32,7 +32,7 @@ func TestFiltersLargerThanTheCacheAreCachedInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Compact(t.Context(), "t", cf.RowRange{}); err != nil {
+	if err := s.Compact(t.Context(), "t", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 	misses := func() int64 {
@@ -48,7 +48,7 @@ func TestFiltersLargerThanTheCacheAreCachedInParts(t *testing.T) {
 		before = misses()
 		for i := range 200 {
 			missing := key(rows/2+i) + "x"
-			blocks, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow(missing)}})
+			blocks, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.Range{cf.Single(missing)}})
 			if err != nil || len(blocks) > 0 && len(blocks[0].Rows) > 0 {
 				t.Fatalf("row %s: %d blocks, %v", missing, len(blocks), err)
 			}

@@ -54,11 +54,11 @@ func mixed(t *testing.T) (dir string, want map[string]cftest.Rows) {
 	flush := func() { must(s.Flush(ctx, "t"), s.Flush(ctx, "u")) }
 	must(s.CreateFamily(ctx, "t"), s.CreateFamily(ctx, "u"), s.SetTuning("u", cf.Tuning{BlobMinSize: 250}))
 	fill(0, 300, 40)
-	must(s.Compact(ctx, "t", cf.RowRange{}), s.Compact(ctx, "u", cf.RowRange{}))
+	must(s.Compact(ctx, "t", cf.Range{}), s.Compact(ctx, "u", cf.Range{}))
 	fill(100, 100, 30)
-	must(s.DropRange(ctx, []string{"t", "u"}, cf.RowRange{Start: "r00050", End: "r00080"}))
+	must(s.DropRange(ctx, []string{"t", "u"}, cf.Range{Start: "r00050", End: "r00080"}))
 	flush()
-	must(s.DropRange(ctx, []string{"t"}, cf.RowRange{Start: "r00250", End: "r00260"}))
+	must(s.DropRange(ctx, []string{"t"}, cf.Range{Start: "r00250", End: "r00260"}))
 	_, err := s.Write(ctx, nil, func(b *cf.Batch) error {
 		for i := range 20 {
 			b.Row(cf.RowID{Space: "t", Row: fmt.Sprintf("r%05d", 200+i)})
@@ -102,7 +102,7 @@ func read(s cf.Store, family string) (cftest.Rows, error) {
 		return nil, err
 	}
 	defer snap.Close()
-	rows, _, err := cftest.Collect(context.Background(), snap, cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+	rows, _, err := cftest.Collect(context.Background(), snap, cf.Scan{Family: family, Rows: []cf.Range{{}}})
 	return rows, err
 }
 
@@ -190,7 +190,7 @@ func opened(t *testing.T, dir, name, what string, want map[string]cftest.Rows) (
 			t.Errorf("%s: family %s has other cells, %d rows for %d, and no error", what, family, len(got), len(rows))
 		}
 		n := 0
-		blocks, _, err := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+		blocks, _, err := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.Range{{}}})
 		for _, b := range blocks {
 			if n += len(b.Rows); b.Continued {
 				n--

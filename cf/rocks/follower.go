@@ -240,7 +240,7 @@ func (t *followedTxn) Close() {
 }
 
 // Splits implements cf.Store.
-func (f *Follower) Splits(ctx context.Context, families []string, rows cf.RowRange, n int) ([]cf.Part, error) {
+func (f *Follower) Splits(ctx context.Context, families []string, rows cf.Range, n int) ([]cf.Part, error) {
 	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Splits(ctx, families, rows, n)
@@ -293,6 +293,6 @@ func (f *Follower) ChangeStarts() ([]cf.Position, error)    { return nil, cf.Err
 
 func (f *Follower) Ingest(context.Context) (cf.Ingestion, error) { return nil, cf.ErrReadOnly }
 
-func (f *Follower) DropRange(context.Context, []string, cf.RowRange) error { return cf.ErrReadOnly }
+func (f *Follower) DropRange(context.Context, []string, cf.Range) error { return cf.ErrReadOnly }
 
-func (f *Follower) Compact(context.Context, string, cf.RowRange) error { return cf.ErrReadOnly }
+func (f *Follower) Compact(context.Context, string, cf.Range) error { return cf.ErrReadOnly }

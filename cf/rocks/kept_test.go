@@ -16,7 +16,7 @@ import (
 // readRow reads a row of family t as a point read does.
 func readRow(t *testing.T, s *Store, key string) string {
 	t.Helper()
-	rows, err := cftest.Read(context.Background(), s, cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow(key)}})
+	rows, err := cftest.Read(context.Background(), s, cf.Scan{Family: "t", Rows: []cf.Range{cf.Single(key)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 		{"put", func() error { putCells(t, s, "r a@1=x"); return nil }, "r a@1=x"},
 		{"flush", func() error { return s.Flush(ctx, "t") }, "r a@1=x"},
 		{"put over a file", func() error { putCells(t, s, "r a@2=y"); return nil }, "r a@2=y a@1=x"},
-		{"drop range", func() error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{Start: "q", End: "s"}) }, ""},
+		{"drop range", func() error { return s.DropRange(ctx, []string{"t"}, cf.Range{Start: "q", End: "s"}) }, ""},
 		{"put over a range", func() error { putCells(t, s, "r a@3=z"); return nil }, "r a@3=z"},
-		{"second range", func() error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) }, ""},
+		{"second range", func() error { return s.DropRange(ctx, []string{"t"}, cf.Range{}) }, ""},
 		{"put and flush", func() error { putCells(t, s, "r b@1=x"); return s.Flush(ctx, "t") }, "r b@1=x"},
-		{"compact", func() error { return s.Compact(ctx, "t", cf.RowRange{}) }, "r b@1=x"},
+		{"compact", func() error { return s.Compact(ctx, "t", cf.Range{}) }, "r b@1=x"},
 		{"drop family", func() error { return s.DropFamily(ctx, "t") }, "none"},
 		{"create it again", func() error { return s.CreateFamily(ctx, "t") }, ""},
 		{"ingest where nothing is", func() error { return cftest.LoadCell(ctx, s, "t", "r", "a", "x") }, "r a@1=x"},
@@ -90,7 +90,7 @@ func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 			for i := range writes {
 				row := fmt.Sprintf("r%d", w)
 				if i%50 == 49 {
-					if err := s.DropRange(ctx, []string{"t"}, cf.SingleRow(row)); err != nil {
+					if err := s.DropRange(ctx, []string{"t"}, cf.Single(row)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -116,7 +116,7 @@ func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 			for i := r; !done.Load(); i++ {
 				w := i % writers
 				before := acknowledged[w].Load()
-				rows, err := cftest.Read(ctx, s, cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow(fmt.Sprintf("r%d", w))}})
+				rows, err := cftest.Read(ctx, s, cf.Scan{Family: "t", Rows: []cf.Range{cf.Single(fmt.Sprintf("r%d", w))}})
 				if err != nil {
 					t.Error(err)
 					return
@@ -156,7 +156,7 @@ func TestKeptCursorsLetFilesGo(t *testing.T) {
 		}
 		readRow(t, s, "r")
 	}
-	if err := s.Compact(ctx, "t", cf.RowRange{}); err != nil {
+	if err := s.Compact(ctx, "t", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))

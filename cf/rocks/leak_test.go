@@ -40,10 +40,10 @@ func TestOpeningAndClosingLeaksNothing(t *testing.T) {
 		if err := errors.Join(s.CreateFamily(t.Context(), "t"), put(s, fmt.Sprintf("r%d q@1=v", i%10)), s.Flush(t.Context(), "t")); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := scan(s, cf.RowRange{}); err != nil {
+		if _, _, err := scan(s, cf.Range{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow("r1")}}); err != nil {
+		if _, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.Range{cf.Single("r1")}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.CheckFiles(t.Context(), func(f cf.CheckedFile) error { return f.Err }); err != nil {

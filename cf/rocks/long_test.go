@@ -121,34 +121,34 @@ func summarise(t *testing.T, s *Store, spec cf.Scan, cores int) (sum summary) {
 // chunks is what one reads.
 func TestLongScansAreTheSameInParallel(t *testing.T) {
 	s := longTable(t)
-	var many []cf.RowRange
+	var many []cf.Range
 	for r := 0; r < longRows; r += 20 {
-		many = append(many, cf.SingleRow(longRow(r)))
+		many = append(many, cf.Single(longRow(r)))
 	}
-	half := cf.RowRange{Start: longRow(longRows / 3), End: longRow(longRows + 1000)}
-	two := []cf.RowRange{{End: longRow(9_500)}, {Start: longRow(12_000)}}
+	half := cf.Range{Start: longRow(longRows / 3), End: longRow(longRows + 1000)}
+	two := []cf.Range{{End: longRow(9_500)}, {Start: longRow(12_000)}}
 	for _, test := range []struct {
 		name     string
 		spec     cf.Scan
 		parallel bool
 	}{
-		{"all", cf.Scan{Rows: []cf.RowRange{{}}}, true},
-		{"reverse", cf.Scan{Rows: []cf.RowRange{{}}, Reverse: true}, true},
-		{"a range", cf.Scan{Rows: []cf.RowRange{half}}, true},
-		{"a range in reverse", cf.Scan{Rows: []cf.RowRange{half}, Reverse: true}, true},
+		{"all", cf.Scan{Rows: []cf.Range{{}}}, true},
+		{"reverse", cf.Scan{Rows: []cf.Range{{}}, Reverse: true}, true},
+		{"a range", cf.Scan{Rows: []cf.Range{half}}, true},
+		{"a range in reverse", cf.Scan{Rows: []cf.Range{half}, Reverse: true}, true},
 		{"two ranges", cf.Scan{Rows: two}, true},
 		{"two ranges in reverse", cf.Scan{Rows: two, Reverse: true}, true},
 		{"many rows", cf.Scan{Rows: many}, true},
 		{"many rows in reverse", cf.Scan{Rows: many, Reverse: true}, true},
-		{"keys", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{KeysOnly: true}}, true},
-		{"counts", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{CountOnly: true}}, true},
-		{"a column", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{Qualifiers: []cf.QualifierRange{cf.SingleQualifier("q00001")}}}, true},
-		{"a sample", cf.Scan{Rows: []cf.RowRange{{}}, Sample: 1 << 63}, true},
-		{"a condition", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "q00002", Values: []cf.ValueRange{{Start: "\xf0", NoEnd: true}}}}}}, true},
-		{"a condition at the end of a large row", cf.Scan{Rows: []cf.RowRange{{}}, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "q29999", Values: []cf.ValueRange{{NoEnd: true}}}}}}, true},
-		{"the absence of that", cf.Scan{Rows: []cf.RowRange{{}}, Reverse: true, Filter: cf.Filter{CountOnly: true, Where: []cf.RowCondition{{Qualifier: "q29999"}}}}, true},
-		{"a limit", cf.Scan{Rows: []cf.RowRange{{}}, Limit: 20_000}, false},
-		{"memory", cf.Scan{Rows: []cf.RowRange{{Start: longRow(longRows)}}}, false},
+		{"keys", cf.Scan{Rows: []cf.Range{{}}, Filter: cf.Filter{KeysOnly: true}}, true},
+		{"counts", cf.Scan{Rows: []cf.Range{{}}, Filter: cf.Filter{CountOnly: true}}, true},
+		{"a column", cf.Scan{Rows: []cf.Range{{}}, Filter: cf.Filter{Qualifiers: []cf.Range{cf.Single("q00001")}}}, true},
+		{"a sample", cf.Scan{Rows: []cf.Range{{}}, Sample: 1 << 63}, true},
+		{"a condition", cf.Scan{Rows: []cf.Range{{}}, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "q00002", Values: []cf.Range{{Start: "\xf0"}}}}}}, true},
+		{"a condition at the end of a large row", cf.Scan{Rows: []cf.Range{{}}, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "q29999", Values: []cf.Range{{}}}}}}, true},
+		{"the absence of that", cf.Scan{Rows: []cf.Range{{}}, Reverse: true, Filter: cf.Filter{CountOnly: true, Where: []cf.RowCondition{{Qualifier: "q29999"}}}}, true},
+		{"a limit", cf.Scan{Rows: []cf.Range{{}}, Limit: 20_000}, false},
+		{"memory", cf.Scan{Rows: []cf.Range{{Start: longRow(longRows)}}}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want := summarise(t, s, test.spec, 1)
@@ -177,8 +177,8 @@ func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 	}
 	defer snap.Close()
 	for _, reverse := range []bool{false, true} {
-		opened, err := snap.Scan(t.Context(), cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: reverse,
-			Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "none", Values: []cf.ValueRange{{NoEnd: true}}}}}})
+		opened, err := snap.Scan(t.Context(), cf.Scan{Family: "t", Rows: []cf.Range{{}}, Reverse: reverse,
+			Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "none", Values: []cf.Range{{}}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, leave := range []string{"close", "cancel", "close the store"} {
-		c, err := snap.Scan(ctx, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}})
+		c, err := snap.Scan(ctx, cf.Scan{Family: "t", Rows: []cf.Range{{}}})
 		if err != nil {
 			t.Fatal(err)
 		}

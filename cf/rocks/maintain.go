@@ -41,7 +41,7 @@ func (s *Store) flush(name string) error {
 }
 
 // Compact implements cf.Store. A context that is done stops it between files.
-func (s *Store) Compact(ctx context.Context, name string, rows cf.RowRange) error {
+func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 	if err := s.Flush(ctx, name); err != nil {
 		return err
 	}

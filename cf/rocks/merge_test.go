@@ -231,7 +231,7 @@ func (c *mergeCell) read() []byte {
 		c.t.Fatal(err)
 	}
 	defer snap.Close()
-	cur, err := snap.Scan(ctx, cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow(c.row)}})
+	cur, err := snap.Scan(ctx, cf.Scan{Family: "t", Rows: []cf.Range{cf.Single(c.row)}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func (c *mergeCell) maintain(compact bool) {
 	if !compact {
 		return
 	}
-	if err := c.store.Compact(ctx, "t", cf.RowRange{}); err != nil {
+	if err := c.store.Compact(ctx, "t", cf.Range{}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.model.settle()

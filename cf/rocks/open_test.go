@@ -91,7 +91,7 @@ func put(s cf.Store, rows string) error {
 	return err
 }
 
-func scan(s cf.Store, rows ...cf.RowRange) (cftest.Rows, cf.Cost, error) {
+func scan(s cf.Store, rows ...cf.Range) (cftest.Rows, cf.Cost, error) {
 	snap, err := s.Snapshot(context.Background())
 	if err != nil {
 		return nil, cf.Cost{}, err
@@ -238,7 +238,7 @@ func TestCorruptBlocksAreReported(t *testing.T) {
 		s, err := rocks.Open(dir, rocks.Options{})
 		if err == nil {
 			var got cftest.Rows
-			if got, _, err = scan(s, cf.RowRange{}); err == nil && !got.Equal(rows) {
+			if got, _, err = scan(s, cf.Range{}); err == nil && !got.Equal(rows) {
 				t.Errorf("damage at %d/%d: other cells, no error", i, places)
 			}
 			s.Close()
@@ -261,7 +261,7 @@ func TestAcknowledgedWritesSurviveAKill(t *testing.T) {
 		said, kill := spawn(t, dir, 20*(round+1))
 		kill()
 		s := open(t, dir, rocks.Options{MustExist: true})
-		rows, _, err := scan(s, cf.RowRange{})
+		rows, _, err := scan(s, cf.Range{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestOpenAndCloseAHundredTimes(t *testing.T) {
 			if err := put(s, fmt.Sprintf("r%d q@1=v", i)); err != nil {
 				t.Fatal(err)
 			}
-			rows, _, err := scan(s, cf.RowRange{})
+			rows, _, err := scan(s, cf.Range{})
 			if want := (i + 1); err != nil || !o.InMemory && len(rows) != want {
 				t.Fatalf("opened %d times: %d rows, %v", i+1, len(rows), err)
 			}

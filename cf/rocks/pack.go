@@ -30,7 +30,7 @@ func (p *packed) pack(s *cf.Scan) {
 	p.packValues(f.Values)
 	for i := range f.Where {
 		w := &f.Where[i]
-		q := cf.SingleQualifier(w.Qualifier)
+		q := cf.Single(w.Qualifier)
 		p.packQualifiers(&q)
 		p.packValues(w.Values)
 		p.conditions = append(p.conditions, C.smolwc_condition{values_len: C.size_t(len(w.Values))})
@@ -63,7 +63,7 @@ func (p *packed) pack(s *cf.Scan) {
 
 // packRows reports whether every range is a single row. Such a range starts with
 // the row's prefix, for the filters.
-func (p *packed) packRows(rows []cf.RowRange) (single bool) {
+func (p *packed) packRows(rows []cf.Range) (single bool) {
 	single = true
 	for i := range rows {
 		if _, ok := rows[i].Single(); !ok {
@@ -82,19 +82,15 @@ func (p *packed) packRows(rows []cf.RowRange) (single bool) {
 	return single
 }
 
-func (p *packed) packQualifiers(q *cf.QualifierRange) {
+func (p *packed) packQualifiers(q *cf.Range) {
 	p.mark(cf.AppendRowBound(p.bounds, q.Start))
 	p.mark(q.AppendEnd(p.bounds))
 }
 
-// packValues gives a range without an end one without bytes.
-func (p *packed) packValues(ranges []cf.ValueRange) {
+func (p *packed) packValues(ranges []cf.Range) {
 	for _, v := range ranges {
 		p.mark(append(p.bounds, v.Start...))
-		if !v.NoEnd {
-			p.bounds = append(p.bounds, v.End...)
-		}
-		p.mark(p.bounds)
+		p.mark(append(p.bounds, v.End...)) // no bytes are no end
 	}
 }
 

@@ -55,9 +55,9 @@ func TestSingleRowsUseThePrefixBloomFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	const absent = 50
-	var rows []cf.RowRange
+	var rows []cf.Range
 	for i := range absent {
-		rows = append(rows, cf.SingleRow(fmt.Sprintf("r%05d", 4*(10*i)+3)))
+		rows = append(rows, cf.Single(fmt.Sprintf("r%05d", 4*(10*i)+3)))
 	}
 	before := filters(t, s)
 	if got, err := scanFor(t, snap, cf.Scan{Rows: rows}); err != nil || len(got) != 0 {
@@ -69,7 +69,7 @@ func TestSingleRowsUseThePrefixBloomFilter(t *testing.T) {
 	}
 	for i := range 3 {
 		row := fmt.Sprintf("r%05d", 400+i)
-		got, err := scanFor(t, snap, cf.Scan{Rows: []cf.RowRange{cf.SingleRow(row)}})
+		got, err := scanFor(t, snap, cf.Scan{Rows: []cf.Range{cf.Single(row)}})
 		if want := fmt.Sprintf("%s q@1=%d", row, i); err != nil || got.String() != want {
 			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
@@ -87,13 +87,13 @@ func TestScansOfManyRowsAreComplete(t *testing.T) {
 	}
 	for _, reverse := range []bool{false, true} {
 		for _, test := range []struct {
-			rows []cf.RowRange
+			rows []cf.Range
 			want int
 		}{
-			{[]cf.RowRange{{}}, 6000},
-			{[]cf.RowRange{{Start: "r00", End: "r01"}}, 750},
-			{[]cf.RowRange{{Start: "r000", End: "r001"}, {Start: "r002", End: "r003"}}, 150},
-			{[]cf.RowRange{cf.SingleRow("r00000"), {Start: "r002", End: "r003"}}, 76},
+			{[]cf.Range{{}}, 6000},
+			{[]cf.Range{{Start: "r00", End: "r01"}}, 750},
+			{[]cf.Range{{Start: "r000", End: "r001"}, {Start: "r002", End: "r003"}}, 150},
+			{[]cf.Range{cf.Single("r00000"), {Start: "r002", End: "r003"}}, 76},
 		} {
 			got, _, err := cftest.Collect(context.Background(), snap, cf.Scan{Family: "t", Rows: test.rows, Reverse: reverse})
 			if err != nil || len(got) != test.want {

@@ -39,7 +39,7 @@ func TestReverseScanEndsInTheEmptyRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.RowRange{{End: "\x01"}, {Start: "\x02"}}, Reverse: true, Hint: 1})
+	got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.Range{{End: "\x01"}, {Start: "\x02"}}, Reverse: true, Hint: 1})
 	if err != nil || len(got) != 3 || got[2].Key != "" || len(got[2].Cells) != 4 {
 		t.Errorf("%d rows, %v", len(got), err)
 	}
@@ -71,15 +71,15 @@ func TestALongScanIsCutBeforeARowThatWasBegun(t *testing.T) {
 	for _, where := range []string{"memory", "files"} {
 		for i := range 40 {
 			for _, reverse := range []bool{false, true} {
-				rows := cf.RowRange{Start: key(i)}
+				rows := cf.Range{Start: key(i)}
 				if reverse {
-					rows = cf.RowRange{End: key(n - i)}
+					rows = cf.Range{End: key(n - i)}
 				}
 				snap, err := s.Snapshot(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.RowRange{rows}, Reverse: reverse})
+				got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.Range{rows}, Reverse: reverse})
 				snap.Close()
 				if err != nil || len(got) != n-i {
 					t.Fatalf("in %s, %d rows left out, reverse %v: %d rows, %v", where, i, reverse, len(got), err)

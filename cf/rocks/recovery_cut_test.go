@@ -92,7 +92,7 @@ func (w *writer) load() {
 		w.must(part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) }))
 		w.must(run.Close())
 	}
-	_, err = in.Commit(ctx, cf.RowRange{}, nil)
+	_, err = in.Commit(ctx, cf.Range{}, nil)
 	w.must(err)
 }
 
@@ -112,7 +112,7 @@ func rowsOf(dir string, o Options) (t, u int, err error) {
 	}
 	defer s.Close()
 	count := func(family string) (n int) {
-		blocks, _, e := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+		blocks, _, e := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.Range{{}}})
 		err = errors.Join(err, e)
 		for _, b := range blocks {
 			n += len(b.Cells)

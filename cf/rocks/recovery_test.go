@@ -66,7 +66,7 @@ func values(t *testing.T, s cf.Store, family string) (all []string) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	c, err := snap.Scan(context.Background(), cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+	c, err := snap.Scan(context.Background(), cf.Scan{Family: family, Rows: []cf.Range{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

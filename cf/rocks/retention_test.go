@@ -60,7 +60,7 @@ func TestCompactionsDropExpiredCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	for family, want := range map[string]uint64{"t/old": 5, "t/kept": 8} {
-		if err := s.Compact(ctx, family, cf.RowRange{}); err != nil {
+		if err := s.Compact(ctx, family, cf.Range{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := entries(t, s, family); got != want {
@@ -70,7 +70,7 @@ func TestCompactionsDropExpiredCells(t *testing.T) {
 	if err := s.SetExpiry("t/old", cf.Expiry{Before: math.MaxInt64}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Compact(ctx, "t/old", cf.RowRange{}); err != nil {
+	if err := s.Compact(ctx, "t/old", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := entries(t, s, "t/old"); got != 1 {
@@ -108,7 +108,7 @@ func TestCompactionsKeepKeysThatAreNoCells(t *testing.T) {
 	if err := s.SetExpiry("t/f", cf.Expiry{Before: math.MaxInt64}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Compact(ctx, "t/f", cf.RowRange{}); err != nil {
+	if err := s.Compact(ctx, "t/f", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := entries(t, s, "t/f"); got != uint64(len(none)) {
@@ -130,7 +130,7 @@ func TestACursorKeepsWhatACompactionDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: "t/f", Rows: []cf.RowRange{{}}})
+	c, err := snap.Scan(ctx, cf.Scan{Family: "t/f", Rows: []cf.Range{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,14 +138,14 @@ func TestACursorKeepsWhatACompactionDrops(t *testing.T) {
 	if err := s.SetExpiry("t/f", cf.Expiry{Before: 10}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Compact(ctx, "t/f", cf.RowRange{}); err != nil {
+	if err := s.Compact(ctx, "t/f", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := c.Next(ctx)
 	if err != nil || b == nil || len(b.Cells) != 6 {
 		t.Errorf("the cursor sees %v, %v", b, err)
 	}
-	if rows, _, err := cftest.Collect(ctx, snap, cf.Scan{Family: "t/f", Rows: []cf.RowRange{{}}}); err != nil || len(rows) != 0 {
+	if rows, _, err := cftest.Collect(ctx, snap, cf.Scan{Family: "t/f", Rows: []cf.Range{{}}}); err != nil || len(rows) != 0 {
 		t.Errorf("a later cursor sees %v, %v", rows, err)
 	}
 }
@@ -220,7 +220,7 @@ func TestTinyFilesEndWithinColumns(t *testing.T) {
 		timestamps = append(timestamps, ts)
 	}
 	writeCells(t, s, "t/f", timestamps...)
-	if err := s.Compact(ctx, "t/f", cf.RowRange{}); err != nil {
+	if err := s.Compact(ctx, "t/f", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := s.Raw("t/f")

@@ -22,7 +22,7 @@ func TestAReverseScanIsCutBehindARow(t *testing.T) {
 		cells  []int // of the row that the fill ends behind, which is 2 * cellsBeforeAhead, about
 		rows   int
 	}{
-		{"in a block", 1, cf.Filter{Values: []cf.ValueRange{{Start: "\x02", NoEnd: true}}}, []int{8242, 8243, 8244, 8245, 8246}, 42},
+		{"in a block", 1, cf.Filter{Values: []cf.Range{{Start: "\x02"}}}, []int{8242, 8243, 8244, 8245, 8246}, 42},
 		{"not wanted", 10, cf.Filter{Since: 5}, []int{8061, 8062, 8063, 8064, 8065}, 41},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAReverseScanIsCutBehindARow(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}, Reverse: true, Filter: test.filter})
+				got, _, err := cftest.Collect(t.Context(), snap, cf.Scan{Family: "t", Rows: []cf.Range{{}}, Reverse: true, Filter: test.filter})
 				if err != nil || len(got) != test.rows {
 					t.Errorf("%d cells: %d rows, %v; want %d", n, len(got), err, test.rows)
 				}

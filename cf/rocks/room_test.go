@@ -74,7 +74,7 @@ func TestLargeValuesAreReadWhereThereIsRoom(t *testing.T) {
 					}
 				}
 			}
-			one := []cf.RowRange{{Start: "1", End: "1\x00"}}
+			one := []cf.Range{{Start: "1", End: "1\x00"}}
 			forms := map[string]func(context.Context) (int, error){
 				"read": func(ctx context.Context) (int, error) {
 					blocks, _, err := s.Read(ctx, cf.Scan{Family: "t", Rows: one})
@@ -86,7 +86,7 @@ func TestLargeValuesAreReadWhereThereIsRoom(t *testing.T) {
 						return 0, err
 					}
 					defer snap.Close()
-					got, _, err := cftest.Collect(ctx, snap, cf.Scan{Family: "t", Rows: []cf.RowRange{{}}})
+					got, _, err := cftest.Collect(ctx, snap, cf.Scan{Family: "t", Rows: []cf.Range{{}}})
 					return len(got), err
 				},
 			}

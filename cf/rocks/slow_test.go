@@ -102,7 +102,7 @@ func TestASlowDisk(t *testing.T) {
 		"a write":            func(ctx context.Context) error { return write(ctx, s, "other", 1) },
 		"an update":          func(ctx context.Context) error { return update(ctx, s, "another", &runs) },
 		"an update of a row": func(ctx context.Context) error { return update(ctx, s, "handed", &runs) },
-		"a delete":           func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) },
+		"a delete":           func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.Range{}) },
 		"a flush":            func(ctx context.Context) error { return s.Flush(ctx, "t") },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -114,7 +114,7 @@ func TestASlowDisk(t *testing.T) {
 			t.Errorf("%s does not say what came of it: %v", name, err)
 		}
 	}
-	got, _, err := scan(s, cf.RowRange{})
+	got, _, err := scan(s, cf.Range{})
 	if err != nil || !strings.Contains(got.String(), "before") {
 		t.Errorf("read %v, %v", got, err)
 	}
@@ -130,7 +130,7 @@ func TestASlowDisk(t *testing.T) {
 		t.Error(err)
 	}
 	for _, when := range []string{"open", "opened anew"} {
-		got, _, err := scan(s, cf.RowRange{})
+		got, _, err := scan(s, cf.Range{})
 		if text := got.String(); err != nil || len(got) != 3 || !strings.Contains(text, "handed") || !strings.Contains(text, "after") {
 			t.Errorf("%s: %s, %v", when, text, err)
 		}
@@ -175,7 +175,7 @@ func TestADiskThatDoesNotKeepUp(t *testing.T) {
 	if err != nil || stats.Engine.Stalls.State == cf.NotStalled || stats.Engine.Stalls.Count == 0 || stats.Engine.Stalls.Time <= 0 {
 		t.Errorf("stalls %+v, %v", stats.Engine.Stalls, err)
 	}
-	if got, _, err := scan(s, cf.RowRange{Start: "000000", End: "000001"}); err != nil || len(got) != 1 {
+	if got, _, err := scan(s, cf.Range{Start: "000000", End: "000001"}); err != nil || len(got) != 1 {
 		t.Errorf("a read of a stalled store: %v", err)
 	}
 	disk.goOn()
@@ -191,7 +191,7 @@ func TestADiskThatDoesNotKeepUp(t *testing.T) {
 	}
 	s = open(t, disk.dir, rocks.Options{Memory: 16 << 20})
 	defer s.Close()
-	got, _, err := scan(s, cf.RowRange{})
+	got, _, err := scan(s, cf.Range{})
 	if err != nil || len(got) != len(acknowledged)+1 {
 		t.Errorf("%d cells of %d, %v", len(got), len(acknowledged)+1, err)
 	}

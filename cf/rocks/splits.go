@@ -24,7 +24,7 @@ const (
 // Splits implements cf.Store. Files are divided by the engine's index of them,
 // without being read. What is small, or lies in memory for the most part, of
 // which the engine has no index, is read through.
-func (s *Store) Splits(ctx context.Context, names []string, rows cf.RowRange, n int) ([]cf.Part, error) {
+func (s *Store) Splits(ctx context.Context, names []string, rows cf.Range, n int) ([]cf.Part, error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ type divider struct {
 	store *Store
 	snap  *snapshot
 	names []string
-	rows  cf.RowRange
+	rows  cf.Range
 }
 
 // sizes is how much of the range lies in files, and of the families in memory.
@@ -149,7 +149,7 @@ func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target,
 			break
 		}
 	}
-	if row, err = d.first(ctx, cf.RowRange{Start: hi, End: d.rows.End}, false); err != nil {
+	if row, err = d.first(ctx, cf.Range{Start: hi, End: d.rows.End}, false); err != nil {
 		return "", 0, err
 	}
 	size, err = d.size(start, cf.AppendRowBound(nil, row))
@@ -176,11 +176,11 @@ func midway(lo, hi string) (string, bool) {
 
 // first is the first row, or the last, that any of the families has in a range;
 // "" when there is none.
-func (d *divider) first(ctx context.Context, rows cf.RowRange, last bool) (string, error) {
+func (d *divider) first(ctx context.Context, rows cf.Range, last bool) (string, error) {
 	found := ""
 	for _, name := range d.names {
 		c, err := d.snap.Scan(ctx, cf.Scan{
-			Family: name, Rows: []cf.RowRange{rows}, Reverse: last, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true},
+			Family: name, Rows: []cf.Range{rows}, Reverse: last, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true},
 		})
 		if err != nil {
 			return "", err
@@ -239,7 +239,7 @@ func (d *divider) byRows(ctx context.Context, n int) ([]cf.Part, error) {
 // points reads a family, and takes every row for a point until there are too
 // many, then every second one, and so on.
 func (d *divider) points(ctx context.Context, name string) (points []point, err error) {
-	c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.RowRange{d.rows}})
+	c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.Range{d.rows}})
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestSplitsOfFilesAreEven(t *testing.T) {
 		if err := s.Flush(ctx, family); err != nil {
 			t.Fatal(err)
 		}
-		parts, err := s.Splits(ctx, []string{family}, cf.RowRange{}, n)
+		parts, err := s.Splits(ctx, []string{family}, cf.Range{}, n)
 		if err != nil {
 			t.Fatal(err)
 		}

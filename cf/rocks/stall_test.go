@@ -95,7 +95,7 @@ func TestContextEndsAStalledWrite(t *testing.T) {
 			})
 			return err
 		}},
-		{"drop range", func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) }},
+		{"drop range", func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.Range{}) }},
 		{"transaction", func(ctx context.Context) error { _, err := tx.Commit(ctx, nil); return err }},
 	} {
 		err := givenUp(t, s, way.write)
@@ -129,7 +129,7 @@ func TestContextEndsAStalledWrite(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := scan(s, cf.RowRange{})
+	got, _, err := scan(s, cf.Range{})
 	if text := got.String(); err != nil || !strings.Contains(text, "late") || !strings.Contains(text, "r1") || strings.Contains(text, "w ") || strings.Contains(text, "up") || strings.Contains(text, "tx") {
 		t.Errorf("the store has %s, %v", text, err)
 	}
@@ -229,7 +229,7 @@ func TestAStalledTransactionAddsItsLastOnce(t *testing.T) {
 	if runs < 2 {
 		t.Fatal("the engine took the commit at once")
 	}
-	got, _, err := scan(s, cf.RowRange{Start: "tx"})
+	got, _, err := scan(s, cf.Range{Start: "tx"})
 	if want := fmt.Sprintf("tx last@%d=\"\" own@1=\"\"", runs); err != nil || got.String() != want {
 		t.Errorf("the store has %s, want %s; %v", got, want, err)
 	}

@@ -89,7 +89,7 @@ func TestAStalledWriteHoldsNobodyUp(t *testing.T) {
 	for name, f := range map[string]func(context.Context) error{
 		"an update of the row":   func(ctx context.Context) error { return update(ctx, s, "row", &other) },
 		"a write of the row":     func(ctx context.Context) error { return write(ctx, s, "row", 1) },
-		"a delete of all rows":   func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.RowRange{}) },
+		"a delete of all rows":   func(ctx context.Context) error { return s.DropRange(ctx, []string{"t"}, cf.Range{}) },
 		"a load into the family": func(ctx context.Context) error { return cftest.LoadCell(ctx, s, "t", "row", "q", "loaded") },
 	} {
 		err := givenUp(t, s, f)
@@ -97,7 +97,7 @@ func TestAStalledWriteHoldsNobodyUp(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got, _, err := scan(s, cf.RowRange{}); err != nil || len(got) != 2 {
+	if got, _, err := scan(s, cf.Range{}); err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := s.CreateFamily(t.Context(), "u"); err != nil {
@@ -111,7 +111,7 @@ func TestAStalledWriteHoldsNobodyUp(t *testing.T) {
 	}
 	release()
 	done.Wait()
-	if got, _, err := scan(s, cf.RowRange{}); err != nil || len(got) != 3 || runs == 0 {
+	if got, _, err := scan(s, cf.Range{}); err != nil || len(got) != 3 || runs == 0 {
 		t.Errorf("%v, %v after %d runs", got, err, runs)
 	}
 }
@@ -145,7 +145,7 @@ func TestACatalogEntryWithinAStalledWrite(t *testing.T) {
 			release()
 		}
 		writers.Wait()
-		if got, _, err := scan(s, cf.RowRange{}); err != nil || len(got) != 6 {
+		if got, _, err := scan(s, cf.Range{}); err != nil || len(got) != 6 {
 			t.Errorf("%v, %v", got, err)
 		}
 		release()
@@ -171,7 +171,7 @@ func TestALoadThatStallsTheStore(t *testing.T) {
 	if err != nil || stats.Engine.Stalls.State != cf.Stopped {
 		t.Fatalf("%+v, %v", stats.Engine.Stalls, err)
 	}
-	got, _, err := scan(s, cf.RowRange{})
+	got, _, err := scan(s, cf.Range{})
 	if err != nil || len(got) != 3 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -238,7 +238,7 @@ func TestCloseEndsAFlushThatIsPutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if got, _, err := scan(again, cf.RowRange{}); err != nil || len(got) != 3 {
+	if got, _, err := scan(again, cf.Range{}); err != nil || len(got) != 3 {
 		t.Errorf("opened again it has %v, %v", got, err)
 	}
 }
@@ -282,7 +282,7 @@ func TestCloseEndsACompaction(t *testing.T) {
 		stats, err := s.Stats(t.Context())
 		return err != nil || stats.Engine.Work.RunningCompactions > 0
 	}
-	closing(t, s, running, func() error { return s.Compact(t.Context(), "t", cf.RowRange{}) })
+	closing(t, s, running, func() error { return s.Compact(t.Context(), "t", cf.Range{}) })
 }
 
 // So is a check of the files.

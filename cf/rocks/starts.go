@@ -106,7 +106,7 @@ func rowOfBound(key []byte) []byte {
 // crossings are what a filler knows of the way that it has come.
 type crossings struct {
 	store   *Store
-	rows    []cf.RowRange // of the scan, or of the part of it that the filler has
+	rows    []cf.Range // of the scan, or of the part of it that the filler has
 	reverse bool
 	limit   int
 	sound   string // the row up to which all is well; "" before the first
@@ -163,8 +163,8 @@ func (c *crossings) interval(at string, end bool) (lo, hi string) {
 }
 
 // wanted reports whether a row is in one of the ranges.
-func wanted(rows []cf.RowRange, row string) bool {
-	i, _ := slices.BinarySearchFunc(rows, row, func(r cf.RowRange, row string) int {
+func wanted(rows []cf.Range, row string) bool {
+	i, _ := slices.BinarySearchFunc(rows, row, func(r cf.Range, row string) int {
 		if r.End != "" && r.End <= row {
 			return -1
 		}

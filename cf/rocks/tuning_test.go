@@ -34,7 +34,7 @@ func fill(t *testing.T, s *rocks.Store, rows, size int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Compact(t.Context(), "t", cf.RowRange{}); err != nil {
+	if err := s.Compact(t.Context(), "t", cf.Range{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +84,7 @@ func TestTuning(t *testing.T) {
 	if f := stats(); f.BlobBytes == 0 || f.BlobBytes < f.FileBytes/10 {
 		t.Errorf("large values: %d bytes in blob files, %d in tables", f.BlobBytes, f.FileBytes)
 	}
-	if got, _, err := scan(s, cf.RowRange{}); err != nil || strings.Count(got.String(), "q@1=") != rows {
+	if got, _, err := scan(s, cf.Range{}); err != nil || strings.Count(got.String(), "q@1=") != rows {
 		t.Errorf("%d cells with blob files, %v", strings.Count(got.String(), "q@1="), err)
 	}
 

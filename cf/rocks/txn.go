@@ -47,7 +47,7 @@ func (t *txn) overlaid() bool {
 }
 
 // Read implements cf.Txn.
-func (t *txn) Read(space string, rows cf.RowRange) { t.reads.add(space, rows) }
+func (t *txn) Read(space string, rows cf.Range) { t.reads.add(space, rows) }
 
 // Scan implements cf.Snapshot.
 func (t *txn) Scan(ctx context.Context, s cf.Scan) (cf.Cursor, error) {

@@ -225,7 +225,7 @@ func appendString(dst, s []byte) []byte {
 }
 
 // DropRange implements cf.Store: one range tombstone a family, in one batch.
-func (s *Store) DropRange(ctx context.Context, names []string, rows cf.RowRange) error {
+func (s *Store) DropRange(ctx context.Context, names []string, rows cf.Range) error {
 	var b cf.Batch
 	for _, name := range names {
 		b.DeleteRows(name, rows)

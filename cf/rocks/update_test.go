@@ -21,7 +21,7 @@ func TestAnUpdateTakesASnapshotForOtherRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := []cf.RowID{{Space: "t", Row: "own"}, {Space: "t", Row: "second"}}
-	one := func(row string) cf.Scan { return cf.Scan{Family: "t", Rows: []cf.RowRange{cf.SingleRow(row)}} }
+	one := func(row string) cf.Scan { return cf.Scan{Family: "t", Rows: []cf.Range{cf.Single(row)}} }
 	for _, c := range []struct {
 		name  string
 		rows  int // beside those that are read
@@ -31,7 +31,7 @@ func TestAnUpdateTakesASnapshotForOtherRows(t *testing.T) {
 		{"nothing", 0, nil, 0},
 		{"its rows", 0, []cf.Scan{one("own"), one("second"), one("own")}, 0},
 		{"another row", 0, []cf.Scan{one("own"), one("other")}, 1},
-		{"all rows, twice", 0, []cf.Scan{{Family: "t", Rows: []cf.RowRange{{}}}, {Family: "t", Rows: []cf.RowRange{{}}}}, 1},
+		{"all rows, twice", 0, []cf.Scan{{Family: "t", Rows: []cf.Range{{}}}, {Family: "t", Rows: []cf.Range{{}}}}, 1},
 		{"its rows, which are many", fewLocked, []cf.Scan{one("own")}, 1},
 	} {
 		named := rows

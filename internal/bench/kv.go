@@ -105,7 +105,7 @@ func copyFamily(ctx context.Context, store *rocks.Store, family string, to KV) e
 		return err
 	}
 	defer snap.Close()
-	cursor, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.RowRange{{}}})
+	cursor, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.Range{{}}})
 	if err != nil {
 		return err
 	}
