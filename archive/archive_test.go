@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -52,7 +53,7 @@ func change(t testing.TB, db *query.DB, r *rand.Rand, n int) {
 	ctx := context.Background()
 	for range n {
 		key := fmt.Sprintf("plane#%03d", r.IntN(200))
-		m := query.NewMutation()
+		m := write.NewMutation()
 		switch r.IntN(10) {
 		case 0:
 			m.DeleteRow()
@@ -67,7 +68,7 @@ func change(t testing.TB, db *query.DB, r *rand.Rand, n int) {
 		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
 			t.Fatal(err)
 		}
-		m = query.NewMutation()
+		m = write.NewMutation()
 		m.Add("landings", "", cells.I64(1))
 		m.Add("aircraft", "", cells.I64(r.Int64N(50)))
 		if err := db.Table("airport").Apply(ctx, fmt.Sprint("apt", r.IntN(5)), m); err != nil {
@@ -211,7 +212,7 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 	eachTarget(t, func(t *testing.T, target string) {
 		ctx := t.Context()
 		db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("meta", "big", cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, 2)), 8<<20)))
 		m.Set("meta", "big2", cells.Bytes(make([]byte, 1<<20)))
 		if err := db.Table("fleet").Apply(ctx, "big", m); err != nil {
@@ -278,7 +279,7 @@ func TestARestoreReplacesNoDatabaseThatWasOpenedMeanwhile(t *testing.T) {
 func TestABackupHasTheFormatOfItsDatabase(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "backups")
 	db, a := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema()}), openArchive(t, target)
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for i, ts := range []cells.Timestamp{1<<62 - 1, cells.MaxTimestamp} {
 		m.SetAt("meta", "q", ts, cells.I64(1))
 		if err := db.Table("fleet").Apply(t.Context(), "r", m); err != nil {
@@ -462,7 +463,7 @@ func TestServerGoesWhileSending(t *testing.T) {
 	g := startGateway(t)
 	ctx := t.Context()
 	db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("meta", "big", cells.Bytes(make([]byte, 1<<10)))
 	for i := range 6 {
 		m.Set("meta", fmt.Sprint("big", i), cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, uint64(i))), 4<<20)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // blobbed is a database with a large blob file, and backup 1 of it.
@@ -18,7 +19,7 @@ func blobbed(t *testing.T) (db *query.DB, a *Archive, blob string) {
 	t.Helper()
 	dir := t.TempDir()
 	db, a = openTestDB(t, filepath.Join(dir, "db")), archiveIn(filepath.Join(dir, "backups"))
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for i := range 4 {
 		m.Set("big", string(rune('a'+i)), cells.Bytes(bytesOf(rand.New(rand.NewPCG(1, uint64(i))), 512<<10)))
 	}

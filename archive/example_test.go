@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -35,7 +36,7 @@ func ExampleArchive_Backup() {
 		log.Fatal(err)
 	}
 	for _, key := range []string{"plane#TF-FIR", "plane#TF-FIS"} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("meta", "operator", cells.String("Icelandair"))
 		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
 			log.Fatal(err)

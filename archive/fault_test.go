@@ -21,6 +21,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -79,11 +80,11 @@ func openTestDB(t testing.TB, dir string) *query.DB {
 	return db
 }
 
-// write writes n rows, different ones in each round.
-func write(t testing.TB, db *query.DB, round, n int) {
+// writeRows writes n rows, different ones in each round.
+func writeRows(t testing.TB, db *query.DB, round, n int) {
 	t.Helper()
 	for i := range n {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "q", cells.String(fmt.Sprint("value ", round, " ", i)))
 		m.Add("sum", "", cells.I64(1))
 		if i%5 == 0 { // into a blob file
@@ -171,12 +172,12 @@ func TestInterruptedAnywhere(t *testing.T) {
 		target := filepath.Join(dir, fmt.Sprint("backups", step))
 		a := archiveIn(target)
 		for round := range 2 {
-			write(t, db, round, 20)
+			writeRows(t, db, round, 20)
 			if _, err := a.Backup(ctx, db, BackupOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		write(t, db, step+2, 20)
+		writeRows(t, db, step+2, 20)
 		f := &failing{bucket: a.bucket, left: step}
 		_, err := (&Archive{target: target, bucket: f}).Backup(ctx, db, BackupOptions{Keep: 2})
 		if err == nil {
@@ -231,7 +232,7 @@ func TestCancelledRestoreLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	db := openTestDB(t, filepath.Join(dir, "db"))
 	a := archiveIn(filepath.Join(dir, "backups"))
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("f", "q", cells.Bytes(bytesOf(rand.New(rand.NewPCG(1, 2)), 4*lineBurst))) // more than passes at once
 	if err := db.Table("t").Apply(t.Context(), "row", m); err != nil {
 		t.Fatal(err)
@@ -291,7 +292,7 @@ func TestEveryDamagedByteIsFound(t *testing.T) {
 	a := archiveIn(filepath.Join(dir, "backups"))
 	want := map[int]string{}
 	for g := 1; g <= 3; g++ {
-		write(t, db, g, 100)
+		writeRows(t, db, g, 100)
 		if _, err := a.Backup(ctx, db, BackupOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +397,7 @@ func TestPruneKeepsWhatADamagedManifestMayNeed(t *testing.T) {
 	db := openTestDB(t, filepath.Join(dir, "db"))
 	a := archiveIn(filepath.Join(dir, "backups"))
 	for g := 1; g <= 3; g++ {
-		write(t, db, g, 10)
+		writeRows(t, db, g, 10)
 		if _, err := a.Backup(ctx, db, BackupOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -489,12 +490,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer syscall.Unmount(small, 0)
 	db := openTestDB(t, filepath.Join(dir, "db"))
-	write(t, db, 0, 10)
+	writeRows(t, db, 0, 10)
 	a := archiveIn(filepath.Join(small, "backups"))
 	if _, err := a.Backup(ctx, db, BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("f", "big", cells.Bytes(bytesOf(rand.New(rand.NewPCG(1, 2)), 2<<20)))
 	if err := db.Table("t").Apply(ctx, "row", m); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func child(job, dir, target string) error {
 	t := &failer{}
 	db := openTestDB(t, dir)
 	for round := os.Getpid() * 1000; ; round++ {
-		write(t, db, round, 15)
+		writeRows(t, db, round, 15)
 		fmt.Println("begin", digest(visible(t, db)))
 		res, err := a.Backup(ctx, db, BackupOptions{Keep: 2})
 		if err != nil {
@@ -172,7 +172,7 @@ func TestKilledRestores(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	db, target := openTestDB(t, filepath.Join(dir, "db")), filepath.Join(dir, "backups")
-	write(t, db, 1, 100)
+	writeRows(t, db, 1, 100)
 	if _, err := archiveIn(target).Backup(t.Context(), db, BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A meeting is a bucket that takes files only when so many come at once.
@@ -42,7 +42,7 @@ func TestFilesTravelSideBySide(t *testing.T) {
 	ctx := t.Context()
 	db := openTestDB(t, filepath.Join(t.TempDir(), "db"))
 	for round := range 3 {
-		write(t, db, round, 10)
+		writeRows(t, db, round, 10)
 		if err := db.Table("t").Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestABackupShowsItsProgress(t *testing.T) {
 	for i := range 4 {
 		value := make([]byte, 512<<10) // that does not compress
 		_, _ = rand.Read(value)
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "q", cells.Bytes(value))
 		if err := db.Table("t").Apply(ctx, fmt.Sprint("row", i), m); err != nil {
 			t.Fatal(err)

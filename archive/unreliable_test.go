@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // An unreliable is a proxy of an S3 server that answers some requests with an
@@ -196,7 +197,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 			if err := db.Table("fleet").Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			m := query.NewMutation()
+			m := write.NewMutation()
 			for i := range 5 { // more than the kernel takes for a server
 				m.Set("meta", fmt.Sprint("big", i), cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, uint64(i))), 4<<20)))
 			}

@@ -11,11 +11,11 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			cells.AppendValue, cells.Bool, cells.Byte, cells.Bytes, cells.CheckEncoding, cells.Compare,
+			cells.AppendValue, cells.Bool, cells.Byte, cells.Bytes, cells.CheckEncoding, cells.CheckRowKey, cells.Compare,
 			cells.DecodeChecked, cells.DecodeValue, cells.F32, cells.F64, cells.I32, cells.I64,
 			cells.ParseType, cells.String, cells.TimestampOf,
 		},
-		Types:  []any{cells.Cell{}},
+		Types:  []any{cells.Cell{}, cells.Op(0)},
 		Usable: []any{},
 		Skip:   map[string]string{"DecodeChecked": "it is for bytes that have been checked, and may panic on others"},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -36,7 +37,7 @@ func TestLogDataAreAsThePageShows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.DeleteCellsInColumn("meta", "model")
 	m.DeleteCellsInFamily("meta")
 	m.SetAt("meta", "model", 0, cells.String("757"))

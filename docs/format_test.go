@@ -20,6 +20,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -189,7 +190,7 @@ tables:
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("meta", "model", cells.String("Boeing 757-256"))
 	m.Set("delay", "dep", cells.I32(-7))
 	if err := db.Table("fleet").Apply(context.Background(), "plane#TF-FIR", m); err != nil {

@@ -18,6 +18,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -56,7 +59,7 @@ func openHits(t testing.TB, dir string) *query.DB {
 // add makes one mutation of adds to the empty qualifier of families.
 func add(t testing.TB, db *query.DB, row string, adds ...any) {
 	t.Helper()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for i := 0; i < len(adds); i += 2 {
 		m.Add(adds[i].(string), "", adds[i+1].(cells.Value))
 	}
@@ -66,7 +69,7 @@ func add(t testing.TB, db *query.DB, row string, adds ...any) {
 }
 
 // shownRow is a row's cells as text, "absent" when there are none.
-func shownRow(t testing.TB, db *query.DB, row string, opts ...query.ReadOption) string {
+func shownRow(t testing.TB, db *query.DB, row string, opts ...read.Option) string {
 	t.Helper()
 	r, err := db.Table("hits").ReadRow(context.Background(), row, opts...)
 	if errors.Is(err, query.ErrNotFound) {
@@ -101,23 +104,23 @@ func TestAddsAccumulate(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, test := range []struct {
-		opt   query.ReadOption
+		opt   read.Option
 		found bool
 	}{
-		{query.Where("users", "", query.EQ, cells.I64(9)), true},
-		{query.Where("users", "", query.GT, cells.I64(9)), false},
-		{query.Where("pages", "", query.LT, cells.F64(2.5)), true},
-		{query.Exists("users", ""), true},
-		{query.RowFilter(query.ChainFilters(query.FamilyFilter("users"), query.ValueFilter(`\x00{7}\x09`))), true},
-		{query.RowFilter(query.ChainFilters(query.FamilyFilter("users"), query.StripValueFilter())), true},
-		{query.KeysOnly(), true},
+		{read.Where("users", "", cells.OpEqual, cells.I64(9)), true},
+		{read.Where("users", "", cells.OpGreater, cells.I64(9)), false},
+		{read.Where("pages", "", cells.OpLess, cells.F64(2.5)), true},
+		{read.Exists("users", ""), true},
+		{read.Filter(filter.Chain{filter.Family("users"), filter.Value(`\x00{7}\x09`)}), true},
+		{read.Filter(filter.Chain{filter.Family("users"), filter.StripValue{}}), true},
+		{read.KeysOnly(), true},
 	} {
 		n, err := db.Table("hits").Count(context.Background(), test.opt)
 		if err != nil || (n.Rows == 1) != test.found {
 			t.Errorf("%v rows, %v; want one: %t", n.Rows, err, test.found)
 		}
 	}
-	_, err := db.Table("hits").Count(context.Background(), query.Where("users", "", query.EQ, cells.String("x")))
+	_, err := db.Table("hits").Count(context.Background(), read.Where("users", "", cells.OpEqual, cells.String("x")))
 	if query.KindOf(err) != query.InvalidArgument {
 		t.Errorf("a number of users compared with text: %v", err)
 	}
@@ -152,14 +155,14 @@ func TestAddsRefused(t *testing.T) {
 	db := openHits(t, "")
 	defer db.Close()
 	hits, ctx := db.Table("hits"), context.Background()
-	apply := func(f func(m *query.Mutation)) error {
-		m := query.NewMutation()
+	apply := func(f func(m *write.Mutation)) error {
+		m := write.NewMutation()
 		f(m)
 		return hits.Apply(ctx, "r", m)
 	}
 	increment := func() error { _, err := hits.Increment(ctx, "r", "pages", "n", 1); return err }
 	appending := func() error {
-		m := query.NewReadModifyWrite()
+		m := write.NewReadModifyWrite()
 		m.AppendValue("users", "n", []byte("x"))
 		_, err := hits.ApplyReadModifyWrite(ctx, "r", m)
 		return err
@@ -169,19 +172,19 @@ func TestAddsRefused(t *testing.T) {
 		err  error
 		want string
 	}{
-		{apply(func(m *query.Mutation) { m.Add("plain", "n", one) }), "plain:n: family plain has no aggregate and cannot be added to"},
-		{apply(func(m *query.Mutation) { m.Set("pages", "n", one) }), "pages:n: family pages has the aggregate sum: it can be added to and not set"},
-		{apply(func(m *query.Mutation) { m.SetAt("users", "n", 0, one) }), "users:n: family users has the aggregate hll: it can be added to and not set"},
+		{apply(func(m *write.Mutation) { m.Add("plain", "n", one) }), "plain:n: family plain has no aggregate and cannot be added to"},
+		{apply(func(m *write.Mutation) { m.Set("pages", "n", one) }), "pages:n: family pages has the aggregate sum: it can be added to and not set"},
+		{apply(func(m *write.Mutation) { m.SetAt("users", "n", 0, one) }), "users:n: family users has the aggregate hll: it can be added to and not set"},
 		{increment(), "pages:n: family pages has the aggregate sum: it can be added to and not read and incremented"},
 		{appending(), "users:n: family users has the aggregate hll: it can be added to and not appended to"},
-		{apply(func(m *query.Mutation) { m.Add("first", "n", cells.I32(1)) }), "first:n: family first has the min of i64 and cannot take i32 1"},
-		{apply(func(m *query.Mutation) { m.Add("users", "n", cells.Value{}) }), "users:n: value has no type"},
-		{apply(func(m *query.Mutation) { m.AddAt("users", "n", -1, one) }), "users:n: timestamp -1"},
-		{apply(func(m *query.Mutation) { m.Add("hourly", "n", one) }), "hourly:n: family hourly keeps cells for 1d, so that one at timestamp 0 has expired"},
-		{apply(func(m *query.Mutation) { m.Add("pages", "n", one); m.Add("plain", "n", one) }), "plain:n: "},
-		{apply(func(m *query.Mutation) { m.MergeAt("pages", "n", 1, []byte("\x01\x00abcdefgh")) }), "pages:n: sketches are merged into families with the aggregate hll; pages has sum"},
-		{apply(func(m *query.Mutation) { m.MergeAt("users", "n", 1, []byte("\x01\x00abcdefghabcdefgh")) }), "users:n: what is merged is no sketch of distinct values: hash 1 is not greater than the one before"},
-		{apply(func(m *query.Mutation) { m.MergeAt("users", "n", -1, []byte("\x01\x00abcdefgh")) }), "users:n: timestamp -1"},
+		{apply(func(m *write.Mutation) { m.Add("first", "n", cells.I32(1)) }), "first:n: family first has the min of i64 and cannot take i32 1"},
+		{apply(func(m *write.Mutation) { m.Add("users", "n", cells.Value{}) }), "users:n: value has no type"},
+		{apply(func(m *write.Mutation) { m.AddAt("users", "n", -1, one) }), "users:n: timestamp -1"},
+		{apply(func(m *write.Mutation) { m.Add("hourly", "n", one) }), "hourly:n: family hourly keeps cells for 1d, so that one at timestamp 0 has expired"},
+		{apply(func(m *write.Mutation) { m.Add("pages", "n", one); m.Add("plain", "n", one) }), "plain:n: "},
+		{apply(func(m *write.Mutation) { m.MergeAt("pages", "n", 1, []byte("\x01\x00abcdefgh")) }), "pages:n: sketches are merged into families with the aggregate hll; pages has sum"},
+		{apply(func(m *write.Mutation) { m.MergeAt("users", "n", 1, []byte("\x01\x00abcdefghabcdefgh")) }), "users:n: what is merged is no sketch of distinct values: hash 1 is not greater than the one before"},
+		{apply(func(m *write.Mutation) { m.MergeAt("users", "n", -1, []byte("\x01\x00abcdefgh")) }), "users:n: timestamp -1"},
 	} {
 		if query.KindOf(test.err) != query.InvalidArgument || !strings.Contains(fmt.Sprint(test.err), test.want) {
 			t.Errorf("got %v, want an invalid argument: %s", test.err, test.want)
@@ -198,7 +201,7 @@ func TestAddsByTimestamp(t *testing.T) {
 	defer db.Close()
 	hour := cells.Timestamp(time.Hour.Microseconds())
 	now := cells.Timestamp(time.Now().UnixMicro()) / hour * hour
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for i := range 60 {
 		ts := now - cells.Timestamp(i/2)*hour
 		m.AddAt("hourly", "", ts, cells.I64(int64(i)))
@@ -208,10 +211,10 @@ func TestAddsByTimestamp(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("recent:@%d=1 recent:@%d=5", now, now-hour)
-	if got := shownRow(t, db, "r", query.Columns("recent:*")); got != want {
+	if got := shownRow(t, db, "r", read.Family("recent")); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	n, err := db.Table("hits").Count(context.Background(), query.Columns("hourly:*"))
+	n, err := db.Table("hits").Count(context.Background(), read.Family("hourly"))
 	if err != nil || n.Cells != 24 && n.Cells != 25 { // the hour may turn
 		t.Errorf("%d hours, %v; want 24", n.Cells, err)
 	}
@@ -224,7 +227,7 @@ func TestAddsInTransactionsAndConditions(t *testing.T) {
 	add(t, db, "r", "pages", cells.I64(5), "users", cells.String("a"))
 	err := db.Update(ctx, func(tx *query.Tx) error {
 		for i := range int64(3) {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.Add("pages", "", cells.I64(10))
 			m.Add("users", "", cells.I64(i))
 			m.Add("last", "new", cells.I64(i))
@@ -242,7 +245,7 @@ func TestAddsInTransactionsAndConditions(t *testing.T) {
 				t.Errorf("in the transaction: %d pages, %d users, last %d", pages, users, last)
 			}
 		}
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.DeleteCellsInFamily("users")
 		m.Add("users", "", cells.I64(7))
 		m.Add("users", "", cells.I64(8))
@@ -251,9 +254,9 @@ func TestAddsInTransactionsAndConditions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Add("pages", "", cells.I64(100))
-	matched, err := db.Table("hits").CheckAndMutate(ctx, "r", query.Where("users", "", query.EQ, cells.I64(2)), m, nil)
+	matched, err := db.Table("hits").CheckAndMutate(ctx, "r", read.Where("users", "", cells.OpEqual, cells.I64(2)), m, nil)
 	if err != nil || !matched {
 		t.Errorf("matched %t, %v", matched, err)
 	}
@@ -296,12 +299,12 @@ func TestConcurrentAdds(t *testing.T) {
 	for w := range workers {
 		wg.Go(func() {
 			for i := range each {
-				m := query.NewMutation()
+				m := write.NewMutation()
 				m.Add("pages", "", cells.I64(1))
 				m.Add("users", "", cells.I64(int64(w*each/2+i)))
 				var err error
 				if i%10 == 0 {
-					_, err = db.Table("hits").CheckAndMutate(ctx, "r", query.Exists("pages", ""), m, m)
+					_, err = db.Table("hits").CheckAndMutate(ctx, "r", read.Exists("pages", ""), m, m)
 				} else {
 					err = db.Table("hits").Apply(ctx, "r", m)
 				}
@@ -387,12 +390,12 @@ func TestAggregatesAgainstAModel(t *testing.T) {
 				db = openHits(t, dir)
 			case "drop":
 				row := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "row")
-				if err := db.Table("hits").DeleteRange(ctx, query.Prefix(row)); err != nil {
+				if err := db.Table("hits").DeleteRange(ctx, read.Prefix(row)); err != nil {
 					rt.Fatal(err)
 				}
 				model.delete(func(id cellID) bool { return id.row == row })
 			case "write":
-				row, m := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "row"), query.NewMutation()
+				row, m := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "row"), write.NewMutation()
 				for range rapid.IntRange(1, 8).Draw(rt, "changes") {
 					drawAggregateChange(rt, m, model, row)
 				}
@@ -416,7 +419,7 @@ func TestAggregatesAgainstAModel(t *testing.T) {
 	})
 }
 
-func drawAggregateChange(rt *rapid.T, m *query.Mutation, model aggregateModel, row string) {
+func drawAggregateChange(rt *rapid.T, m *write.Mutation, model aggregateModel, row string) {
 	id := cellID{
 		row:       row,
 		family:    rapid.SampledFrom([]string{"first", "last", "pages", "users"}).Draw(rt, "family"),
@@ -452,7 +455,7 @@ func TestDistinctCounts(t *testing.T) {
 	hits, ctx := db.Table("hits"), context.Background()
 	const most = 100_000
 	checks := map[int]bool{1: true, 1000: true, 2048: true, 2049: true, 5000: true, 20_000: true, 50_000: true, most: true}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for n := 1; n <= most; n++ {
 		v := cells.String(fmt.Sprintf("user-%d", n))
 		m.Add("users", "forward", v)
@@ -469,11 +472,11 @@ func TestDistinctCounts(t *testing.T) {
 		if err := hits.Apply(ctx, "r", m); err != nil {
 			t.Fatal(err)
 		}
-		m = query.NewMutation()
+		m = write.NewMutation()
 		if !checks[n] {
 			continue
 		}
-		row, err := hits.ReadRow(ctx, "r", query.Columns("users:forward"))
+		row, err := hits.ReadRow(ctx, "r", read.Column("users", "forward"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,22 +9,23 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // Apply makes a mutation of one row: atomic across its families, and, unless
 // the database is Async, on disk when Apply returns. A mutation without changes
 // is an error, as in Bigtable.
-func (t *Table) Apply(ctx context.Context, key string, m *Mutation) error {
-	err := t.database().apply(ctx, []batchEntry{{t.Name(), key, m}})
+func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
+	err := t.database().apply(ctx, []write.Entry{{Table: t.Name(), Key: key, Mutation: m}})
 	return fail("apply", t.Name(), key, err)
 }
 
 // Apply makes all mutations of a batch, over rows and tables, or none of them.
-func (db *DB) Apply(ctx context.Context, b *Batch) error {
+func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 	if err := given("batch", b != nil); err != nil {
 		return fail("apply batch", "", "", err)
 	}
-	return fail("apply batch", "", "", db.apply(ctx, b.entries))
+	return fail("apply batch", "", "", db.apply(ctx, b.Entries()))
 }
 
 // ApplyBulk makes many mutations, ms[i] of the row keys[i], in one write. Each
@@ -32,7 +33,7 @@ func (db *DB) Apply(ctx context.Context, b *Batch) error {
 // the others are written. errs is nil when every row was; otherwise errs[i] is
 // the outcome of row i. err is a failure of the write as a whole, after which
 // none was.
-func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (errs []error, err error) {
+func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) (errs []error, err error) {
 	const op = "apply bulk"
 	if len(keys) != len(ms) {
 		return nil, fail(op, t.Name(), "", faultf(InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
@@ -48,7 +49,7 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (e
 	valid := newCommit(t.db)
 	defer valid.release()
 	for i, key := range keys {
-		w, err := c.check(batchEntry{t.name, key, ms[i]})
+		w, err := c.check(write.Entry{Table: t.name, Key: key, Mutation: ms[i]})
 		if err != nil {
 			if errs == nil {
 				errs = make([]error, len(keys))
@@ -62,13 +63,14 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*Mutation) (e
 }
 
 // A write is a mutation that has passed its checks.
-type write struct {
-	table *tableInfo
-	key   string
-	m     *Mutation
+type rowWrite struct {
+	table   *tableInfo
+	key     string
+	changes []write.Change
+	newest  cells.Timestamp // that a change names
 }
 
-func (db *DB) apply(ctx context.Context, entries []batchEntry) error {
+func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	if err := db.holdSchema(ctx); err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (db *DB) apply(ctx context.Context, entries []batchEntry) error {
 		w, err := c.check(*e)
 		if err != nil {
 			if len(entries) > 1 {
-				err = &fault{kindOf(err), fmt.Errorf("table %s, row %q: %w", e.table, shorten(e.key), err)}
+				err = &fault{kindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, shorten(e.Key), err)}
 			}
 			return err
 		}
@@ -92,78 +94,79 @@ func (db *DB) apply(ctx context.Context, entries []batchEntry) error {
 
 // check finds everything that can be wrong with a mutation before anything is
 // written.
-func (c *catalog) check(e batchEntry) (write, error) {
-	t, err := c.table(e.table)
+func (c *catalog) check(e write.Entry) (rowWrite, error) {
+	t, err := c.table(e.Table)
 	if err != nil {
-		return write{}, err
+		return rowWrite{}, err
 	}
-	if err := checkRowKey(e.key); err != nil {
-		return write{}, err
+	if err := checkRowKey(e.Key); err != nil {
+		return rowWrite{}, err
 	}
-	if e.m == nil || len(e.m.changes) == 0 {
-		return write{}, faultf(InvalidArgument, "mutation has no changes")
+	changes := e.Mutation.Changes()
+	if len(changes) == 0 {
+		return rowWrite{}, faultf(InvalidArgument, "mutation has no changes")
 	}
-	for i := range e.m.changes {
-		if err := t.checkChange(&e.m.changes[i]); err != nil {
-			return write{}, err
+	for i := range changes {
+		if err := t.checkChange(&changes[i]); err != nil {
+			return rowWrite{}, err
 		}
 	}
-	return write{t, e.key, e.m}, nil
+	return rowWrite{t, e.Key, changes, e.Mutation.Newest()}, nil
 }
 
-func (t *tableInfo) checkChange(c *change) error {
-	if c.kind == changeDeleteRow {
+func (t *tableInfo) checkChange(c *write.Change) error {
+	if c.Kind == write.DeleteRowChange {
 		return nil
 	}
-	f, err := t.family(c.family)
+	f, err := t.family(c.Family)
 	if err != nil {
 		return err
 	}
-	if len(c.qualifier) > MaxQualifier {
-		return faultf(InvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.family, len(c.qualifier), c.qualifier[:40], MaxQualifier)
+	if len(c.Qualifier) > cells.MaxQualifier {
+		return faultf(InvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.Family, len(c.Qualifier), c.Qualifier[:40], cells.MaxQualifier)
 	}
-	switch c.kind {
-	case changeSet:
+	switch c.Kind {
+	case write.SetChange:
 		return f.checkSet(c)
-	case changeAdd:
+	case write.AddChange:
 		return f.checkAdd(c)
-	case changeMerge:
+	case write.MergeChange:
 		return f.checkMerge(c)
-	case changeDeleteVersions:
+	case write.DeleteVersionsChange:
 		return checkTimeRange(c)
 	}
 	return nil
 }
 
-func (f *familyInfo) checkSet(c *change) error {
-	column := func() string { return fmt.Sprintf("%s:%s", c.family, shorten(c.qualifier)) }
-	if err := f.refuseAggregate(c.qualifier, "set"); err != nil {
+func (f *familyInfo) checkSet(c *write.Change) error {
+	column := func() string { return fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier)) }
+	if err := f.refuseAggregate(c.Qualifier, "set"); err != nil {
 		return err
 	}
-	if err := c.value.Check(); err != nil {
+	if err := c.Value.Check(); err != nil {
 		return faultf(InvalidArgument, "%s: %w", column(), err)
 	}
-	if f.typ != cells.TypeAny && c.value.Type() != f.typ {
-		return faultf(InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.value.Type(), shorten(c.value.String()))
+	if f.typ != cells.TypeAny && c.Value.Type() != f.typ {
+		return faultf(InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.Value.Type(), shorten(c.Value.String()))
 	}
-	if n := c.value.Len(); n > MaxValue {
-		return faultf(ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, MaxValue)
+	if n := c.Value.Len(); n > cells.MaxValue {
+		return faultf(ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
 	}
-	if c.serverTime {
+	if c.ServerTime {
 		return nil
 	}
-	if err := c.since.Check(); err != nil {
+	if err := c.Since.Check(); err != nil {
 		return faultf(InvalidArgument, "%s: %w", column(), err)
 	}
 	return nil
 }
 
-func checkTimeRange(c *change) error {
-	if err := c.since.Check(); err != nil {
-		return faultf(InvalidArgument, "%s:%s: %w", c.family, shorten(c.qualifier), err)
+func checkTimeRange(c *write.Change) error {
+	if err := c.Since.Check(); err != nil {
+		return faultf(InvalidArgument, "%s:%s: %w", c.Family, shorten(c.Qualifier), err)
 	}
-	if c.until < 0 || c.until != 0 && c.until < c.since {
-		return faultf(InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.family, shorten(c.qualifier), c.since, c.until)
+	if c.Until < 0 || c.Until != 0 && c.Until < c.Since {
+		return faultf(InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, shorten(c.Qualifier), c.Since, c.Until)
 	}
 	return nil
 }
@@ -173,7 +176,7 @@ func checkTimeRange(c *change) error {
 type commit struct {
 	db     *DB
 	ctx    context.Context
-	writes []write
+	writes []rowWrite
 	rows   []cf.RowID
 	blind  func(*cf.Batch) error // encode without a snapshot
 	looks  func(cf.Snapshot, *cf.Batch) error
@@ -210,14 +213,14 @@ func (c *commit) do(ctx context.Context) error {
 	var newest cells.Timestamp
 	for i := range c.writes {
 		c.rows = append(c.rows, c.writes[i].rowID())
-		newest = max(newest, c.writes[i].m.newest)
+		newest = max(newest, c.writes[i].newest)
 	}
 	err := c.db.raiseFor(ctx, newest)
 	if err != nil {
 		return err
 	}
-	reads := slices.ContainsFunc(c.writes, write.reads)
-	if slices.ContainsFunc(c.writes, write.logged) {
+	reads := slices.ContainsFunc(c.writes, rowWrite.reads)
+	if slices.ContainsFunc(c.writes, rowWrite.logged) {
 		return c.db.update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
 			if !reads {
 				snap = nil
@@ -247,7 +250,7 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	return nil
 }
 
-func (w *write) rowID() cf.RowID { return cf.RowID{Space: w.table.name, Row: w.key} }
+func (w *rowWrite) rowID() cf.RowID { return cf.RowID{Space: w.table.name, Row: w.key} }
 
 // An encoder turns mutations into the changes of one store batch.
 type encoder struct {
@@ -261,18 +264,18 @@ type encoder struct {
 	blind   rowEditor // of all rows of a blind write
 }
 
-func (e *encoder) write(w *write) error {
+func (e *encoder) write(w *rowWrite) error {
 	e.batch.Row(w.rowID())
 	if w.logged() {
 		notesRow(e.batch, noteRow, w.table.stream.id, w.key)
 	}
 	edit := e.editor(w.rowID())
 	var ts cells.Timestamp // of this mutation's sets without one of their own
-	for i := range w.m.changes {
-		c := &w.m.changes[i]
-		if c.kind != changeSet {
+	for i := range w.changes {
+		c := &w.changes[i]
+		if c.Kind != write.SetChange {
 			var err error
-			if c.kind == changeAdd || c.kind == changeMerge {
+			if c.Kind == write.AddChange || c.Kind == write.MergeChange {
 				err = e.add(edit, w.table, c)
 			} else {
 				if w.logged() {
@@ -285,7 +288,7 @@ func (e *encoder) write(w *write) error {
 			}
 			continue
 		}
-		if c.serverTime && ts == 0 {
+		if c.ServerTime && ts == 0 {
 			var err error
 			if ts, err = e.db.clock.next(e.ctx); err != nil {
 				return err
@@ -298,19 +301,19 @@ func (e *encoder) write(w *write) error {
 	return nil
 }
 
-func (e *encoder) set(edit *rowEditor, t *tableInfo, c *change, serverTime cells.Timestamp) error {
-	f, err := t.family(c.family)
+func (e *encoder) set(edit *rowEditor, t *tableInfo, c *write.Change, serverTime cells.Timestamp) error {
+	f, err := t.family(c.Family)
 	if err != nil {
 		return err
 	}
-	ts := c.since
-	if c.serverTime {
+	ts := c.Since
+	if c.ServerTime {
 		ts = serverTime
 	}
 	if e.snap != nil {
-		edit.set(column{f, c.qualifier}, int64(ts))
+		edit.set(column{f, c.Qualifier}, int64(ts))
 	}
-	e.batch.PutFunc(f.store, c.qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.value) })
+	e.batch.PutFunc(f.store, c.Qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -23,20 +25,20 @@ func openMemory(t *testing.T, s *schema.Schema) *query.DB {
 	return db
 }
 
-func mutate(changes ...func(*query.Mutation)) *query.Mutation {
-	m := query.NewMutation()
+func mutate(changes ...func(*write.Mutation)) *write.Mutation {
+	m := write.NewMutation()
 	for _, c := range changes {
 		c(m)
 	}
 	return m
 }
 
-func set(family, qualifier string, v cells.Value) func(*query.Mutation) {
-	return func(m *query.Mutation) { m.Set(family, qualifier, v) }
+func set(family, qualifier string, v cells.Value) func(*write.Mutation) {
+	return func(m *write.Mutation) { m.Set(family, qualifier, v) }
 }
 
-func setAt(family, qualifier string, ts cells.Timestamp, v cells.Value) func(*query.Mutation) {
-	return func(m *query.Mutation) { m.SetAt(family, qualifier, ts, v) }
+func setAt(family, qualifier string, ts cells.Timestamp, v cells.Value) func(*write.Mutation) {
+	return func(m *write.Mutation) { m.SetAt(family, qualifier, ts, v) }
 }
 
 func TestWrongMutationsAreRefusedAndWriteNothing(t *testing.T) {
@@ -44,7 +46,7 @@ func TestWrongMutationsAreRefusedAndWriteNothing(t *testing.T) {
 	good := set("meta", "model", cells.String("B757"))
 	for _, c := range []struct {
 		name, row string
-		m         *query.Mutation
+		m         *write.Mutation
 		kind      query.Kind
 		says      []string
 	}{
@@ -53,13 +55,13 @@ func TestWrongMutationsAreRefusedAndWriteNothing(t *testing.T) {
 		{"no type", "r", mutate(good, set("meta", "x", cells.Value{})), query.InvalidArgument, []string{"meta:x", "no type"}},
 		{"bad UTF-8", "r", mutate(good, set("meta", "x", cells.String("\xff"))), query.InvalidArgument, []string{"meta:x", "UTF-8"}},
 		{"negative timestamp", "r", mutate(good, setAt("meta", "x", -1, cells.I64(1))), query.InvalidArgument, []string{"meta:x", "-1", "negative"}},
-		{"long qualifier", "r", mutate(good, set("meta", strings.Repeat("q", query.MaxQualifier+1), cells.I64(1))), query.InvalidArgument, []string{"16385", "16384"}},
-		{"large value", "r", mutate(good, set("meta", "x", cells.Bytes(make([]byte, query.MaxValue+1)))), query.ResourceExhausted, []string{"104857601"}},
+		{"long qualifier", "r", mutate(good, set("meta", strings.Repeat("q", cells.MaxQualifier+1), cells.I64(1))), query.InvalidArgument, []string{"16385", "16384"}},
+		{"large value", "r", mutate(good, set("meta", "x", cells.Bytes(make([]byte, cells.MaxValue+1)))), query.ResourceExhausted, []string{"104857601"}},
 		{"no row key", "", mutate(good), query.InvalidArgument, []string{"row key is empty"}},
-		{"long row key", strings.Repeat("r", query.MaxRowKey+1), mutate(good), query.InvalidArgument, []string{"4097", "4096"}},
+		{"long row key", strings.Repeat("r", cells.MaxRowKey+1), mutate(good), query.InvalidArgument, []string{"4097", "4096"}},
 		{"no changes", "r", mutate(), query.InvalidArgument, []string{"no changes"}},
 		{"nil", "r", nil, query.InvalidArgument, []string{"no changes"}},
-		{"reversed time range", "r", mutate(good, func(m *query.Mutation) { m.DeleteTimestampRange("meta", "x", 9, 3) }), query.InvalidArgument, []string{"[9, 3)"}},
+		{"reversed time range", "r", mutate(good, func(m *write.Mutation) { m.DeleteTimestampRange("meta", "x", 9, 3) }), query.InvalidArgument, []string{"[9, 3)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			wantError(t, db.Table("t").Apply(ctx, c.row, c.m), c.kind, c.says...)
@@ -73,7 +75,7 @@ func TestWrongMutationsAreRefusedAndWriteNothing(t *testing.T) {
 
 func TestTheLargestOfEverythingIsAccepted(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}))
-	key, qualifier := strings.Repeat("\x00", query.MaxRowKey), strings.Repeat("\x00", query.MaxQualifier)
+	key, qualifier := strings.Repeat("\x00", cells.MaxRowKey), strings.Repeat("\x00", cells.MaxQualifier)
 	value := cells.Bytes(make([]byte, 10<<20))
 	if err := db.Table("t").Apply(ctx, key, mutate(setAt("f", qualifier, cells.MaxTimestamp, value))); err != nil {
 		t.Fatal(err)
@@ -91,7 +93,7 @@ func TestTheLargestOfEverythingIsAccepted(t *testing.T) {
 func TestBulkReportsEachRowAndWritesTheOthers(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}))
 	one := mutate(set("f", "q", cells.I64(1)))
-	errs, err := db.Table("t").ApplyBulk(ctx, []string{"a", "", "c"}, []*query.Mutation{one, one, one})
+	errs, err := db.Table("t").ApplyBulk(ctx, []string{"a", "", "c"}, []*write.Mutation{one, one, one})
 	if err != nil || len(errs) != 3 || errs[0] != nil || errs[2] != nil {
 		t.Fatalf("%v, %v", errs, err)
 	}
@@ -99,7 +101,7 @@ func TestBulkReportsEachRowAndWritesTheOthers(t *testing.T) {
 	if n, err := db.Table("t").Count(ctx); n.Rows != 2 || err != nil {
 		t.Errorf("%d rows, %v", n.Rows, err)
 	}
-	if errs, err := db.Table("t").ApplyBulk(ctx, []string{"d"}, []*query.Mutation{one}); errs != nil || err != nil {
+	if errs, err := db.Table("t").ApplyBulk(ctx, []string{"d"}, []*write.Mutation{one}); errs != nil || err != nil {
 		t.Errorf("all well: %v, %v", errs, err)
 	}
 	_, err = db.Table("t").ApplyBulk(ctx, []string{"d"}, nil)
@@ -140,7 +142,7 @@ func TestAnExpiredCellIsGoneAtTheMicrosecond(t *testing.T) {
 		rows int64
 	}{{1_000_000, 1}, {1_001_000, 1}, {1_001_001, 0}} {
 		now = c.now
-		if n, err := db.Table("t").Count(ctx, query.KeysOnly()); n.Rows != c.rows || err != nil {
+		if n, err := db.Table("t").Count(ctx, read.KeysOnly()); n.Rows != c.rows || err != nil {
 			t.Errorf("at %d: %d rows, %v; want %d", c.now, n.Rows, err, c.rows)
 		}
 	}
@@ -154,7 +156,7 @@ func TestDeletingTheNewestVersionDoesNotBringBackAHiddenOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := table.Apply(ctx, "r", mutate(func(m *query.Mutation) { m.DeleteCell("f", "q", 3) })); err != nil {
+	if err := table.Apply(ctx, "r", mutate(func(m *write.Mutation) { m.DeleteCell("f", "q", 3) })); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := table.ReadRow(ctx, "r"); !errors.Is(err, query.ErrNotFound) {
@@ -165,7 +167,7 @@ func TestDeletingTheNewestVersionDoesNotBringBackAHiddenOne(t *testing.T) {
 func TestDeletingAWideRowLeavesItsNeighbours(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}))
 	table := db.Table("t")
-	wide := query.NewMutation()
+	wide := write.NewMutation()
 	for i := range 1000 {
 		wide.Set("f", fmt.Sprint(i), cells.I64(1))
 	}
@@ -174,7 +176,7 @@ func TestDeletingAWideRowLeavesItsNeighbours(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := table.Apply(ctx, "b", mutate((*query.Mutation).DeleteRow)); err != nil {
+	if err := table.Apply(ctx, "b", mutate((*write.Mutation).DeleteRow)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := table.Count(ctx); n.Rows != 3 || n.Cells != 3000 || err != nil {
@@ -186,7 +188,7 @@ func TestARowIsNeverSeenHalfWritten(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}))
 	table := db.Table("t")
 	write := func(n int64) {
-		if err := table.Apply(ctx, "r", mutate((*query.Mutation).DeleteRow, set("f", "n", cells.I64(n)), set("g", "n", cells.I64(n)))); err != nil {
+		if err := table.Apply(ctx, "r", mutate((*write.Mutation).DeleteRow, set("f", "n", cells.I64(n)), set("g", "n", cells.I64(n)))); err != nil {
 			t.Error(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -130,7 +131,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 // deletes nothing. A cell that is given twice is what it was given last; adds to one
 // cell all count. What is wrong with a mutation is an error, after which the load
 // can go on without it. The mutation, and what it refers to, may change afterwards.
-func (l *BulkLoad) Apply(key string, m *Mutation) error {
+func (l *BulkLoad) Apply(key string, m *write.Mutation) error {
 	return l.fail(key, l.apply(key, m, nil))
 }
 
@@ -138,7 +139,7 @@ func (l *BulkLoad) Apply(key string, m *Mutation) error {
 // are two with one row key and one time, Commit fails with [ErrRepeated], after it
 // has told [BulkOptions.Repeated] of each but the first. The time is any number that
 // tells records of one row apart, such as the timestamp of their cells.
-func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *Mutation) error {
+func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *write.Mutation) error {
 	if l.over() {
 		return l.fail(key, errLoadOver)
 	}
@@ -170,7 +171,7 @@ func (l *BulkLoad) tell(r Repeat) {
 	}
 }
 
-func (l *BulkLoad) apply(key string, m *Mutation, id *identity) error {
+func (l *BulkLoad) apply(key string, m *write.Mutation, id *identity) error {
 	if l.over() {
 		return errLoadOver
 	}
@@ -192,33 +193,34 @@ func (l *BulkLoad) apply(key string, m *Mutation, id *identity) error {
 	for i, f := range l.table.families {
 		l.group(key, i, f, m, id)
 	}
-	l.newest = max(l.newest, m.newest)
+	l.newest = max(l.newest, m.Newest())
 	l.result.Mutations++
 	return nil
 }
 
 // check finds everything that can be wrong with a mutation, and which family each
 // of its changes is of.
-func (l *BulkLoad) check(key string, m *Mutation) error {
+func (l *BulkLoad) check(key string, m *write.Mutation) error {
 	if err := checkRowKey(key); err != nil {
 		return err
 	}
-	if m == nil || len(m.changes) == 0 {
+	changes := m.Changes()
+	if len(changes) == 0 {
 		return faultf(InvalidArgument, "mutation has no changes")
 	}
 	l.families = l.families[:0]
 	size := 0
-	for i := range m.changes {
-		c := &m.changes[i]
-		if c.kind != changeSet && c.kind != changeAdd {
+	for i := range changes {
+		c := &changes[i]
+		if c.Kind != write.SetChange && c.Kind != write.AddChange {
 			return faultf(InvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
 		}
-		n := l.familyIndex(c.family)
+		n := l.familyIndex(c.Family)
 		if err := l.table.checkChange(c); err != nil {
 			return err
 		}
 		l.families = append(l.families, n)
-		size += len(key) + len(c.qualifier) + c.value.EncodedLen()
+		size += len(key) + len(c.Qualifier) + c.Value.EncodedLen()
 	}
 	if limit := l.db.limits.Batch; size > limit {
 		return faultf(ResourceExhausted, "mutation has more than %d bytes, the limit", limit)
@@ -237,7 +239,7 @@ func (l *BulkLoad) familyIndex(name string) int {
 }
 
 // group adds the cells of one family, and in the anchor what is noted of the row.
-func (l *BulkLoad) group(key string, family int, f *familyInfo, m *Mutation, id *identity) {
+func (l *BulkLoad) group(key string, family int, f *familyInfo, m *write.Mutation, id *identity) {
 	open := l.addCells(family, f, m)
 	if open {
 		s := &l.spans[family]
@@ -263,7 +265,7 @@ func (l *BulkLoad) group(key string, family int, f *familyInfo, m *Mutation, id 
 }
 
 // addCells begins a group with the cells of one family, if there are any.
-func (l *BulkLoad) addCells(family int, f *familyInfo, m *Mutation) (open bool) {
+func (l *BulkLoad) addCells(family int, f *familyInfo, m *write.Mutation) (open bool) {
 	for i, of := range l.families {
 		if of != family {
 			continue
@@ -272,16 +274,16 @@ func (l *BulkLoad) addCells(family int, f *familyInfo, m *Mutation) (open bool) 
 			l.sorter.Group(family)
 			open = true
 		}
-		c := &m.changes[i]
-		ts := c.since
-		if c.serverTime {
+		c := &m.Changes()[i]
+		ts := c.Since
+		if c.ServerTime {
 			ts = l.ts
 		}
-		dst := l.sorter.Cell(c.qualifier, int64(ts))
-		if c.kind == changeAdd {
-			l.sorter.Value(f.appendOperand(dst, c.value), true)
+		dst := l.sorter.Cell(c.Qualifier, int64(ts))
+		if c.Kind == write.AddChange {
+			l.sorter.Value(f.appendOperand(dst, c.Value), true)
 		} else {
-			l.sorter.Value(cells.AppendValue(dst, c.value), false)
+			l.sorter.Value(cells.AppendValue(dst, c.Value), false)
 		}
 	}
 	return open

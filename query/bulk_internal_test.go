@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -98,7 +99,7 @@ func TestDiskOfABulkLoad(t *testing.T) {
 			defer l.Close()
 			w := &watched{Ingestion: l.into, dir: dir}
 			l.into = w
-			m, r := NewMutation(), rand.New(rand.NewPCG(1, 2))
+			m, r := write.NewMutation(), rand.New(rand.NewPCG(1, 2))
 			for i := range 120_000 / len(families) {
 				m.Reset()
 				for _, f := range families {

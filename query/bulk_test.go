@@ -12,6 +12,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -60,7 +62,7 @@ func text(t testing.TB, db *query.DB, table string) string {
 	return b.String()
 }
 
-func load(t testing.TB, db *query.DB, o query.BulkOptions, rows map[string]*query.Mutation) error {
+func load(t testing.TB, db *query.DB, o query.BulkOptions, rows map[string]*write.Mutation) error {
 	t.Helper()
 	l, err := db.Table("t").BulkLoad(t.Context(), o)
 	if err != nil {
@@ -94,7 +96,7 @@ func TestBulkLoadIsLikeApply(t *testing.T) {
 		defer l.Close()
 		rows := map[string]bool{}
 		for range rapid.IntRange(0, 30).Draw(rt, "mutations") {
-			k, m := key.Draw(rt, "key"), query.NewMutation()
+			k, m := key.Draw(rt, "key"), write.NewMutation()
 			rows[k] = true
 			for range rapid.IntRange(1, 6).Draw(rt, "cells") {
 				q, ts := qualifier.Draw(rt, "qualifier"), rapid.SampledFrom([]cells.Timestamp{0, 1, 2, 3, 1<<62 - 1, 1 << 62, cells.MaxTimestamp}).Draw(rt, "ts")
@@ -127,9 +129,9 @@ func TestBulkLoadIsLikeApply(t *testing.T) {
 func TestBulkLoadOnDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	db := openBulk(t, dir)
-	rows := map[string]*query.Mutation{}
+	rows := map[string]*write.Mutation{}
 	for i := range 1000 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("any", "q", cells.I64(int64(i)))
 		m.Set("num", "q", cells.I32(int32(i)))
 		m.Add("sum", "q", cells.I64(1))
@@ -157,7 +159,7 @@ func TestBulkLoadOnDisk(t *testing.T) {
 // load's own time any of its column; and only one that is visible.
 func TestBulkLoadOverlap(t *testing.T) {
 	db := openBulk(t, "")
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for ts := range cells.Timestamp(4) {
 		m.SetAt("num", "q", ts, cells.I32(1)) // of which 3 and 2 are visible
 	}
@@ -166,29 +168,29 @@ func TestBulkLoadOverlap(t *testing.T) {
 	if err := db.Table("t").Apply(t.Context(), "r", m); err != nil {
 		t.Fatal(err)
 	}
-	one := func(f func(m *query.Mutation)) map[string]*query.Mutation {
-		m := query.NewMutation()
+	one := func(f func(m *write.Mutation)) map[string]*write.Mutation {
+		m := write.NewMutation()
 		f(m)
 		// Rows around it: what is there lies between the load's rows.
-		around := query.NewMutation()
+		around := write.NewMutation()
 		around.SetAt("num", "q", 1, cells.I32(1))
 		around.SetAt("any", "q", 1, cells.I32(1))
-		return map[string]*query.Mutation{"q": around, "r": m, "s": around}
+		return map[string]*write.Mutation{"q": around, "r": m, "s": around}
 	}
 	for name, c := range map[string]struct {
-		m       func(m *query.Mutation)
+		m       func(m *write.Mutation)
 		overlap bool
 	}{
-		"the same cell":             {func(m *query.Mutation) { m.SetAt("any", "q", 5, cells.I64(2)) }, true},
-		"another time":              {func(m *query.Mutation) { m.SetAt("any", "q", 4, cells.I64(2)) }, false},
-		"a newer time":              {func(m *query.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)) }, false},
-		"times around it":           {func(m *query.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)); m.SetAt("any", "q", 4, cells.I64(2)) }, false},
-		"the last of several times": {func(m *query.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)); m.SetAt("any", "q", 5, cells.I64(2)) }, true},
-		"the load's time":           {func(m *query.Mutation) { m.Set("any", "q", cells.I64(2)) }, true},
-		"another column":            {func(m *query.Mutation) { m.Set("any", "p", cells.I64(2)); m.Set("any", "r", cells.I64(2)) }, false},
-		"a cell that is hidden":     {func(m *query.Mutation) { m.SetAt("num", "q", 1, cells.I32(2)) }, false},
-		"a version that is visible": {func(m *query.Mutation) { m.SetAt("num", "q", 2, cells.I32(2)) }, true},
-		"an add":                    {func(m *query.Mutation) { m.Add("sum", "q", cells.I64(2)) }, false},
+		"the same cell":             {func(m *write.Mutation) { m.SetAt("any", "q", 5, cells.I64(2)) }, true},
+		"another time":              {func(m *write.Mutation) { m.SetAt("any", "q", 4, cells.I64(2)) }, false},
+		"a newer time":              {func(m *write.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)) }, false},
+		"times around it":           {func(m *write.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)); m.SetAt("any", "q", 4, cells.I64(2)) }, false},
+		"the last of several times": {func(m *write.Mutation) { m.SetAt("any", "q", 6, cells.I64(2)); m.SetAt("any", "q", 5, cells.I64(2)) }, true},
+		"the load's time":           {func(m *write.Mutation) { m.Set("any", "q", cells.I64(2)) }, true},
+		"another column":            {func(m *write.Mutation) { m.Set("any", "p", cells.I64(2)); m.Set("any", "r", cells.I64(2)) }, false},
+		"a cell that is hidden":     {func(m *write.Mutation) { m.SetAt("num", "q", 1, cells.I32(2)) }, false},
+		"a version that is visible": {func(m *write.Mutation) { m.SetAt("num", "q", 2, cells.I32(2)) }, true},
+		"an add":                    {func(m *write.Mutation) { m.Add("sum", "q", cells.I64(2)) }, false},
 	} {
 		err := load(t, db, query.BulkOptions{}, one(c.m))
 		if errors.Is(err, query.ErrOverlap) != c.overlap || !c.overlap && err != nil {
@@ -215,7 +217,7 @@ func TestReadersSeeALoadAsAWhole(t *testing.T) {
 				return
 			default:
 			}
-			row, err := db.Table("t").ReadRow(t.Context(), "r", query.Versions(1))
+			row, err := db.Table("t").ReadRow(t.Context(), "r", read.Versions(1))
 			if errors.Is(err, query.ErrNotFound) {
 				continue
 			}
@@ -232,11 +234,11 @@ func TestReadersSeeALoadAsAWhole(t *testing.T) {
 		}
 	}()
 	for i := range int32(20) {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("any", "q", cells.I32(i+1))
 		m.Set("num", "q", cells.I32(i+1))
 		m.Add("sum", "q", cells.I64(1))
-		if err := load(t, db, query.BulkOptions{Overlap: true}, map[string]*query.Mutation{"r": m}); err != nil {
+		if err := load(t, db, query.BulkOptions{Overlap: true}, map[string]*write.Mutation{"r": m}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -252,12 +254,12 @@ func TestBulkLoadGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("any", "q", cells.I32(1))
 	if err := l.Apply("r", m); err != nil {
 		t.Fatal(err)
 	}
-	wrong := query.NewMutation()
+	wrong := write.NewMutation()
 	wrong.DeleteRow()
 	if err := l.Apply("r", wrong); query.KindOf(err) != query.InvalidArgument {
 		t.Errorf("a delete: %v", err)
@@ -274,7 +276,7 @@ func TestBulkLoadGivenUp(t *testing.T) {
 	if got := text(t, db, "t"); got != "" {
 		t.Errorf("visible: %s", got)
 	}
-	if err := load(t, db, query.BulkOptions{Name: "n"}, map[string]*query.Mutation{"r": m}); err != nil {
+	if err := load(t, db, query.BulkOptions{Name: "n"}, map[string]*write.Mutation{"r": m}); err != nil {
 		t.Errorf("its name is taken: %v", err)
 	}
 }

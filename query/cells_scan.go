@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // ScanCells calls fn for the cells that [Table.ReadRows] with the same options
@@ -16,7 +17,7 @@ import (
 //
 // A cell stays valid for as long as it is kept; it shares its memory with those
 // read around it.
-func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell) error, opts ...ReadOption) error {
+func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell) error, opts ...read.Option) error {
 	err := t.scanCells(ctx, fn, opts)
 	if own, ok := errors.AsType[*callerError](err); ok {
 		return own.err
@@ -24,7 +25,7 @@ func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell)
 	return fail("scan cells", t.Name(), "", err)
 }
 
-func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error, opts []ReadOption) error {
+func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error, opts []read.Option) error {
 	if err := given("fn", fn != nil); err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error
 	if err != nil {
 		return err
 	}
-	if spec.reverse || spec.keysOnly {
+	if spec.Reverse || spec.KeysOnly {
 		return faultf(InvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
 	}
 	if spec.maxBytes == 0 {
@@ -51,12 +52,12 @@ func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error
 		}
 		next := *spec // what is left behind the row
 		next.rows = cf.ClipRanges(append([]cf.Range(nil), spec.rows...), cf.Range{Start: large + "\x00"})
-		if spec.limit > 0 {
-			if next.limit -= int(s.read); next.limit <= 0 {
+		if spec.Limit > 0 {
+			if next.Limit -= int(s.read); next.Limit <= 0 {
 				return nil
 			}
 		}
-		next.offset = 0
+		next.Offset = 0
 		spec, s.read = &next, 0
 	}
 }
@@ -102,9 +103,9 @@ func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err 
 // row reads one row cell by cell, unless conditions leave it out.
 func (s *cellScan) row(ctx context.Context, spec *readSpec, key string) error {
 	one := *spec
-	one.rows, one.limit, one.offset = []cf.Range{cf.Single(key)}, 0, 0
-	if conditions := spec.where; len(conditions) > 0 {
-		holds, err := s.t.satisfies(ctx, s.snap, key, optionFunc(func(r *readSpec) { r.where, r.versions = conditions, 1 }))
+	one.rows, one.Limit, one.Offset = []cf.Range{cf.Single(key)}, 0, 0
+	if conditions := spec.Where; len(conditions) > 0 {
+		holds, err := s.t.satisfies(ctx, s.snap, key, &read.Request{Where: conditions, Versions: 1})
 		if err != nil || !holds {
 			return err
 		}
@@ -114,7 +115,7 @@ func (s *cellScan) row(ctx context.Context, spec *readSpec, key string) error {
 		return err
 	}
 	w := &rowWalk{key: key, spec: pushed, snap: s.snap}
-	left, failed := pushed.cellsPerRow, error(nil)
+	left, failed := pushed.CellsPerRow, error(nil)
 	for i := range p.scans {
 		if p.scans[i].guard {
 			continue

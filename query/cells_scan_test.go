@@ -10,6 +10,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // TestScanCellsGivesWhatReadRowsGives, also where rows are too large to be held.
@@ -21,7 +23,7 @@ func TestScanCellsGivesWhatReadRowsGives(t *testing.T) {
 	defer db.Close()
 	ctx, r := context.Background(), rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for range 1 + r.IntN(200) {
 			m.SetAt([]string{"a", "b"}[r.IntN(2)], fmt.Sprint("q", r.IntN(20)), cells.Timestamp(r.IntN(5)), cells.I64(r.Int64()))
 		}
@@ -29,15 +31,15 @@ func TestScanCellsGivesWhatReadRowsGives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, opts := range map[string][]query.ReadOption{
+	for name, opts := range map[string][]read.Option{
 		"all":      nil,
-		"prefix":   {query.Prefix("row1")},
-		"versions": {query.Versions(1)},
-		"cells":    {query.CellsPerRow(7)},
-		"limit":    {query.Limit(13)},
-		"columns":  {query.Columns("b:q1*")},
-		"where":    {query.Where("a", "q3", query.GE, cells.I64(0))},
-		"nothing":  {query.Prefix("x")},
+		"prefix":   {read.Prefix("row1")},
+		"versions": {read.Versions(1)},
+		"cells":    {read.CellsPerRow(7)},
+		"limit":    {read.Limit(13)},
+		"columns":  {read.ColumnPrefix("b", "q1")},
+		"where":    {read.Where("a", "q3", cells.OpGreaterOrEqual, cells.I64(0))},
+		"nothing":  {read.Prefix("x")},
 	} {
 		var want []string
 		for row, err := range db.Table("t").ReadRows(ctx, opts...) {
@@ -50,10 +52,10 @@ func TestScanCellsGivesWhatReadRowsGives(t *testing.T) {
 		}
 		for _, bytes := range []int{1, 1000, 5000, 1 << 20} {
 			var got []string
-			err := db.Table("t").ScanCells(ctx, func(key string, c cells.Cell) error {
+			err := query.RowBytes(db.Table("t"), bytes).ScanCells(ctx, func(key string, c cells.Cell) error {
 				got = append(got, fmt.Sprint(key, c))
 				return nil
-			}, append(slices.Clone(opts), query.RowBytes(bytes))...)
+			}, opts...)
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s, rows of %d bytes: %d cells, want %d, %v", name, bytes, len(got), len(want), err)
 			}
@@ -61,7 +63,7 @@ func TestScanCellsGivesWhatReadRowsGives(t *testing.T) {
 	}
 	mine := errors.New("mine")
 	for _, bytes := range []int{1, 1 << 20} {
-		err := db.Table("t").ScanCells(ctx, func(string, cells.Cell) error { return mine }, query.RowBytes(bytes))
+		err := query.RowBytes(db.Table("t"), bytes).ScanCells(ctx, func(string, cells.Cell) error { return mine })
 		if err != mine {
 			t.Errorf("error %v, want the caller's", err)
 		}

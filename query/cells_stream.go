@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // ReadCells reads the cells of one row, in their order, without ever holding
@@ -19,7 +20,7 @@ import (
 //
 // A cell stays valid for as long as it is kept. It shares its memory with the
 // cells read around it; to keep a few of many, clone them.
-func (t *Table) ReadCells(ctx context.Context, key string, opts ...ReadOption) iter.Seq2[cells.Cell, error] {
+func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
 	const op = "read cells"
 	return func(yield func(cells.Cell, error) bool) {
 		if err := t.readCells(ctx, key, opts, func(c cells.Cell) bool { return yield(c, nil) }); err != nil {
@@ -28,7 +29,7 @@ func (t *Table) ReadCells(ctx context.Context, key string, opts ...ReadOption) i
 	}
 }
 
-func (t *Table) readCells(ctx context.Context, key string, opts []ReadOption, yield func(cells.Cell) bool) error {
+func (t *Table) readCells(ctx context.Context, key string, opts []read.Option, yield func(cells.Cell) bool) error {
 	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return err
@@ -36,13 +37,13 @@ func (t *Table) readCells(ctx context.Context, key string, opts []ReadOption, yi
 	if err := spec.choosesNoRows("the key of a row"); err != nil {
 		return err
 	}
-	if spec.keysOnly {
+	if spec.KeysOnly {
 		return faultf(InvalidArgument, "KeysOnly leaves no cell to read")
 	}
 	if err := checkRowKey(key); err != nil {
 		return err
 	}
-	if spec.rows = []cf.Range{cf.Single(key)}; spec.none {
+	if spec.rows = []cf.Range{cf.Single(key)}; spec.takesNone() {
 		return nil
 	}
 	w, err := t.openRow(ctx, spec)
@@ -50,7 +51,7 @@ func (t *Table) readCells(ctx context.Context, key string, opts []ReadOption, yi
 		return err
 	}
 	defer w.close()
-	left := w.spec.cellsPerRow
+	left := w.spec.CellsPerRow
 	for i := range w.scans {
 		more, err := w.yieldCells(ctx, &w.scans[i], &left, yield)
 		if err != nil || !more {
@@ -68,7 +69,7 @@ type rowWalk struct {
 	scans []familyScan
 	room  rowRoom // for the row, or a page of it
 	rows  int64   // returned, for the cost
-	cost  Cost
+	cost  read.Cost
 	began time.Time
 }
 
@@ -77,13 +78,13 @@ type rowWalk struct {
 func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 	began, now := time.Now(), t.db.clock.now()
 	key := spec.rows[0].Start
-	conditions := spec.where
+	conditions := spec.Where
 	spec, p, err := t.plan(spec, now)
 	switch {
 	case err != nil:
 		return nil, err
-	case spec.filter != nil:
-		return nil, faultf(InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.filter)
+	case spec.Filter != nil:
+		return nil, faultf(InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.Filter)
 	}
 	w := &rowWalk{key: key, spec: spec, room: newRowRoom(ctx, spec.rowBytes()), began: began}
 	if len(spec.rows) == 0 {
@@ -93,7 +94,7 @@ func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 		return nil, err
 	}
 	if len(conditions) > 0 {
-		holds, err := t.satisfies(ctx, w.snap, key, optionFunc(func(r *readSpec) { r.where, r.versions = conditions, 1 }))
+		holds, err := t.satisfies(ctx, w.snap, key, &read.Request{Where: conditions, Versions: 1})
 		if err != nil || !holds {
 			w.close()
 			return w, err
@@ -112,9 +113,9 @@ func (w *rowWalk) close() {
 		w.snap.Close()
 		w.snap = nil
 	}
-	if w.spec.cost != nil {
+	if w.spec.Cost != nil {
 		w.cost.Rows, w.cost.Elapsed = w.rows, time.Since(w.began)
-		*w.spec.cost = w.cost
+		*w.spec.Cost = w.cost
 	}
 }
 
@@ -128,7 +129,7 @@ func (w *rowWalk) open(ctx context.Context, s *familyScan, scan cf.Scan) (cf.Cur
 
 // shut closes a cursor and counts what it cost.
 func (w *rowWalk) shut(c cf.Cursor) {
-	w.cost.add(c.Cost())
+	addCost(&w.cost, c.Cost())
 	c.Close()
 }
 

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A RowChange is what one commit changed in one row.
@@ -19,9 +22,9 @@ type RowChange struct {
 	// timestamps that they got, except that the delete of a row is one of each
 	// family that the table had, that a counter or an append is the set that
 	// came of it, and that what was added to distinct values is a
-	// [MergeChange] of a sketch. Changes of families that have been dropped
+	// [write.MergeChange] of a sketch. Changes of families that have been dropped
 	// since are left out.
-	Changes []Change
+	Changes []write.Change
 	// Time is when the commit was made, by the database's clock. It ascends
 	// from commit to commit of a row.
 	Time cells.Timestamp
@@ -52,15 +55,11 @@ func (c *RowChange) Token() string {
 
 // Mutation is the changes as a mutation: applied to rows of a table with the same
 // families, change by change in their order, it makes the same of them.
-func (c *RowChange) Mutation() *Mutation {
-	m := NewMutation()
+func (c *RowChange) Mutation() *write.Mutation {
 	if c == nil {
-		return m
+		return write.NewMutation()
 	}
-	for _, ch := range c.Changes {
-		m.add(change{kind: changeKind(ch.Kind), family: ch.Family, qualifier: ch.Qualifier, since: ch.Since, until: ch.Until, value: ch.Value})
-	}
-	return m
+	return write.MutationOf(slices.Clone(c.Changes))
 }
 
 // A ChangesOption says which changes are read, and from where.
@@ -91,9 +90,9 @@ func ChangesUntil(t time.Time) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.until, s.hasUntil = cells.TimestampOf(t), true })
 }
 
-// ChangesIn reads the changes of some rows; the default is all. [RowRange] has the
+// ChangesIn reads the changes of some rows; the default is all. [read.RowRange] has the
 // bounds.
-func ChangesIn(rows RowRange) ChangesOption {
+func ChangesIn(rows read.RowRange) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.rows = rows })
 }
 
@@ -107,7 +106,7 @@ func Heartbeats(every time.Duration) ChangesOption {
 // changesSpec is what the options of one reading say.
 type changesSpec struct {
 	tokens             []string
-	rows               RowRange
+	rows               read.RowRange
 	since, until       cells.Timestamp
 	hasSince, hasUntil bool
 	heartbeat          time.Duration
@@ -117,8 +116,8 @@ func (s *changesSpec) check(now cells.Timestamp) error {
 	switch {
 	case s.rows.End != "" && s.rows.Start >= s.rows.End:
 		return faultf(InvalidArgument, "there are no rows from %q to before %q", shorten(s.rows.Start), shorten(s.rows.End))
-	case len(s.rows.Start) > MaxRowKey || len(s.rows.End) > MaxRowKey+1:
-		return faultf(InvalidArgument, "a row key has up to %d bytes", MaxRowKey)
+	case len(s.rows.Start) > cells.MaxRowKey || len(s.rows.End) > cells.MaxRowKey+1:
+		return faultf(InvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
 	case s.hasSince && len(s.tokens) > 0:
 		return faultf(InvalidArgument, "a reading begins behind a token or at a time, not at both")
 	case s.hasSince && s.since > now:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // changesChild tells the test binary to write and to read the changes: directory,
@@ -66,7 +67,7 @@ func writeNumbers(ctx context.Context, db *query.DB, w int, say func(string, ...
 		return err
 	}
 	for ; ; n++ {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("two", "x", cells.String(strings.Repeat("x", int(n%50)*100)))
 		m.SetAt("meta", "n", 0, cells.I64(n))
 		if err := table.Apply(ctx, row, m); err != nil {

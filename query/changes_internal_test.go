@@ -13,6 +13,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -21,8 +23,8 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	in := commitNote{at: cells.MaxTimestamp, low: 5, before: math.MaxUint64}
 	in.append(&b)
 	notesRow(&b, noteCollected, 300, "a\x00b")
-	notesDelete(&b, nil, &change{kind: changeDeleteVersions, family: "f", qualifier: "q\xff", since: 1, until: cells.MaxTimestamp})
-	notesDelete(&b, &tableInfo{families: []*familyInfo{{name: "f"}, {name: "g"}}}, &change{kind: changeDeleteRow})
+	notesDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp})
+	notesDelete(&b, &tableInfo{families: []*familyInfo{{name: "f"}, {name: "g"}}}, &write.Change{Kind: write.DeleteRowChange})
 	notes := make([][]byte, len(b.Ops()))
 	for i := range b.Ops() {
 		notes[i] = b.Value(&b.Ops()[i])
@@ -33,11 +35,11 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	if stream, key, err := parseRowNote(notes[1]); err != nil || stream != 300 || key != "a\x00b" || notes[1][0] != noteCollected {
 		t.Errorf("%d %q, %v", stream, key, err)
 	}
-	want := Change{Kind: DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp}
+	want := write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp}
 	if c, err := parseDeleteNote(notes[2]); err != nil || !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err := parseDeleteNote(notes[4]); len(notes) != 5 || err != nil || !reflect.DeepEqual(c, Change{Kind: DeleteFamilyChange, Family: "g"}) {
+	if c, err := parseDeleteNote(notes[4]); len(notes) != 5 || err != nil || !reflect.DeepEqual(c, write.Change{Kind: write.DeleteFamilyChange, Family: "g"}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -78,8 +80,8 @@ func FuzzChangeNotes(f *testing.F) {
 	var b cf.Batch
 	commitNote{at: 100, low: 99, before: 7}.append(&b)
 	notesRow(&b, noteRow, 300, "row")
-	notesDelete(&b, nil, &change{kind: changeDeleteVersions, family: "f", qualifier: "q", since: 1, until: 2})
-	notesDelete(&b, nil, &change{kind: changeDeleteFamily, family: "f"})
+	notesDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q", Since: 1, Until: 2})
+	notesDelete(&b, nil, &write.Change{Kind: write.DeleteFamilyChange, Family: "f"})
 	for i := range b.Ops() {
 		note := b.Value(&b.Ops()[i])
 		f.Add(note, cf.AppendCellKey(nil, "row", "q", 1), []byte{1, 2})
@@ -108,7 +110,7 @@ func FuzzChangeToken(f *testing.F) {
 	reading := func(parts ...changePart) *changeReader {
 		return &changeReader{db: &DB{uuid: uuid.UUID{1, 2, 3}}, stream: 12345, parts: parts}
 	}
-	rows := func(start, end string) RowRange { return RowRange{Start: start, End: end} }
+	rows := func(start, end string) read.RowRange { return read.RowRange{Start: start, End: end} }
 	for _, parts := range [][]changePart{
 		{{rows: rows("a", "b"), at: at, watermark: 99}},
 		{{rows: rows("a", "b"), at: at, watermark: 99, since: 99}},
@@ -171,7 +173,7 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 	defer cancel()
 	began := db.Now().Time()
 	put := func(key string) {
-		m := NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "q", cells.I64(1))
 		if err := db.Table("t").Apply(ctx, key, m); err != nil {
 			t.Error(err)
@@ -242,20 +244,20 @@ func TestATransactionTakesItsTimeUnderItsLocks(t *testing.T) {
 	}
 	defer db.Close()
 	ctx, began := t.Context(), db.Now().Time()
-	put := func(apply func(string, *Mutation) error, ts cells.Timestamp) {
-		m := NewMutation()
+	put := func(apply func(string, *write.Mutation) error, ts cells.Timestamp) {
+		m := write.NewMutation()
 		m.SetAt("f", "q", ts, cells.I64(int64(ts)))
 		if err := apply("r", m); err != nil {
 			t.Error(err)
 		}
 	}
-	plain := func(key string, m *Mutation) error { return db.Table("t").Apply(ctx, key, m) }
+	plain := func(key string, m *write.Mutation) error { return db.Table("t").Apply(ctx, key, m) }
 	db.store = lateCommits{db.store, func() { put(plain, 2) }}
 	runs := 0
 	if err := db.Update(ctx, func(tx *Tx) error {
 		runs++
 		put(plain, 1)
-		put(func(key string, m *Mutation) error { return tx.Apply(ctx, "t", key, m) }, 3)
+		put(func(key string, m *write.Mutation) error { return tx.Apply(ctx, "t", key, m) }, 3)
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -39,7 +40,7 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	put := func(key string) {
-		m := NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "q", cells.I64(1))
 		if err := db.Table("t").Apply(ctx, key, m); err != nil {
 			t.Error(err)

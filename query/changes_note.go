@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // What a change of a table with a change stream says beyond its puts goes into the
@@ -28,18 +29,18 @@ func notesRow(b *cf.Batch, kind byte, stream int64, key string) {
 }
 
 // notesDelete says which delete comes next.
-func notesDelete(b *cf.Batch, t *tableInfo, c *change) {
+func notesDelete(b *cf.Batch, t *tableInfo, c *write.Change) {
 	var buf [128]byte
-	switch c.kind {
-	case changeDeleteVersions:
+	switch c.Kind {
+	case write.DeleteVersionsChange:
 		n := append(buf[:0], noteDeleteVersions)
-		n = binary.AppendUvarint(n, uint64(c.since))
-		n = binary.AppendUvarint(n, uint64(c.until))
-		n = binary.AppendUvarint(n, uint64(len(c.family)))
-		b.Note(append(append(n, c.family...), c.qualifier...))
-	case changeDeleteFamily:
-		b.Note(append(append(buf[:0], noteDeleteFamily), c.family...))
-	case changeDeleteRow:
+		n = binary.AppendUvarint(n, uint64(c.Since))
+		n = binary.AppendUvarint(n, uint64(c.Until))
+		n = binary.AppendUvarint(n, uint64(len(c.Family)))
+		b.Note(append(append(n, c.Family...), c.Qualifier...))
+	case write.DeleteFamilyChange:
+		b.Note(append(append(buf[:0], noteDeleteFamily), c.Family...))
+	case write.DeleteRowChange:
 		for _, f := range t.families {
 			b.Note(append(append(buf[:0], noteDeleteFamily), f.name...))
 		}
@@ -84,17 +85,17 @@ func parseRowNote(note []byte) (stream int64, key string, err error) {
 }
 
 // parseDeleteNote reads the note of a delete.
-func parseDeleteNote(note []byte) (c Change, err error) {
+func parseDeleteNote(note []byte) (c write.Change, err error) {
 	in := fields{rest: note[1:]}
 	if note[0] == noteDeleteFamily {
-		return Change{Kind: DeleteFamilyChange, Family: string(in.rest)}, nil
+		return write.Change{Kind: write.DeleteFamilyChange, Family: string(in.rest)}, nil
 	}
 	since, until := in.uvarint(), in.uvarint()
 	family := in.bytes(in.uvarint())
 	if in.bad || since > math.MaxInt64 || until > math.MaxInt64 {
 		return c, errNote
 	}
-	return Change{Kind: DeleteVersionsChange, Family: string(family), Qualifier: string(in.rest),
+	return write.Change{Kind: write.DeleteVersionsChange, Family: string(family), Qualifier: string(in.rest),
 		Since: cells.Timestamp(since), Until: cells.Timestamp(until)}, nil
 }
 
@@ -133,7 +134,7 @@ func (f *fields) uint64() uint64 {
 }
 
 // logged reports whether the write is of a table with a change stream.
-func (w write) logged() bool { return w.table.stream != nil }
+func (w rowWrite) logged() bool { return w.table.stream != nil }
 
 // update is the store's Update, of rows of which some are logged: a note of the
 // commit ends the batch.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A changeReader is one reading of a table's changes.
@@ -363,11 +364,11 @@ func sections(k *cf.Commit) (rows []section, err error) {
 
 // changesOf are the changes of a row. Deletes are what their notes say, whichever
 // cells they removed.
-func (r *changeReader) changesOf(s *section) (changes []Change, err error) {
+func (r *changeReader) changesOf(s *section) (changes []write.Change, err error) {
 	for _, ops := range s.ops {
 		for i := range ops {
 			op := &ops[i]
-			var c Change
+			var c write.Change
 			switch op.Kind {
 			case cf.OpPut, cf.OpMerge:
 				family, ok := strings.CutPrefix(op.Family, r.table+"/")
@@ -404,20 +405,20 @@ func (r *changeReader) hasFamily(name string) bool {
 }
 
 // cellChange is a set, or an add to an aggregate.
-func cellChange(op *cf.LoggedOp) (c Change, err error) {
+func cellChange(op *cf.LoggedOp) (c write.Change, err error) {
 	_, qualifier, ts, err := cf.SplitCellKey(op.Key)
 	if err != nil {
 		return c, err
 	}
-	c = Change{Kind: SetChange, Qualifier: string(qualifier), Since: cells.Timestamp(ts)}
+	c = write.Change{Kind: write.SetChange, Qualifier: string(qualifier), Since: cells.Timestamp(ts)}
 	value := op.Value
 	if op.Kind == cf.OpMerge {
 		if len(value) == 0 {
 			return c, errors.New("an add of nothing")
 		}
-		c.Kind = AddChange
+		c.Kind = write.AddChange
 		if cf.MergeKind(value[0]) == cf.MergeDistinct {
-			c.Kind = MergeChange
+			c.Kind = write.MergeChange
 		}
 		value = value[1:]
 	}

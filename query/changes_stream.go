@@ -8,6 +8,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // prefixStream begins the catalog's entries of change streams: + table, the stream's
@@ -155,20 +157,20 @@ func (t *tableInfo) refuseLogged() error {
 
 // deleteLogged deletes rows that a read finds, some at a time, so that the change
 // stream has them.
-func (t *Table) deleteLogged(ctx context.Context, rows RowSet) error {
+func (t *Table) deleteLogged(ctx context.Context, rows read.RowSet) error {
 	const most = 256
-	b := NewBatch()
+	b := write.NewBatch()
 	flush := func() error {
 		if b.Len() == 0 {
 			return nil
 		}
-		err := t.db.apply(ctx, b.entries)
-		b = NewBatch()
+		err := t.db.apply(ctx, b.Entries())
+		b = write.NewBatch()
 		return err
 	}
-	m := NewMutation()
+	m := write.NewMutation()
 	m.DeleteRow()
-	for row, err := range t.ReadRows(ctx, rows, KeysOnly()) {
+	for row, err := range t.ReadRows(ctx, rows, read.KeysOnly()) {
 		if err != nil {
 			return err
 		}

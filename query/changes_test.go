@@ -17,6 +17,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -69,15 +71,15 @@ func changeLines(all []*query.RowChange) (texts []string) {
 				at = ""
 			}
 			switch ch.Kind {
-			case query.SetChange:
+			case write.SetChange:
 				text += fmt.Sprintf(" %s:%s%s=%v", ch.Family, ch.Qualifier, at, ch.Value)
-			case query.AddChange:
+			case write.AddChange:
 				text += fmt.Sprintf(" %s:%s%s+=%v", ch.Family, ch.Qualifier, at, ch.Value)
-			case query.MergeChange:
+			case write.MergeChange:
 				text += fmt.Sprintf(" %s:%s%s merge %d bytes", ch.Family, ch.Qualifier, at, ch.Value.Len())
-			case query.DeleteVersionsChange:
+			case write.DeleteVersionsChange:
 				text += fmt.Sprintf(" -%s:%s[%d,%d)", ch.Family, ch.Qualifier, ch.Since, ch.Until)
-			case query.DeleteFamilyChange:
+			case write.DeleteFamilyChange:
 				text += " -" + ch.Family
 			}
 		}
@@ -106,14 +108,14 @@ func TestChangesAreWhatWasWritten(t *testing.T) {
 	began := db.Now().Time()
 	must(t, table.Apply(ctx, "r", mutate(set("meta", "model", cells.String("B757")), setAt("delay", "dep", 7, cells.I32(-3)))))
 	must(t, db.Table("silent").Apply(ctx, "r", mutate(set("meta", "model", cells.String("silent")))))
-	must(t, table.Apply(ctx, "r", mutate(func(m *query.Mutation) {
+	must(t, table.Apply(ctx, "r", mutate(func(m *write.Mutation) {
 		m.Add("sum", "n", cells.I64(5))
 		m.Add("seen", "n", cells.String("who"))
 		m.DeleteTimestampRange("meta", "model", 3, 9)
 		m.SetAt("meta", "model", 4, cells.Bool(true))
 		m.DeleteCellsInFamily("delay")
 	})))
-	must(t, db.Apply(ctx, query.NewBatch().
+	must(t, db.Apply(ctx, write.NewBatch().
 		Add("t", "b", mutate(setAt("meta", "x", 1, cells.I64(1)))).
 		Add("silent", "b", mutate(setAt("meta", "x", 1, cells.I64(2)))).
 		Add("t", "a", mutate(setAt("meta", "x", 1, cells.I64(3)))).
@@ -122,35 +124,35 @@ func TestChangesAreWhatWasWritten(t *testing.T) {
 	if _, err := table.Increment(ctx, "c", "meta", "n", 41); err != nil {
 		t.Fatal(err)
 	}
-	m := query.NewReadModifyWrite()
+	m := write.NewReadModifyWrite()
 	m.AppendString("meta", "log", "x")
 	m.Increment("meta", "n", 1)
 	if _, err := table.ApplyReadModifyWrite(ctx, "c", m); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the first finds none, the second one
-		if _, err := table.CheckAndMutate(ctx, "c", query.Exists("meta", "cas"), mutate(setAt("meta", "true", 1, cells.I64(1))), mutate(setAt("meta", "cas", 1, cells.I64(2)))); err != nil {
+		if _, err := table.CheckAndMutate(ctx, "c", read.Exists("meta", "cas"), mutate(setAt("meta", "true", 1, cells.I64(1))), mutate(setAt("meta", "cas", 1, cells.I64(2)))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	must(t, db.Update(ctx, func(tx *query.Tx) error {
 		must(t, tx.Apply(ctx, "silent", "x", mutate(setAt("meta", "x", 1, cells.I64(0)))))
 		must(t, tx.Apply(ctx, "t", "x", mutate(setAt("meta", "x", 1, cells.I64(1)), setAt("meta", "y", 1, cells.I64(2)))))
-		must(t, tx.Apply(ctx, "t", "c", mutate(func(m *query.Mutation) { m.DeleteCellsInColumn("meta", "cas") })))
+		must(t, tx.Apply(ctx, "t", "c", mutate(func(m *write.Mutation) { m.DeleteCellsInColumn("meta", "cas") })))
 		return tx.Apply(ctx, "t", "c", mutate(setAt("meta", "cas", 9, cells.I64(3))))
 	}))
-	errs, err := table.ApplyBulk(ctx, []string{"k1", "k2", "k3"}, []*query.Mutation{mutate(setAt("meta", "x", 1, cells.I64(1))), mutate(setAt("none", "x", 1, cells.I64(1))), mutate(setAt("meta", "x", 1, cells.I64(3)))})
+	errs, err := table.ApplyBulk(ctx, []string{"k1", "k2", "k3"}, []*write.Mutation{mutate(setAt("meta", "x", 1, cells.I64(1))), mutate(setAt("none", "x", 1, cells.I64(1))), mutate(setAt("meta", "x", 1, cells.I64(3)))})
 	if err != nil || errs[1] == nil {
 		t.Fatal(errs, err)
 	}
-	must(t, table.Apply(ctx, "r", mutate((*query.Mutation).DeleteRow)))
+	must(t, table.Apply(ctx, "r", mutate((*write.Mutation).DeleteRow)))
 	for i := range 4 {
 		must(t, table.Apply(ctx, "v", mutate(setAt("two", "q", cells.Timestamp(i), cells.I64(int64(i))))))
 	}
 	if _, err := db.GC(ctx, "t", query.GCOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, table.DeleteRange(ctx, query.Prefix("k")))
+	must(t, table.DeleteRange(ctx, read.Prefix("k")))
 
 	all := readChanges(t, db, "t", query.ChangesSince(began))
 	wantLines(t, all,
@@ -200,7 +202,7 @@ func TestChangesAreWhatWasWritten(t *testing.T) {
 	})
 	t.Run("of some rows, and of parts together", func(t *testing.T) {
 		in := func(start, end string) query.ChangesOption {
-			return query.ChangesIn(query.RowRange{Start: start, End: end})
+			return query.ChangesIn(read.RowRange{Start: start, End: end})
 		}
 		var parts [2][]*query.RowChange
 		parts[0] = readChanges(t, db, "t", query.ChangesSince(began), in("", "c"))
@@ -223,7 +225,7 @@ func TestChangesOfADroppedFamilyAreLeftOut(t *testing.T) {
 	ctx, began := context.Background(), db.Now().Time()
 	must(t, db.Table("t").Apply(ctx, "r", mutate(setAt("meta", "x", 1, cells.I64(1)), setAt("two", "x", 1, cells.I64(1)))))
 	must(t, db.Table("t").Apply(ctx, "s", mutate(setAt("two", "x", 1, cells.I64(1)))))
-	must(t, db.Table("t").Apply(ctx, "r", mutate(func(m *query.Mutation) { m.DeleteRow() })))
+	must(t, db.Table("t").Apply(ctx, "r", mutate(func(m *write.Mutation) { m.DeleteRow() })))
 	must(t, db.DropFamily(ctx, "t", "two"))
 	must(t, db.AddFamily(ctx, "t", schema.Family{Name: "two"}))
 	must(t, db.Table("t").Apply(ctx, "r", mutate(setAt("two", "x", 2, cells.I64(1)))))
@@ -253,7 +255,7 @@ func TestChangesSayWhyThereAreNone(t *testing.T) {
 		{"in future", "t", []query.ChangesOption{query.ChangesSince(began.Add(time.Hour))}, query.InvalidArgument, nil, "yet to come"},
 		{"at two places", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesAfter(token)}, query.InvalidArgument, nil, "not at both"},
 		{"ends before it begins", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesUntil(began.Add(-time.Second))}, query.InvalidArgument, nil, "before"},
-		{"no rows", "t", []query.ChangesOption{query.ChangesIn(query.RowRange{Start: "b", End: "b"})}, query.InvalidArgument, nil, "no rows"},
+		{"no rows", "t", []query.ChangesOption{query.ChangesIn(read.RowRange{Start: "b", End: "b"})}, query.InvalidArgument, nil, "no rows"},
 		{"another table's token", "other", []query.ChangesOption{query.ChangesAfter(token)}, query.FailedPrecondition, query.ErrChangesGone, "ended"},
 		{"no token", "t", []query.ChangesOption{query.ChangesAfter("x")}, query.InvalidArgument, nil, "no token"},
 		{"a damaged token", "t", []query.ChangesOption{query.ChangesAfter(token[:10] + "AAA" + token[13:])}, query.InvalidArgument, nil, "checksum"},
@@ -498,8 +500,8 @@ func dump(t *testing.T, db *query.DB, table string) string {
 func randomWrite(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	row := func() string { return string(rune('a' + rng.IntN(4))) }
 	stamps := append([]cells.Timestamp{0, 1, 2, 3, 4, 5}, lateTimes...)
-	mutation := func() *query.Mutation {
-		m := query.NewMutation()
+	mutation := func() *write.Mutation {
+		m := write.NewMutation()
 		for range 1 + rng.IntN(3) {
 			q, ts := string(rune('p'+rng.IntN(3))), stamps[rng.IntN(len(stamps))]
 			f := []string{"meta", "two"}[rng.IntN(2)]
@@ -524,7 +526,7 @@ func randomWrite(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	}
 	switch rng.IntN(8) {
 	case 0:
-		b := query.NewBatch()
+		b := write.NewBatch()
 		for range 3 {
 			b.Add("t", row(), mutation()).Add("silent", row(), mutation())
 		}
@@ -559,7 +561,7 @@ func TestATokenFromTheBeginningGivesNothingOlder(t *testing.T) {
 	ctx, table := context.Background(), db.Table("t")
 	put := func(rows ...string) {
 		t.Helper()
-		b := query.NewBatch()
+		b := write.NewBatch()
 		for _, row := range rows {
 			b.Add("t", row, mutate(setAt("meta", "x", 1, cells.I64(1))))
 		}
@@ -570,7 +572,7 @@ func TestATokenFromTheBeginningGivesNothingOlder(t *testing.T) {
 	time.Sleep(time.Millisecond)
 	since := db.Now().Time()
 	var tokens []string
-	for _, rows := range []query.RowRange{{End: "m"}, {Start: "m"}, {}} {
+	for _, rows := range []read.RowRange{{End: "m"}, {Start: "m"}, {}} {
 		for c, err := range table.Changes(ctx, query.ChangesIn(rows), query.ChangesSince(since), query.Heartbeats(time.Minute)) {
 			must(t, err)
 			tokens = append(tokens, c.Token())
@@ -600,7 +602,7 @@ func TestPartsOfAStreamGoOnTogether(t *testing.T) {
 		n := 0
 		write := func(times int) {
 			for range times {
-				b := query.NewBatch()
+				b := write.NewBatch()
 				for _, row := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "c", "e", "g"}), 1, 3).Draw(rt, "rows") {
 					n++
 					b.Add("t", row, mutate(setAt("meta", "x", cells.Timestamp(n), cells.I64(1))))
@@ -615,13 +617,13 @@ func TestPartsOfAStreamGoOnTogether(t *testing.T) {
 		write(rapid.IntRange(1, 8).Draw(rt, "wanted"))
 
 		type part struct {
-			rows   query.RowRange
+			rows   read.RowRange
 			tokens []string // none is from since on
 		}
 		var parts []part
 		last := ""
 		for _, end := range append(rapid.SampledFrom([][]string{{}, {"d"}, {"b", "f"}, {"b", "d", "f"}}).Draw(rt, "ends"), "") {
-			parts = append(parts, part{rows: query.RowRange{Start: last, End: end}})
+			parts = append(parts, part{rows: read.RowRange{Start: last, End: end}})
 			last = end
 		}
 		seen := map[cells.Timestamp]int{}
@@ -729,7 +731,7 @@ func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			switch rng.IntN(14) {
 			case 0:
-				must(t, db.Table("t").DeleteRange(ctx, query.Range("b", "d")))
+				must(t, db.Table("t").DeleteRange(ctx, read.Range("b", "d")))
 			case 1:
 				must(t, db.TruncateTable(ctx, "t"))
 			case 2, 3:
@@ -751,7 +753,7 @@ func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 		must(t, db.SetFamily(ctx, "copy", schema.Family{Name: "two", GC: schema.MaxVersions(1)}))
 		until := query.ChangesUntil(db.Now().Time().Add(5 * time.Millisecond))
 		n := 0
-		for _, rows := range []query.RowRange{{End: "c"}, {Start: "c"}} {
+		for _, rows := range []read.RowRange{{End: "c"}, {Start: "c"}} {
 			last := map[string]cells.Timestamp{}
 			for c, err := range db.Table("t").Changes(ctx, query.ChangesSince(began), query.ChangesIn(rows), until) {
 				must(t, err)
@@ -783,7 +785,7 @@ func TestChangesStayBehindAClose(t *testing.T) {
 	}
 	db, began := open(), time.Now()
 	for i := range 20 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("meta", "text", cells.String(strings.Repeat("v", 100<<10)))
 		must(t, db.Table("t").Apply(t.Context(), fmt.Sprintf("r%02d", i), m))
 	}
@@ -817,7 +819,7 @@ func TestAReadingUntilNowHasEverythingAcknowledged(t *testing.T) {
 	check := func(db *query.DB, when string) {
 		t.Helper()
 		for _, table := range []string{"t", "other"} {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.Set("meta", "q", cells.I64(1))
 			must(t, db.Table(table).Apply(t.Context(), fmt.Sprint(written), m))
 			row, err := db.Table(table).ReadRow(t.Context(), fmt.Sprint(written))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // A token of changes is URL-safe base64, without padding, of
@@ -47,7 +48,7 @@ func (p changePosition) covers(q changePosition) bool {
 
 // A changePart is a range of rows and how far they have been read.
 type changePart struct {
-	rows      RowRange
+	rows      read.RowRange
 	at        changePosition
 	watermark cells.Timestamp
 	since     cells.Timestamp // what was made before it was not asked for

@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -29,7 +30,7 @@ func checkedDB(t *testing.T) (dir string) {
 	}
 	table := db.Table("a")
 	for i := range 60 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("any", fmt.Sprint(i%3), cells.String(strings.Repeat("v", i)))
 		m.Set("n", "", cells.I64(int64(i)))
 		m.Set("n", "", cells.I64(int64(-i)))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -39,7 +40,7 @@ func TestCheckpointIsOneMomentInAllFamilies(t *testing.T) {
 	var writers sync.WaitGroup
 	writers.Go(func() {
 		for n := int64(1); ; n++ {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.SetAt("a", "n", 0, cells.I64(n))
 			m.SetAt("b", "n", 0, cells.I64(n))
 			if err := db.Table("t").Apply(ctx, "row", m); err != nil {
@@ -148,7 +149,7 @@ func TestACheckpointRemovesNobodysDirectory(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("a", "n", 1, cells.I64(1))
 	if err := errors.Join(other.Table("t").Apply(ctx, "row", m), other.Table("t").Flush(ctx), other.Close()); err != nil {
 		t.Fatal(err)

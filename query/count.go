@@ -1,6 +1,11 @@
 package query
 
-import "context"
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
 
 // A Count is how much a read would return.
 type Count struct {
@@ -10,25 +15,32 @@ type Count struct {
 
 // Count counts what [Table.ReadRows] with the same options returns. The engine
 // counts: no cell is put together, unless a filter has to see it. With
-// [KeysOnly] it counts rows alone, which is cheaper.
-func (t *Table) Count(ctx context.Context, opts ...ReadOption) (Count, error) {
-	const op = "count"
+// [read.KeysOnly] it counts rows alone, which is cheaper.
+func (t *Table) Count(ctx context.Context, opts ...read.Option) (Count, error) {
+	n, err := t.count(ctx, nil, opts)
+	return n, fail("count", t.Name(), "", err)
+}
+
+// count is Count as if kept were the rule of retention; nil is the rule in force.
+func (t *Table) count(ctx context.Context, kept *[]schema.Limit, opts []read.Option) (Count, error) {
 	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
-		return Count{}, fail(op, t.Name(), "", err)
+		return Count{}, err
 	}
 	spec.counting = true
+	if kept != nil {
+		spec.limits, spec.hasLimits = *kept, true
+	}
 	r, err := t.openReader(ctx, nil, spec)
 	if err != nil {
-		return Count{}, fail(op, t.Name(), "", err)
+		return Count{}, err
 	}
 	defer r.close()
-	n, err := r.count(ctx)
-	return n, fail(op, t.Name(), "", err)
+	return r.count(ctx)
 }
 
 // counts reports whether the store counts cells.
-func (r *readSpec) counts() bool { return r.counting && !r.keysOnly && r.filter == nil }
+func (r *readSpec) counts() bool { return r.counting && !r.KeysOnly && r.Filter == nil }
 
 func (r *reader) count(ctx context.Context) (n Count, err error) {
 	if r.storeCounts() {
@@ -46,7 +58,7 @@ func (r *reader) count(ctx context.Context) (n Count, err error) {
 
 // storeCounts reports whether what the store yields is what is to be counted.
 func (r *reader) storeCounts() bool {
-	return len(r.streams) == 1 && r.exact && r.spec.offset == 0 && (r.counting || r.spec.keysOnly)
+	return len(r.streams) == 1 && r.exact && r.spec.Offset == 0 && (r.counting || r.spec.KeysOnly)
 }
 
 // sum adds up what the only stream yields.

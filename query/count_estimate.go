@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -23,18 +24,23 @@ const (
 // from what the engine knows of its files, where cells that were replaced or
 // deleted count until a compaction has come by. Of few rows the count is exact,
 // which the second result says.
-func (t *Table) EstimateCount(ctx context.Context, rows RowSet, columns ...ColumnSpec) (about Count, exact bool, err error) {
-	return t.estimate(ctx, rows, Select(columns...))
+func (t *Table) EstimateCount(ctx context.Context, rows read.RowSet, columns ...read.ColumnSpec) (about Count, exact bool, err error) {
+	opts := make([]read.Option, len(columns))
+	for i, c := range columns {
+		opts[i] = c
+	}
+	return t.estimate(ctx, rows, nil, opts...)
 }
 
-// estimate is EstimateCount of what a read with options returns.
-func (t *Table) estimate(ctx context.Context, rows RowSet, opts ...ReadOption) (about Count, exact bool, err error) {
-	e := &countEstimate{table: t, opts: slices.Clip(opts)}
-	if about, err = e.count(ctx, rows, Limit(countedRows)); err != nil || about.Rows < countedRows {
+// estimate is EstimateCount of what a read with options returns, as if kept were the
+// rule of retention; nil is the rule in force.
+func (t *Table) estimate(ctx context.Context, rows read.RowSet, kept *[]schema.Limit, opts ...read.Option) (about Count, exact bool, err error) {
+	e := &countEstimate{table: t, kept: kept, opts: slices.Clip(opts)}
+	if about, err = e.count(ctx, rows, read.Limit(countedRows)); err != nil || about.Rows < countedRows {
 		return about, err == nil, err
 	}
 	if err = e.findFamilies(ctx, rows); err == nil {
-		for _, r := range cf.MergeRanges(rows.ranges) {
+		for _, r := range cf.MergeRanges(rows.Ranges) {
 			if err = e.addRange(ctx, r); err != nil {
 				break
 			}
@@ -60,20 +66,20 @@ func (db *DB) estimateHidden(ctx context.Context, c schema.Change) (cells int64,
 	t := db.Table(c.Table)
 	switch c.Kind {
 	case schema.DropTable:
-		n, exact, err := t.EstimateCount(ctx, Range("", ""))
+		n, exact, err := t.EstimateCount(ctx, read.Range("", ""))
 		return n.Cells, exact, err
 	case schema.DropFamily:
-		n, exact, err := t.EstimateCount(ctx, Range("", ""), Family(c.Family))
+		n, exact, err := t.EstimateCount(ctx, read.Range("", ""), read.Family(c.Family))
 		return n.Cells, exact, err
 	}
 	exact = true
 	for _, tighter := range (schema.Plan{Changes: []schema.Change{c}}).Tightenings(db.Schema()) {
-		family := Select(Family(tighter.Family))
-		before, sure, err := t.estimate(ctx, Range("", ""), family, keptBy(tighter.Before))
+		family := read.Family(tighter.Family)
+		before, sure, err := t.estimate(ctx, read.Range("", ""), &tighter.Before, family)
 		if err != nil {
 			return 0, false, err
 		}
-		after, sureAfter, err := t.estimate(ctx, Range("", ""), family, keptBy(tighter.After))
+		after, sureAfter, err := t.estimate(ctx, read.Range("", ""), &tighter.After, family)
 		if err != nil {
 			return 0, false, err
 		}
@@ -83,25 +89,22 @@ func (db *DB) estimateHidden(ctx context.Context, c schema.Change) (cells int64,
 	return cells, exact, nil
 }
 
-// keptBy reads as if retention were this.
-func keptBy(limits []schema.Limit) ReadOption {
-	return optionFunc(func(r *readSpec) { r.limits, r.hasLimits = limits, true })
-}
-
 // A countEstimate adds up what is in ranges.
 type countEstimate struct {
 	table *Table
-	opts  []ReadOption // but for the rows
-	parts []cf.Part    // of the table, in the families that are read
-	cells float64      // of these families in the whole table
+	kept  *[]schema.Limit // in place of the rule in force; nil is that
+	opts  []read.Option   // but for the rows
+	parts []cf.Part       // of the table, in the families that are read
+	cells float64         // of these families in the whole table
 	total Count
 }
 
-func (e *countEstimate) count(ctx context.Context, opts ...ReadOption) (Count, error) {
-	return e.table.Count(ctx, append(opts, e.opts...)...)
+func (e *countEstimate) count(ctx context.Context, opts ...read.Option) (Count, error) {
+	n, err := e.table.count(ctx, e.kept, append(opts, e.opts...))
+	return n, fail("count", e.table.Name(), "", err)
 }
 
-func (e *countEstimate) findFamilies(ctx context.Context, rows RowSet) error {
+func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) error {
 	spec, err := newReadSpec(append(e.opts, rows))
 	if err != nil {
 		return err
@@ -131,8 +134,8 @@ func (e *countEstimate) addRange(ctx context.Context, rows cf.Range) error {
 	within, share := e.within(rows)
 	var rowShare, cellShare, places float64
 	for i := 0; i < len(within); i += (len(within) + sampledParts - 1) / sampledParts {
-		var cost Cost
-		n, err := e.count(ctx, Range(within[i].Start, within[i].End), Limit(sampledRows), ReportCost(&cost))
+		var cost read.Cost
+		n, err := e.count(ctx, read.Range(within[i].Start, within[i].End), read.Limit(sampledRows), read.ReportCost(&cost))
 		if err != nil {
 			return err
 		}

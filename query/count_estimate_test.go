@@ -7,6 +7,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -18,9 +20,9 @@ func TestEstimateCount(t *testing.T) {
 	table := db.Table("t")
 	const groups, each = 8, 5_000
 	for g := range groups {
-		b := query.NewBatch()
+		b := write.NewBatch()
 		for i := range each {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.Set("f", "a", cells.I64(int64(i)))
 			m.Set("f", "b", cells.String("text of some length"))
 			if i%2 == 0 {
@@ -38,7 +40,7 @@ func TestEstimateCount(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		check := func(what string, rows query.RowSet, wantRows, wantCells int64, wantExact bool, columns ...query.ColumnSpec) {
+		check := func(what string, rows read.RowSet, wantRows, wantCells int64, wantExact bool, columns ...read.ColumnSpec) {
 			t.Helper()
 			n, exact, err := table.EstimateCount(ctx, rows, columns...)
 			if err != nil {
@@ -49,10 +51,10 @@ func TestEstimateCount(t *testing.T) {
 				t.Errorf("%s (flushed %v): estimated %+v, exact %v; there are %d rows, %d cells", what, flushed, n, exact, wantRows, wantCells)
 			}
 		}
-		check("all", query.Range("", ""), groups*each, groups*each*5/2, false)
-		check("half", query.Range("2", "6"), groups*each/2, groups*each*5/4, false)
-		check("one family", query.Range("", ""), groups*each/2, groups*each/2, false, query.Family("g"))
-		check("a prefix", query.Prefix("3#"), each, each*5/2, true)
+		check("all", read.Range("", ""), groups*each, groups*each*5/2, false)
+		check("half", read.Range("2", "6"), groups*each/2, groups*each*5/4, false)
+		check("one family", read.Range("", ""), groups*each/2, groups*each/2, false, read.Family("g"))
+		check("a prefix", read.Prefix("3#"), each, each*5/2, true)
 	}
 }
 
@@ -64,7 +66,7 @@ func TestCompactOfARange(t *testing.T) {
 	table := db.Table("t")
 	for n := range 2 { // each cell is in two files
 		for i := range 1_000 {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.SetAt("f", "q", 1, cells.I64(int64(n)))
 			if err := table.Apply(ctx, fmt.Sprintf("b%06d", i), m); err != nil {
 				t.Fatal(err)
@@ -85,14 +87,14 @@ func TestCompactOfARange(t *testing.T) {
 		prefix string
 		want   int64
 	}{{"a", 2_000}, {"c", 2_000}, {"b", 1_000}} {
-		if err := table.CompactRows(ctx, query.Prefix(step.prefix)); err != nil {
+		if err := table.CompactRows(ctx, read.Prefix(step.prefix)); err != nil {
 			t.Fatal(err)
 		}
 		if n := entries(); n != step.want {
 			t.Errorf("%d entries after the compaction of %s, want %d", n, step.prefix, step.want)
 		}
 	}
-	if err := table.CompactRows(ctx, query.Range("b", "a")); query.KindOf(err) != query.InvalidArgument {
+	if err := table.CompactRows(ctx, read.Range("b", "a")); query.KindOf(err) != query.InvalidArgument {
 		t.Errorf("a range that ends before it starts: %v", err)
 	}
 }
@@ -108,9 +110,9 @@ func TestEstimateHiddenIsWhatAChangeHides(t *testing.T) {
 		{Name: "many", Families: []schema.Family{{Name: "f"}}},
 	}}
 	db := openMemory(t, declared)
-	b := query.NewBatch()
+	b := write.NewBatch()
 	add := func(table, key string) {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for v := range versions {
 			m.SetAt("f", "q", cells.Timestamp(v), cells.I64(1))
 		}

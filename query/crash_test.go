@@ -19,6 +19,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -133,8 +134,8 @@ func crashRow(id string, i int) string { return fmt.Sprintf("%s#%03d", id, i) }
 
 // wholeRow is a row with a cell in each family, one of them long enough now and
 // then for records of several blocks.
-func wholeRow(id string, i int) *query.Mutation {
-	m := query.NewMutation()
+func wholeRow(id string, i int) *write.Mutation {
+	m := write.NewMutation()
 	for _, f := range crashFamilies {
 		m.Set(f, "q", cells.String(id+strings.Repeat("x", i*i*7)))
 	}
@@ -146,11 +147,11 @@ func (c *crasher) do(kind, id string, n int) error {
 	t := c.db.Table("t")
 	switch kind {
 	case "batch", "delete":
-		b := query.NewBatch()
+		b := write.NewBatch()
 		for i := range n {
 			m := wholeRow(id, i)
 			if kind == "delete" {
-				m = query.NewMutation()
+				m = write.NewMutation()
 				m.DeleteRow()
 			}
 			b.Add("t", crashRow(id, i), m)

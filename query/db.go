@@ -7,7 +7,7 @@
 // Retention rules (package schema) hide and drop cells by number and age.
 //
 // [Open] opens a database, [DB.Table] gives a table; [Table.Apply] writes a
-// [Mutation] of one row atomically, [Table.ReadRow] and [Table.ReadRows] read.
+// [write.Mutation] of one row atomically, [Table.ReadRow] and [Table.ReadRows] read.
 // Every read sees one consistent snapshot. Writes are on disk when they return,
 // unless [Async] is asked for.
 //

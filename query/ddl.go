@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -84,7 +85,7 @@ func (db *DB) DropFamily(ctx context.Context, table, family string) error {
 
 // TruncateTable removes all rows of a table, and the names of its bulk loads.
 func (db *DB) TruncateTable(ctx context.Context, table string) error {
-	if err := db.Table(table).DeleteRange(ctx, Prefix("")); err != nil {
+	if err := db.Table(table).DeleteRange(ctx, read.Prefix("")); err != nil {
 		return err
 	}
 	return fail("truncate table", table, "", db.forgetLoads(ctx, table))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -53,7 +54,7 @@ func TestOpeningNeverHidesWhatIsThere(t *testing.T) {
 		wide := keep(schema.MaxVersions(3))
 		db, _ := open(wide)
 		for i := range 3 {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.SetAt("f", "q", cells.TimestampOf(began.Add(time.Duration(i)*time.Hour)), cells.I64(int64(i)))
 			if err := db.Table("t").Apply(ctx, "r", m); err != nil {
 				t.Fatal(err)
@@ -206,7 +207,7 @@ func ExampleDB_Declare() {
 	}
 	defer db.Close()
 	for i := range 3 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "q", cells.I64(int64(i)))
 		if err := db.Table("t").Apply(ctx, "r", m); err != nil {
 			log.Fatal(err)

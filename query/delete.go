@@ -7,6 +7,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // pointDeletes is up to how many cells a delete removes one by one, unless it has
@@ -17,22 +19,22 @@ const pointDeletes = 64
 // reads reports whether a mutation has to look before it writes: to choose
 // between single deletes and a range, or because a family keeps a number of
 // versions.
-func (w write) reads() bool {
-	for i := range w.m.changes {
-		if w.m.changes[i].reads(w.table) {
+func (w rowWrite) reads() bool {
+	for i := range w.changes {
+		if looksFirst(&w.changes[i], w.table) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *change) reads(t *tableInfo) bool {
-	switch c.kind {
-	case changeSet, changeAdd, changeMerge:
+func looksFirst(c *write.Change, t *tableInfo) bool {
+	switch c.Kind {
+	case write.SetChange, write.AddChange, write.MergeChange:
 		return false
-	case changeDeleteVersions:
-		f, err := t.family(c.family)
-		return err != nil || f.counts || c.until != c.since.Until()
+	case write.DeleteVersionsChange:
+		f, err := t.family(c.Family)
+		return err != nil || f.counts || c.Until != c.Since.Until()
 	}
 	return true
 }
@@ -94,8 +96,8 @@ func insertVersion(list []int64, ts int64) []int64 {
 }
 
 // apply makes a change that is a delete.
-func (e *rowEditor) apply(ctx context.Context, t *tableInfo, c *change) error {
-	if c.kind == changeDeleteRow {
+func (e *rowEditor) apply(ctx context.Context, t *tableInfo, c *write.Change) error {
+	if c.Kind == write.DeleteRowChange {
 		for _, f := range t.families {
 			if err := e.deleteFamily(ctx, f); err != nil {
 				return err
@@ -103,14 +105,14 @@ func (e *rowEditor) apply(ctx context.Context, t *tableInfo, c *change) error {
 		}
 		return nil
 	}
-	f, err := t.family(c.family)
+	f, err := t.family(c.Family)
 	if err != nil {
 		return err
 	}
-	if c.kind == changeDeleteFamily {
+	if c.Kind == write.DeleteFamilyChange {
 		return e.deleteFamily(ctx, f)
 	}
-	return e.deleteVersions(ctx, column{f, c.qualifier}, int64(c.since), int64(c.until))
+	return e.deleteVersions(ctx, column{f, c.Qualifier}, int64(c.Since), int64(c.Until))
 }
 
 // deleteFamily removes the row's cells in a family.
@@ -230,9 +232,9 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 		e.removed = map[removal]bool{}
 	}
 	e.removed[what] = true
-	filter := cf.Filter{Since: since, Until: until, StripValues: true, CellsPerRow: e.mostCells()}
+	wanted := cf.Filter{Since: since, Until: until, StripValues: true, CellsPerRow: e.mostCells()}
 	if qualifier != nil {
-		filter.Qualifiers = []cf.Range{cf.Single(*qualifier)}
+		wanted.Qualifiers = []cf.Range{cf.Single(*qualifier)}
 	}
 	type cell struct {
 		qualifier string
@@ -243,7 +245,7 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 		if e.cleared[f] {
 			return nil
 		}
-		if err := e.scan(ctx, f, filter, func(q string, ts int64) { found = append(found, cell{q, ts}) }); err != nil {
+		if err := e.scan(ctx, f, wanted, func(q string, ts int64) { found = append(found, cell{q, ts}) }); err != nil {
 			return err
 		}
 	}
@@ -270,9 +272,9 @@ func (e *rowEditor) mostCells() int {
 }
 
 // scan passes the row's cells of a family, as the snapshot shows them, to f.
-func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, filter cf.Filter, f func(qualifier string, ts int64)) error {
-	filter.StripValues = true
-	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.store, Rows: []cf.Range{cf.Single(e.key)}, Filter: filter})
+func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, wanted cf.Filter, f func(qualifier string, ts int64)) error {
+	wanted.StripValues = true
+	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.store, Rows: []cf.Range{cf.Single(e.key)}, Filter: wanted})
 	if err != nil {
 		return err
 	}
@@ -292,10 +294,10 @@ func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, filter cf.Filter,
 // does not depend on how many there are. Each range goes as a whole. In a table
 // with a change stream the rows that are visible go one after another instead, so
 // that the stream has a delete of each.
-func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
+func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
-	if rows.err != nil {
-		return fail(op, t.Name(), "", rows.err)
+	if rows.Err != nil {
+		return fail(op, t.Name(), "", &fault{InvalidArgument, rows.Err})
 	}
 	if err := t.database().holdSchema(ctx); err != nil {
 		return fail(op, t.Name(), "", err)
@@ -313,7 +315,7 @@ func (t *Table) DeleteRange(ctx context.Context, rows RowSet) error {
 	for i, f := range info.families {
 		families[i] = f.store
 	}
-	for _, r := range cf.MergeRanges(rows.ranges) {
+	for _, r := range cf.MergeRanges(rows.Ranges) {
 		if err := t.db.store.DropRange(ctx, families, r); err != nil {
 			return fail(op, t.name, "", err)
 		}

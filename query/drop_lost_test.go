@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -25,7 +26,7 @@ func droppedUnsynced(t *testing.T, drop func(*query.DB) error) string {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("a", "q", cells.String("x"))
 	for _, name := range []string{"gone", "kept"} {
 		table := schema.Table{Name: name, Families: []schema.Family{{Name: "a"}, {Name: "b"}}}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -43,7 +44,7 @@ func ExampleMutation_Add() {
 		aircraft string
 		minute   int64
 	}{{"TF-FIR", 580}, {"TF-FIV", 415}, {"TF-FIR", 1210}} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Add("landings", "", cells.I64(1))
 		m.Add("earliest", "", cells.I64(landing.minute))
 		m.Add("latest", "", cells.I64(landing.minute))
@@ -74,7 +75,7 @@ func ExampleMutation_AddAt() {
 	ctx := context.Background()
 	now := time.Now().Truncate(time.Hour)
 	for _, landed := range []time.Time{now.Add(time.Minute), now.Add(-2 * time.Minute), now.Add(-50 * time.Minute)} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.AddAt("hourly", "landings", cells.TimestampOf(landed.Truncate(time.Hour)), cells.I64(1))
 		if err := db.Table("airport").Apply(ctx, "KEF", m); err != nil {
 			log.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -29,7 +30,7 @@ func ExampleTable_BulkLoad() {
 			return err
 		}
 		defer l.Close() // without a Commit nothing is left
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for _, plane := range []struct{ tail, model string }{{"TF-ISX", "Boeing 757-256"}, {"TF-FIR", "Boeing 757-256"}} {
 			m.Reset()
 			m.Set("meta", "model", cells.String(plane.model))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -24,7 +25,7 @@ func ExampleTable_Changes() {
 	defer db.Close()
 	fleet, began := db.Table("fleet"), db.Now().Time()
 
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("meta", "model", 1, cells.String("757-256"))
 	if err := fleet.Apply(ctx, "plane#TF-FIR", m); err != nil {
 		log.Fatal(err)
@@ -40,7 +41,7 @@ func ExampleTable_Changes() {
 		token = c.Token() // keep it with what was made of the change
 	}
 
-	m = query.NewMutation()
+	m = write.NewMutation()
 	m.DeleteCellsInFamily("meta")
 	if err := fleet.Apply(ctx, "plane#TF-FIR", m); err != nil {
 		log.Fatal(err)
@@ -49,7 +50,7 @@ func ExampleTable_Changes() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(c.Key, c.Changes[0].Kind == query.DeleteFamilyChange)
+		fmt.Println(c.Key, c.Changes[0].Kind == write.DeleteFamilyChange)
 		break
 	}
 	// Output:

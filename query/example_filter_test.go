@@ -7,6 +7,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // openFlights is the fleet with three flights.
@@ -20,7 +23,7 @@ func openFlights() *query.DB {
 		{"flight#TF-FIR#2024-01-26", "CPH", 180},
 		{"flight#TF-FIV#2024-01-26", "OSL", 130},
 	} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("loc", "dest", 2, cells.String(f.dest))
 		m.SetAt("loc", "gate", 1, cells.String("A1"))
 		m.SetAt("loc", "gate", 2, cells.String("B7"))
@@ -32,16 +35,16 @@ func openFlights() *query.DB {
 	return db
 }
 
-func ExampleRowFilter() {
+func ExampleTable_ReadRows_filter() {
 	db := openFlights()
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
 
-	filter := query.ChainFilters(
-		query.RowKeyFilter(`flight#TF-FIR#\C*`),
-		query.FamilyFilter("loc"),
-		query.LatestNFilter(1))
-	for row, err := range fleet.ReadRows(ctx, query.RowFilter(filter)) {
+	newest := filter.Chain{
+		filter.RowKey(`flight#TF-FIR#\C*`),
+		filter.Family("loc"),
+		filter.Latest(1)}
+	for row, err := range fleet.ReadRows(ctx, read.Filter(newest)) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -52,14 +55,14 @@ func ExampleRowFilter() {
 	// flight#TF-FIR#2024-01-26 CPH B7
 }
 
-func ExampleConditionFilter() {
+func ExampleTable_ReadRows_condition() {
 	db := openFlights()
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
 
-	late := query.ChainFilters(query.FamilyFilter("delay"), query.ValueCompareFilter(query.GE, cells.I32(120)))
-	filter := query.ConditionFilter(late, query.ColumnFilter("dest"), nil)
-	for row, err := range fleet.ReadRows(ctx, query.RowFilter(filter)) {
+	late := filter.Chain{filter.Family("delay"), filter.ValueCompare{Op: cells.OpGreaterOrEqual, Value: cells.I32(120)}}
+	dest := filter.Condition{If: late, Then: filter.Column("dest")}
+	for row, err := range fleet.ReadRows(ctx, read.Filter(dest)) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -70,15 +73,15 @@ func ExampleConditionFilter() {
 	// flight#TF-FIV#2024-01-26 OSL
 }
 
-func ExampleInterleaveFilters() {
+func ExampleTable_ReadRows_interleave() {
 	db := openFlights()
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
 
-	filter := query.InterleaveFilters(
-		query.ChainFilters(query.ColumnFilter("gate"), query.LabelFilter("gate")),
-		query.ChainFilters(query.LatestNFilter(1), query.FamilyFilter("loc"), query.LabelFilter("latest")))
-	row, err := fleet.ReadRow(ctx, "flight#TF-FIR#2024-01-25", query.RowFilter(filter))
+	both := filter.Interleave{
+		filter.Chain{filter.Column("gate"), filter.Label("gate")},
+		filter.Chain{filter.Latest(1), filter.Family("loc"), filter.Label("latest")}}
+	row, err := fleet.ReadRow(ctx, "flight#TF-FIR#2024-01-25", read.Filter(both))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -99,10 +102,10 @@ func ExampleTable_Explain() {
 	defer db.Close()
 	fleet := db.Table("fleet")
 
-	plan, err := fleet.Explain(query.Prefix("flight#"), query.RowFilter(query.ChainFilters(
-		query.ColumnRangeFilter("loc", "dest", "gate"),
-		query.LatestNFilter(1),
-		query.ValueFilter("OSL|CPH"))))
+	plan, err := fleet.Explain(read.Prefix("flight#"), read.Filter(filter.Chain{
+		filter.ColumnRange{Family: "loc", From: filter.Including("dest"), To: filter.Excluding("gate")},
+		filter.Latest(1),
+		filter.Value("OSL|CPH")}))
 	if err != nil {
 		log.Fatal(err)
 	}

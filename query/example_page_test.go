@@ -8,6 +8,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // Pages of the columns of one row, for a reader who goes on by hand.
@@ -15,7 +17,7 @@ func ExampleTable_ReadPage() {
 	db := openFleet()
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for day := 1; day <= 5; day++ {
 		m.Set("flight", fmt.Sprintf("2024-01-%02d", day), cells.String("KEF-OSL"))
 	}
@@ -25,7 +27,7 @@ func ExampleTable_ReadPage() {
 
 	token := ""
 	for {
-		page, err := fleet.ReadPage(ctx, query.Key("plane#TF-FIR"), query.PageSize(2), query.After(token))
+		page, err := fleet.ReadPage(ctx, read.Key("plane#TF-FIR"), read.PageSize(2), read.After(token))
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -42,11 +44,11 @@ func ExampleTable_ReadPage() {
 	}
 
 	// The token of one read is of no use to another.
-	page, err := fleet.ReadPage(ctx, query.Key("plane#TF-FIR"), query.PageSize(2))
+	page, err := fleet.ReadPage(ctx, read.Key("plane#TF-FIR"), read.PageSize(2))
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = fleet.ReadPage(ctx, query.Key("plane#TF-FIV"), query.After(page.Next))
+	_, err = fleet.ReadPage(ctx, read.Key("plane#TF-FIV"), read.After(page.Next))
 	fmt.Println(err)
 	// Output:
 	// [2024-01-01 2024-01-02]
@@ -59,7 +61,7 @@ func ExampleTable_ReadCells() {
 	db := openFleet()
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for minute := range 1000 { // or ten million
 		m.SetAt("loc", "altitude", cells.Timestamp(minute*60_000_000), cells.String(fmt.Sprint(minute)))
 	}
@@ -68,7 +70,7 @@ func ExampleTable_ReadCells() {
 	}
 
 	n := 0
-	for c, err := range fleet.ReadCells(ctx, "plane#TF-FIR", query.Columns("loc:altitude")) {
+	for c, err := range fleet.ReadCells(ctx, "plane#TF-FIR", read.Column("loc", "altitude")) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -87,7 +89,7 @@ func ExampleTable_ReadRowList() {
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
 	for _, key := range []string{"plane#TF-FIR", "plane#TF-FIV"} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("meta", "operator", cells.String("Icelandair"))
 		if err := fleet.Apply(ctx, key, m); err != nil {
 			log.Fatal(err)
@@ -113,7 +115,7 @@ func ExampleTable_ReadRowsParallel() {
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
 	for i := range 100 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("meta", "miles", cells.I64(int64(i)))
 		if err := fleet.Apply(ctx, fmt.Sprintf("plane#%03d", i), m); err != nil {
 			log.Fatal(err)
@@ -125,7 +127,7 @@ func ExampleTable_ReadRowsParallel() {
 		n, _ := row.I64("meta", "miles")
 		miles.Add(n)
 		return nil
-	}, query.Prefix("plane#"))
+	}, read.Prefix("plane#"))
 	fmt.Println(miles.Load(), err)
 	// Output: 4950 <nil>
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
 )
@@ -38,7 +40,7 @@ func Example() {
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
 
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("meta", "model", cells.String("Boeing 757-256"))
 	m.Set("meta", "miles", cells.I64(51_000_000))
 	m.SetAt("flight", "FI318", 1_706_140_800_000_000, cells.String("KEF-OSL"))
@@ -46,7 +48,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	row, err := fleet.ReadRow(ctx, "plane#TF-FIR", query.Columns("meta:*"), query.Versions(1))
+	row, err := fleet.ReadRow(ctx, "plane#TF-FIR", read.Family("meta"), read.Versions(1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func ExampleTable_ReadRows() {
 		{"flight#TF-FIR#2024-01-26#FI204#KEF-CPH", "CPH", 180},
 		{"flight#TF-FIR#2024-02-01#FI318#KEF-OSL", "OSL", 130},
 	} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("loc", "dest", cells.String(f.dest))
 		m.Set("delay", "dep", cells.I32(f.delay))
 		if err := fleet.Apply(ctx, f.key, m); err != nil {
@@ -81,8 +83,8 @@ func ExampleTable_ReadRows() {
 		}
 	}
 
-	for row, err := range fleet.ReadRows(ctx, query.Prefix("flight#TF-FIR#2024-01-"),
-		query.Columns("loc:dest"), query.Where("delay", "dep", query.GE, cells.I32(120))) {
+	for row, err := range fleet.ReadRows(ctx, read.Prefix("flight#TF-FIR#2024-01-"),
+		read.Column("loc", "dest"), read.Where("delay", "dep", cells.OpGreaterOrEqual, cells.I32(120))) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -96,17 +98,17 @@ func ExampleDB_Apply() {
 	defer db.Close()
 	ctx := context.Background()
 
-	handover := query.NewMutation()
+	handover := write.NewMutation()
 	handover.Set("meta", "operator", cells.String("Icelandair"))
-	parked := query.NewMutation()
+	parked := write.NewMutation()
 	parked.DeleteCellsInColumn("meta", "operator")
-	err := db.Apply(ctx, query.NewBatch().Add("fleet", "plane#TF-FIR", handover).Add("fleet", "plane#TF-FIV", parked))
+	err := db.Apply(ctx, write.NewBatch().Add("fleet", "plane#TF-FIR", handover).Add("fleet", "plane#TF-FIV", parked))
 	fmt.Println(err)
 
 	// One unknown family, and nothing of a batch is written.
-	wrong := query.NewMutation()
+	wrong := write.NewMutation()
 	wrong.Set("mta", "operator", cells.String("Icelandair"))
-	err = db.Apply(ctx, query.NewBatch().Add("fleet", "plane#TF-FIX", handover).Add("fleet", "plane#TF-FIY", wrong))
+	err = db.Apply(ctx, write.NewBatch().Add("fleet", "plane#TF-FIX", handover).Add("fleet", "plane#TF-FIY", wrong))
 	fmt.Println(err)
 	_, err = db.Table("fleet").ReadRow(ctx, "plane#TF-FIX")
 	fmt.Println(errors.Is(err, query.ErrNotFound))
@@ -121,14 +123,14 @@ func ExampleTuplePrefix() {
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()
 	for _, number := range []int{9, 10, 100} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("meta", "leg", cells.I64(int64(number)))
 		if err := fleet.Apply(ctx, string(tuple.MustPack("plane", "TF-FIR", number)), m); err != nil {
 			log.Fatal(err)
 		}
 	}
 
-	for row, err := range fleet.ReadRows(ctx, query.TuplePrefix("plane", "TF-FIR")) {
+	for row, err := range fleet.ReadRows(ctx, read.TuplePrefix("plane", "TF-FIR")) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -3,12 +3,14 @@ package query
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/filter"
 )
 
 // An evaluator runs one filter over the rows of one read, a row at a time. Its
@@ -51,9 +53,9 @@ type view struct {
 // returns is good until it runs again.
 type step func(in []view) []view
 
-func newEvaluator(f Filter, wide bool) *evaluator {
+func newEvaluator(f filter.Filter, wide bool) *evaluator {
 	e := &evaluator{random: rand.Float64, wide: wide}
-	e.run = f.compile(e)
+	e.run = e.compile(f)
 	return e
 }
 
@@ -282,16 +284,97 @@ func remember(f func(string) bool) func(string) bool {
 
 func nothing([]view) []view { return nil }
 
-func compileAll(fs []Filter, e *evaluator) []step {
+// compile is the step of a filter that has been checked.
+func (e *evaluator) compile(f filter.Filter) step {
+	switch f := f.(type) {
+	case nil, filter.BlockAll:
+		return nothing
+	case filter.PassAll:
+		return func(in []view) []view { return in }
+	case filter.Chain:
+		return e.chain(f)
+	case filter.Interleave:
+		return e.interleave(f)
+	case filter.Condition:
+		return e.condition(f)
+	case filter.Sink:
+		return e.sink
+	case filter.StripValue:
+		return eachCell(func(v *view) { v.stripped = true })
+	case filter.Label:
+		e.labels = append(e.labels, string(f))
+		number := uint16(len(e.labels))
+		return eachCell(func(v *view) { v.label = number })
+	case filter.RowKey:
+		re := compile(string(f))
+		return wholeRow(func() bool { return re.MatchString(e.key) })
+	case filter.RowSample:
+		return wholeRow(func() bool { return e.random() < float64(f) })
+	case filter.CellsPerRowOffset:
+		return func(in []view) []view { return in[min(int(f), len(in)):] }
+	case filter.CellsPerRowLimit:
+		return func(in []view) []view { return in[:min(int(f), len(in))] }
+	case filter.Latest:
+		return e.latest(int(f))
+	}
+	return e.keepCells(e.passes(f))
+}
+
+// passes is the test of a filter that leaves or drops each cell by itself.
+func (e *evaluator) passes(f filter.Filter) func(view) bool {
+	switch f := f.(type) {
+	case filter.Family:
+		match := remember(compile(string(f)).MatchString)
+		return func(v view) bool { return match(e.family(v)) }
+	case filter.Column:
+		match := remember(compile(string(f)).MatchString)
+		return func(v view) bool { return match(e.qualifier(v)) }
+	case filter.ColumnRange:
+		within := remember(f.Contains)
+		return func(v view) bool { return e.family(v) == f.Family && within(e.qualifier(v)) }
+	case filter.Value:
+		re := compile(string(f))
+		return func(v view) bool { return re.MatchString(text(e.raw(v))) }
+	case filter.ValueRange:
+		return func(v view) bool { return f.Contains(text(e.raw(v))) }
+	case filter.ValueBitmask:
+		return func(v view) bool { return hasBits(e.raw(v), string(f)) }
+	case filter.ValueCompare:
+		return func(v view) bool { return f.Op.Holds(decodeValue(e.encoded(v)), f.Value) }
+	case filter.TimestampRange:
+		return func(v view) bool {
+			ts := e.timestamp(v)
+			return ts >= f.Since && (f.Until == 0 || ts < f.Until)
+		}
+	}
+	panic(fmt.Sprintf("no evaluation of filter %T", f))
+}
+
+// text is bytes as a string, without a copy.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func hasBits(b []byte, mask string) bool {
+	if len(b) != len(mask) {
+		return false
+	}
+	for i := range b {
+		if b[i]&mask[i] != mask[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *evaluator) compileAll(fs []filter.Filter) []step {
 	steps := make([]step, len(fs))
 	for i, f := range fs {
-		steps[i] = f.compile(e)
+		steps[i] = e.compile(f)
 	}
 	return steps
 }
 
-func (f chainFilter) compile(e *evaluator) step {
-	steps := compileAll(f, e)
+func (e *evaluator) chain(f filter.Chain) step {
+	steps := e.compileAll(f)
 	return func(in []view) []view {
 		for _, s := range steps {
 			if len(in) == 0 || e.err != nil {
@@ -303,8 +386,8 @@ func (f chainFilter) compile(e *evaluator) step {
 	}
 }
 
-func (f interleaveFilter) compile(e *evaluator) step {
-	steps := compileAll(f, e)
+func (e *evaluator) interleave(f filter.Interleave) step {
+	steps := e.compileAll(f)
 	var all []view
 	return func(in []view) []view {
 		all = all[:0]
@@ -319,100 +402,25 @@ func (f interleaveFilter) compile(e *evaluator) step {
 	}
 }
 
-func (f *conditionFilter) compile(e *evaluator) step {
-	predicate, ifTrue, ifFalse := f.predicate.compile(e), step(nothing), step(nothing)
-	if f.ifTrue != nil {
-		ifTrue = f.ifTrue.compile(e)
-	}
-	if f.ifFalse != nil {
-		ifFalse = f.ifFalse.compile(e)
-	}
+func (e *evaluator) condition(f filter.Condition) step {
+	predicate, then, otherwise := e.compile(f.If), e.compile(f.Then), e.compile(f.Else)
 	return func(in []view) []view {
 		if len(predicate(in)) > 0 {
-			return ifTrue(in)
+			return then(in)
 		}
-		return ifFalse(in)
+		return otherwise(in)
 	}
 }
 
-func (f constantFilter) compile(e *evaluator) step {
-	switch f.name {
-	case blockAll:
-		return nothing
-	case sink:
-		return func(in []view) []view {
-			if e.take(len(in) * viewBytes) {
-				e.sunk = append(e.sunk, in...)
-			}
-			return nil
-		}
-	case stripValue:
-		return eachCell(func(v *view) { v.stripped = true })
+func (e *evaluator) sink(in []view) []view {
+	if e.take(len(in) * viewBytes) {
+		e.sunk = append(e.sunk, in...)
 	}
-	return func(in []view) []view { return in }
+	return nil
 }
 
-func (f labelFilter) compile(e *evaluator) step {
-	e.labels = append(e.labels, f.label)
-	number := uint16(len(e.labels))
-	return eachCell(func(v *view) { v.label = number })
-}
-
-func (f *regexFilter) compile(e *evaluator) step {
-	switch f.of {
-	case ofRowKey:
-		return wholeRow(func() bool { return f.re.matches(e.key) })
-	case ofFamily:
-		match := remember(f.re.matches)
-		return e.keepCells(func(v view) bool { return match(e.family(v)) })
-	case ofQualifier:
-		match := remember(f.re.matches)
-		return e.keepCells(func(v view) bool { return match(e.qualifier(v)) })
-	}
-	return e.keepCells(func(v view) bool {
-		b := e.raw(v)
-		return f.re.matches(unsafe.String(unsafe.SliceData(b), len(b)))
-	})
-}
-
-func (f sampleFilter) compile(e *evaluator) step {
-	return wholeRow(func() bool { return e.random() < f.p })
-}
-
-func (f *columnRangeFilter) compile(e *evaluator) step {
-	within := remember(f.span.contains)
-	return e.keepCells(func(v view) bool { return e.family(v) == f.family && within(e.qualifier(v)) })
-}
-
-func (f *valueRangeFilter) compile(e *evaluator) step {
-	return e.keepCells(func(v view) bool {
-		b := e.raw(v)
-		return f.span.contains(unsafe.String(unsafe.SliceData(b), len(b)))
-	})
-}
-
-func (f *valueBitmaskFilter) compile(e *evaluator) step {
-	return e.keepCells(func(v view) bool { return f.matches(e.raw(v)) })
-}
-
-func (f *valueCompareFilter) compile(e *evaluator) step {
-	return e.keepCells(func(v view) bool { return f.op.holds(cells.Compare(decodeValue(e.encoded(v)), f.value)) })
-}
-
-func (f *timestampRangeFilter) compile(e *evaluator) step {
-	return e.keepCells(func(v view) bool {
-		ts := e.timestamp(v)
-		return ts >= f.since && (f.until == 0 || ts < f.until)
-	})
-}
-
-func (f countFilter) compile(e *evaluator) step {
-	switch f.of {
-	case rowOffset:
-		return func(in []view) []view { return in[min(f.n, len(in)):] }
-	case rowLimit:
-		return func(in []view) []view { return in[:min(f.n, len(in))] }
-	}
+// latest is the step that leaves the first n cells of each column.
+func (e *evaluator) latest(most int) step {
 	var kept []view
 	return func(in []view) []view {
 		kept = kept[:0]
@@ -421,7 +429,7 @@ func (f countFilter) compile(e *evaluator) step {
 			if i == 0 || !e.sameColumn(in[i-1], v) {
 				n = 0
 			}
-			if n++; n <= f.n {
+			if n++; n <= most {
 				kept = append(kept, v)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // A Plan says how a read would be carried out: what the store is asked for, and
@@ -46,12 +47,12 @@ type ScanPlan struct {
 
 // Explain is the plan of [Table.ReadRows] with the same options. It reads
 // nothing, and fails as the read would for wrong options.
-func (t *Table) Explain(opts ...ReadOption) (Plan, error) {
+func (t *Table) Explain(opts ...read.Option) (Plan, error) {
 	plan, err := t.explain(opts)
 	return plan, fail("explain", t.Name(), "", err)
 }
 
-func (t *Table) explain(opts []ReadOption) (plan Plan, err error) {
+func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
 	spec, err := t.readSpec(context.Background(), opts)
 	if err != nil {
 		return plan, err
@@ -69,8 +70,8 @@ func (t *Table) explain(opts []ReadOption) (plan Plan, err error) {
 	for _, f := range spec.pushed {
 		plan.Pushed = append(plan.Pushed, f.String())
 	}
-	if spec.filter != nil {
-		plan.Residual = spec.filter.String()
+	if spec.Filter != nil {
+		plan.Residual = spec.Filter.String()
 	}
 	return plan, nil
 }

@@ -9,33 +9,36 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
 // explained are the reads that testdata/explain names.
-var explained = map[string][]query.ReadOption{
+var explained = map[string][]read.Option{
 	"everything":        nil,
-	"keys only":         {query.KeysOnly(), query.Limit(3)},
-	"family":            {query.RowFilter(query.FamilyFilter("f.*"))},
-	"qualifier":         {query.RowFilter(query.ColumnFilter("mi(les|nutes)"))},
-	"qualifier prefix":  {query.RowFilter(query.ColumnFilter(`mi\C*`))},
-	"qualifier dot":     {query.RowFilter(query.ColumnFilter("mi.*"))},
-	"qualifier unknown": {query.RowFilter(query.ColumnFilter(".*mi"))},
-	"column range":      {query.RowFilter(query.ColumnBoundsFilter("f", query.Excluding("a"), query.Including("c")))},
-	"row keys":          {query.Prefix("plane#"), query.RowFilter(query.RowKeyFilter("plane#(TF-FIR|TF-FIV)|other"))},
-	"row prefix":        {query.RowFilter(query.RowKeyFilter("^plane#.*$"))},
-	"newest of a range": {query.RowFilter(query.ChainFilters(query.FamilyFilter("f"), query.TimestampRangeFilter(5, 9), query.LatestNFilter(2)))},
-	"range of newest":   {query.RowFilter(query.ChainFilters(query.FamilyFilter("f"), query.LatestNFilter(2), query.TimestampRangeFilter(5, 9)))},
-	"versions option":   {query.Versions(3), query.RowFilter(query.ChainFilters(query.TimestampRangeFilter(5, 9), query.ColumnFilter("a")))},
-	"first cells":       {query.RowFilter(query.ChainFilters(query.FamilyFilter("f"), query.CellsPerRowLimitFilter(3), query.StripValueFilter()))},
-	"after a value":     {query.RowFilter(query.ChainFilters(query.ValueCompareFilter(query.GE, cells.I64(5)), query.ColumnFilter("a"), query.LatestNFilter(1)))},
-	"value range":       {query.RowFilter(query.ChainFilters(query.LatestNFilter(2), query.ValueRangeFilter([]byte("a"), []byte("c")), query.LatestNFilter(1), query.ValueRangeFilter([]byte("b"), nil)))},
-	"interleave":        {query.RowFilter(query.InterleaveFilters(query.ColumnRangeFilter("f", "a", "b"), query.ChainFilters(query.ColumnRangeFilter("h", "x", ""), query.CellsPerRowLimitFilter(1))))},
-	"condition":         {query.RowFilter(query.ConditionFilter(query.ColumnRangeFilter("f", "a", "b"), query.FamilyFilter("h"), nil))},
-	"behind a sink":     {query.RowFilter(query.ChainFilters(query.InterleaveFilters(query.SinkFilter(), query.PassAllFilter()), query.RowKeyFilter("a"), query.FamilyFilter("f")))},
-	"block":             {query.RowFilter(query.ChainFilters(query.ValueFilter("a"), query.BlockAllFilter()))},
-	"where":             {query.Where("h", "x", query.EQ, cells.I64(1)), query.RowFilter(query.FamilyFilter("f")), query.KeysOnly()},
-	"unknown family":    {query.Columns("g:a"), query.RowFilter(query.BlockAllFilter())},
+	"keys only":         {read.KeysOnly(), read.Limit(3)},
+	"family":            {read.Filter(filter.Family("f.*"))},
+	"qualifier":         {read.Filter(filter.Column("mi(les|nutes)"))},
+	"qualifier prefix":  {read.Filter(filter.Column(`mi\C*`))},
+	"qualifier dot":     {read.Filter(filter.Column("mi.*"))},
+	"qualifier unknown": {read.Filter(filter.Column(".*mi"))},
+	"column range":      {read.Filter(filter.ColumnRange{Family: "f", From: filter.Excluding("a"), To: filter.Including("c")})},
+	"row keys":          {read.Prefix("plane#"), read.Filter(filter.RowKey("plane#(TF-FIR|TF-FIV)|other"))},
+	"row prefix":        {read.Filter(filter.RowKey("^plane#.*$"))},
+	"newest of a range": {read.Filter(filter.Chain{filter.Family("f"), filter.TimestampRange{Since: 5, Until: 9}, filter.Latest(2)})},
+	"range of newest":   {read.Filter(filter.Chain{filter.Family("f"), filter.Latest(2), filter.TimestampRange{Since: 5, Until: 9}})},
+	"versions option":   {read.Versions(3), read.Filter(filter.Chain{filter.TimestampRange{Since: 5, Until: 9}, filter.Column("a")})},
+	"first cells":       {read.Filter(filter.Chain{filter.Family("f"), filter.CellsPerRowLimit(3), filter.StripValue{}})},
+	"after a value":     {read.Filter(filter.Chain{filter.ValueCompare{Op: cells.OpGreaterOrEqual, Value: cells.I64(5)}, filter.Column("a"), filter.Latest(1)})},
+	"value range":       {read.Filter(filter.Chain{filter.Latest(2), filter.ValueRange{From: filter.Including("a"), To: filter.Excluding("c")}, filter.Latest(1), filter.ValueRange{From: filter.Including("b")}})},
+	"interleave":        {read.Filter(filter.Interleave{filter.ColumnRange{Family: "f", From: filter.Including("a"), To: filter.Excluding("b")}, filter.Chain{filter.ColumnRange{Family: "h", From: filter.Including("x")}, filter.CellsPerRowLimit(1)}})},
+	"condition":         {read.Filter(filter.Condition{If: filter.ColumnRange{Family: "f", From: filter.Including("a"), To: filter.Excluding("b")}, Then: filter.Family("h"), Else: nil})},
+	"behind a sink":     {read.Filter(filter.Chain{filter.Interleave{filter.Sink{}, filter.PassAll{}}, filter.RowKey("a"), filter.Family("f")})},
+	"block":             {read.Filter(filter.Chain{filter.Value("a"), filter.BlockAll{}})},
+	"where":             {read.Where("h", "x", cells.OpEqual, cells.I64(1)), read.Filter(filter.Family("f")), read.KeysOnly()},
+	"unknown family":    {read.Column("g", "a"), read.Filter(filter.BlockAll{})},
 }
 
 func TestExplain(t *testing.T) {
@@ -61,9 +64,9 @@ func TestExplain(t *testing.T) {
 // What was narrowed is not read: the cost shows it.
 func TestAPushedFilterReadsLess(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}))
-	b := query.NewBatch()
+	b := write.NewBatch()
 	for i := range 200 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for j := range 10 {
 			m.SetAt("f", fmt.Sprint("q", j), 1, cells.I64(int64(j)))
 			m.SetAt("g", fmt.Sprint("q", j), 1, cells.I64(int64(j)))
@@ -73,10 +76,10 @@ func TestAPushedFilterReadsLess(t *testing.T) {
 	if err := db.Apply(ctx, b); err != nil {
 		t.Fatal(err)
 	}
-	filter := query.RowFilter(query.ChainFilters(query.RowKeyFilter("r01.*"), query.FamilyFilter("f"), query.ColumnFilter("q[12]")))
-	var pushed, whole query.Cost
-	for cost, opts := range map[*query.Cost][]query.ReadOption{&pushed: nil, &whole: {query.Unpushed()}} {
-		n, err := db.Table("t").Count(ctx, append(opts, filter, query.ReportCost(cost))...)
+	wanted := read.Filter(filter.Chain{filter.RowKey("r01.*"), filter.Family("f"), filter.Column("q[12]")})
+	var pushed, whole read.Cost
+	for cost, table := range map[*read.Cost]*query.Table{&pushed: db.Table("t"), &whole: query.Unpushed(db.Table("t"))} {
+		n, err := table.Count(ctx, wanted, read.ReportCost(cost))
 		if err != nil || n != (query.Count{Rows: 10, Cells: 20}) {
 			t.Fatalf("counted %+v, %v", n, err)
 		}

@@ -5,6 +5,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -18,7 +21,7 @@ import (
 type pushdown struct {
 	spec     *readSpec // a copy, narrowed
 	info     *tableInfo
-	residual []Filter
+	residual []filter.Filter
 
 	rows     bool // no cell has left through a sink
 	columns  bool // dropping whole columns is the same here as at first
@@ -32,14 +35,14 @@ type pushdown struct {
 // changing the result. What is left is the filter of the result, which takes the
 // memory that it is given if it differs.
 func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
-	if r.filter == nil || r.unpushed {
+	if r.Filter == nil || r.unpushed {
 		return r
 	}
 	*spec = *r
 	p := pushdown{spec: spec, info: info, rows: true, perRow: true,
-		columns: r.cellsPerRow == 0, times: r.cellsPerRow == 0 && r.versions == 0, versions: r.cellsPerRow == 0,
-		values: r.cellsPerRow == 0 && len(r.where) == 0}
-	for _, f := range flatten(nil, r.filter) {
+		columns: r.CellsPerRow == 0, times: r.CellsPerRow == 0 && r.Versions == 0, versions: r.CellsPerRow == 0,
+		values: r.CellsPerRow == 0 && len(r.Where) == 0}
+	for _, f := range flatten(nil, r.Filter) {
 		if p.columns {
 			spec.narrow = spec.narrow.intersect(needs(f, info))
 		}
@@ -51,11 +54,11 @@ func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
 			break
 		}
 	}
-	spec.filter = joined(p.residual)
+	spec.Filter = joined(p.residual)
 	if spec.nothing = spec.nothing || spec.narrow.isEmpty(); !spec.nothing {
 		return spec
 	}
-	if r.rejected != nil {
+	if r.Rejected != nil {
 		return r.lastRow()
 	}
 	spec.rows = nil
@@ -65,13 +68,13 @@ func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
 // lastRow is a read that lets nothing through, of the last row alone, for those who
 // want to know which one that is.
 func (r *readSpec) lastRow() *readSpec {
-	return &readSpec{rows: r.rows, columns: r.columns, reverse: !r.reverse, keysOnly: true, nothing: true,
-		sample: r.sample, limits: r.limits, hasLimits: r.hasLimits, rejected: r.rejected, cost: r.cost}
+	return &readSpec{Request: read.Request{Columns: r.Columns, Reverse: !r.Reverse, KeysOnly: true, Rejected: r.Rejected, Cost: r.Cost},
+		rows: r.rows, sample: r.sample, limits: r.limits, hasLimits: r.hasLimits, nothing: true}
 }
 
 // flatten appends a filter as the list of filters that the row goes through.
-func flatten(all []Filter, f Filter) []Filter {
-	chain, ok := f.(chainFilter)
+func flatten(all []filter.Filter, f filter.Filter) []filter.Filter {
+	chain, ok := f.(filter.Chain)
 	if !ok {
 		return append(all, f)
 	}
@@ -82,42 +85,52 @@ func flatten(all []Filter, f Filter) []Filter {
 	return all
 }
 
-func joined(fs []Filter) Filter {
+func joined(fs []filter.Filter) filter.Filter {
 	switch len(fs) {
 	case 0:
 		return nil
 	case 1:
 		return fs[0]
 	}
-	return chainFilter(fs)
+	return filter.Chain(fs)
 }
 
 // take pushes a filter, and reports whether nothing of it is left to do.
-func (p *pushdown) take(f Filter) bool {
+func (p *pushdown) take(f filter.Filter) bool {
 	switch f := f.(type) {
-	case *regexFilter:
-		return p.takeRegex(f)
-	case *columnRangeFilter:
-		return p.takeColumns(f, "qualifiers of "+f.family, true)
-	case *timestampRangeFilter:
+	case filter.PassAll:
+		return true
+	case filter.BlockAll:
+		return p.takeNothing(f)
+	case filter.RowKey:
+		return p.takeRows(f)
+	case filter.Family:
+		return p.takeColumns(f, "families", true)
+	case filter.Column:
+		return p.takeQualifiers(f)
+	case filter.ColumnRange:
+		return p.takeColumns(f, "qualifiers of "+f.Family, true)
+	case filter.TimestampRange:
 		return p.takeTimes(f)
-	case *valueRangeFilter:
+	case filter.Latest:
+		return p.takeVersions(f)
+	case filter.CellsPerRowLimit:
+		return p.takeCellsPerRow(f)
+	case filter.ValueRange:
 		p.takeValues(f)
-		return false
-	case *valueCompareFilter, *valueBitmaskFilter:
+	case filter.Value, filter.ValueCompare, filter.ValueBitmask:
 		p.versions, p.perRow = false, false
-		return false
-	case countFilter:
-		return p.takeCount(f)
-	case constantFilter:
-		return p.takeConstant(f)
-	case sampleFilter, labelFilter:
-		return false
+	case filter.StripValue:
+		p.values = false
+	case filter.RowSample, filter.Label:
+	default:
+		p.close()
+		p.rows = p.rows && !filter.Contains(f, isSink)
 	}
-	p.close()
-	p.rows = p.rows && !contains(f, isSink)
 	return false
 }
+
+func isSink(f filter.Filter) bool { _, ok := f.(filter.Sink); return ok }
 
 // close says that what follows sees other cells than the store yields.
 func (p *pushdown) close() {
@@ -126,39 +139,69 @@ func (p *pushdown) close() {
 
 // A pushedFilter is a filter that the store evaluates, and as what.
 type pushedFilter struct {
-	filter Filter
+	filter filter.Filter
 	as     string
 }
 
 func (f pushedFilter) String() string { return f.filter.String() + " as " + f.as }
 
-func (p *pushdown) note(f Filter, as string) {
+func (p *pushdown) note(f filter.Filter, as string) {
 	p.spec.pushed = append(p.spec.pushed, pushedFilter{f, as})
 }
 
-func (p *pushdown) takeRegex(f *regexFilter) bool {
-	stems := f.re.stems
-	switch f.of {
-	case ofRowKey:
-		if !p.rows || !stems.bounded() {
-			return p.rows && stems.whole // of everything, nothing is left to do
-		}
-		p.spec.rows = cf.IntersectRanges(p.spec.rows, stems.rows())
-		p.note(f, "rows"+again(stems.whole))
-		return stems.whole
-	case ofFamily:
-		return p.takeColumns(f, "families", true)
-	case ofQualifier:
-		if !stems.bounded() {
-			if !stems.whole {
-				p.perRow = false
-			}
-			return stems.whole
-		}
-		return p.takeColumns(f, "qualifiers", stems.whole)
+// takeNothing ends the read, unless something has left through a sink.
+func (p *pushdown) takeNothing(f filter.Filter) bool {
+	if !p.rows {
+		p.close()
+		return false
 	}
-	p.versions, p.perRow = false, false
-	return false
+	p.spec.nothing = true
+	p.note(f, "no rows")
+	return true
+}
+
+func (p *pushdown) takeRows(f filter.RowKey) bool {
+	stems := stemsOf(string(f))
+	if !p.rows || !stems.Bounded() {
+		return p.rows && stems.Whole // of everything, nothing is left to do
+	}
+	p.spec.rows = cf.IntersectRanges(p.spec.rows, rangesOf(stems))
+	p.note(f, "rows"+again(stems.Whole))
+	return stems.Whole
+}
+
+func (p *pushdown) takeQualifiers(f filter.Column) bool {
+	stems := stemsOf(string(f))
+	if stems.Bounded() {
+		return p.takeColumns(f, "qualifiers", stems.Whole)
+	}
+	if !stems.Whole {
+		p.perRow = false
+	}
+	return stems.Whole
+}
+
+// compile compiles an expression that has been checked.
+func compile(expr string) *bytere.Regexp {
+	re, err := bytere.Compile(expr)
+	if err != nil {
+		panic(err) // filter.Check has compiled it
+	}
+	return re
+}
+
+func stemsOf(expr string) bytere.Stems { return compile(expr).Stems() }
+
+// rangesOf are stems as ranges of row keys or of qualifiers.
+func rangesOf(s bytere.Stems) []cf.Range {
+	var ranges []cf.Range
+	for _, e := range s.Exact {
+		ranges = append(ranges, cf.Single(e))
+	}
+	for _, p := range s.Prefixes {
+		ranges = append(ranges, cf.Prefix(p))
+	}
+	return cf.MergeRanges(ranges)
 }
 
 func again(whole bool) string {
@@ -169,7 +212,7 @@ func again(whole bool) string {
 }
 
 // takeColumns notes a filter of columns, which narrow already has.
-func (p *pushdown) takeColumns(f Filter, as string, whole bool) bool {
+func (p *pushdown) takeColumns(f filter.Filter, as string, whole bool) bool {
 	if !p.columns {
 		p.perRow = false
 		return false
@@ -181,17 +224,17 @@ func (p *pushdown) takeColumns(f Filter, as string, whole bool) bool {
 	return whole
 }
 
-func (p *pushdown) takeTimes(f *timestampRangeFilter) bool {
+func (p *pushdown) takeTimes(f filter.TimestampRange) bool {
 	if !p.times {
 		p.versions, p.perRow = false, false
 		return false
 	}
 	s := p.spec
-	s.since = max(s.since, f.since)
-	if f.until != 0 && (s.until == 0 || f.until < s.until) {
-		s.until = f.until
+	s.Since = max(s.Since, f.Since)
+	if f.Until != 0 && (s.Until == 0 || f.Until < s.Until) {
+		s.Until = f.Until
 	}
-	s.nothing = s.nothing || s.until != 0 && s.since >= s.until
+	s.nothing = s.nothing || s.Until != 0 && s.Since >= s.Until
 	p.note(f, "time range")
 	return true
 }
@@ -199,33 +242,35 @@ func (p *pushdown) takeTimes(f *timestampRangeFilter) bool {
 // takeValues has the store leave cells out whose values are not in the range. The
 // rows of such cells come all the same, for those who want to know them, so that the
 // filter stays.
-func (p *pushdown) takeValues(f *valueRangeFilter) {
+func (p *pushdown) takeValues(f filter.ValueRange) {
 	p.versions, p.perRow = false, false
 	if p.values && p.spec.values == nil {
-		p.spec.values = &f.span
+		p.spec.values = &f
 		p.note(f, "values"+again(false))
 	}
 }
 
-func (p *pushdown) takeCount(f countFilter) bool {
-	switch {
-	case f.of == columnLimit && p.versions:
-		p.spec.versions = least(p.spec.versions, f.n)
-		p.times = false
-		p.note(f, "versions")
-		return true
-	case f.of == columnLimit:
+func (p *pushdown) takeVersions(f filter.Latest) bool {
+	if !p.versions {
 		p.times, p.values, p.perRow = false, false, false
 		return false
-	case f.of == rowLimit && p.perRow:
-		p.spec.cellsPerRow = least(p.spec.cellsPerRow, f.n)
-		p.close()
-		p.perRow = true
-		p.note(f, "cells per row")
-		return true
 	}
+	p.spec.Versions = least(p.spec.Versions, int(f))
+	p.times = false
+	p.note(f, "versions")
+	return true
+}
+
+func (p *pushdown) takeCellsPerRow(f filter.CellsPerRowLimit) bool {
+	whole := p.perRow
 	p.close()
-	return false
+	if !whole {
+		return false
+	}
+	p.spec.CellsPerRow = least(p.spec.CellsPerRow, int(f))
+	p.perRow = true
+	p.note(f, "cells per row")
+	return true
 }
 
 // least is the smaller of two limits, of which the first may be 0 for none.
@@ -234,26 +279,6 @@ func least(limit, n int) int {
 		return n
 	}
 	return min(limit, n)
-}
-
-func (p *pushdown) takeConstant(f constantFilter) bool {
-	switch f.name {
-	case passAll:
-		return true
-	case blockAll:
-		if p.rows {
-			p.spec.nothing = true
-			p.note(f, "no rows")
-			return true
-		}
-		p.close()
-	case sink:
-		p.close()
-		p.rows = false
-	case stripValue:
-		p.values = false
-	}
-	return false
 }
 
 // A columnSet is qualifiers of families; nil ranges are all of a family. The nil set
@@ -311,21 +336,24 @@ func (s columnSet) union(t columnSet) columnSet {
 
 // needs are the columns without which a filter would do the same: it drops all
 // other cells before they have an effect.
-func needs(f Filter, info *tableInfo) columnSet {
+func needs(f filter.Filter, info *tableInfo) columnSet {
 	switch f := f.(type) {
-	case *regexFilter:
-		return f.needs(info)
-	case *columnRangeFilter:
-		return f.needs(info)
-	case constantFilter:
-		if f.name == blockAll {
-			return columnSet{}
+	case filter.BlockAll:
+		return columnSet{}
+	case filter.Family:
+		return info.columnsIn(nil, compile(string(f)).MatchString)
+	case filter.Column:
+		return needsOfColumn(f, info)
+	case filter.ColumnRange:
+		if q := spanOf(f.From, f.To); !q.Empty() {
+			return info.columnsIn([]cf.Range{q}, func(family string) bool { return family == f.Family })
 		}
-	case chainFilter:
+		return columnSet{}
+	case filter.Chain:
 		return chainNeeds(f, info)
-	case interleaveFilter, *conditionFilter:
+	case filter.Interleave, filter.Condition:
 		either := columnSet{}
-		for _, sub := range f.subs() {
+		for _, sub := range filter.Within(f) {
 			either = either.union(needs(sub, info))
 		}
 		return either
@@ -333,9 +361,29 @@ func needs(f Filter, info *tableInfo) columnSet {
 	return nil
 }
 
+func needsOfColumn(f filter.Column, info *tableInfo) columnSet {
+	stems := stemsOf(string(f))
+	if !stems.Bounded() {
+		return nil
+	}
+	qualifiers := rangesOf(stems)
+	return info.columnsIn(qualifiers, func(string) bool { return len(qualifiers) > 0 })
+}
+
+// columnsIn are qualifiers of some families; nil qualifiers are all of them.
+func (t *tableInfo) columnsIn(qualifiers []cf.Range, in func(family string) bool) columnSet {
+	s := columnSet{}
+	for _, f := range t.families {
+		if in(f.name) {
+			s[f] = qualifiers
+		}
+	}
+	return s
+}
+
 // chainNeeds narrows by each filter up to one after which columns matter that
 // are dropped later.
-func chainNeeds(f Filter, info *tableInfo) columnSet {
+func chainNeeds(f filter.Filter, info *tableInfo) columnSet {
 	var all columnSet
 	for _, sub := range flatten(nil, f) {
 		all = all.intersect(needs(sub, info))
@@ -348,42 +396,12 @@ func chainNeeds(f Filter, info *tableInfo) columnSet {
 
 // columnwise reports whether what a filter does to a column does not depend on
 // other columns being there.
-func columnwise(f Filter) bool {
-	switch f := f.(type) {
-	case chainFilter, interleaveFilter, *conditionFilter:
+func columnwise(f filter.Filter) bool {
+	switch f.(type) {
+	case filter.Chain, filter.Interleave, filter.Condition, filter.Sink, filter.CellsPerRowLimit, filter.CellsPerRowOffset:
 		return false
-	case countFilter:
-		return f.of == columnLimit
-	case constantFilter:
-		return f.name != sink
 	}
 	return true
-}
-
-func (f *regexFilter) needs(info *tableInfo) columnSet {
-	if f.of != ofFamily && (f.of != ofQualifier || !f.re.stems.bounded()) {
-		return nil
-	}
-	var qualifiers []cf.Range
-	if f.of == ofQualifier {
-		qualifiers = f.re.stems.qualifiers()
-	}
-	needed := columnSet{}
-	for _, fam := range info.families {
-		if f.of == ofQualifier && len(qualifiers) > 0 || f.of == ofFamily && f.re.matches(fam.name) {
-			needed[fam] = qualifiers
-		}
-	}
-	return needed
-}
-
-func (f *columnRangeFilter) needs(info *tableInfo) columnSet {
-	fam, err := info.family(f.family)
-	q := f.span.qualifiers()
-	if err != nil || q.Empty() {
-		return columnSet{}
-	}
-	return columnSet{fam: {q}}
 }
 
 // valuesOf is the values of a family's cells that can pass, as the store has them:
@@ -393,7 +411,7 @@ func (r *readSpec) valuesOf(f *familyInfo) []cf.Range {
 	if r.values == nil || f.aggregate != schema.NoAggregate {
 		return nil
 	}
-	q := r.values.qualifiers()
+	q := spanOf(r.values.From, r.values.To)
 	tagged := func(t cells.Type, bytes string) string { return string([]byte{byte(t)}) + bytes }
 	ranges := []cf.Range{{End: tagged(cells.TypeBytes, "")}}
 	for t := cells.TypeBytes; t <= cells.TypeF64; t++ {
@@ -401,7 +419,7 @@ func (r *readSpec) valuesOf(f *familyInfo) []cf.Range {
 		if q.End == "" {
 			v.End = tagged(t+1, "")
 		}
-		if r.eightBytes && (t == cells.TypeI32 || t == cells.TypeByte) { // they are stored in fewer, and left to the filter
+		if r.WideIntegers && (t == cells.TypeI32 || t == cells.TypeByte) { // they are stored in fewer, and left to the filter
 			v = cf.Range{Start: tagged(t, ""), End: tagged(t+1, "")}
 		}
 		if v.Start < v.End {
@@ -411,17 +429,17 @@ func (r *readSpec) valuesOf(f *familyInfo) []cf.Range {
 	return append(ranges, cf.Range{Start: tagged(cells.TypeF64+1, "")})
 }
 
-// qualifiers is the span as a range.
-func (s span) qualifiers() cf.Range {
-	q := cf.Range{Start: s.from.at, End: s.to.at}
-	if s.from.open {
-		q.Start += "\x00"
+// spanOf is the strings between two bounds.
+func spanOf(from, to filter.Bound) cf.Range {
+	r := cf.Range{Start: from.At, End: to.At}
+	if from.Open {
+		r.Start += "\x00"
 	}
-	if s.to.set && !s.to.open {
-		q.End += "\x00"
+	if to.Set && !to.Open {
+		r.End += "\x00"
 	}
-	if s.to.set && q.End == "" { // nothing is less
+	if to.Set && r.End == "" { // nothing is less
 		return cf.Range{Start: "\x00", End: "\x00"}
 	}
-	return q
+	return r
 }

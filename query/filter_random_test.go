@@ -12,6 +12,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -93,7 +96,7 @@ var (
 )
 
 // drawFilter draws a filter and the same one done naively.
-func drawFilter(t *rapid.T, depth int, labels, sinks bool) (query.Filter, naive) {
+func drawFilter(t *rapid.T, depth int, labels, sinks bool) (filter.Filter, naive) {
 	kinds := 16
 	if depth > 0 {
 		kinds = 24
@@ -102,62 +105,62 @@ func drawFilter(t *rapid.T, depth int, labels, sinks bool) (query.Filter, naive)
 	case 0:
 		expr := genExpr.Draw(t, "row key")
 		match := naiveMatch(expr)
-		return query.RowKeyFilter(expr), naiveKeep(func(c naiveCell) bool { return match(c.row) })
+		return filter.RowKey(expr), naiveKeep(func(c naiveCell) bool { return match(c.row) })
 	case 1, 2:
 		expr := genFamilyExpr.Draw(t, "family")
 		match := naiveMatch(expr)
-		return query.FamilyFilter(expr), naiveKeep(func(c naiveCell) bool { return match(c.cell.Family) })
+		return filter.Family(expr), naiveKeep(func(c naiveCell) bool { return match(c.cell.Family) })
 	case 3, 4:
 		expr := genExpr.Draw(t, "qualifier")
 		match := naiveMatch(expr)
-		return query.ColumnFilter(expr), naiveKeep(func(c naiveCell) bool { return match(c.cell.Qualifier) })
+		return filter.Column(expr), naiveKeep(func(c naiveCell) bool { return match(c.cell.Qualifier) })
 	case 5:
 		expr := genExpr.Draw(t, "value")
 		match := naiveMatch(expr)
-		return query.ValueFilter(expr), naiveKeep(func(c naiveCell) bool { return match(c.raw()) })
+		return filter.Value(expr), naiveKeep(func(c naiveCell) bool { return match(c.raw()) })
 	case 6:
 		family := rapid.SampledFrom(append(slices.Clone(filterFamilies), "unknown")).Draw(t, "family")
 		from, to, within := drawBounds(t, filterQualifiers)
-		return query.ColumnBoundsFilter(family, from, to),
+		return filter.ColumnRange{Family: family, From: from, To: to},
 			naiveKeep(func(c naiveCell) bool { return c.cell.Family == family && within(c.cell.Qualifier) })
 	case 7:
 		from, to, within := drawBounds(t, []string{"", "a", "ab", "\x00\x00\x00\x01", "\xff"})
-		return query.ValueBoundsFilter(from, to), naiveKeep(func(c naiveCell) bool { return within(c.raw()) })
+		return filter.ValueRange{From: from, To: to}, naiveKeep(func(c naiveCell) bool { return within(c.raw()) })
 	case 8, 9:
 		since, until := drawFilterTimes(t)
-		return query.TimestampRangeFilter(since, until), naiveKeep(func(c naiveCell) bool {
+		return filter.TimestampRange{Since: since, Until: until}, naiveKeep(func(c naiveCell) bool {
 			return c.cell.Timestamp >= since && (until == 0 || c.cell.Timestamp < until)
 		})
 	case 10:
-		op, v := query.Op(rapid.IntRange(0, 5).Draw(t, "op")), rapid.SampledFrom(filterValues).Draw(t, "value")
-		return query.ValueCompareFilter(op, v), naiveKeep(func(c naiveCell) bool { return naiveCompare(op, c.cell.Value, v) })
+		op, v := cells.Op(rapid.IntRange(0, 5).Draw(t, "op")), rapid.SampledFrom(filterValues).Draw(t, "value")
+		return filter.ValueCompare{Op: op, Value: v}, naiveKeep(func(c naiveCell) bool { return naiveCompare(op, c.cell.Value, v) })
 	case 11:
 		n := rapid.IntRange(0, 4).Draw(t, "offset")
-		return query.CellsPerRowOffsetFilter(n), func(cs []naiveCell, _ *[]naiveCell) []naiveCell { return cs[min(n, len(cs)):] }
+		return filter.CellsPerRowOffset(n), func(cs []naiveCell, _ *[]naiveCell) []naiveCell { return cs[min(n, len(cs)):] }
 	case 12:
 		n := rapid.IntRange(1, 6).Draw(t, "limit")
-		return query.CellsPerRowLimitFilter(n), func(cs []naiveCell, _ *[]naiveCell) []naiveCell { return cs[:min(n, len(cs))] }
+		return filter.CellsPerRowLimit(n), func(cs []naiveCell, _ *[]naiveCell) []naiveCell { return cs[:min(n, len(cs))] }
 	case 13, 14:
 		n := rapid.IntRange(1, 3).Draw(t, "latest")
-		return query.LatestNFilter(n), naiveLatest(n)
+		return filter.Latest(n), naiveLatest(n)
 	case 15:
 		if labels {
-			return query.LabelFilter("l"), naiveChange(func(c *naiveCell) { c.label = "l" })
+			return filter.Label("l"), naiveChange(func(c *naiveCell) { c.label = "l" })
 		}
-		return query.StripValueFilter(), naiveChange(func(c *naiveCell) { c.cell.Value = cells.Bytes(nil) })
+		return filter.StripValue{}, naiveChange(func(c *naiveCell) { c.cell.Value = cells.Bytes(nil) })
 	case 16:
 		switch rapid.IntRange(0, 3).Draw(t, "constant") {
 		case 0:
-			return query.BlockAllFilter(), naiveKeep(func(naiveCell) bool { return false })
+			return filter.BlockAll{}, naiveKeep(func(naiveCell) bool { return false })
 		case 1:
 			if sinks {
-				return query.SinkFilter(), func(cs []naiveCell, sunk *[]naiveCell) []naiveCell {
+				return filter.Sink{}, func(cs []naiveCell, sunk *[]naiveCell) []naiveCell {
 					*sunk = append(*sunk, cs...)
 					return nil
 				}
 			}
 		}
-		return query.PassAllFilter(), naiveKeep(func(naiveCell) bool { return true })
+		return filter.PassAll{}, naiveKeep(func(naiveCell) bool { return true })
 	case 17, 18:
 		return drawInterleave(t, depth, labels, sinks)
 	case 19:
@@ -166,14 +169,14 @@ func drawFilter(t *rapid.T, depth int, labels, sinks bool) (query.Filter, naive)
 	return drawChain(t, depth, labels, sinks)
 }
 
-func drawChain(t *rapid.T, depth int, labels, sinks bool) (query.Filter, naive) {
+func drawChain(t *rapid.T, depth int, labels, sinks bool) (filter.Filter, naive) {
 	n := rapid.IntRange(2, 5).Draw(t, "chain")
 	labelled := rapid.IntRange(0, n-1).Draw(t, "labelled")
-	fs, ns := make([]query.Filter, n), make([]naive, n)
+	fs, ns := make([]filter.Filter, n), make([]naive, n)
 	for i := range n {
 		fs[i], ns[i] = drawFilter(t, depth-1, labels && i == labelled, sinks)
 	}
-	return query.ChainFilters(fs...), func(cs []naiveCell, sunk *[]naiveCell) []naiveCell {
+	return filter.Chain(fs), func(cs []naiveCell, sunk *[]naiveCell) []naiveCell {
 		for _, f := range ns {
 			cs = f(cs, sunk)
 		}
@@ -181,13 +184,13 @@ func drawChain(t *rapid.T, depth int, labels, sinks bool) (query.Filter, naive) 
 	}
 }
 
-func drawInterleave(t *rapid.T, depth int, labels, sinks bool) (query.Filter, naive) {
+func drawInterleave(t *rapid.T, depth int, labels, sinks bool) (filter.Filter, naive) {
 	n := rapid.IntRange(2, 4).Draw(t, "interleave")
-	fs, ns := make([]query.Filter, n), make([]naive, n)
+	fs, ns := make([]filter.Filter, n), make([]naive, n)
 	for i := range n {
 		fs[i], ns[i] = drawFilter(t, depth-1, labels, sinks)
 	}
-	return query.InterleaveFilters(fs...), func(cs []naiveCell, sunk *[]naiveCell) (all []naiveCell) {
+	return filter.Interleave(fs), func(cs []naiveCell, sunk *[]naiveCell) (all []naiveCell) {
 		for _, f := range ns {
 			all = append(all, f(cs, sunk)...)
 		}
@@ -196,9 +199,9 @@ func drawInterleave(t *rapid.T, depth int, labels, sinks bool) (query.Filter, na
 	}
 }
 
-func drawCondition(t *rapid.T, depth int, labels bool) (query.Filter, naive) {
+func drawCondition(t *rapid.T, depth int, labels bool) (filter.Filter, naive) {
 	predicate, p := drawFilter(t, depth-1, labels, false)
-	branch := func(name string) (query.Filter, naive) {
+	branch := func(name string) (filter.Filter, naive) {
 		if rapid.IntRange(0, 3).Draw(t, name) == 0 {
 			return nil, naiveKeep(func(naiveCell) bool { return false })
 		}
@@ -206,7 +209,7 @@ func drawCondition(t *rapid.T, depth int, labels bool) (query.Filter, naive) {
 	}
 	ifTrue, yes := branch("no true filter")
 	ifFalse, no := branch("no false filter")
-	return query.ConditionFilter(predicate, ifTrue, ifFalse), func(cs []naiveCell, sunk *[]naiveCell) []naiveCell {
+	return filter.Condition{If: predicate, Then: ifTrue, Else: ifFalse}, func(cs []naiveCell, sunk *[]naiveCell) []naiveCell {
 		if len(p(cs, sunk)) > 0 {
 			return yes(cs, sunk)
 		}
@@ -231,38 +234,38 @@ func naiveLatest(n int) naive {
 	}
 }
 
-func naiveCompare(op query.Op, v, w cells.Value) bool {
+func naiveCompare(op cells.Op, v, w cells.Value) bool {
 	order, ok := cells.Compare(v, w)
 	if !ok {
-		return op == query.NE
+		return op == cells.OpNotEqual
 	}
-	return map[query.Op]bool{query.EQ: order == 0, query.NE: order != 0, query.LT: order < 0,
-		query.LE: order <= 0, query.GT: order > 0, query.GE: order >= 0}[op]
+	return map[cells.Op]bool{cells.OpEqual: order == 0, cells.OpNotEqual: order != 0, cells.OpLess: order < 0,
+		cells.OpLessOrEqual: order <= 0, cells.OpGreater: order > 0, cells.OpGreaterOrEqual: order >= 0}[op]
 }
 
-func drawBounds(t *rapid.T, of []string) (from, to query.Bound, within func(string) bool) {
+func drawBounds(t *rapid.T, of []string) (from, to filter.Bound, within func(string) bool) {
 	ends := []string{rapid.SampledFrom(of).Draw(t, "from"), rapid.SampledFrom(of).Draw(t, "to")}
 	slices.Sort(ends)
 	kind := rapid.IntRange(0, 8).Draw(t, "bounds")
 	low, high := func(string) bool { return true }, func(string) bool { return true }
 	switch kind % 3 {
 	case 1:
-		from, low = query.Including(ends[0]), func(s string) bool { return s >= ends[0] }
+		from, low = filter.Including(ends[0]), func(s string) bool { return s >= ends[0] }
 	case 2:
-		from, low = query.Excluding(ends[0]), func(s string) bool { return s > ends[0] }
+		from, low = filter.Excluding(ends[0]), func(s string) bool { return s > ends[0] }
 	}
 	switch kind / 3 {
 	case 1:
-		to, high = query.Including(ends[1]), func(s string) bool { return s <= ends[1] }
+		to, high = filter.Including(ends[1]), func(s string) bool { return s <= ends[1] }
 	case 2:
-		to, high = query.Excluding(ends[1]), func(s string) bool { return s < ends[1] }
+		to, high = filter.Excluding(ends[1]), func(s string) bool { return s < ends[1] }
 	}
 	return from, to, func(s string) bool { return low(s) && high(s) }
 }
 
 // A filteredRead is the options of a read next to its filter, done naively.
 type filteredRead struct {
-	opts                            []query.ReadOption
+	opts                            []read.Option
 	column                          string // family:qualifier, "" for all
 	prefix                          string
 	since, until                    cells.Timestamp
@@ -280,27 +283,27 @@ func drawFilteredRead(t *rapid.T) *filteredRead {
 	}
 	number := func(label string, least int) int { return rapid.IntRange(least, least+3).Draw(t, label) }
 	family, qualifier := rapid.SampledFrom(filterFamilies), rapid.SampledFrom(filterQualifiers)
-	add := func(o query.ReadOption) { r.opts = append(r.opts, o) }
+	add := func(o read.Option) { r.opts = append(r.opts, o) }
 	maybe("column", func() {
 		f, q := family.Draw(t, "family"), qualifier.Draw(t, "qualifier")
 		r.column = f + ":" + q
-		add(query.Select(query.Column(f, q)))
+		add(read.Column(f, q))
 	})
-	maybe("prefix", func() { r.prefix = rapid.SampledFrom(filterRows).Draw(t, "p"); add(query.Prefix(r.prefix)) })
+	maybe("prefix", func() { r.prefix = rapid.SampledFrom(filterRows).Draw(t, "p"); add(read.Prefix(r.prefix)) })
 	maybe("times", func() {
 		r.since, r.until = drawFilterTimes(t)
-		add(query.TimeRange(r.since, r.until))
+		add(read.TimeRange(r.since, r.until))
 	})
-	maybe("versions", func() { r.versions = number("n", 1); add(query.Versions(r.versions)) })
-	maybe("cells per row", func() { r.perRow = number("n", 1); add(query.CellsPerRow(r.perRow)) })
-	maybe("limit", func() { r.limit = number("n", 1); add(query.Limit(r.limit)) })
-	maybe("offset", func() { r.offset = number("n", 1); add(query.Offset(r.offset)) })
-	maybe("reverse", func() { r.reverse = true; add(query.Reverse()) })
-	maybe("keys only", func() { r.keysOnly = true; add(query.KeysOnly()) })
+	maybe("versions", func() { r.versions = number("n", 1); add(read.Versions(r.versions)) })
+	maybe("cells per row", func() { r.perRow = number("n", 1); add(read.CellsPerRow(r.perRow)) })
+	maybe("limit", func() { r.limit = number("n", 1); add(read.Limit(r.limit)) })
+	maybe("offset", func() { r.offset = number("n", 1); add(read.Offset(r.offset)) })
+	maybe("reverse", func() { r.reverse = true; add(read.Reverse()) })
+	maybe("keys only", func() { r.keysOnly = true; add(read.KeysOnly()) })
 	maybe("exists", func() {
 		f, q := family.Draw(t, "family"), qualifier.Draw(t, "qualifier")
 		r.exists = f + ":" + q
-		add(query.Exists(f, q))
+		add(read.Exists(f, q))
 	})
 	return r
 }
@@ -358,7 +361,7 @@ func (r *filteredRead) selected(all []naiveCell, row string) (cs []naiveCell) {
 	return cs
 }
 
-func readLines(t *rapid.T, table *query.Table, opts ...query.ReadOption) []string {
+func readLines(t *rapid.T, table *query.Table, opts ...read.Option) []string {
 	lines := []string{}
 	for row, err := range table.ReadRows(ctx, opts...) {
 		if err != nil {
@@ -392,19 +395,19 @@ func TestFiltersMatchNaiveOnes(t *testing.T) {
 		}
 		checks++
 		t, table := rt, db.Table("t")
-		if err := table.DeleteRange(ctx, query.Prefix("")); err != nil {
+		if err := table.DeleteRange(ctx, read.Prefix("")); err != nil {
 			t.Fatal(err)
 		}
 		all := writeRandomCells(t, db)
 		for range 16 {
-			draw := rapid.SampledFrom([]func(*rapid.T, int, bool, bool) (query.Filter, naive){drawFilter, drawChain, drawChain, drawInterleave}).Draw(t, "top")
+			draw := rapid.SampledFrom([]func(*rapid.T, int, bool, bool) (filter.Filter, naive){drawFilter, drawChain, drawChain, drawInterleave}).Draw(t, "top")
 			f, naive := draw(t, 3, true, true)
 			r := drawFilteredRead(t)
 			want := r.run(all, naive)
-			opts := append(slices.Clip(r.opts), query.RowFilter(f))
+			opts := append(slices.Clip(r.opts), read.Filter(f))
 			for name, got := range map[string][]string{
 				"pushed down": readLines(t, table, opts...),
-				"whole":       readLines(t, table, append(slices.Clip(opts), query.Unpushed())...),
+				"whole":       readLines(t, query.Unpushed(table), opts...),
 			} {
 				if !slices.Equal(got, want) {
 					plan, err := table.Explain(opts...)
@@ -426,7 +429,7 @@ func drawFilterTimes(t *rapid.T) (since, until cells.Timestamp) {
 
 func writeRandomCells(t *rapid.T, db *query.DB) []naiveCell {
 	written := map[string]naiveCell{}
-	b := query.NewBatch()
+	b := write.NewBatch()
 	for range rapid.IntRange(0, 60).Draw(t, "cells") {
 		c := naiveCell{row: rapid.SampledFrom(filterRows).Draw(t, "row"), cell: cells.Cell{
 			Family:    rapid.SampledFrom(filterFamilies).Draw(t, "family"),

@@ -8,6 +8,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -31,24 +33,24 @@ func TestRowsOutsideOfARangeOfValues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	within := query.RowFilter(query.ValueRangeFilter([]byte("y"), []byte("z")))
+	within := read.Filter(filter.ValueRange{From: filter.Including("y"), To: filter.Excluding("z")})
 	var rejected []string
-	got := shown(t, table, within, query.Rejected(func(key string) error { rejected = append(rejected, key); return nil }))
+	got := shown(t, table, within, read.Rejected(func(key string) error { rejected = append(rejected, key); return nil }))
 	const want = "row1000 g:a@1 | row2000 f:a@1"
-	if got != want || got != shown(t, table, within, query.Unpushed()) {
+	if got != want || got != shown(t, query.Unpushed(table), within) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if len(rejected) != 2998 || rejected[0] != "row0000" || !slices.IsSorted(rejected) {
 		t.Errorf("%d rows were rejected", len(rejected))
 	}
-	for _, opts := range [][]query.ReadOption{
-		{query.Limit(1), query.Prefix("row2")}, {query.KeysOnly(), query.Prefix("row2000")}, {query.Reverse(), query.Limit(1)},
+	for _, opts := range [][]read.Option{
+		{read.Limit(1), read.Prefix("row2")}, {read.KeysOnly(), read.Prefix("row2000")}, {read.Reverse(), read.Limit(1)},
 	} {
-		if pushed, whole := shown(t, table, append(opts, within)...), shown(t, table, append(opts, within, query.Unpushed())...); pushed != whole || pushed == "" {
+		if pushed, whole := shown(t, table, append(opts, within)...), shown(t, query.Unpushed(table), append(opts, within)...); pushed != whole || pushed == "" {
 			t.Errorf("pushed %s, whole %s", pushed, whole)
 		}
 	}
-	one := query.RowFilter(query.ValueBoundsFilter(query.Including(""), query.Including("\x00\x00\x00\x00\x00\x00\x00\x01")))
+	one := read.Filter(filter.ValueRange{From: filter.Including(""), To: filter.Including("\x00\x00\x00\x00\x00\x00\x00\x01")})
 	if got := shown(t, table, one); got != "row2500 hll:a@1" {
 		t.Errorf("got %q of what aggregates", got)
 	}
@@ -68,22 +70,22 @@ func TestFiltersOfBigtableSeeEightBytes(t *testing.T) {
 	}
 	eight := func(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n))) }
 	for name, c := range map[string]struct {
-		filter query.Filter
+		filter filter.Filter
 		want   string
 	}{
-		"a range": {query.ValueBoundsFilter(query.Including(eight(5)), query.Excluding(eight(7))),
+		"a range": {filter.ValueRange{From: filter.Including(eight(5)), To: filter.Excluding(eight(7))},
 			"r005 f:byte@1 | r006 f:byte@1 | r205 f:i64@1 i:i32@1 | r206 f:i64@1 i:i32@1 | r261 f:byte@1 | r262 f:byte@1"},
-		"below zero": {query.ValueRangeFilter([]byte(eight(-1)), nil), "r199 f:i64@1 i:i32@1"},
-		"one value":  {query.ValueFilter(`\x00{7}\x05`), "r005 f:byte@1 | r205 f:i64@1 i:i32@1 | r261 f:byte@1"},
-		"a mask":     {query.ValueBitmaskFilter([]byte(eight(-2))), "r198 f:i64@1 i:i32@1 | r199 f:i64@1 i:i32@1"},
+		"below zero": {filter.ValueRange{From: filter.Including(eight(-1))}, "r199 f:i64@1 i:i32@1"},
+		"one value":  {filter.Value(`\x00{7}\x05`), "r005 f:byte@1 | r205 f:i64@1 i:i32@1 | r261 f:byte@1"},
+		"a mask":     {filter.ValueBitmask([]byte(eight(-2))), "r198 f:i64@1 i:i32@1 | r199 f:i64@1 i:i32@1"},
 	} {
-		got := shown(t, table, query.BigtableFilter(c.filter))
-		if got != c.want || got != shown(t, table, query.BigtableFilter(c.filter), query.Unpushed()) {
+		got := shown(t, table, read.BigtableFilter(c.filter))
+		if got != c.want || got != shown(t, query.Unpushed(table), read.BigtableFilter(c.filter)) {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
-	four := query.RowFilter(query.ValueFilter(`\x00\x00\x00\x05`))
-	if got := shown(t, table, four, query.Limit(1), query.Prefix("r205")); got != "r205 i:i32@1 s:s@1" {
+	four := read.Filter(filter.Value(`\x00\x00\x00\x05`))
+	if got := shown(t, table, four, read.Limit(1), read.Prefix("r205")); got != "r205 i:i32@1 s:s@1" {
 		t.Errorf("as they are stored: %s", got)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 const lastOfFormat1 cells.Timestamp = 1<<62 - 1
@@ -37,19 +39,19 @@ var lateWrites = map[string]func(*query.DB, cells.Timestamp) error{
 		return db.Table("a").Apply(ctx, "r", mutate(setAt("any", "q", ts, cells.I64(1))))
 	},
 	"add": func(db *query.DB, ts cells.Timestamp) error {
-		return db.Table("a").Apply(ctx, "r", mutate(func(m *query.Mutation) { m.AddAt("sum", "q", ts, cells.I64(1)) }))
+		return db.Table("a").Apply(ctx, "r", mutate(func(m *write.Mutation) { m.AddAt("sum", "q", ts, cells.I64(1)) }))
 	},
 	"delete of a version": func(db *query.DB, ts cells.Timestamp) error {
-		return db.Table("a").Apply(ctx, "r", mutate(func(m *query.Mutation) { m.DeleteCell("any", "q", ts) }))
+		return db.Table("a").Apply(ctx, "r", mutate(func(m *write.Mutation) { m.DeleteCell("any", "q", ts) }))
 	},
 	"delete since": func(db *query.DB, ts cells.Timestamp) error {
-		return db.Table("a").Apply(ctx, "r", mutate(func(m *query.Mutation) { m.DeleteTimestampRange("any", "q", ts, 0) }))
+		return db.Table("a").Apply(ctx, "r", mutate(func(m *write.Mutation) { m.DeleteTimestampRange("any", "q", ts, 0) }))
 	},
 	"batch": func(db *query.DB, ts cells.Timestamp) error {
-		return db.Apply(ctx, query.NewBatch().Add("a", "q", mutate(set("any", "q", cells.I64(1)))).Add("a", "r", mutate(setAt("any", "q", ts, cells.I64(1)))))
+		return db.Apply(ctx, write.NewBatch().Add("a", "q", mutate(set("any", "q", cells.I64(1)))).Add("a", "r", mutate(setAt("any", "q", ts, cells.I64(1)))))
 	},
 	"many rows": func(db *query.DB, ts cells.Timestamp) error {
-		_, err := db.Table("a").ApplyBulk(ctx, []string{"r"}, []*query.Mutation{mutate(setAt("any", "q", ts, cells.I64(1)))})
+		_, err := db.Table("a").ApplyBulk(ctx, []string{"r"}, []*write.Mutation{mutate(setAt("any", "q", ts, cells.I64(1)))})
 		return err
 	},
 	"check and mutate": func(db *query.DB, ts cells.Timestamp) error {
@@ -57,7 +59,7 @@ var lateWrites = map[string]func(*query.DB, cells.Timestamp) error{
 		return err
 	},
 	"read-modify-write": func(db *query.DB, ts cells.Timestamp) error {
-		m := query.NewReadModifyWrite()
+		m := write.NewReadModifyWrite()
 		m.Increment("any", "q", 1)
 		m.SetTimestamp(ts)
 		_, err := db.Table("a").ApplyReadModifyWrite(ctx, "new row", m)
@@ -140,7 +142,7 @@ func TestTheFormatStaysWhereNothingLateIsWritten(t *testing.T) {
 	if err := db.Table("a").Apply(ctx, "r", late); err != nil {
 		t.Fatal(err)
 	}
-	for range db.Table("a").ReadRows(ctx, query.TimeRange(cells.MaxTimestamp, 0)) {
+	for range db.Table("a").ReadRows(ctx, read.TimeRange(cells.MaxTimestamp, 0)) {
 		t.Error("there is a row")
 	}
 	wantFormat(t, db, 1)

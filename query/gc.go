@@ -278,11 +278,11 @@ func (s *sweep) current() (*familyInfo, bool) {
 func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *familyInfo, tails []*tail) error {
 	last := map[string]int64{} // of each column, the oldest version that is kept
 	e := rowEditor{snap: snap, key: tails[0].row}
-	filter := cf.Filter{Retention: retentionAt(s.limits, s.db.clock.now())}
+	wanted := cf.Filter{Retention: retentionAt(s.limits, s.db.clock.now())}
 	for _, t := range tails {
-		filter.Qualifiers = append(filter.Qualifiers, cf.Single(t.qualifier))
+		wanted.Qualifiers = append(wanted.Qualifiers, cf.Single(t.qualifier))
 	}
-	if err := e.scan(ctx, f, filter, func(q string, ts int64) { last[q] = ts }); err != nil {
+	if err := e.scan(ctx, f, wanted, func(q string, ts int64) { last[q] = ts }); err != nil {
 		return err
 	}
 	b.Row(s.rowID(tails[0]))

@@ -16,6 +16,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -96,7 +98,7 @@ func testSequences(t *testing.T, events []event) {
 		Schema: declare(schema.Family{Name: "events", GC: schema.MaxVersions(keepEvents)})})
 	want := map[[2]string][]event{} // newest first
 	for chunk := range slices.Chunk(events, 2000) {
-		keys, ms := make([]string, len(chunk)), make([]*query.Mutation, len(chunk))
+		keys, ms := make([]string, len(chunk)), make([]*write.Mutation, len(chunk))
 		for i, e := range chunk {
 			keys[i], ms[i] = e.aircraft, mutate(setAt("events", e.kind, e.at, cells.String(e.flight)))
 			want[[2]string{e.aircraft, e.kind}] = append(want[[2]string{e.aircraft, e.kind}], e)
@@ -138,7 +140,7 @@ func testSequences(t *testing.T, events []event) {
 func checkNewest(t *testing.T, db *query.DB, want map[[2]string][]event, n int) {
 	t.Helper()
 	columns := 0
-	for row, err := range db.Table("t").ReadRows(ctx, query.Versions(n)) {
+	for row, err := range db.Table("t").ReadRows(ctx, read.Versions(n)) {
 		if err != nil {
 			t.Fatal(err)
 		}

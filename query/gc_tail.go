@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A tail is the part of a column that limits have dropped: its oldest versions.
@@ -111,7 +112,7 @@ func (t *tail) delete(b *cf.Batch, f *familyInfo, stream *changeStream, last int
 	store := f.store
 	if stream != nil && last != 0 {
 		notesRow(b, noteCollected, stream.id, t.row)
-		notesDelete(b, nil, &change{kind: changeDeleteVersions, family: f.name, qualifier: t.qualifier, until: cells.Timestamp(max(last, 0))})
+		notesDelete(b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: f.name, Qualifier: t.qualifier, Until: cells.Timestamp(max(last, 0))})
 	}
 	switch {
 	case last == 0: // nothing is older

@@ -16,6 +16,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -41,7 +43,7 @@ func (c *fakeClock) set(now cells.Timestamp) {
 // versions the store holds.
 func versionsOf(t *testing.T, db *query.DB, family string) (visible string, stored int) {
 	t.Helper()
-	for row, err := range db.Table("t").ReadRows(ctx, query.Select(query.Family(family))) {
+	for row, err := range db.Table("t").ReadRows(ctx, read.Family(family)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,7 @@ func wantVersions(t *testing.T, db *query.DB, family, visible string, stored int
 
 func setVersions(t *testing.T, db *query.DB, family string, timestamps ...cells.Timestamp) {
 	t.Helper()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for _, ts := range timestamps {
 		m.SetAt(family, "q", ts, cells.I64(1))
 	}
@@ -283,7 +285,7 @@ func TestLazyRetentionShowsSurplusUntilItIsCollected(t *testing.T) {
 	wantVersions(t, db, "f", "90 80 70 60", 5)
 
 	t.Run("a delete shows no more", func(t *testing.T) {
-		if err := db.Table("t").Apply(ctx, "r", mutate(func(m *query.Mutation) { m.DeleteCell("f", "q", 90) })); err != nil {
+		if err := db.Table("t").Apply(ctx, "r", mutate(func(m *write.Mutation) { m.DeleteCell("f", "q", 90) })); err != nil {
 			t.Fatal(err)
 		}
 		wantVersions(t, db, "f", "80 70 60", 4)
@@ -408,13 +410,13 @@ func TestCollectionsAmongWrites(t *testing.T) {
 			row := fmt.Sprint("row", w)
 			for i := range cells.Timestamp(rounds) {
 				// The column is emptied and filled with older versions than it had.
-				m := query.NewMutation()
+				m := write.NewMutation()
 				m.DeleteCellsInColumn("f", "q")
 				if err := table.Apply(ctx, row, m); err != nil {
 					t.Error(err)
 					return
 				}
-				m = query.NewMutation()
+				m = write.NewMutation()
 				for k := range cells.Timestamp(keep) {
 					m.SetAt("f", "q", 1000-i*3+k, cells.I64(int64(k)))
 				}
@@ -449,7 +451,7 @@ func TestATransactionDoesNotCommitUnderAnotherRule(t *testing.T) {
 	setVersions(t, db, "f", 50, 40, 30)
 	attempts := 0
 	err := db.Update(ctx, func(tx *query.Tx) error {
-		if err := tx.Apply(ctx, "t", "r", mutate(func(m *query.Mutation) { m.DeleteCell("f", "q", 50) })); err != nil {
+		if err := tx.Apply(ctx, "t", "r", mutate(func(m *write.Mutation) { m.DeleteCell("f", "q", 50) })); err != nil {
 			return err
 		}
 		if attempts++; attempts > 1 {

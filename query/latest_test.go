@@ -8,6 +8,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -28,7 +30,7 @@ func openVersions(t testing.TB, n int) *query.Table {
 		for _, family := range []string{"free", "young", "few"} {
 			const batch = 50_000
 			for from := 0; from < versions; from += batch {
-				m := query.NewMutation()
+				m := write.NewMutation()
 				for ts := from; ts < min(versions, from+batch); ts++ {
 					m.SetAt(family, "login", cells.Timestamp(ts), cells.I64(int64(ts)))
 				}
@@ -51,21 +53,21 @@ func TestNewestOfManyVersionsCostsThatOfFew(t *testing.T) {
 		for _, test := range []struct {
 			name   string
 			family string
-			opts   []query.ReadOption
+			opts   []read.Option
 			cells  int
 			newest cells.Timestamp
 		}{
 			{"newest", "free", nil, 10, versions - 1},
 			{"newest, with a rule by age", "young", nil, 10, versions - 1},
 			{"newest, with a rule by count", "few", nil, 10, versions - 1},
-			{"newest before a time", "free", []query.ReadOption{query.TimeRange(0, 50)}, 10, 49},
-			{"newest before a time, with a rule by age", "young", []query.ReadOption{query.TimeRange(0, 50)}, 10, 49},
-			{"newest before a time that a rule by count has dropped", "few", []query.ReadOption{query.TimeRange(0, 50)}, 0, 0},
-			{"in a time range", "free", []query.ReadOption{query.TimeRange(500, 505)}, 5, 504},
+			{"newest before a time", "free", []read.Option{read.TimeRange(0, 50)}, 10, 49},
+			{"newest before a time, with a rule by age", "young", []read.Option{read.TimeRange(0, 50)}, 10, 49},
+			{"newest before a time that a rule by count has dropped", "few", []read.Option{read.TimeRange(0, 50)}, 0, 0},
+			{"in a time range", "free", []read.Option{read.TimeRange(500, 505)}, 5, 504},
 		} {
 			t.Run(test.name, func(t *testing.T) {
-				var cost query.Cost
-				opts := append(test.opts, query.Select(query.Column(test.family, "login")), query.Versions(10), query.ReportCost(&cost))
+				var cost read.Cost
+				opts := append(test.opts, read.Column(test.family, "login"), read.Versions(10), read.ReportCost(&cost))
 				row, err := table.ReadRow(ctx, "many", opts...)
 				if test.cells == 0 {
 					if query.KindOf(err) != query.NotFound {
@@ -97,9 +99,9 @@ func BenchmarkNewestTen(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, row := range []string{"few", "many"} {
-		for name, opts := range map[string][]query.ReadOption{"newest": nil, "before": {query.TimeRange(0, 10)}} {
+		for name, opts := range map[string][]read.Option{"newest": nil, "before": {read.TimeRange(0, 10)}} {
 			b.Run(fmt.Sprintf("%s/of %s", name, row), func(b *testing.B) {
-				opts := append(opts, query.Columns("free:login"), query.Versions(10))
+				opts := append(opts, read.Column("free", "login"), read.Versions(10))
 				for b.Loop() {
 					if r, err := table.ReadRow(ctx, row, opts...); err != nil || r.Len() != 10 {
 						b.Fatal(r.Len(), err)
@@ -116,14 +118,14 @@ func TestCostCountsWhatWasDeleted(t *testing.T) {
 		putCells(t, table, fmt.Sprintf("r%02d", i), "a:x@1")
 	}
 	for i := range 90 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.DeleteCell("a", "x", 1)
 		if err := table.Apply(ctx, fmt.Sprintf("r%02d", i), m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var cost query.Cost
-	for _, err := range table.ReadRows(ctx, query.ReportCost(&cost)) {
+	var cost read.Cost
+	for _, err := range table.ReadRows(ctx, read.ReportCost(&cost)) {
 		if err != nil {
 			t.Fatal(err)
 		}

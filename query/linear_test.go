@@ -12,6 +12,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -126,13 +128,13 @@ func (in pairInput) try(db *query.DB) (out pairOutput, err error) {
 	case "put":
 		return out, table.Apply(ctx, key, mutate(value))
 	case "delete":
-		return out, table.Apply(ctx, key, mutate((*query.Mutation).DeleteRow))
+		return out, table.Apply(ctx, key, mutate((*write.Mutation).DeleteRow))
 	case "get":
 		row, err := table.ReadRow(ctx, key)
 		out.numbers[0], err = numberOf(row, err)
 		return out, err
 	case "both":
-		for row, err := range table.ReadRows(ctx, query.Prefix(fmt.Sprintf("%d#", in.pair))) {
+		for row, err := range table.ReadRows(ctx, read.Prefix(fmt.Sprintf("%d#", in.pair))) {
 			if err != nil {
 				return out, err
 			}
@@ -148,7 +150,7 @@ func (in pairInput) try(db *query.DB) (out pairOutput, err error) {
 		out.numbers[0] = number{n, true}
 		return out, err
 	case "swap":
-		out.made, err = table.CheckAndMutate(ctx, key, query.Where("f", "n", query.EQ, cells.I64(in.old)), mutate(value), nil)
+		out.made, err = table.CheckAndMutate(ctx, key, read.Where("f", "n", cells.OpEqual, cells.I64(in.old)), mutate(value), nil)
 		return out, err
 	case "exchange":
 		return out, db.Update(ctx, in.exchange)
@@ -173,7 +175,7 @@ func (in pairInput) exchange(tx *query.Tx) error {
 		}
 	}
 	for i, n := range now {
-		m := mutate((*query.Mutation).DeleteRow)
+		m := mutate((*write.Mutation).DeleteRow)
 		if n.ok {
 			m = mutate(set("f", "n", cells.I64(n.n)))
 		}

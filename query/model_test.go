@@ -16,6 +16,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -152,8 +154,8 @@ func drawTimes(t *rapid.T) (since, until cells.Timestamp) {
 }
 
 // mutation draws one, and what it does to a row of the model.
-func (h *history) mutation(t *rapid.T, row string) (*query.Mutation, func()) {
-	m := query.NewMutation()
+func (h *history) mutation(t *rapid.T, row string) (*write.Mutation, func()) {
+	m := write.NewMutation()
 	var effects []func()
 	for range rapid.IntRange(1, 5).Draw(t, "changes") {
 		family, qualifier := h.draw.family.Draw(t, "family"), h.draw.qualifier.Draw(t, "qualifier")
@@ -205,7 +207,7 @@ func (h *history) apply(t *rapid.T) {
 }
 
 func (h *history) applyBatch(t *rapid.T) {
-	b := query.NewBatch()
+	b := write.NewBatch()
 	var effects []func()
 	for range rapid.IntRange(2, 4).Draw(t, "rows") {
 		row := h.draw.row.Draw(t, "row")
@@ -226,7 +228,7 @@ func (h *history) deleteRange(t *rapid.T) {
 	if start > end {
 		start, end = end, start
 	}
-	if err := h.table().DeleteRange(context.Background(), query.Range(start, end)); err != nil {
+	if err := h.table().DeleteRange(context.Background(), read.Range(start, end)); err != nil {
 		t.Fatal(err)
 	}
 	h.model.delete(func(id cellID) bool { return id.row >= start && id.row < end })
@@ -317,13 +319,13 @@ type naiveRead struct {
 	reverse, keysOnly               bool
 	where                           bool
 	whereFamily, whereQualifier     string
-	whereOp                         query.Op
+	whereOp                         cells.Op
 	whereValue                      int64
 }
 
-func (h *history) drawRead(t *rapid.T) ([]query.ReadOption, []string) {
+func (h *history) drawRead(t *rapid.T) ([]read.Option, []string) {
 	r := naiveRead{rows: func(string) bool { return true }, columns: func(string, string) bool { return true }}
-	var opts []query.ReadOption
+	var opts []read.Option
 	maybe := func(name string, f func()) {
 		if rapid.IntRange(0, 2).Draw(t, name) == 0 {
 			f()
@@ -333,49 +335,49 @@ func (h *history) drawRead(t *rapid.T) ([]query.ReadOption, []string) {
 	maybe("columns", func() { opts = append(opts, r.drawColumns(t, h.draw)...) })
 	maybe("time range", func() {
 		r.since, r.until = drawTimes(t)
-		opts = append(opts, query.TimeRange(r.since, r.until))
+		opts = append(opts, read.TimeRange(r.since, r.until))
 	})
 	maybe("versions", func() {
 		r.versions = rapid.IntRange(1, 3).Draw(t, "n")
-		opts = append(opts, query.Versions(r.versions))
+		opts = append(opts, read.Versions(r.versions))
 	})
 	maybe("cells per row", func() {
 		r.perRow = rapid.IntRange(1, 5).Draw(t, "n")
-		opts = append(opts, query.CellsPerRow(r.perRow))
+		opts = append(opts, read.CellsPerRow(r.perRow))
 	})
 	maybe("limit", func() {
 		r.limit = rapid.IntRange(1, 4).Draw(t, "n")
-		opts = append(opts, query.Limit(r.limit))
+		opts = append(opts, read.Limit(r.limit))
 	})
 	maybe("offset", func() {
 		r.offset = rapid.IntRange(1, 3).Draw(t, "n")
-		opts = append(opts, query.Offset(r.offset))
+		opts = append(opts, read.Offset(r.offset))
 	})
-	maybe("reverse", func() { r.reverse = true; opts = append(opts, query.Reverse()) })
-	maybe("keys only", func() { r.keysOnly = true; opts = append(opts, query.KeysOnly()) })
+	maybe("reverse", func() { r.reverse = true; opts = append(opts, read.Reverse()) })
+	maybe("keys only", func() { r.keysOnly = true; opts = append(opts, read.KeysOnly()) })
 	maybe("where", func() {
 		r.where, r.whereFamily, r.whereQualifier = true, h.draw.family.Draw(t, "family"), h.draw.qualifier.Draw(t, "qualifier")
-		r.whereOp, r.whereValue = query.Op(rapid.IntRange(0, 5).Draw(t, "op")), rapid.Int64Range(0, 9).Draw(t, "value")
-		opts = append(opts, query.Where(r.whereFamily, r.whereQualifier, r.whereOp, cells.I64(r.whereValue)))
+		r.whereOp, r.whereValue = cells.Op(rapid.IntRange(0, 5).Draw(t, "op")), rapid.Int64Range(0, 9).Draw(t, "value")
+		opts = append(opts, read.Where(r.whereFamily, r.whereQualifier, r.whereOp, cells.I64(r.whereValue)))
 	})
 	return opts, r.run(&h.model)
 }
 
-func (r *naiveRead) drawRows(t *rapid.T, draw names) []query.ReadOption {
+func (r *naiveRead) drawRows(t *rapid.T, draw names) []read.Option {
 	var sets []func(string) bool
-	var opts []query.ReadOption
+	var opts []read.Option
 	for range rapid.IntRange(1, 3).Draw(t, "sets") {
 		a, b := draw.row.Draw(t, "a"), draw.row.Draw(t, "b")
 		switch rapid.IntRange(0, 2).Draw(t, "kind") {
 		case 0:
-			opts = append(opts, query.Key(a, b))
+			opts = append(opts, read.Key(a, b))
 			sets = append(sets, func(row string) bool { return row == a || row == b })
 		case 1:
-			opts = append(opts, query.Prefix(a))
+			opts = append(opts, read.Prefix(a))
 			sets = append(sets, func(row string) bool { return strings.HasPrefix(row, a) })
 		case 2:
 			start, end := min(a, b), max(a, b)
-			opts = append(opts, query.Range(start, end))
+			opts = append(opts, read.Range(start, end))
 			sets = append(sets, func(row string) bool { return row >= start && row < end })
 		}
 	}
@@ -385,25 +387,25 @@ func (r *naiveRead) drawRows(t *rapid.T, draw names) []query.ReadOption {
 	return opts
 }
 
-func (r *naiveRead) drawColumns(t *rapid.T, draw names) []query.ReadOption {
+func (r *naiveRead) drawColumns(t *rapid.T, draw names) []read.Option {
 	var sets []func(f, q string) bool
-	var opts []query.ReadOption
+	var opts []read.Option
 	for range rapid.IntRange(1, 3).Draw(t, "specs") {
 		family, a, b := draw.family.Draw(t, "family"), draw.qualifier.Draw(t, "a"), draw.qualifier.Draw(t, "b")
-		add := func(spec query.ColumnSpec, holds func(q string) bool) {
-			opts = append(opts, query.Select(spec))
+		add := func(spec read.ColumnSpec, holds func(q string) bool) {
+			opts = append(opts, spec)
 			sets = append(sets, func(f, q string) bool { return f == family && holds(q) })
 		}
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			add(query.Column(family, a), func(q string) bool { return q == a })
+			add(read.Column(family, a), func(q string) bool { return q == a })
 		case 1:
-			add(query.Family(family), func(string) bool { return true })
+			add(read.Family(family), func(string) bool { return true })
 		case 2:
-			add(query.ColumnPrefixOf(family, a), func(q string) bool { return strings.HasPrefix(q, a) })
+			add(read.ColumnPrefix(family, a), func(q string) bool { return strings.HasPrefix(q, a) })
 		case 3:
 			start, end := min(a, b), max(a, b)
-			add(query.ColumnsBetween(family, start, end), func(q string) bool { return q >= start && (end == "" || q < end) })
+			add(read.ColumnRange(family, start, end), func(q string) bool { return q >= start && (end == "" || q < end) })
 		}
 	}
 	r.columns = func(f, q string) bool {
@@ -470,8 +472,8 @@ func (r *naiveRead) satisfied(m *model, ids []cellID) bool {
 		}
 		n, _ := m.cells[id].AsI64()
 		order := cmp.Compare(n, r.whereValue)
-		return map[query.Op]bool{query.EQ: order == 0, query.NE: order != 0, query.LT: order < 0,
-			query.LE: order <= 0, query.GT: order > 0, query.GE: order >= 0}[r.whereOp]
+		return map[cells.Op]bool{cells.OpEqual: order == 0, cells.OpNotEqual: order != 0, cells.OpLess: order < 0,
+			cells.OpLessOrEqual: order <= 0, cells.OpGreater: order > 0, cells.OpGreaterOrEqual: order >= 0}[r.whereOp]
 	}
 	return false
 }

@@ -13,27 +13,32 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/nilcheck"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
 var exported = nilcheck.Package{
 	Funcs: []any{
-		query.Absent, query.After, query.BigtableFilter, query.BlockAllFilter, query.CellsPerRow, query.CellsPerRowLimitFilter, query.CellsPerRowOffsetFilter, query.ChainFilters, query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Column, query.ColumnBoundsFilter, query.ColumnFilter, query.ColumnPrefixOf, query.ColumnRangeFilter, query.Columns, query.ColumnsBetween, query.ConditionFilter, query.DescribeFilter, query.DescribeRead, query.Excluding, query.Exists, query.Family, query.FamilyFilter, query.Heartbeats, query.Including, query.InterleaveFilters, query.Key, query.KeysOnly, query.KindOf, query.LabelFilter, query.LatestNFilter, query.Limit, query.NewBatch, query.NewMutation, query.NewReadModifyWrite, query.NewRow, query.Offset, query.OnCheckProgress, query.Open, query.OpenInMemory, query.OpenReadOnly, query.PageSize, query.PassAllFilter, query.Prefix, query.Range, query.Rejected, query.ReleaseMemory, query.ReportCost, query.Reverse, query.RowFilter, query.RowKeyFilter, query.RowSampleFilter, query.Sample, query.Select, query.SinkFilter, query.StartAfter, query.StripValueFilter, query.TimeRange, query.TimestampRangeFilter, query.TuplePrefix, query.ValueBitmaskFilter, query.ValueBoundsFilter, query.ValueCompareFilter, query.ValueFilter, query.ValueRangeFilter, query.Versions, query.Where, query.WithHolding,
+		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewRow, query.OnCheckProgress,
+		query.Open, query.OpenInMemory, query.OpenReadOnly, query.ReleaseMemory, query.WithHolding,
 	},
 	Types: []any{query.Error{}, query.LoadedError{}, query.CheckReport{}},
 	Usable: []any{
 		usableDB,
 		func(t testing.TB) *query.Table { return usableDB(t).Table("t") },
 		func(t testing.TB) context.Context { return t.Context() },
-		func(t testing.TB) *query.Mutation {
-			m := query.NewMutation()
+		func(t testing.TB) *write.Mutation {
+			m := write.NewMutation()
 			m.Set("t", "t", cells.I64(1))
 			return m
 		},
-		func(t testing.TB) query.ReadOption { return query.Limit(1) },
+		func(t testing.TB) *write.Batch { return write.NewBatch() },
+		func(t testing.TB) read.Option { return read.Limit(1) },
 		func(t testing.TB) query.ChangesOption { return query.ChangesUntil(time.Now().Add(-time.Minute)) },
 		func(t testing.TB) query.CheckOption { return query.OnCheckProgress(func(query.CheckProgress) {}) },
-		func(t testing.TB) query.Filter { return query.PassAllFilter() },
+		func(t testing.TB) filter.Filter { return filter.PassAll{} },
 		func(t testing.TB) *schema.Schema { return &schema.Schema{Tables: []schema.Table{usableTable}} },
 		func(t testing.TB) schema.Table { return usableTable },
 		func(t testing.TB) schema.Family { return usableTable.Families[0] },
@@ -69,7 +74,7 @@ func usableDB(t testing.TB) *query.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("t", "t", cells.I64(1))
 	if err := db.Table("t").Apply(t.Context(), "t", m); err != nil {
 		t.Fatal(err)

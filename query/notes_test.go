@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -69,7 +70,7 @@ func TestIncrementBytes(t *testing.T) {
 	}
 	tab := db.Table("t")
 	add := func(n int64) (uint64, cells.Timestamp, error) {
-		m := query.NewReadModifyWrite()
+		m := write.NewReadModifyWrite()
 		m.IncrementBytes("f", "n", n)
 		m.SetTimestamp(5000)
 		row, err := tab.ApplyReadModifyWrite(ctx, "k", m)
@@ -85,7 +86,7 @@ func TestIncrementBytes(t *testing.T) {
 			t.Errorf("after %d: %d at %d, %v; want %d", c.delta, int64(got), ts, err, c.want)
 		}
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("f", "n", 6000, cells.Bytes([]byte("seven b")))
 	if err := tab.Apply(ctx, "k", m); err != nil {
 		t.Fatal(err)

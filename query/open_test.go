@@ -14,6 +14,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
 )
@@ -38,7 +40,7 @@ func mustOpen(t *testing.T, dir string, o query.Options) *query.DB {
 
 func put(t *testing.T, db *query.DB, row, family, qualifier string, v cells.Value) {
 	t.Helper()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set(family, qualifier, v)
 	if err := db.Table("t").Apply(ctx, row, m); err != nil {
 		t.Fatal(err)
@@ -276,7 +278,7 @@ func TestAfterCloseEverythingIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("f", "q", cells.I64(1))
 	wantError(t, db.Table("t").Apply(ctx, "a", m), query.Unavailable, "closed")
 	_, err = db.Table("t").ReadRow(ctx, "a")
@@ -352,7 +354,7 @@ func TestTuplePrefixIsOfTuplesNotOfBytes(t *testing.T) {
 		put(t, db, string(tuple.MustPack(elems...)), "f", "q", cells.I64(1))
 		keys[string(tuple.MustPack(elems...))] = elems[0] == "N2"
 	}
-	for row, err := range db.Table("t").ReadRows(ctx, query.TuplePrefix("N2")) {
+	for row, err := range db.Table("t").ReadRows(ctx, read.TuplePrefix("N2")) {
 		if err != nil {
 			t.Fatal(err)
 		}

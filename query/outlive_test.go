@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -21,9 +22,9 @@ func manyRows(t *testing.T) *query.DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	const n = 20_000
-	keys, ms := make([]string, n), make([]*query.Mutation, n)
+	keys, ms := make([]string, n), make([]*write.Mutation, n)
 	for i := range keys {
-		keys[i], ms[i] = fmt.Sprintf("%05d", i), query.NewMutation()
+		keys[i], ms[i] = fmt.Sprintf("%05d", i), write.NewMutation()
 		ms[i].Set("f", "q", cells.I64(int64(i)))
 	}
 	if errs, err := db.Table("t").ApplyBulk(t.Context(), keys, ms); errs != nil || err != nil {
@@ -80,7 +81,7 @@ func TestWhatOutlivesItsTransaction(t *testing.T) {
 		if _, err := kept.ReadRow(t.Context(), "t", "00000"); query.KindOf(err) != query.InvalidArgument {
 			t.Errorf("ReadRow: %v", err)
 		}
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.DeleteRow()
 		if err := kept.Apply(t.Context(), "t", "00000", m); query.KindOf(err) != query.InvalidArgument {
 			t.Errorf("Apply: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // A Page is a part of a read.
@@ -11,33 +12,18 @@ type Page struct {
 	// Rows are the page's rows. A page of columns has the row that they are
 	// of, or none.
 	Rows []*Row
-	// Next is the token to give to [After] for the page that follows, ""
+	// Next is the token to give to [read.After] for the page that follows, ""
 	// when this is the last.
 	Next string
 }
 
-// DefaultPageSize is how many rows, or columns, a page has when [PageSize] does
-// not say.
+// DefaultPageSize is how many rows, or columns, a page has without [read.PageSize].
 const DefaultPageSize = 100
 
-type pageSpec struct {
-	size  int
-	token string
-}
-
-// PageSize is how many rows a page of [Table.ReadPage] has at most, or columns
-// when a single row is read; 0 is [DefaultPageSize]. It may differ from page to
-// page.
-func PageSize(n int) ReadOption { return optionFunc(func(r *readSpec) { r.page.size = n }) }
-
-// After has [Table.ReadPage] go on behind the page that gave this token; "" is
-// the first page.
-func After(token string) ReadOption { return optionFunc(func(r *readSpec) { r.page.token = token }) }
-
 // ReadPage reads one page of what [Table.ReadRows] with the same options
-// returns; all pages together are that. Of a read of a single [Key] the pages
+// returns; all pages together are that. Of a read of a single [read.Key] the pages
 // are of columns inside the row, in the order of families and qualifiers, each
-// with all its selected versions; with [KeysOnly] it is of rows like any other.
+// with all its selected versions; with [read.KeysOnly] it is of rows like any other.
 //
 // A page costs the same wherever it stands: the engine goes to its beginning
 // and reads nothing before. Each page is a snapshot of its own time. A row, or
@@ -50,12 +36,12 @@ func After(token string) ReadOption { return optionFunc(func(r *readSpec) { r.pa
 // any time. It shows the last row key or column to whoever has it, and it is no
 // protection against one who makes tokens himself: such a one reads another
 // page of the same read and nothing else.
-func (t *Table) ReadPage(ctx context.Context, opts ...ReadOption) (*Page, error) {
+func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*Page, error) {
 	page, err := t.readPage(ctx, opts)
 	return page, fail("read page", t.Name(), "", err)
 }
 
-func (t *Table) readPage(ctx context.Context, opts []ReadOption) (*Page, error) {
+func (t *Table) readPage(ctx context.Context, opts []read.Option) (*Page, error) {
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
@@ -63,18 +49,18 @@ func (t *Table) readPage(ctx context.Context, opts []ReadOption) (*Page, error) 
 	if err != nil {
 		return nil, err
 	}
-	size := spec.page.size
+	size := spec.PageSize
 	if size == 0 {
 		size = DefaultPageSize
 	}
 	kind := pageOfRows
-	if spec.singleRow() && !spec.keysOnly {
+	if spec.singleRow() && !spec.KeysOnly {
 		kind = pageOfColumns
 	}
 	print := spec.fingerprint(t.name, kind)
-	at := position{left: spec.limit}
-	if spec.page.token != "" {
-		if at, err = parseToken(spec.page.token, kind, print); err != nil {
+	at := position{left: spec.Limit}
+	if spec.PageToken != "" {
+		if at, err = parseToken(spec.PageToken, kind, print); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +82,7 @@ func (t *Table) readPage(ctx context.Context, opts []ReadOption) (*Page, error) 
 
 // singleRow reports whether the read is of one row key.
 func (r *readSpec) singleRow() bool {
-	if !r.hasRows || len(r.rows) != 1 {
+	if r.Rows == nil || len(r.rows) != 1 {
 		return false
 	}
 	_, ok := r.rows[0].Single()
@@ -105,8 +91,8 @@ func (r *readSpec) singleRow() bool {
 
 // goOn narrows the read to what lies behind a row.
 func (r *readSpec) goOn(row string) {
-	r.offset = 0
-	if r.reverse {
+	r.Offset = 0
+	if r.Reverse {
 		r.rows = cf.ClipRanges(r.rows, cf.Range{End: row})
 	} else {
 		r.rows = cf.ClipRanges(r.rows, cf.Range{Start: row + "\x00"})
@@ -122,9 +108,9 @@ func (t *Table) rowPage(ctx context.Context, spec *readSpec, at position, size i
 	if last {
 		size = at.left
 	}
-	spec.limit = size
+	spec.Limit = size
 	if !last {
-		spec.limit++ // one more, to know whether there is one
+		spec.Limit++ // one more, to know whether there is one
 	}
 	r, err := t.openReader(ctx, nil, spec)
 	if err != nil {
@@ -172,7 +158,7 @@ func (r *reader) more(ctx context.Context) (bool, error) {
 // of each no more than is left to fill.
 func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, size int) (page *Page, next *position, err error) {
 	page = new(Page)
-	if spec.offset > 0 {
+	if spec.Offset > 0 {
 		return page, nil, nil // it passes over the only row
 	}
 	w, err := t.openRow(ctx, spec)
@@ -181,7 +167,7 @@ func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, siz
 	}
 	defer w.close()
 	if at.family == "" {
-		at.left = w.spec.cellsPerRow
+		at.left = w.spec.CellsPerRow
 	}
 	row := &Row{key: w.key}
 	defer func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // TestWaysToReadAgree writes random rows and compares what pages, counts, lists
@@ -34,7 +35,7 @@ func TestWaysToReadAgree(t *testing.T) {
 		for range 10 {
 			opts, _ := h.drawRead(t)
 			if rapid.IntRange(0, 3).Draw(t, "sampled") == 0 {
-				opts = append(opts, query.Sample(rapid.Float64Range(0, 1).Draw(t, "p")))
+				opts = append(opts, read.SampleByKey(rapid.Float64Range(0, 1).Draw(t, "p")))
 			}
 			h.comparePages(t, opts)
 			h.compareCount(t, opts)
@@ -45,7 +46,7 @@ func TestWaysToReadAgree(t *testing.T) {
 	})
 }
 
-func (h *history) rows(t *rapid.T, opts []query.ReadOption) (rows []*query.Row) {
+func (h *history) rows(t *rapid.T, opts []read.Option) (rows []*query.Row) {
 	for row, err := range h.table().ReadRows(context.Background(), opts...) {
 		if err != nil {
 			t.Fatal(err)
@@ -55,31 +56,31 @@ func (h *history) rows(t *rapid.T, opts []query.ReadOption) (rows []*query.Row) 
 	return rows
 }
 
-func (h *history) comparePages(t *rapid.T, opts []query.ReadOption) {
+func (h *history) comparePages(t *rapid.T, opts []read.Option) {
 	size := rapid.IntRange(1, 4).Draw(t, "page size")
 	if rapid.Bool().Draw(t, "one key") {
-		opts = append(slices.Clip(opts), query.Key(h.draw.row.Draw(t, "row")))
+		opts = append(slices.Clip(opts), read.Key(h.draw.row.Draw(t, "row")))
 	}
 	if got, want := lines(rowsOf(readPages(t, h.table(), size, opts...))), lines(h.rows(t, opts)); !slices.Equal(got, want) {
 		t.Fatalf("pages of %d:\n%q\nwant\n%q", size, got, want)
 	}
 }
 
-func (h *history) compareCount(t *rapid.T, opts []query.ReadOption) {
+func (h *history) compareCount(t *rapid.T, opts []read.Option) {
 	var want query.Count
 	for _, row := range h.rows(t, opts) {
 		want.Rows++
 		want.Cells += int64(row.Len())
 	}
-	var cost query.Cost
-	got, err := h.table().Count(context.Background(), append(slices.Clip(opts), query.ReportCost(&cost))...)
+	var cost read.Cost
+	got, err := h.table().Count(context.Background(), append(slices.Clip(opts), read.ReportCost(&cost))...)
 	if err != nil || got != want || cost.Rows != want.Rows {
 		t.Fatalf("count %+v, %v, cost %+v, want %+v", got, err, cost, want)
 	}
 }
 
-func (h *history) compareParallel(t *rapid.T, opts []query.ReadOption) {
-	opts = append(slices.Clip(opts), query.Limit(0), query.Offset(0))
+func (h *history) compareParallel(t *rapid.T, opts []read.Option) {
+	opts = append(slices.Clip(opts), read.Limit(0), read.Offset(0))
 	var mu sync.Mutex
 	var got []*query.Row
 	err := h.table().ReadRowsParallel(context.Background(), rapid.IntRange(0, 3).Draw(t, "readers"), func(_ context.Context, row *query.Row) error {
@@ -100,10 +101,10 @@ func (h *history) compareParallel(t *rapid.T, opts []query.ReadOption) {
 	}
 }
 
-func (h *history) compareSample(t *rapid.T, opts []query.ReadOption) {
-	opts = append(slices.Clip(opts), query.Limit(0), query.Offset(0), query.Sample(1))
+func (h *history) compareSample(t *rapid.T, opts []read.Option) {
+	opts = append(slices.Clip(opts), read.Limit(0), read.Offset(0), read.SampleByKey(1))
 	want := slices.DeleteFunc(h.rows(t, opts), func(row *query.Row) bool { return cf.RowHash(row.Key()) >= 1<<63 })
-	if got, want := lines(h.rows(t, append(opts, query.Sample(0.5)))), lines(want); !slices.Equal(got, want) {
+	if got, want := lines(h.rows(t, append(opts, read.SampleByKey(0.5)))), lines(want); !slices.Equal(got, want) {
 		t.Fatalf("sample:\n%q\nwant\n%q", got, want)
 	}
 }
@@ -112,9 +113,9 @@ func (h *history) compareSingleRows(t *rapid.T) {
 	ctx := context.Background()
 	var r naiveRead
 	opts := r.drawColumns(t, h.draw)
-	opts = append(opts, query.Versions(rapid.IntRange(0, 2).Draw(t, "versions")), query.CellsPerRow(rapid.IntRange(0, 5).Draw(t, "cells per row")))
+	opts = append(opts, read.Versions(rapid.IntRange(0, 2).Draw(t, "versions")), read.CellsPerRow(rapid.IntRange(0, 5).Draw(t, "cells per row")))
 	if rapid.Bool().Draw(t, "condition") {
-		opts = append(opts, query.Exists(h.draw.family.Draw(t, "family"), h.draw.qualifier.Draw(t, "qualifier")))
+		opts = append(opts, read.Exists(h.draw.family.Draw(t, "family"), h.draw.qualifier.Draw(t, "qualifier")))
 	}
 	keys := rapid.SliceOfN(h.draw.row, 0, 6).Draw(t, "keys")
 	rows, err := h.table().ReadRowList(ctx, keys, opts...)

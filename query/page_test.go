@@ -9,6 +9,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -28,7 +31,7 @@ func openTable(t testing.TB) *query.Table {
 // their texts.
 func putCells(t testing.TB, table *query.Table, row string, texts ...string) {
 	t.Helper()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for _, text := range texts {
 		var ts int64
 		column, at, _ := strings.Cut(text, "@")
@@ -61,9 +64,9 @@ func line(c cells.Cell) string {
 }
 
 // readPages reads page after page.
-func readPages(t fataler, table *query.Table, size int, opts ...query.ReadOption) (pages []*query.Page) {
+func readPages(t fataler, table *query.Table, size int, opts ...read.Option) (pages []*query.Page) {
 	for token := ""; ; {
-		page, err := table.ReadPage(context.Background(), append(slices.Clip(opts), query.PageSize(size), query.After(token))...)
+		page, err := table.ReadPage(context.Background(), append(slices.Clip(opts), read.PageSize(size), read.After(token))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +93,7 @@ func TestPagesOfColumns(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		size int
-		opts []query.ReadOption
+		opts []read.Option
 		want string // the columns of each page, and how many cells they have
 	}{
 		{"one by one", 1, nil, "a:x 2 | a:y 1 | b: 1 | b:x 3 | c:z 1"},
@@ -98,23 +101,23 @@ func TestPagesOfColumns(t *testing.T) {
 		{"three by three", 3, nil, "a:x 2 a:y 1 b: 1 | b:x 3 c:z 1"},
 		{"just all", 5, nil, "a:x 2 a:y 1 b: 1 b:x 3 c:z 1"},
 		{"the default", 0, nil, "a:x 2 a:y 1 b: 1 b:x 3 c:z 1"},
-		{"one version", 2, []query.ReadOption{query.Versions(1)}, "a:x 1 a:y 1 | b: 1 b:x 1 | c:z 1"},
-		{"some columns", 1, []query.ReadOption{query.Columns("a:y", "b:*", "c:a")}, "a:y 1 | b: 1 | b:x 3"},
-		{"a time", 1, []query.ReadOption{query.TimeRange(2, 3)}, "a:x 1 | b:x 1"},
-		{"cells per row", 1, []query.ReadOption{query.CellsPerRow(5)}, "a:x 2 | a:y 1 | b: 1 | b:x 1"},
-		{"cells per row, at the end of a page", 2, []query.ReadOption{query.CellsPerRow(3)}, "a:x 2 a:y 1"},
-		{"a condition", 4, []query.ReadOption{query.Exists("c", "z")}, "a:x 2 a:y 1 b: 1 b:x 3 | c:z 1"},
-		{"a condition that fails", 4, []query.ReadOption{query.Absent("c", "z")}, ""},
-		{"a filter that is pushed", 1, []query.ReadOption{query.RowFilter(query.FamilyFilter("b"))}, "b: 1 | b:x 3"},
-		{"cells per row of a filter", 1, []query.ReadOption{query.RowFilter(query.CellsPerRowLimitFilter(4))}, "a:x 2 | a:y 1 | b: 1"},
-		{"an offset", 1, []query.ReadOption{query.Offset(1)}, ""},
-		{"a limit", 3, []query.ReadOption{query.Limit(1)}, "a:x 2 a:y 1 b: 1 | b:x 3 c:z 1"},
-		{"behind the row", 1, []query.ReadOption{query.StartAfter("r")}, ""},
-		{"no sample", 1, []query.ReadOption{query.Sample(0)}, ""},
+		{"one version", 2, []read.Option{read.Versions(1)}, "a:x 1 a:y 1 | b: 1 b:x 1 | c:z 1"},
+		{"some columns", 1, []read.Option{read.Column("a", "y"), read.Family("b"), read.Column("c", "a")}, "a:y 1 | b: 1 | b:x 3"},
+		{"a time", 1, []read.Option{read.TimeRange(2, 3)}, "a:x 1 | b:x 1"},
+		{"cells per row", 1, []read.Option{read.CellsPerRow(5)}, "a:x 2 | a:y 1 | b: 1 | b:x 1"},
+		{"cells per row, at the end of a page", 2, []read.Option{read.CellsPerRow(3)}, "a:x 2 a:y 1"},
+		{"a condition", 4, []read.Option{read.Exists("c", "z")}, "a:x 2 a:y 1 b: 1 b:x 3 | c:z 1"},
+		{"a condition that fails", 4, []read.Option{read.Absent("c", "z")}, ""},
+		{"a filter that is pushed", 1, []read.Option{read.Filter(filter.Family("b"))}, "b: 1 | b:x 3"},
+		{"cells per row of a filter", 1, []read.Option{read.Filter(filter.CellsPerRowLimit(4))}, "a:x 2 | a:y 1 | b: 1"},
+		{"an offset", 1, []read.Option{read.Offset(1)}, ""},
+		{"a limit", 3, []read.Option{read.Limit(1)}, "a:x 2 a:y 1 b: 1 | b:x 3 c:z 1"},
+		{"behind the row", 1, []read.Option{read.StartAfter("r")}, ""},
+		{"no sample", 1, []read.Option{read.SampleByKey(0)}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, page := range readPages(t, table, test.size, append(test.opts, query.Key("r"))...) {
+			for _, page := range readPages(t, table, test.size, append(test.opts, read.Key("r"))...) {
 				got = append(got, columnsOf(page))
 			}
 			if got := strings.Join(got, " | "); got != test.want {
@@ -149,21 +152,21 @@ func TestPagesOfRows(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		size int
-		opts []query.ReadOption
+		opts []read.Option
 		want string
 	}{
 		{"two by two", 2, nil, "ab cd e"},
 		{"just all", 5, nil, "abcde"},
 		{"the default", 0, nil, "abcde"},
-		{"reverse", 2, []query.ReadOption{query.Reverse()}, "ed cb a"},
-		{"a limit over pages", 2, []query.ReadOption{query.Limit(3)}, "ab c"},
-		{"a limit at the end of a page", 2, []query.ReadOption{query.Limit(4)}, "ab cd"},
-		{"an offset", 2, []query.ReadOption{query.Offset(2)}, "cd e"},
-		{"an offset and a limit, reverse", 1, []query.ReadOption{query.Offset(1), query.Limit(2), query.Reverse()}, "d c"},
-		{"a condition", 2, []query.ReadOption{query.Absent("c", "mark")}, "ab de"},
-		{"two keys", 1, []query.ReadOption{query.Key("a", "d")}, "a d"},
-		{"one key without its cells", 1, []query.ReadOption{query.Key("a"), query.KeysOnly()}, "a"},
-		{"a key that is not there", 1, []query.ReadOption{query.Key("x")}, ""},
+		{"reverse", 2, []read.Option{read.Reverse()}, "ed cb a"},
+		{"a limit over pages", 2, []read.Option{read.Limit(3)}, "ab c"},
+		{"a limit at the end of a page", 2, []read.Option{read.Limit(4)}, "ab cd"},
+		{"an offset", 2, []read.Option{read.Offset(2)}, "cd e"},
+		{"an offset and a limit, reverse", 1, []read.Option{read.Offset(1), read.Limit(2), read.Reverse()}, "d c"},
+		{"a condition", 2, []read.Option{read.Absent("c", "mark")}, "ab de"},
+		{"two keys", 1, []read.Option{read.Key("a", "d")}, "a d"},
+		{"one key without its cells", 1, []read.Option{read.Key("a"), read.KeysOnly()}, "a"},
+		{"a key that is not there", 1, []read.Option{read.Key("x")}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
@@ -185,7 +188,7 @@ func TestPageArgumentsThatAreWrong(t *testing.T) {
 	table, ctx := openTable(t), context.Background()
 	putCells(t, table, "r", "a:x@1", "a:y@1")
 	putCells(t, table, "s", "a:x@1", "a:y@1")
-	first, err := table.ReadPage(ctx, query.Key("r"), query.PageSize(1))
+	first, err := table.ReadPage(ctx, read.Key("r"), read.PageSize(1))
 	if err != nil || first.Next == "" {
 		t.Fatal(first, err)
 	}
@@ -194,32 +197,32 @@ func TestPageArgumentsThatAreWrong(t *testing.T) {
 	}
 	flipped := []byte(first.Next)
 	flipped[5] ^= 1
-	behind := query.After(first.Next)
-	if page, err := table.ReadPage(ctx, query.PageSize(7), behind, query.Key("r"), query.Key("r")); err != nil || columnsOf(page) != "a:y 1" {
+	behind := read.After(first.Next)
+	if page, err := table.ReadPage(ctx, read.PageSize(7), behind, read.Key("r"), read.Key("r")); err != nil || columnsOf(page) != "a:y 1" {
 		t.Errorf("another size, the same rows said otherwise: %v", err)
 	}
 	for _, test := range []struct {
 		name, want string
-		opts       []query.ReadOption
+		opts       []read.Option
 	}{
-		{"a size", "page size is -1", []query.ReadOption{query.PageSize(-1)}},
-		{"no token", "damaged", []query.ReadOption{query.Key("r"), query.After("next")}},
-		{"a flipped bit", "damaged", []query.ReadOption{query.Key("r"), query.After(string(flipped))}},
-		{"cut off", "damaged", []query.ReadOption{query.Key("r"), query.After(first.Next[:len(first.Next)-2])}},
-		{"another row", "another read", []query.ReadOption{query.Key("s"), behind}},
-		{"all rows", "another read", []query.ReadOption{behind}},
-		{"other columns", "another read", []query.ReadOption{query.Key("r"), query.Columns("a:*"), behind}},
-		{"other versions", "another read", []query.ReadOption{query.Key("r"), query.Versions(1), behind}},
-		{"another condition", "another read", []query.ReadOption{query.Key("r"), query.Exists("a", "x"), behind}},
-		{"a filter", "another read", []query.ReadOption{query.Key("r"), query.RowFilter(query.FamilyFilter("a")), behind}},
-		{"a filter of whole rows", "has to see the row", []query.ReadOption{query.Key("r"), query.RowFilter(query.ValueFilter("v"))}},
+		{"a size", "page size is -1", []read.Option{read.PageSize(-1)}},
+		{"no token", "damaged", []read.Option{read.Key("r"), read.After("next")}},
+		{"a flipped bit", "damaged", []read.Option{read.Key("r"), read.After(string(flipped))}},
+		{"cut off", "damaged", []read.Option{read.Key("r"), read.After(first.Next[:len(first.Next)-2])}},
+		{"another row", "another read", []read.Option{read.Key("s"), behind}},
+		{"all rows", "another read", []read.Option{behind}},
+		{"other columns", "another read", []read.Option{read.Key("r"), read.Family("a"), behind}},
+		{"other versions", "another read", []read.Option{read.Key("r"), read.Versions(1), behind}},
+		{"another condition", "another read", []read.Option{read.Key("r"), read.Exists("a", "x"), behind}},
+		{"a filter", "another read", []read.Option{read.Key("r"), read.Filter(filter.Family("a")), behind}},
+		{"a filter of whole rows", "has to see the row", []read.Option{read.Key("r"), read.Filter(filter.Value("v"))}},
 	} {
 		_, err := table.ReadPage(ctx, test.opts...)
 		if query.KindOf(err) != query.InvalidArgument || err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %s", test.name, err, test.want)
 		}
 	}
-	for _, err := range table.ReadRows(ctx, query.PageSize(1)) {
+	for _, err := range table.ReadRows(ctx, read.PageSize(1)) {
 		if query.KindOf(err) != query.InvalidArgument {
 			t.Errorf("a page size for ReadRows: %v", err)
 		}

@@ -90,7 +90,7 @@ func parsePosition(b []byte, kind byte) (p position, err error) {
 		return p, damaged("its column is cut off")
 	}
 	p.family, p.qualifier = string(b[n:n+int(family)]), string(b[n+int(family):])
-	if p.family == "" || len(p.qualifier) > MaxQualifier {
+	if p.family == "" || len(p.qualifier) > cells.MaxQualifier {
 		return p, damaged("its column is none")
 	}
 	return p, nil
@@ -102,23 +102,23 @@ func damaged(how string) error { return faultf(InvalidArgument, "page token is d
 // has a part in what is read, in which order.
 func (r *readSpec) fingerprint(table string, kind byte) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %c rows %q after %q sample %d %t", table, kind, r.rows, r.after, r.sample, r.none)
-	for _, c := range r.columns {
+	fmt.Fprintf(h, "%q %c rows %q after %q sample %d %t", table, kind, r.rows, r.After, r.sample, r.takesNone())
+	for _, c := range r.Columns {
 		fmt.Fprintf(h, " column %q %d %q %q %q", c.Family, c.Kind, c.Qualifier, c.Start, c.End)
 	}
-	for _, c := range r.where {
-		fmt.Fprintf(h, " where %q %q %d %d", c.family, c.qualifier, c.presence, c.op)
-		if c.value.Type().Valid() {
-			fmt.Fprintf(h, " %x", cells.AppendValue(nil, c.value))
+	for _, c := range r.Where {
+		fmt.Fprintf(h, " where %q %q %d %d", c.Family, c.Qualifier, c.Kind, c.Op)
+		if c.Value.Type().Valid() {
+			fmt.Fprintf(h, " %x", cells.AppendValue(nil, c.Value))
 		}
 	}
-	if r.filter != nil {
-		fmt.Fprintf(h, " filter %q", r.filter.String())
+	if r.Filter != nil {
+		fmt.Fprintf(h, " filter %q", r.Filter.String())
 	}
-	if r.eightBytes {
+	if r.WideIntegers {
 		fmt.Fprint(h, " of eight bytes")
 	}
 	fmt.Fprintf(h, " time %d %d versions %d cells %d limit %d offset %d reverse %t keys %t",
-		r.since, r.until, r.versions, r.cellsPerRow, r.limit, r.offset, r.reverse, r.keysOnly)
+		r.Since, r.Until, r.Versions, r.CellsPerRow, r.Limit, r.Offset, r.Reverse, r.KeysOnly)
 	return h.Sum64()
 }

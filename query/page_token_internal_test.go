@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // A token made here is the same in the next version.
@@ -27,21 +30,21 @@ func TestTokensAreForever(t *testing.T) {
 }
 
 func TestFingerprintKnowsEveryOption(t *testing.T) {
-	known := strings.Fields("rows hasRows after hasAfter columns where since until versions cellsPerRow limit offset reverse keysOnly filter eightBytes sample none")
-	others := strings.Fields("cost page row err counting maxBytes narrow pushed nothing values rejected unpushed limits hasLimits")
-	for f := range reflect.TypeFor[readSpec]().Fields() {
+	known := strings.Fields("Rows After Sampled Sample Limit Offset Reverse Where Columns Since Until Versions CellsPerRow KeysOnly Filter WideIntegers")
+	others := strings.Fields("PageSize PageToken Rejected Cost err")
+	for f := range reflect.TypeFor[read.Request]().Fields() {
 		if !slices.Contains(known, f.Name) && !slices.Contains(others, f.Name) {
-			t.Errorf("readSpec.%s: does it have a part in what is read? Then fingerprint has to cover it", f.Name)
+			t.Errorf("Request.%s: does it have a part in what is read? Then fingerprint has to cover it", f.Name)
 		}
 	}
 	prints := map[uint64]string{}
-	for name, opts := range map[string][]ReadOption{
-		"none": nil, "key": {Key("a")}, "prefix": {Prefix("a")}, "after": {StartAfter("a")}, "columns": {Columns("f:a")},
-		"columns of a prefix": {Columns("f:a*")}, "exists": {Exists("f", "a")}, "absent": {Absent("f", "a")},
-		"since": {TimeRange(1, 0)}, "until": {TimeRange(0, 1)}, "versions": {Versions(1)}, "cells": {CellsPerRow(1)},
-		"limit": {Limit(1)}, "offset": {Offset(1)}, "reverse": {Reverse()}, "keys": {KeysOnly()},
-		"sample": {Sample(0.5)}, "no sample": {Sample(0)}, "filter": {RowFilter(FamilyFilter("f"))},
-		"filter of Bigtable": {BigtableFilter(FamilyFilter("f"))},
+	for name, opts := range map[string][]read.Option{
+		"none": nil, "key": {read.Key("a")}, "prefix": {read.Prefix("a")}, "after": {read.StartAfter("a")}, "columns": {read.Column("f", "a")},
+		"columns of a prefix": {read.ColumnPrefix("f", "a")}, "exists": {read.Exists("f", "a")}, "absent": {read.Absent("f", "a")},
+		"since": {read.TimeRange(1, 0)}, "until": {read.TimeRange(0, 1)}, "versions": {read.Versions(1)}, "cells": {read.CellsPerRow(1)},
+		"limit": {read.Limit(1)}, "offset": {read.Offset(1)}, "reverse": {read.Reverse()}, "keys": {read.KeysOnly()},
+		"sample": {read.SampleByKey(0.5)}, "no sample": {read.SampleByKey(0)}, "filter": {read.Filter(filter.Family("f"))},
+		"filter of Bigtable": {read.BigtableFilter(filter.Family("f"))},
 	} {
 		spec, err := newPageSpec(opts)
 		if err != nil {
@@ -91,6 +94,3 @@ func FuzzParsePosition(f *testing.F) {
 		}
 	})
 }
-
-// RowBytes bounds a row below MaxRowBytes, for tests.
-func RowBytes(n int) ReadOption { return optionFunc(func(r *readSpec) { r.maxBytes = n }) }

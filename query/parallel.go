@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // partsPerReader makes parts small enough that readers end at about the same
@@ -25,7 +26,7 @@ const partsPerReader = 4
 //
 // An error of fn ends the read, cancels the context of the other calls and is
 // returned as it is. Limit and Offset cannot be given: there is no first row.
-func (t *Table) ReadRowsParallel(ctx context.Context, n int, fn func(ctx context.Context, row *Row) error, opts ...ReadOption) error {
+func (t *Table) ReadRowsParallel(ctx context.Context, n int, fn func(ctx context.Context, row *Row) error, opts ...read.Option) error {
 	err := t.readParallel(ctx, n, fn, opts)
 	if own, ok := errors.AsType[*callerError](err); ok {
 		return own.err
@@ -38,7 +39,7 @@ type callerError struct{ err error }
 
 func (e *callerError) Error() string { return e.err.Error() }
 
-func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, *Row) error, opts []ReadOption) error {
+func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, *Row) error, opts []read.Option) error {
 	began := time.Now()
 	spec, err := t.readSpec(ctx, opts)
 	switch {
@@ -46,7 +47,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 		return err
 	case fn == nil:
 		return given("fn", false)
-	case spec.limit != 0 || spec.offset != 0:
+	case spec.Limit != 0 || spec.Offset != 0:
 		return faultf(InvalidArgument, "limit and offset cannot be given to a parallel read")
 	case n < 0:
 		return faultf(InvalidArgument, "%d readers; the number must not be negative", n)
@@ -69,9 +70,9 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 		g.Go(func() error { return p.read(ctx, part) })
 	}
 	err = g.Wait()
-	if spec.cost != nil {
+	if spec.Cost != nil {
 		p.cost.Elapsed = time.Since(began)
-		*spec.cost = p.cost
+		*spec.Cost = p.cost
 	}
 	return err
 }
@@ -106,13 +107,13 @@ type parallelRead struct {
 	fn   func(context.Context, *Row) error
 
 	mu   sync.Mutex
-	cost Cost
+	cost read.Cost
 }
 
 func (p *parallelRead) read(ctx context.Context, spec *readSpec) error {
-	if spec.cost != nil {
-		spec.cost = new(Cost)
-		defer func() { p.add(*spec.cost) }()
+	if spec.Cost != nil {
+		spec.Cost = new(read.Cost)
+		defer func() { p.add(*spec.Cost) }()
 	}
 	r, err := p.t.openReaderAt(ctx, p.snap, spec, p.now)
 	if err != nil {
@@ -130,8 +131,8 @@ func (p *parallelRead) read(ctx context.Context, spec *readSpec) error {
 	}
 }
 
-func (p *parallelRead) add(c Cost) {
+func (p *parallelRead) add(c read.Cost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cost.merge(c)
+	mergeCost(&p.cost, c)
 }

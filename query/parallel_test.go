@@ -13,6 +13,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 func putRows(t testing.TB, table *query.Table, rows int) {
@@ -58,18 +60,18 @@ func TestParallelReads(t *testing.T) {
 
 	t.Run("of one snapshot", func(t *testing.T) {
 		seen.Store(0)
-		var cost query.Cost
+		var cost read.Cost
 		err := table.ReadRowsParallel(ctx, 3, func(ctx context.Context, row *query.Row) error {
 			// Behind and before whatever is being read: no part may see it.
 			for _, key := range []string{"q", "s", row.Key() + "~"} {
-				m := query.NewMutation()
+				m := write.NewMutation()
 				m.SetAt("a", "x", 1, cells.Bool(true))
 				if err := table.Apply(ctx, key, m); err != nil {
 					return err
 				}
 			}
 			return count(ctx, row)
-		}, query.Prefix("r"), query.ReportCost(&cost))
+		}, read.Prefix("r"), read.ReportCost(&cost))
 		if err != nil || seen.Load() != 500 || cost.Rows != 500 || cost.Families != 3 || cost.Elapsed <= 0 {
 			t.Errorf("%d rows, %v, cost %+v", seen.Load(), err, cost)
 		}
@@ -100,10 +102,10 @@ func TestParallelReads(t *testing.T) {
 	})
 	for _, test := range []struct {
 		n    int
-		opt  query.ReadOption
+		opt  read.Option
 		want string
 	}{
-		{2, query.Limit(1), "limit"}, {2, query.Offset(1), "limit"}, {-1, query.Limit(0), "readers"}, {2, query.Columns("z:*"), "unknown family"}, {2, query.Key(""), "row key"},
+		{2, read.Limit(1), "limit"}, {2, read.Offset(1), "limit"}, {-1, read.Limit(0), "readers"}, {2, read.Family("z"), "unknown family"}, {2, read.Key(""), "row key"},
 	} {
 		if err := table.ReadRowsParallel(ctx, test.n, count, test.opt); query.KindOf(err) == query.Internal || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %s", err, test.want)
@@ -114,14 +116,14 @@ func TestParallelReads(t *testing.T) {
 func TestReadRowListArguments(t *testing.T) {
 	table, ctx := openTable(t), context.Background()
 	putRows(t, table, 3)
-	rows, err := table.ReadRowList(ctx, []string{"r00002", "x", "r00000", "r00002"}, query.Columns("a:*"))
+	rows, err := table.ReadRowList(ctx, []string{"r00002", "x", "r00000", "r00002"}, read.Family("a"))
 	if err != nil || len(rows) != 4 || rows[0].Key() != "r00002" || rows[1] != nil || rows[2].Key() != "r00000" || rows[3] != rows[0] || rows[0].Len() != 1 {
 		t.Errorf("rows %v, %v", rows, err)
 	}
 	if rows, err := table.ReadRowList(ctx, nil); err != nil || len(rows) != 0 {
 		t.Errorf("no keys: %v, %v", rows, err)
 	}
-	for _, opt := range []query.ReadOption{query.Key("a"), query.Prefix("a"), query.StartAfter("a"), query.Limit(1), query.Offset(1)} {
+	for _, opt := range []read.Option{read.Key("a"), read.Prefix("a"), read.StartAfter("a"), read.Limit(1), read.Offset(1)} {
 		if _, err := table.ReadRowList(ctx, []string{"r00000"}, opt); query.KindOf(err) != query.InvalidArgument {
 			t.Errorf("error %v", err)
 		}
@@ -136,7 +138,7 @@ func BenchmarkCount(b *testing.B) {
 	table, ctx := openTable(b), context.Background()
 	const rows = 100_000
 	for i := range rows {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for q := range 5 {
 			m.SetAt("a", fmt.Sprintf("column%d", q), 1, cells.String(strings.Repeat("v", 60)))
 		}
@@ -147,7 +149,7 @@ func BenchmarkCount(b *testing.B) {
 	if err := table.Compact(ctx); err != nil {
 		b.Fatal(err)
 	}
-	for name, opts := range map[string][]query.ReadOption{"one family": {query.Columns("a:*")}, "all families": nil} {
+	for name, opts := range map[string][]read.Option{"one family": {read.Family("a")}, "all families": nil} {
 		b.Run("native/"+name, func(b *testing.B) {
 			for b.Loop() {
 				if n, err := table.Count(ctx, opts...); err != nil || n.Cells != 5*rows {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -124,14 +125,14 @@ func (p *powered) step() {
 	switch n := p.rng.IntN(20); {
 	case n == 0 && len(families) > 0: // the first one raises the format
 		p.do("put", func(ctx context.Context) error {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.SetAt(families[0], lateQualifier, cells.MaxTimestamp, cells.I64(1))
 			return table.Apply(ctx, fmt.Sprintf("r%04d", p.ops), m)
 		})
 	case n < 8 && len(families) > 0:
 		size := []int{10, 300, 5000, 90_000}[p.rng.IntN(4)]
 		p.do("put", func(ctx context.Context) error {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			for _, f := range families {
 				m.Set(f, "q", cells.Bytes([]byte(strings.Repeat("x", size))))
 			}
@@ -181,7 +182,7 @@ func powerLoad(ctx context.Context, table *query.Table, family, row string) erro
 		return err
 	}
 	defer l.Close()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set(family, "loaded", cells.String(row))
 	if err := l.Apply(row, m); err != nil {
 		return err

@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
 // ReadRow reads one row. A row without a cell that the options select is
 // [ErrNotFound]. One of more than [MaxRowBytes] is an error; [Table.ReadCells]
 // and [Table.ReadPage] read rows of any size.
-func (t *Table) ReadRow(ctx context.Context, key string, opts ...ReadOption) (*Row, error) {
+func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*Row, error) {
 	row, err := t.readRow(ctx, key, opts)
 	return row, fail("read row", t.Name(), key, err)
 }
 
-func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Row, error) {
+func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*Row, error) {
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
@@ -27,6 +28,7 @@ func (t *Table) readRow(ctx context.Context, key string, opts []ReadOption) (*Ro
 	if err := rr.spec.setRow(key, opts); err != nil {
 		return nil, err
 	}
+	rr.spec.unpushed, rr.spec.maxBytes = t.unpushed, t.maxBytes
 	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.now())
 	if err != nil {
 		return nil, err
@@ -85,20 +87,20 @@ func (p *readPlan) isSmall(spec *readSpec) bool {
 		return false
 	}
 	_, single := spec.rows[0].Single()
-	return single && len(p.scans) == 1 && p.exact && spec.offset == 0 && !spec.keysOnly &&
+	return single && len(p.scans) == 1 && p.exact && spec.Offset == 0 && !spec.KeysOnly &&
 		p.scans[0].of.aggregate == schema.NoAggregate
 }
 
 // readAtOnce reads one row of one family without a snapshot.
 func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (*Row, error) {
 	var began time.Time
-	if spec.cost != nil {
+	if spec.Cost != nil {
 		began = time.Now()
 	}
 	blocks, cost, err := t.db.store.Read(ctx, s.scan)
-	if spec.cost != nil {
-		*spec.cost = Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
-		spec.cost.add(cost)
+	if spec.Cost != nil {
+		*spec.Cost = read.Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
+		addCost(spec.Cost, cost)
 	}
 	if err != nil || len(blocks) == 0 {
 		return nil, err
@@ -126,7 +128,7 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 // error ends it too: it comes with a nil row, last.
 //
 // The context is looked at between blocks of some thousand cells.
-func (t *Table) ReadRows(ctx context.Context, opts ...ReadOption) iter.Seq2[*Row, error] {
+func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
 		spec, p, err := t.planRows(ctx, opts)
@@ -160,7 +162,7 @@ func (t *Table) ReadRows(ctx context.Context, opts ...ReadOption) iter.Seq2[*Row
 	}
 }
 
-func (t *Table) planRows(ctx context.Context, opts []ReadOption) (*readSpec, *readPlan, error) {
+func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *readPlan, error) {
 	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return nil, nil, err
@@ -190,12 +192,12 @@ func rowTooLarge(key string) error {
 // them in the order of keys, of which some may be equal: rows[i] is the row of
 // keys[i], nil when it has no cell that the options select. The options may not
 // choose rows themselves or limit their number.
-func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...ReadOption) ([]*Row, error) {
+func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...read.Option) ([]*Row, error) {
 	rows, err := t.readRowList(ctx, keys, opts)
 	return rows, fail("read row list", t.Name(), "", err)
 }
 
-func (t *Table) readRowList(ctx context.Context, keys []string, opts []ReadOption) ([]*Row, error) {
+func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Option) ([]*Row, error) {
 	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -203,7 +205,7 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []ReadOptio
 	if err := spec.choosesNoRows("a list of keys"); err != nil {
 		return nil, err
 	}
-	r, err := t.newReader(ctx, append(slices.Clip(opts), Key(keys...)))
+	r, err := t.newReader(ctx, append(slices.Clip(opts), read.Key(keys...)))
 	if err != nil {
 		return nil, err
 	}
@@ -229,9 +231,9 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []ReadOptio
 // choosesNoRows refuses options that choose rows, beside what does so already.
 func (r *readSpec) choosesNoRows(beside string) error {
 	switch {
-	case r.hasRows || r.hasAfter:
+	case r.Rows != nil || r.After != "":
 		return faultf(InvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
-	case r.limit != 0 || r.offset != 0:
+	case r.Limit != 0 || r.Offset != 0:
 		return faultf(InvalidArgument, "limit and offset cannot be given beside %s", beside)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // A reader is one read under way: a merge of one stream of rows for each
@@ -34,7 +35,7 @@ type reader struct {
 }
 
 // newReader opens a read of the newest state.
-func (t *Table) newReader(ctx context.Context, opts []ReadOption) (*reader, error) {
+func (t *Table) newReader(ctx context.Context, opts []read.Option) (*reader, error) {
 	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -76,12 +77,12 @@ func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSp
 
 // openPlan opens the cursors of a read that has been planned.
 func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *readSpec, p *readPlan) (r *reader, err error) {
-	r = &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.offset, counting: spec.counts(), room: newRowRoom(ctx, spec.rowBytes())}
-	if spec.cost != nil {
+	r = &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.Offset, counting: spec.counts(), room: newRowRoom(ctx, spec.rowBytes())}
+	if spec.Cost != nil {
 		r.began = time.Now()
 	}
-	if spec.filter != nil {
-		r.filter = newEvaluator(spec.filter, spec.eightBytes)
+	if spec.Filter != nil {
+		r.filter = newEvaluator(spec.Filter, spec.WideIntegers)
 	}
 	if len(spec.rows) == 0 || len(p.scans) == 0 {
 		r.done = true
@@ -129,8 +130,8 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error 
 
 func (r *reader) close() {
 	r.room.next()
-	if r.spec.cost != nil {
-		*r.spec.cost = r.cost()
+	if r.spec.Cost != nil {
+		*r.spec.Cost = r.cost()
 	}
 	for _, s := range r.streams {
 		s.cursor.Close()
@@ -140,17 +141,17 @@ func (r *reader) close() {
 	}
 }
 
-func (r *reader) cost() Cost {
-	c := Cost{Rows: r.returned, Elapsed: time.Since(r.began)}
+func (r *reader) cost() read.Cost {
+	c := read.Cost{Rows: r.returned, Elapsed: time.Since(r.began)}
 	for _, s := range r.streams {
-		c.add(s.cursor.Cost())
+		addCost(&c, s.cursor.Cost())
 	}
 	return c
 }
 
 // next is the next row that the read returns, nil at the end.
 func (r *reader) next(ctx context.Context) (*Row, error) {
-	for !r.done && (r.spec.limit == 0 || r.returned < int64(r.spec.limit)) {
+	for !r.done && (r.spec.Limit == 0 || r.returned < int64(r.spec.Limit)) {
 		row := r.rows.next(r.ready())
 		if err := r.merge(ctx, row); err != nil {
 			r.done = true
@@ -203,10 +204,10 @@ func (r *reader) ready() int {
 const largeRow = 4 << 10
 
 func (r *reader) reject(key string) error {
-	if r.spec.rejected == nil {
+	if r.spec.Rejected == nil {
 		return nil
 	}
-	return r.spec.rejected(key)
+	return r.spec.Rejected(key)
 }
 
 // merge puts the next row of all streams together. At the end it sets done.
@@ -251,7 +252,7 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 	if err := r.room.settle(); err != nil {
 		return err
 	}
-	if n := r.spec.cellsPerRow; n > 0 && len(row.parts) > 1 {
+	if n := r.spec.CellsPerRow; n > 0 && len(row.parts) > 1 {
 		row.truncate(n)
 		r.counted = min(r.counted, n)
 	}
@@ -265,7 +266,7 @@ func (r *reader) lead() *stream {
 		if s.block == nil {
 			continue
 		}
-		if lead == nil || r.spec.reverse && s.key > lead.key || !r.spec.reverse && s.key < lead.key {
+		if lead == nil || r.spec.Reverse && s.key > lead.key || !r.spec.Reverse && s.key < lead.key {
 			lead = s
 		}
 	}
@@ -284,7 +285,7 @@ func (r *reader) passes(row *Row) bool {
 		if g.onRow {
 			on = row
 		}
-		if !g.holds(on) {
+		if !g.Holds(on.Cell(g.Family, g.Qualifier)) {
 			return false
 		}
 	}
@@ -301,7 +302,7 @@ func (r *reader) judge(ctx context.Context, row *Row) (bool, error) {
 		return true, nil
 	}
 	left, err := r.filter.apply(ctx, row, &r.room)
-	if left && r.spec.keysOnly {
+	if left && r.spec.KeysOnly {
 		row.parts, row.labels = row.parts[:0], nil
 	}
 	return left, err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // CheckAndMutate applies ifTrue when a row satisfies a predicate and ifFalse
@@ -19,7 +21,7 @@ import (
 // The predicate is [Where], [Exists] or [Absent], or any option of a read,
 // which is satisfied when the read finds a cell; nil is that of a row that has
 // any cell. A row without cells satisfies Absent.
-func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOption, ifTrue, ifFalse *Mutation) (matched bool, err error) {
+func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (matched bool, err error) {
 	const op = "check and mutate"
 	if err := t.database().holdSchema(ctx); err != nil {
 		return false, fail(op, t.Name(), key, err)
@@ -29,17 +31,17 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 	if err := checkRowKey(key); err != nil {
 		return false, fail(op, t.name, key, err)
 	}
-	var branches [2]write // without a table where there is nothing to do
+	var branches [2]rowWrite // without a table where there is nothing to do
 	logged := false
-	for i, m := range []*Mutation{ifTrue, ifFalse} {
+	for i, m := range []*write.Mutation{ifTrue, ifFalse} {
 		if m == nil {
 			continue
 		}
-		if branches[i], err = c.check(batchEntry{t.name, key, m}); err != nil {
+		if branches[i], err = c.check(write.Entry{Table: t.name, Key: key, Mutation: m}); err != nil {
 			return false, fail(op, t.name, key, err)
 		}
 		logged = logged || branches[i].logged()
-		if err := t.db.raiseFor(ctx, m.newest); err != nil {
+		if err := t.db.raiseFor(ctx, m.Newest()); err != nil {
 			return false, fail(op, t.name, key, err)
 		}
 	}
@@ -67,8 +69,8 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate ReadOp
 }
 
 // satisfies judges a row as a snapshot shows it.
-func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, predicate ReadOption) (bool, error) {
-	var opts []ReadOption
+func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, predicate read.Option) (bool, error) {
+	var opts []read.Option
 	if predicate != nil {
 		opts = append(opts, predicate)
 	}
@@ -78,14 +80,14 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 	if err := spec.setRow(key, opts); err != nil {
 		return false, err
 	}
-	conditions := spec.where
-	if len(conditions) > 0 && len(spec.columns) == 0 {
+	conditions := spec.Where
+	if len(conditions) > 0 && len(spec.Columns) == 0 {
 		// The conditions' columns are all that is read, and a row that has
 		// none of them is judged too.
 		for _, c := range conditions {
-			spec.columns = append(spec.columns, Column(c.family, c.qualifier))
+			spec.Columns = append(spec.Columns, read.Column(c.Family, c.Qualifier))
 		}
-		spec.where = nil
+		spec.Where = nil
 	} else {
 		conditions = nil
 	}
@@ -104,76 +106,13 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 	if row == nil {
 		row = new(Row)
 	}
-	return !slices.ContainsFunc(conditions, func(c condition) bool { return !c.holds(row) }), nil
-}
-
-// A ReadModifyWrite is a list of changes to columns of one row that depend on
-// the columns' newest values. It belongs to one goroutine while it is built. A nil one
-// stays empty, and to apply it is an error.
-type ReadModifyWrite struct {
-	rules []modifyRule
-	at    cells.Timestamp
-	hasAt bool
-}
-
-type modifyRule struct {
-	family, qualifier string
-	append            []byte
-	isAppend          bool
-	absent            cells.Type // of a column that is not there, in an untyped family
-	delta             int64
-	bigEndian         bool // bytes are incremented as integers
-}
-
-// NewReadModifyWrite is one without changes.
-func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
-
-// Increment adds delta to an integer: of the family's declared type, or of the
-// type that the column has, or i64 for a column that is not there, which counts
-// as 0. A result out of the type's range is an error; nothing is written then.
-func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
-	m.add(modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeI64})
-}
-
-// IncrementBytes is [ReadModifyWrite.Increment] as Bigtable's
-// ReadModifyWriteRow has it: in an untyped family it adds delta to bytes, which
-// must be the eight of a big-endian integer, or to a column that is not there,
-// and wraps around at the ends of the range.
-func (m *ReadModifyWrite) IncrementBytes(family, qualifier string, delta int64) {
-	m.add(modifyRule{family: family, qualifier: qualifier, delta: delta, absent: cells.TypeBytes, bigEndian: true})
-}
-
-// SetTimestamp has every column written at a timestamp of the caller's, or at
-// its newest cell's if that is later, and not at the database's clock.
-func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) {
-	if m != nil {
-		m.at, m.hasAt = ts, true
-	}
-}
-
-// AppendValue appends v to a string or bytes: of the family's declared type, or
-// of the type that the column has, or bytes for a column that is not there,
-// which counts as empty.
-func (m *ReadModifyWrite) AppendValue(family, qualifier string, v []byte) {
-	m.add(modifyRule{family: family, qualifier: qualifier, append: slices.Clone(v), isAppend: true, absent: cells.TypeBytes})
-}
-
-// AppendString is [ReadModifyWrite.AppendValue] for text: a column that is not
-// there counts as an empty string where the family declares no type.
-func (m *ReadModifyWrite) AppendString(family, qualifier, s string) {
-	m.add(modifyRule{family: family, qualifier: qualifier, append: []byte(s), isAppend: true, absent: cells.TypeString})
-}
-
-func (m *ReadModifyWrite) add(r modifyRule) {
-	if m != nil {
-		m.rules = append(m.rules, r)
-	}
+	return !slices.ContainsFunc(conditions, func(c read.Condition) bool { return !c.Holds(row.Cell(c.Family, c.Qualifier)) }), nil
 }
 
 // Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
 // value.
 func (t *Table) Increment(ctx context.Context, key, family, qualifier string, delta int64) (int64, error) {
-	m := NewReadModifyWrite()
+	m := write.NewReadModifyWrite()
 	m.Increment(family, qualifier, delta)
 	row, err := t.ApplyReadModifyWrite(ctx, key, m)
 	if err != nil {
@@ -187,12 +126,12 @@ func (t *Table) Increment(ctx context.Context, key, family, qualifier string, de
 // order, and returns the cells that it wrote. No other write of the row comes
 // between the read and the write. Each column is written at the database's
 // clock, or at its newest cell's timestamp if that is later.
-func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *ReadModifyWrite) (*Row, error) {
+func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*Row, error) {
 	row, err := t.readModifyWrite(ctx, key, m)
 	return row, fail("read-modify-write", t.Name(), key, err)
 }
 
-func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWrite) (row *Row, err error) {
+func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (row *Row, err error) {
 	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, err
 	}
@@ -204,7 +143,8 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWr
 	if err := info.checkModify(key, m); err != nil {
 		return nil, err
 	}
-	if err := t.db.raiseFor(ctx, m.at); err != nil {
+	at, _ := m.Timestamp()
+	if err := t.db.raiseFor(ctx, at); err != nil {
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}
@@ -221,72 +161,77 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *ReadModifyWr
 			b.PutFunc(storeName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
 				func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
 		}
-		row = rowOf(key, written)
+		row = NewRow(key, written)
 		return nil
 	})
 	return row, err
 }
 
-func (t *tableInfo) checkModify(key string, m *ReadModifyWrite) error {
+func (t *tableInfo) checkModify(key string, m *write.ReadModifyWrite) error {
 	if err := checkRowKey(key); err != nil {
 		return err
 	}
-	if m == nil || len(m.rules) == 0 {
+	if len(m.Rules()) == 0 {
 		return faultf(InvalidArgument, "read-modify-write has no changes")
 	}
-	if err := m.at.Check(); err != nil {
+	at, _ := m.Timestamp()
+	if err := at.Check(); err != nil {
 		return &fault{InvalidArgument, err}
 	}
-	for _, r := range m.rules {
-		f, err := t.family(r.family)
+	for _, r := range m.Rules() {
+		r := rule(r)
+		f, err := t.family(r.Family)
 		if err != nil {
 			return err
 		}
-		if len(r.qualifier) > MaxQualifier {
-			return faultf(InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.family, len(r.qualifier), MaxQualifier)
+		if len(r.Qualifier) > cells.MaxQualifier {
+			return faultf(InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.Family, len(r.Qualifier), cells.MaxQualifier)
 		}
-		if err := f.refuseAggregate(r.qualifier, r.participle()); err != nil {
+		if err := f.refuseAggregate(r.Qualifier, r.participle()); err != nil {
 			return err
 		}
 		if f.typ != cells.TypeAny && !r.fits(f.typ) {
-			return faultf(InvalidArgument, "%s:%s: cannot %s a %s", r.family, r.qualifier, r.verb(), f.typ)
+			return faultf(InvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.typ)
 		}
 	}
 	return nil
 }
 
-func (r *modifyRule) verb() string {
-	if r.isAppend {
+// A rule is one change of a read-modify-write as it is carried out.
+type rule write.Rule
+
+func (r *rule) verb() string {
+	if r.Appends {
 		return "append to"
 	}
 	return "increment"
 }
 
-func (r *modifyRule) participle() string {
-	if r.isAppend {
+func (r *rule) participle() string {
+	if r.Appends {
 		return "appended to"
 	}
 	return "read and incremented"
 }
 
 // fits reports whether the rule can be applied to values of a type.
-func (r *modifyRule) fits(t cells.Type) bool {
-	if r.isAppend {
+func (r *rule) fits(t cells.Type) bool {
+	if r.Appends {
 		return t == cells.TypeBytes || t == cells.TypeString
 	}
-	return r.bigEndian && t == cells.TypeBytes || t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
+	return r.BigEndian && t == cells.TypeBytes || t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
 }
 
 // modify computes the cells that the rules write, one for each column, in the
 // order of a row.
-func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, key string, m *ReadModifyWrite) ([]cells.Cell, error) {
-	var columns []ColumnSpec
-	for _, r := range m.rules {
-		columns = append(columns, Column(r.family, r.qualifier))
+func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, key string, m *write.ReadModifyWrite) ([]cells.Cell, error) {
+	var columns []read.ColumnSpec
+	for _, r := range m.Rules() {
+		columns = append(columns, read.Column(r.Family, r.Qualifier))
 	}
 	rr := rowReads.Get().(*rowRead)
 	defer rr.release()
-	rr.spec.columns, rr.spec.versions = columns, 1
+	rr.spec.Columns, rr.spec.Versions = columns, 1
 	if err := rr.spec.setRow(key, nil); err != nil {
 		return nil, err
 	}
@@ -302,23 +247,23 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 	if row == nil {
 		row = new(Row)
 	}
-	now := m.at
-	if !m.hasAt {
+	now, ok := m.Timestamp()
+	if !ok {
 		if now, err = t.db.clock.next(ctx); err != nil {
 			return nil, err
 		}
 	}
 	written := map[column]cells.Cell{}
-	for _, r := range joinAppends(m.rules) {
-		f, err := info.family(r.family)
+	for _, r := range joinAppends(m.Rules()) {
+		f, err := info.family(r.Family)
 		if err != nil {
 			return nil, err
 		}
-		col := column{f, r.qualifier}
+		col := column{f, r.Qualifier}
 		c, ok := written[col]
 		if !ok {
-			c, _ = row.Cell(r.family, r.qualifier)
-			c.Family, c.Qualifier, c.Timestamp = r.family, r.qualifier, max(c.Timestamp, now)
+			c, _ = row.Cell(r.Family, r.Qualifier)
+			c.Family, c.Qualifier, c.Timestamp = r.Family, r.Qualifier, max(c.Timestamp, now)
 		}
 		if c.Value, err = r.apply(c.Value, f.typ); err != nil {
 			return nil, err
@@ -330,19 +275,19 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 
 // joinAppends makes one rule of the appends to a column that follow each other: each
 // copies what the column holds.
-func joinAppends(rules []modifyRule) []modifyRule {
+func joinAppends(rules []write.Rule) []rule {
 	type name struct{ family, qualifier string }
-	var joined []modifyRule
+	var joined []rule
 	last := map[name]int{} // rule of a column
 	for _, r := range rules {
-		col := name{r.family, r.qualifier}
-		if i, ok := last[col]; ok && r.isAppend && joined[i].isAppend {
-			joined[i].append = append(joined[i].append, r.append...)
+		col := name{r.Family, r.Qualifier}
+		if i, ok := last[col]; ok && r.Appends && joined[i].Appends {
+			joined[i].Append = append(joined[i].Append, r.Append...)
 			continue
 		}
-		r.append = slices.Clip(r.append) // the caller's
+		r.Append = slices.Clip(r.Append) // the caller's
 		last[col] = len(joined)
-		joined = append(joined, r)
+		joined = append(joined, rule(r))
 	}
 	return joined
 }
@@ -363,19 +308,19 @@ func inRowOrder(written map[column]cells.Cell) []cells.Cell {
 
 // apply is the value that a rule makes of the newest one; the zero Value stands
 // for none.
-func (r *modifyRule) apply(old cells.Value, declared cells.Type) (cells.Value, error) {
+func (r *rule) apply(old cells.Value, declared cells.Type) (cells.Value, error) {
 	typ := old.Type()
 	switch {
 	case typ != cells.TypeAny:
 	case declared != cells.TypeAny:
 		typ = declared
 	default:
-		typ = r.absent
+		typ = r.Absent
 	}
 	if !r.fits(typ) {
-		return old, faultf(FailedPrecondition, "%s:%s holds %s; cannot %s it", r.family, r.qualifier, typ, r.verb())
+		return old, faultf(FailedPrecondition, "%s:%s holds %s; cannot %s it", r.Family, r.Qualifier, typ, r.verb())
 	}
-	if r.isAppend {
+	if r.Appends {
 		return r.appendTo(old, typ)
 	}
 	if typ == cells.TypeBytes {
@@ -384,38 +329,38 @@ func (r *modifyRule) apply(old cells.Value, declared cells.Type) (cells.Value, e
 	return r.addTo(old, typ)
 }
 
-func (r *modifyRule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
+func (r *rule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
 	var grown []byte
 	if typ == cells.TypeString {
 		s, _ := old.AsString()
-		grown = append([]byte(s), r.append...)
+		grown = append([]byte(s), r.Append...)
 	} else {
 		b, _ := old.AsBytes()
-		grown = append(slices.Clone(b), r.append...)
+		grown = append(slices.Clone(b), r.Append...)
 	}
-	if len(grown) > MaxValue {
-		return old, faultf(ResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.family, r.qualifier, len(grown), MaxValue)
+	if len(grown) > cells.MaxValue {
+		return old, faultf(ResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.Family, r.Qualifier, len(grown), cells.MaxValue)
 	}
 	if typ == cells.TypeBytes {
 		return cells.Bytes(grown), nil
 	}
 	v := cells.String(string(grown))
 	if err := v.Check(); err != nil {
-		return old, faultf(InvalidArgument, "%s:%s: %w", r.family, r.qualifier, err)
+		return old, faultf(InvalidArgument, "%s:%s: %w", r.Family, r.Qualifier, err)
 	}
 	return v, nil
 }
 
-func (r *modifyRule) addToBytes(old cells.Value) (cells.Value, error) {
+func (r *rule) addToBytes(old cells.Value) (cells.Value, error) {
 	b, ok := old.AsBytes()
 	if ok && len(b) != 8 {
-		return old, faultf(FailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.family, shorten(r.qualifier), len(b))
+		return old, faultf(FailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.Family, shorten(r.Qualifier), len(b))
 	}
 	var n uint64
 	if ok {
 		n = binary.BigEndian.Uint64(b)
 	}
-	return cells.Bytes(binary.BigEndian.AppendUint64(nil, n+uint64(r.delta))), nil
+	return cells.Bytes(binary.BigEndian.AppendUint64(nil, n+uint64(r.Delta))), nil
 }
 
 // ranges are the least and the greatest integer of a type.
@@ -425,13 +370,13 @@ var ranges = map[cells.Type][2]int64{
 	cells.TypeI64:  {math.MinInt64, math.MaxInt64},
 }
 
-func (r *modifyRule) addTo(old cells.Value, typ cells.Type) (cells.Value, error) {
+func (r *rule) addTo(old cells.Value, typ cells.Type) (cells.Value, error) {
 	n, _ := old.Int()
 	low, high := ranges[typ][0], ranges[typ][1]
-	sum := n + r.delta
-	wraps := r.delta > 0 && sum < n || r.delta < 0 && sum > n
+	sum := n + r.Delta
+	wraps := r.Delta > 0 && sum < n || r.Delta < 0 && sum > n
 	if wraps || sum < low || sum > high {
-		return old, faultf(FailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.family, r.qualifier, n, r.delta, typ)
+		return old, faultf(FailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.Family, r.Qualifier, n, r.Delta, typ)
 	}
 	switch typ {
 	case cells.TypeByte:

@@ -10,6 +10,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -42,7 +45,7 @@ func TestIncrementCountsInTheColumnsType(t *testing.T) {
 
 func TestAppendKeepsTheType(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "any"}, schema.Family{Name: "text", Type: cells.TypeString}))
-	m := query.NewReadModifyWrite()
+	m := write.NewReadModifyWrite()
 	m.AppendValue("any", "b", []byte("a"))
 	m.AppendValue("any", "b", []byte("b"))
 	m.AppendValue("text", "s", []byte("é"))
@@ -53,12 +56,12 @@ func TestAppendKeepsTheType(t *testing.T) {
 	if b, ok := row.Bytes("any", "b"); string(b) != "ab" || !ok || row.String("text", "s") != "é" || row.Len() != 2 {
 		t.Errorf("wrote %q %q", b, row.String("text", "s"))
 	}
-	m = query.NewReadModifyWrite()
+	m = write.NewReadModifyWrite()
 	m.AppendValue("any", "b", []byte("c"))
 	m.AppendValue("text", "s", []byte("\xff"))
 	_, err = db.Table("t").ApplyReadModifyWrite(ctx, "r", m)
 	wantError(t, err, query.InvalidArgument, "text:s", "UTF-8")
-	got, err := db.Table("t").ReadRow(ctx, "r", query.Versions(1))
+	got, err := db.Table("t").ReadRow(ctx, "r", read.Versions(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,21 +94,21 @@ func TestCheckAndMutateTakesTheBranchOfItsPredicate(t *testing.T) {
 	yes, no := mutate(set("g", "branch", cells.String("yes"))), mutate(set("g", "branch", cells.String("no")))
 	for _, c := range []struct {
 		name      string
-		predicate query.ReadOption
+		predicate read.Option
 		row       string
 		want      bool
 	}{
 		{"a row that is not there", nil, "none", false},
-		{"absent in a row that is not there", query.Absent("f", "q"), "none2", true},
-		{"exists in a row that is not there", query.Exists("f", "q"), "none3", false},
+		{"absent in a row that is not there", read.Absent("f", "q"), "none2", true},
+		{"exists in a row that is not there", read.Exists("f", "q"), "none3", false},
 		{"a row that is there", nil, "r", true},
-		{"equal", query.Where("f", "q", query.EQ, cells.I64(1)), "r", true},
-		{"not equal", query.Where("f", "q", query.NE, cells.I64(1)), "r", false},
-		{"exists", query.Exists("f", "q"), "r", true},
-		{"absent", query.Absent("f", "q"), "r", false},
-		{"absent in a row with others", query.Absent("f", "other"), "r", true},
-		{"any read option", query.Columns("f:q*"), "r", true},
-		{"any read option without a cell", query.Columns("f:z*"), "r", false},
+		{"equal", read.Where("f", "q", cells.OpEqual, cells.I64(1)), "r", true},
+		{"not equal", read.Where("f", "q", cells.OpNotEqual, cells.I64(1)), "r", false},
+		{"exists", read.Exists("f", "q"), "r", true},
+		{"absent", read.Absent("f", "q"), "r", false},
+		{"absent in a row with others", read.Absent("f", "other"), "r", true},
+		{"any read option", read.ColumnPrefix("f", "q"), "r", true},
+		{"any read option without a cell", read.ColumnPrefix("f", "z"), "r", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			put(t, db, "r", "f", "q", cells.I64(1))
@@ -122,7 +125,7 @@ func TestCheckAndMutateTakesTheBranchOfItsPredicate(t *testing.T) {
 			}
 		})
 	}
-	_, err := table.CheckAndMutate(ctx, "r", query.Exists("x", "q"), yes, nil)
+	_, err := table.CheckAndMutate(ctx, "r", read.Exists("x", "q"), yes, nil)
 	wantError(t, err, query.NotFound, `"x"`)
 	_, err = table.CheckAndMutate(ctx, "r", nil, nil, mutate(set("x", "q", cells.I64(1))))
 	wantError(t, err, query.NotFound, `"x"`)
@@ -144,13 +147,13 @@ func TestConcurrentCountersLoseNothing(t *testing.T) {
 					t.Error(err)
 				}
 				for swapped := false; !swapped; {
-					row, err := table.ReadRow(ctx, "r", query.Columns("f:cas"), query.Versions(1))
+					row, err := table.ReadRow(ctx, "r", read.Column("f", "cas"), read.Versions(1))
 					if err != nil {
 						t.Error(err)
 						return
 					}
 					n, _ := row.I64("f", "cas")
-					swapped, err = table.CheckAndMutate(ctx, "r", query.Where("f", "cas", query.EQ, cells.I64(n)), mutate(set("f", "cas", cells.I64(n+1))), nil)
+					swapped, err = table.CheckAndMutate(ctx, "r", read.Where("f", "cas", cells.OpEqual, cells.I64(n)), mutate(set("f", "cas", cells.I64(n+1))), nil)
 					if err != nil {
 						t.Error(err)
 						return
@@ -173,7 +176,7 @@ func TestConcurrentCountersLoseNothing(t *testing.T) {
 
 func TestAppendingTextToAColumnThatIsNotThereMakesText(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "any"}, schema.Family{Name: "raw", Type: cells.TypeBytes}))
-	m := query.NewReadModifyWrite()
+	m := write.NewReadModifyWrite()
 	m.AppendString("any", "s", "a")
 	m.AppendString("raw", "b", "a")
 	m.AppendValue("any", "b", []byte("a"))
@@ -203,23 +206,23 @@ func TestUpdatesDoNotSeeWhatRetentionHides(t *testing.T) {
 		setAt("newest", "s", 1, cells.String("old")), setAt("newest", "s", 2, cells.String("new")))); err != nil {
 		t.Fatal(err)
 	}
-	judge := func(predicate query.ReadOption, want bool) {
+	judge := func(predicate read.Option, want bool) {
 		t.Helper()
 		if matched, err := table.CheckAndMutate(ctx, "r", predicate, nil, nil); err != nil || matched != want {
 			t.Errorf("%v, %v; want %v", matched, err, want)
 		}
 	}
 	for _, there := range []bool{true, false} {
-		judge(query.Exists("recent", "n"), there)
-		judge(query.Absent("recent", "n"), !there)
-		judge(query.Where("recent", "n", query.EQ, cells.I64(41)), there)
-		judge(query.Columns("recent:*"), there)
-		judge(query.RowFilter(query.FamilyFilter("recent")), there)
-		judge(query.RowFilter(query.ChainFilters(query.ColumnFilter("n"), query.ValueFilter(`(?s).*`))), there)
-		judge(query.RowFilter(query.ValueFilter("new")), true)
-		judge(query.RowFilter(query.ValueFilter("old")), false)
-		judge(query.RowFilter(query.TimestampRangeFilter(1, 2)), false)
-		judge(query.RowFilter(query.CellsPerRowOffsetFilter(1)), there)
+		judge(read.Exists("recent", "n"), there)
+		judge(read.Absent("recent", "n"), !there)
+		judge(read.Where("recent", "n", cells.OpEqual, cells.I64(41)), there)
+		judge(read.Family("recent"), there)
+		judge(read.Filter(filter.Family("recent")), there)
+		judge(read.Filter(filter.Chain{filter.Column("n"), filter.Value(`(?s).*`)}), there)
+		judge(read.Filter(filter.Value("new")), true)
+		judge(read.Filter(filter.Value("old")), false)
+		judge(read.Filter(filter.TimestampRange{Since: 1, Until: 2}), false)
+		judge(read.Filter(filter.CellsPerRowOffset(1)), there)
 		now += cells.Timestamp(time.Hour.Microseconds())
 	}
 	if n, err := table.Increment(ctx, "r", "recent", "n", 1); n != 1 || err != nil {
@@ -231,7 +234,7 @@ func TestUpdatesDoNotSeeWhatRetentionHides(t *testing.T) {
 func TestUpdatesReadLongRows(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}))
 	table := db.Table("t")
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for i := range 3000 {
 		m.SetAt("f", fmt.Sprintf("q%04d", i), 1, cells.I64(int64(i)))
 	}
@@ -243,23 +246,23 @@ func TestUpdatesReadLongRows(t *testing.T) {
 	}
 	mark := mutate(setAt("g", "mark", 1, cells.Bool(true)))
 	for _, c := range []struct {
-		predicate query.ReadOption
+		predicate read.Option
 		want      bool
 	}{
 		{nil, true},
-		{query.RowFilter(query.ValueFilter("last")), true},
-		{query.RowFilter(query.ValueFilter("another")), true},
-		{query.RowFilter(query.ValueFilter("(large)+")), true},
-		{query.RowFilter(query.CellsPerRowOffsetFilter(3002)), true},
-		{query.RowFilter(query.CellsPerRowOffsetFilter(3010)), false},
-		{query.Where("f", "q2999", query.EQ, cells.I64(2999)), true},
-		{query.Where("f", "q2999", query.EQ, cells.I64(3)), false},
+		{read.Filter(filter.Value("last")), true},
+		{read.Filter(filter.Value("another")), true},
+		{read.Filter(filter.Value("(large)+")), true},
+		{read.Filter(filter.CellsPerRowOffset(3002)), true},
+		{read.Filter(filter.CellsPerRowOffset(3010)), false},
+		{read.Where("f", "q2999", cells.OpEqual, cells.I64(2999)), true},
+		{read.Where("f", "q2999", cells.OpEqual, cells.I64(3)), false},
 	} {
 		if matched, err := table.CheckAndMutate(ctx, "long", c.predicate, mark, nil); err != nil || matched != c.want {
 			t.Errorf("%v, %v; want %v", matched, err, c.want)
 		}
 	}
-	rmw := query.NewReadModifyWrite()
+	rmw := write.NewReadModifyWrite()
 	rmw.AppendString("f", "r", "!")
 	rmw.Increment("f", "q1500", 1)
 	rmw.AppendString("g", "t", "!")
@@ -282,15 +285,15 @@ func TestBranchesLookBeforeTheyDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	newest := mutate(func(m *query.Mutation) { m.DeleteTimestampRange("two", "q", 3, 4) })
-	if matched, err := table.CheckAndMutate(ctx, "r", query.Exists("f", "q"), newest, nil); !matched || err != nil {
+	newest := mutate(func(m *write.Mutation) { m.DeleteTimestampRange("two", "q", 3, 4) })
+	if matched, err := table.CheckAndMutate(ctx, "r", read.Exists("f", "q"), newest, nil); !matched || err != nil {
 		t.Fatal(matched, err)
 	}
-	if got := shown(t, table, query.Columns("two:*")); strings.Contains(got, "@1") {
+	if got := shown(t, table, read.Family("two")); strings.Contains(got, "@1") {
 		t.Errorf("a version that was hidden is back: %s", got)
 	}
-	again := mutate(func(m *query.Mutation) { m.DeleteRow(); m.SetAt("f", "again", 1, cells.Bool(true)) })
-	if matched, err := table.CheckAndMutate(ctx, "r", query.Absent("f", "q"), nil, again); matched || err != nil {
+	again := mutate(func(m *write.Mutation) { m.DeleteRow(); m.SetAt("f", "again", 1, cells.Bool(true)) })
+	if matched, err := table.CheckAndMutate(ctx, "r", read.Absent("f", "q"), nil, again); matched || err != nil {
 		t.Fatal(matched, err)
 	}
 	row, err := table.ReadRow(ctx, "r")

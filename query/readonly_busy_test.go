@@ -15,6 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -66,10 +67,10 @@ func TestBusyWriterProcess(t *testing.T) {
 }
 
 // everywhere sets a number in each family.
-func everywhere(n int64) *query.Batch {
-	b := query.NewBatch()
+func everywhere(n int64) *write.Batch {
+	b := write.NewBatch()
 	for _, t := range busySchema().Tables {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for _, f := range t.Families {
 			m.SetAt(f.Name, "n", 0, cells.I64(n))
 		}

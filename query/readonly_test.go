@@ -15,12 +15,13 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
 func setNumber(t testing.TB, db *query.DB, table, key, family string, n int64) {
 	t.Helper()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set(family, "n", cells.I64(n))
 	if err := db.Table(table).Apply(context.Background(), key, m); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestRefresh(t *testing.T) {
 	if under != 101 {
 		t.Errorf("the read under way saw %d rows", under)
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("a", "n", cells.I64(1))
 	if err := r.Table("t").Apply(ctx, "x", m); query.KindOf(err) != query.FailedPrecondition {
 		t.Errorf("writing: %v", err)
@@ -154,7 +155,7 @@ func TestRefreshAddsNothingTwice(t *testing.T) {
 	}
 	defer r.Close()
 	for n := int64(1); n <= 10; n++ {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Add("sum", "", cells.I64(1))
 		if err := w.Table("t").Apply(ctx, "row", m); err != nil {
 			t.Fatal(err)
@@ -227,7 +228,7 @@ func TestRefreshIsOneMoment(t *testing.T) {
 }
 
 func writeNumber(t testing.TB, db *query.DB, n int64) {
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("a", "n", 0, cells.I64(n))
 	m.SetAt("b", "n", 0, cells.I64(n))
 	if err := db.Table("t").Apply(context.Background(), "row", m); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -36,7 +37,7 @@ type familyScan struct {
 
 // A guard is a condition, and whether the selected cells are enough to judge it.
 type guard struct {
-	condition
+	read.Condition
 	onRow bool
 }
 
@@ -47,7 +48,7 @@ func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 		return err
 	}
 	empty := len(p.scans) == 0
-	if len(r.where) > 0 {
+	if len(r.Where) > 0 {
 		if err := p.guard(t, r, now); err != nil {
 			return err
 		}
@@ -55,11 +56,11 @@ func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	if empty {
 		p.scans = nil // there is nothing to return
 	}
-	p.exact = r.filter == nil && !r.nothing && len(p.guards) == 0 && (len(r.where) == 0 || len(p.scans) == 1)
+	p.exact = r.Filter == nil && !r.nothing && len(p.guards) == 0 && (len(r.Where) == 0 || len(p.scans) == 1)
 	for i := range p.scans {
 		s := &p.scans[i].scan
-		if p.exact && r.limit > 0 {
-			s.Limit = r.limit + r.offset // of the first so many rows of all families, each has at most so many
+		if p.exact && r.Limit > 0 {
+			s.Limit = r.Limit + r.Offset // of the first so many rows of all families, each has at most so many
 		}
 		s.Hint = r.hint(p.exact)
 	}
@@ -73,20 +74,20 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 		p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
 	}
 	switch {
-	case r.narrow == nil && len(r.columns) == 0 && !r.provesRows():
+	case r.narrow == nil && len(r.Columns) == 0 && !r.provesRows():
 		for _, f := range t.families {
 			add(f, nil)
 		}
 		return nil
-	case r.narrow == nil && len(r.columns) == 1 && r.columns[0].Kind == ColumnExact && len(r.columns[0].Qualifier) <= MaxQualifier:
-		f, err := t.family(r.columns[0].Family)
+	case r.narrow == nil && len(r.Columns) == 1 && r.Columns[0].Kind == read.OneColumn && len(r.Columns[0].Qualifier) <= cells.MaxQualifier:
+		f, err := t.family(r.Columns[0].Family)
 		if err == nil {
-			p.column = [1]cf.Range{cf.Single(r.columns[0].Qualifier)}
+			p.column = [1]cf.Range{cf.Single(r.Columns[0].Qualifier)}
 			add(f, p.column[:])
 		}
 		return err
 	}
-	selected, err := t.selection(r.columns)
+	selected, err := t.selection(r.Columns)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 		selected = r.narrow.intersect(selected)
 	}
 	if f := r.witness(t, selected); f != nil {
-		selected = map[*familyInfo][]cf.Range{f: conditionColumns(r.where, f)}
+		selected = map[*familyInfo][]cf.Range{f: conditionColumns(r.Where, f)}
 	}
 	for _, f := range t.families {
 		if qualifiers, ok := selected[f]; ok {
@@ -108,7 +109,7 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 // the other columns: where only keys are wanted, and a cell that satisfies a
 // condition is a cell that the read selects if it selects its column.
 func (r *readSpec) provesRows() bool {
-	return r.keysOnly && r.filter == nil && r.readsNewest() && needsCell(r.where)
+	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(r.Where)
 }
 
 // witness is a family of which a column is selected that each row has that satisfies
@@ -117,13 +118,13 @@ func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Range) (f
 	if !r.provesRows() {
 		return nil
 	}
-	for _, c := range r.where {
-		f, err := t.family(c.family)
+	for _, c := range r.Where {
+		f, err := t.family(c.Family)
 		if err != nil {
 			return nil // which is the error of the read
 		}
 		qualifiers, ok := selected[f]
-		if c.presence == mustBeAbsent || !ok || qualifiers != nil && !cf.InRanges(qualifiers, c.qualifier) {
+		if c.Kind == read.IsAbsent || !ok || qualifiers != nil && !cf.InRanges(qualifiers, c.Qualifier) {
 			continue
 		}
 		// The store judges the conditions of a family that does not aggregate.
@@ -135,11 +136,11 @@ func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Range) (f
 }
 
 // conditionColumns are the columns of a family that conditions look at.
-func conditionColumns(where []condition, f *familyInfo) []cf.Range {
+func conditionColumns(where []read.Condition, f *familyInfo) []cf.Range {
 	var qualifiers []cf.Range
 	for _, c := range where {
-		if c.family == f.name {
-			qualifiers = append(qualifiers, cf.Single(c.qualifier))
+		if c.Family == f.name {
+			qualifiers = append(qualifiers, cf.Single(c.Qualifier))
 		}
 	}
 	return cf.MergeRanges(qualifiers)
@@ -149,16 +150,16 @@ func conditionColumns(where []condition, f *familyInfo) []cf.Range {
 // anyway, or a scan of its own for those of a family that are not selected.
 func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	alone := len(p.scans) == 1
-	here, aside := map[*familyInfo][]condition{}, map[*familyInfo][]condition{}
-	for _, c := range r.where {
-		f, err := t.family(c.family)
+	here, aside := map[*familyInfo][]read.Condition{}, map[*familyInfo][]read.Condition{}
+	for _, c := range r.Where {
+		f, err := t.family(c.Family)
 		if err != nil {
 			return err
 		}
-		if err := c.check(f.typ); err != nil {
-			return err
+		if err := c.Check(f.typ); err != nil {
+			return &fault{InvalidArgument, err}
 		}
-		if s := p.scanOf(f); s != nil && r.readsNewest() && s.reads(c.qualifier) {
+		if s := p.scanOf(f); s != nil && r.readsNewest() && s.reads(c.Qualifier) {
 			here[f] = append(here[f], c)
 		} else {
 			aside[f] = append(aside[f], c)
@@ -169,7 +170,7 @@ func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 		case len(conditions) == 0:
 		case f.aggregate == schema.NoAggregate && (alone || needsCell(conditions)):
 			p.scanOf(f).require(conditions)
-		case !r.keysOnly && !r.counting:
+		case !r.KeysOnly && !r.counting:
 			p.judge(conditions, true)
 		default:
 			aside[f] = append(aside[f], conditions...)
@@ -191,7 +192,7 @@ func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	return nil
 }
 
-func (p *readPlan) judge(conditions []condition, onRow bool) {
+func (p *readPlan) judge(conditions []read.Condition, onRow bool) {
 	for _, c := range conditions {
 		p.guards = append(p.guards, guard{c, onRow})
 	}
@@ -215,12 +216,12 @@ func (s *familyScan) reads(qualifier string) bool {
 // readsNewest reports whether the cells that a read goes through include the
 // newest visible one of each selected column.
 func (r *readSpec) readsNewest() bool {
-	return r.cellsPerRow == 0 && r.since == 0 && r.until == 0
+	return r.CellsPerRow == 0 && r.Since == 0 && r.Until == 0
 }
 
 // selection is the qualifiers wanted of each family that is selected; nil
 // ranges are all of them.
-func (t *tableInfo) selection(columns []ColumnSpec) (map[*familyInfo][]cf.Range, error) {
+func (t *tableInfo) selection(columns []read.ColumnSpec) (map[*familyInfo][]cf.Range, error) {
 	selected := map[*familyInfo][]cf.Range{}
 	whole := map[*familyInfo]bool{}
 	for _, c := range columns {
@@ -228,12 +229,11 @@ func (t *tableInfo) selection(columns []ColumnSpec) (map[*familyInfo][]cf.Range,
 		if err != nil {
 			return nil, err
 		}
-		if len(c.Qualifier) > MaxQualifier {
-			return nil, faultf(InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", c.Family, len(c.Qualifier), MaxQualifier)
+		if len(c.Qualifier) > cells.MaxQualifier {
+			return nil, faultf(InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", c.Family, len(c.Qualifier), cells.MaxQualifier)
 		}
-		q, bounded := c.qualifiers()
-		whole[f] = whole[f] || !bounded
-		selected[f] = append(selected[f], q)
+		whole[f] = whole[f] || c.Whole()
+		selected[f] = append(selected[f], c.Qualifiers())
 	}
 	for _, f := range t.families {
 		switch {
@@ -261,41 +261,41 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.Range, now cells.Timestam
 	return cf.Scan{
 		Family:  f.store,
 		Rows:    r.rows,
-		Reverse: r.reverse,
+		Reverse: r.Reverse,
 		Filter: cf.Filter{
 			Retention:   r.retention(f, now),
 			Qualifiers:  qualifiers,
-			Since:       int64(r.since),
-			Until:       int64(r.until),
-			Versions:    r.versions,
+			Since:       int64(r.Since),
+			Until:       int64(r.Until),
+			Versions:    r.Versions,
 			Values:      r.valuesOf(f),
-			CellsPerRow: r.cellsPerRow,
-			KeysOnly:    r.keysOnly && r.filter == nil,
+			CellsPerRow: r.CellsPerRow,
+			KeysOnly:    r.KeysOnly && r.Filter == nil,
 			CountOnly:   r.counts(),
 		},
 		Sample: r.sample,
 
-		CountTombstones: r.cost != nil,
+		CountTombstones: r.Cost != nil,
 	}
 }
 
 // guardScan reads the columns that conditions look at.
-func (r *readSpec) guardScan(f *familyInfo, conditions []condition, now cells.Timestamp) cf.Scan {
+func (r *readSpec) guardScan(f *familyInfo, conditions []read.Condition, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
 		Family:  f.store,
 		Rows:    r.rows,
-		Reverse: r.reverse,
+		Reverse: r.Reverse,
 		Sample:  r.sample,
 		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: conditionColumns(conditions, f), Versions: 1},
 
-		CountTombstones: r.cost != nil,
+		CountTombstones: r.Cost != nil,
 	}
 }
 
 // hint is the number of rows, as far as that is known.
 func (r *readSpec) hint(exact bool) int {
-	if exact && r.limit > 0 {
-		return r.limit
+	if exact && r.Limit > 0 {
+		return r.Limit
 	}
 	single := !slices.ContainsFunc(r.rows, func(rr cf.Range) bool { _, ok := rr.Single(); return !ok })
 	if single {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -35,11 +36,13 @@ func (t *Table) database() *DB {
 }
 
 // readSpec begins a read with options.
-func (t *Table) readSpec(ctx context.Context, opts []ReadOption) (*readSpec, error) {
+func (t *Table) readSpec(ctx context.Context, opts []read.Option) (*readSpec, error) {
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
-	return newReadSpec(opts)
+	spec, err := newReadSpec(opts)
+	spec.unpushed, spec.maxBytes = t.unpushed, t.maxBytes
+	return spec, err
 }
 
 // snapshot begins a look at the catalog's entries.

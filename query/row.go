@@ -87,7 +87,7 @@ func (r *Row) Cells() iter.Seq[cells.Cell] {
 	}
 }
 
-// Label is the label that a [LabelFilter] gave to a cell, counted from 0 in the
+// Label is the label that a [filter.Label] gave to a cell, counted from 0 in the
 // order of [Row.Cells]; "" when it has none.
 func (r *Row) Label(cell int) string {
 	if r == nil || cell < 0 || cell >= len(r.labels) {
@@ -185,8 +185,9 @@ func (r *Row) String(family, qualifier string) string {
 	return s
 }
 
-// rowOf makes a row of cells that are in the order of a row.
-func rowOf(key string, cs []cells.Cell) *Row {
+// NewRow is a row of cells that are in the order of a row: by family, qualifier and
+// newest first.
+func NewRow(key string, cs []cells.Cell) *Row {
 	r := &Row{key: key}
 	r.parts = r.one[:0]
 	for i, c := range cs {

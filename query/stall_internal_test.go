@@ -10,6 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -57,8 +59,8 @@ func stalled(t *testing.T) (db *DB, release func()) {
 	return db, release
 }
 
-func aCell() *Mutation {
-	m := NewMutation()
+func aCell() *write.Mutation {
+	m := write.NewMutation()
 	m.Set("f", "q", cells.String("v"))
 	return m
 }
@@ -114,7 +116,7 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 			_, err := table.CheckAndMutate(ctx, "r", nil, aCell(), nil)
 			return err
 		},
-		"delete range": func(ctx context.Context) error { return table.DeleteRange(ctx, Prefix("")) },
+		"delete range": func(ctx context.Context) error { return table.DeleteRange(ctx, read.Prefix("")) },
 		"bulk load":    func(ctx context.Context) error { _, err := table.BulkLoad(ctx, BulkOptions{}); return err },
 		"create table": func(ctx context.Context) error {
 			return db.CreateTable(ctx, schema.Table{Name: "w", Families: []schema.Family{{Name: "f"}}})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -38,7 +39,7 @@ func stats(t *testing.T, db *query.DB) *query.Stats {
 func setCells(t *testing.T, table *query.Table, family string, rows int) {
 	t.Helper()
 	for i := range rows {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set(family, "q", cells.I64(int64(i)))
 		if err := table.Apply(t.Context(), fmt.Sprintf("r%04d", i), m); err != nil {
 			t.Fatal(err)
@@ -55,7 +56,7 @@ func TestStatsOfFamilies(t *testing.T) {
 		t.Fatal(err)
 	}
 	setCells(t, db.Table("b"), "x", 50)
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.DeleteRow()
 	if err := db.Table("b").Apply(t.Context(), "r0007", m); err != nil {
 		t.Fatal(err)

@@ -7,20 +7,18 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
-)
-
-// The bounds of row keys, qualifiers and values, in bytes: Bigtable's.
-const (
-	MaxRowKey    = 4096
-	MaxQualifier = 16384
-	MaxValue     = 100 << 20
 )
 
 // A Table is a handle on a table of a database. It is safe for concurrent use.
 type Table struct {
 	db   *DB
 	name string
+
+	// For tests: filters stay whole, and a row may take these bytes.
+	unpushed bool
+	maxBytes int
 }
 
 // Table is the handle of the table of this name. It is never nil: when there
@@ -144,12 +142,12 @@ func (t *Table) Flush(ctx context.Context) error {
 
 // Compact rewrites the table's files, which gives back the space of cells that
 // were deleted or replaced, or have expired.
-func (t *Table) Compact(ctx context.Context) error { return t.CompactRows(ctx, Range("", "")) }
+func (t *Table) Compact(ctx context.Context) error { return t.CompactRows(ctx, read.Range("", "")) }
 
 // CompactRows is [Table.Compact] of what the files hold of some rows.
-func (t *Table) CompactRows(ctx context.Context, rows RowSet) error {
-	if rows.err != nil {
-		return fail("compact", t.Name(), "", rows.err)
+func (t *Table) CompactRows(ctx context.Context, rows read.RowSet) error {
+	if rows.Err != nil {
+		return fail("compact", t.Name(), "", &fault{InvalidArgument, rows.Err})
 	}
 	if err := t.database().ready(ctx); err != nil {
 		return fail("compact", t.Name(), "", err)
@@ -158,7 +156,7 @@ func (t *Table) CompactRows(ctx context.Context, rows RowSet) error {
 		return fail("compact", t.name, "", err)
 	}
 	return t.eachFamily(ctx, "compact", func(f *familyInfo) error {
-		for _, r := range cf.MergeRanges(rows.ranges) {
+		for _, r := range cf.MergeRanges(rows.Ranges) {
 			if err := t.db.store.Compact(ctx, f.store, r); err != nil {
 				return err
 			}

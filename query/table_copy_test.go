@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -30,7 +31,7 @@ func copySchema() *schema.Schema {
 func scribble(t testing.TB, db *query.DB, rng *rand.Rand, n int) {
 	t.Helper()
 	for range n {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		column := fmt.Sprint(rng.IntN(3))
 		at := cells.Timestamp(rng.IntN(20))
 		switch rng.IntN(6) {

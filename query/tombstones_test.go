@@ -8,6 +8,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -23,12 +25,12 @@ func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 	}
 	defer db.Close()
 	table, ctx := db.Table("t"), t.Context()
-	each := func(change func(*query.Mutation)) {
+	each := func(change func(*write.Mutation)) {
 		t.Helper()
 		for from := 0; from < rows; from += 1000 {
-			b := query.NewBatch()
+			b := write.NewBatch()
 			for i := range 1000 {
-				m := query.NewMutation()
+				m := write.NewMutation()
 				change(m)
 				b.Add("t", fmt.Sprintf("r%06d", from+i), m)
 			}
@@ -37,11 +39,11 @@ func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 			}
 		}
 	}
-	first := func() query.Cost {
+	first := func() read.Cost {
 		t.Helper()
-		var cost query.Cost
+		var cost read.Cost
 		n := 0
-		for row, err := range table.ReadRows(ctx, query.Limit(1), query.ReportCost(&cost)) {
+		for row, err := range table.ReadRows(ctx, read.Limit(1), read.ReportCost(&cost)) {
 			if err != nil || row.Key() != "z" {
 				t.Fatalf("%v, %v", row.Key(), err)
 			}
@@ -52,16 +54,16 @@ func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 		}
 		return cost
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("f", "q", 1, cells.I64(1))
 	if err := table.Apply(ctx, "z", m); err != nil {
 		t.Fatal(err)
 	}
-	each(func(m *query.Mutation) { m.SetAt("f", "q", 1, cells.I64(1)) })
+	each(func(m *write.Mutation) { m.SetAt("f", "q", 1, cells.I64(1)) })
 	if err := table.Compact(ctx); err != nil {
 		t.Fatal(err)
 	}
-	each(func(m *query.Mutation) { m.DeleteCell("f", "q", 1) })
+	each(func(m *write.Mutation) { m.DeleteCell("f", "q", 1) })
 	if cost := first(); cost.Tombstones < rows || cost.Tombstones > 2*rows+1 {
 		t.Errorf("before the compaction: %+v", cost)
 	}
@@ -91,14 +93,14 @@ func TestDeletesThatRepeatAreWrittenOnce(t *testing.T) {
 		}
 		return n
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for i := range 100 { // more than are deleted one by one
 		m.SetAt("a", "q", cells.Timestamp(i+1), cells.I64(1))
 	}
 	if err := table.Apply(ctx, "r", m); err != nil {
 		t.Fatal(err)
 	}
-	m = query.NewMutation()
+	m = write.NewMutation()
 	for range 1000 {
 		m.DeleteCellsInColumn("a", "q")
 	}
@@ -116,23 +118,23 @@ func TestDeletesThatRepeat(t *testing.T) {
 	s := &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "two", GC: schema.MaxVersions(2)}}}}}
 	db := openAt(t, t.TempDir(), query.Options{Schema: s})
 	table, ctx := db.Table("t"), t.Context()
-	deletes := map[string]func(m *query.Mutation, family string){
-		"column": func(m *query.Mutation, f string) { m.DeleteCellsInColumn(f, "q") },
-		"family": func(m *query.Mutation, f string) { m.DeleteCellsInFamily(f) },
-		"row":    func(m *query.Mutation, _ string) { m.DeleteRow() },
-		"range":  func(m *query.Mutation, f string) { m.DeleteTimestampRange(f, "q", 1, 200) },
+	deletes := map[string]func(m *write.Mutation, family string){
+		"column": func(m *write.Mutation, f string) { m.DeleteCellsInColumn(f, "q") },
+		"family": func(m *write.Mutation, f string) { m.DeleteCellsInFamily(f) },
+		"row":    func(m *write.Mutation, _ string) { m.DeleteRow() },
+		"range":  func(m *write.Mutation, f string) { m.DeleteTimestampRange(f, "q", 1, 200) },
 	}
 	for what, remove := range deletes {
 		for _, family := range []string{"f", "two"} {
 			for _, before := range []int{3, 100} { // one by one, and as a range
-				key, m := fmt.Sprint(what, family, before), query.NewMutation()
+				key, m := fmt.Sprint(what, family, before), write.NewMutation()
 				for i := range before {
 					m.SetAt(family, "q", cells.Timestamp(i+1), cells.I64(1))
 				}
 				if err := table.Apply(ctx, key, m); err != nil {
 					t.Fatal(err)
 				}
-				m = query.NewMutation()
+				m = write.NewMutation()
 				for i := range 3 {
 					remove(m, family)
 					remove(m, family)
@@ -144,7 +146,7 @@ func TestDeletesThatRepeat(t *testing.T) {
 				if err := table.Apply(ctx, key, m); err != nil {
 					t.Fatal(err)
 				}
-				row, err := table.ReadRow(ctx, key, query.Versions(10))
+				row, err := table.ReadRow(ctx, key, read.Versions(10))
 				if got := slices.Collect(row.Cells()); err != nil || len(got) != 1 || got[0].Timestamp != 20 {
 					t.Errorf("%s of %s over %d versions: %v, %v", what, family, before, row, err)
 				}

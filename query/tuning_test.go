@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -17,7 +18,7 @@ func tuned(blobs int64) *schema.Schema {
 // blobs writes a large value into each family and returns what lies in blob files.
 func blobs(t *testing.T, db *query.DB) (f, g int64) {
 	t.Helper()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("f", "q", 1, cells.String(strings.Repeat("x", 4000)))
 	m.SetAt("g", "q", 1, cells.String(strings.Repeat("x", 4000)))
 	if err := db.Table("t").Apply(t.Context(), "r", m); err != nil {

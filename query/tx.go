@@ -12,6 +12,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // Update runs fn in a transaction and commits what it wrote: all of it, over
@@ -118,16 +120,16 @@ type Tx struct {
 	newest  cells.Timestamp // that a change names
 	logged  bool            // rows of a table with a change stream
 	scans   int             // under way
-	pending []write         // changes that scans must not see
+	pending []rowWrite      // changes that scans must not see
 	err     error           // of an earlier call: the transaction cannot commit
 }
 
 // ReadRow is [Table.ReadRow] in the transaction: it sees the snapshot and the
 // transaction's own writes. Inside the loop of a scan, a row that was written
 // in the loop cannot be read until the scan has ended: that is an error.
-func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...ReadOption) (*Row, error) {
+func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...read.Option) (*Row, error) {
 	const op = "read row"
-	for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(opts), Key(key))...) {
+	for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(opts), read.Key(key))...) {
 		return row, err
 	}
 	return nil, fail(op, table, key, faultf(NotFound, "row not found"))
@@ -135,7 +137,7 @@ func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...ReadOption
 
 // ReadRows is [Table.ReadRows] in the transaction. Writes made in its loop are
 // not seen by it.
-func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...ReadOption) iter.Seq2[*Row, error] {
+func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...read.Option) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
 		if err := tx.read(ctx, table, opts, yield); err != nil {
@@ -146,7 +148,7 @@ func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...ReadOption) it
 
 // read runs one read. What it looked at becomes part of what the transaction
 // depends on: up to the last row that the caller took.
-func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield func(*Row, error) bool) error {
+func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield func(*Row, error) bool) error {
 	if err := tx.ready(ctx); err != nil {
 		return err
 	}
@@ -186,7 +188,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []ReadOption, yield f
 			return errNoTx
 		}
 	}
-	tx.depend(table, spec, last, spec.limit > 0 && r.returned == int64(spec.limit))
+	tx.depend(table, spec, last, spec.Limit > 0 && r.returned == int64(spec.Limit))
 	return nil
 }
 
@@ -207,7 +209,7 @@ func (tx *Tx) schemaHolds() bool {
 func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
 	rows := slices.Clone(spec.rows)
 	switch {
-	case early && spec.reverse:
+	case early && spec.Reverse:
 		rows = cf.ClipRanges(rows, cf.Range{Start: last})
 	case early:
 		rows = cf.ClipRanges(rows, cf.Range{End: last + "\x00"})
@@ -239,18 +241,18 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
 
 // Apply is [Table.Apply] in the transaction: the mutation takes effect when the
 // transaction commits. Deletes look for the cells that they remove, one by one.
-func (tx *Tx) Apply(ctx context.Context, table, key string, m *Mutation) error {
+func (tx *Tx) Apply(ctx context.Context, table, key string, m *write.Mutation) error {
 	const op = "apply"
 	if err := tx.ready(ctx); err != nil {
 		return tx.fail(op, table, key, err)
 	}
 	tx.wrote, tx.tables[table] = true, true
-	w, err := tx.catalog.check(batchEntry{table, key, m})
+	w, err := tx.catalog.check(write.Entry{Table: table, Key: key, Mutation: m})
 	if err != nil {
 		return tx.fail(op, table, key, err)
 	}
-	w.m = &Mutation{slices.Clone(m.changes), m.newest}
-	tx.newest = max(tx.newest, m.newest)
+	w.changes = slices.Clone(w.changes)
+	tx.newest = max(tx.newest, w.newest)
 	tx.pending = append(tx.pending, w)
 	if tx.scans == 0 {
 		return tx.fail(op, table, key, tx.flush(ctx))
@@ -289,7 +291,7 @@ func (tx *Tx) flush(ctx context.Context) error {
 }
 
 // add encodes a write change by change, so that each sees those before it.
-func (tx *Tx) add(ctx context.Context, w *write) error {
+func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
 	stamped, err := w.setServerTime(ctx, &tx.db.clock)
 	if err != nil {
 		return err
@@ -300,10 +302,10 @@ func (tx *Tx) add(ctx context.Context, w *write) error {
 		// that was taken now must not commit behind a later one.
 		tx.txn.Read(w.table.name, cf.Single(w.key))
 	}
-	for i := range w.m.changes {
+	for i := range w.changes {
 		var b cf.Batch
 		e := encoder{ctx: ctx, db: tx.db, snap: tx.txn, batch: &b, now: tx.db.clock.now(), singly: true}
-		one := write{w.table, w.key, &Mutation{changes: w.m.changes[i : i+1]}}
+		one := rowWrite{table: w.table, key: w.key, changes: w.changes[i : i+1]}
 		if err := e.write(&one); err != nil {
 			return err
 		}
@@ -316,8 +318,8 @@ func (tx *Tx) add(ctx context.Context, w *write) error {
 
 // setServerTime gives the sets without a timestamp one that they share, and
 // reports whether there were any.
-func (w *write) setServerTime(ctx context.Context, c *clock) (bool, error) {
-	if !slices.ContainsFunc(w.m.changes, func(c change) bool { return c.serverTime }) {
+func (w *rowWrite) setServerTime(ctx context.Context, c *clock) (bool, error) {
+	if !slices.ContainsFunc(w.changes, func(c write.Change) bool { return c.ServerTime }) {
 		return false, nil
 	}
 	var ts cells.Timestamp
@@ -325,9 +327,9 @@ func (w *write) setServerTime(ctx context.Context, c *clock) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for i := range w.m.changes {
-		if ch := &w.m.changes[i]; ch.serverTime {
-			ch.since, ch.serverTime = ts, false
+	for i := range w.changes {
+		if ch := &w.changes[i]; ch.ServerTime {
+			ch.Since, ch.ServerTime = ts, false
 		}
 	}
 	return true, nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -55,7 +57,7 @@ func TestATransactionIsAllOrNothingOverTables(t *testing.T) {
 		t.Errorf("the function's error came back as %v", err)
 	}
 	for table, key := range map[string]string{"t": "a", "u": "b"} {
-		row, err := db.Table(table).ReadRow(ctx, key, query.Versions(1))
+		row, err := db.Table(table).ReadRow(ctx, key, read.Versions(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 	db := openBank(t)
 	put(t, db, "a", "f", "old", cells.I64(1))
 	err := db.Update(ctx, func(tx *query.Tx) error {
-		check := func(want string, opts ...query.ReadOption) error {
+		check := func(want string, opts ...read.Option) error {
 			got := ""
 			for row, err := range tx.ReadRows(ctx, "t", opts...) {
 				if err != nil {
@@ -89,16 +91,16 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 		if err := tx.Apply(ctx, "t", "b", mutate(set("f", "x", cells.I64(1)), set("f", "y", cells.I64(2)))); err != nil {
 			return err
 		}
-		if err := errors.Join(check("a:old b:xy "), check("b:xy ", query.Key("b")), check("b:xy a:old ", query.Reverse())); err != nil {
+		if err := errors.Join(check("a:old b:xy "), check("b:xy ", read.Key("b")), check("b:xy a:old ", read.Reverse())); err != nil {
 			return err
 		}
-		if err := tx.Apply(ctx, "t", "b", mutate(func(m *query.Mutation) { m.DeleteCellsInColumn("f", "x") })); err != nil {
+		if err := tx.Apply(ctx, "t", "b", mutate(func(m *write.Mutation) { m.DeleteCellsInColumn("f", "x") })); err != nil {
 			return err
 		}
-		if err := tx.Apply(ctx, "t", "a", mutate((*query.Mutation).DeleteRow, set("f", "new", cells.I64(1)))); err != nil {
+		if err := tx.Apply(ctx, "t", "a", mutate((*write.Mutation).DeleteRow, set("f", "new", cells.I64(1)))); err != nil {
 			return err
 		}
-		return errors.Join(check("a:new b:y "), check("b:y ", query.Prefix("b")))
+		return errors.Join(check("a:new b:y "), check("b:y ", read.Prefix("b")))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +118,7 @@ func TestDeletesInATransactionBringNothingBack(t *testing.T) {
 		}
 	}
 	err := db.Update(ctx, func(tx *query.Tx) error {
-		return tx.Apply(ctx, "t", "a", mutate(func(m *query.Mutation) { m.DeleteCell("one", "q", 3) }))
+		return tx.Apply(ctx, "t", "a", mutate(func(m *write.Mutation) { m.DeleteCell("one", "q", 3) }))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +147,7 @@ func TestWritingInTheLoopOfAScan(t *testing.T) {
 		if rows != 500 {
 			return fmt.Errorf("the scan saw %d rows", rows)
 		}
-		for row, err := range tx.ReadRows(ctx, "t", query.Limit(1)) {
+		for row, err := range tx.ReadRows(ctx, "t", read.Limit(1)) {
 			if err != nil {
 				return err
 			}
@@ -161,7 +163,7 @@ func TestWritingInTheLoopOfAScan(t *testing.T) {
 		return nil
 	})
 	wantError(t, err, query.FailedPrecondition, "while a scan")
-	if n, err := db.Table("t").Count(ctx, query.KeysOnly()); n.Rows != 500 || err != nil {
+	if n, err := db.Table("t").Count(ctx, read.KeysOnly()); n.Rows != 500 || err != nil {
 		t.Errorf("%d rows, %v", n.Rows, err)
 	}
 }
@@ -222,7 +224,7 @@ func TestNoWriteSkew(t *testing.T) {
 	}
 	race(t, db, leave("alice", "bob"), leave("bob", "alice"))
 	total := int64(0)
-	for row, err := range db.Table("t").ReadRows(ctx, query.Versions(1)) {
+	for row, err := range db.Table("t").ReadRows(ctx, read.Versions(1)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,19 +239,19 @@ func TestNoWriteSkew(t *testing.T) {
 func TestNoPhantom(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		opts     []query.ReadOption
+		opts     []read.Option
 		insert   string
 		conflict bool
 	}{
-		{"into the prefix read", []query.ReadOption{query.Prefix("p")}, "p5", true},
-		{"where a row was looked for in vain", []query.ReadOption{query.Key("p5")}, "p5", true},
+		{"into the prefix read", []read.Option{read.Prefix("p")}, "p5", true},
+		{"where a row was looked for in vain", []read.Option{read.Key("p5")}, "p5", true},
 		{"into all rows", nil, "q", true},
-		{"beside the prefix", []query.ReadOption{query.Prefix("p")}, "q", false},
-		{"behind the last row of a limit", []query.ReadOption{query.Prefix("p"), query.Limit(1)}, "p5", false},
-		{"before the last row of a limit", []query.ReadOption{query.Prefix("p"), query.Limit(1)}, "p0", true},
-		{"before the first of a limit in reverse", []query.ReadOption{query.Prefix("p"), query.Limit(1), query.Reverse()}, "p0", false},
-		{"behind it", []query.ReadOption{query.Prefix("p"), query.Limit(1), query.Reverse()}, "p5", true},
-		{"where a condition looked", []query.ReadOption{query.Where("f", "n", query.GE, cells.I64(100))}, "p5", true},
+		{"beside the prefix", []read.Option{read.Prefix("p")}, "q", false},
+		{"behind the last row of a limit", []read.Option{read.Prefix("p"), read.Limit(1)}, "p5", false},
+		{"before the last row of a limit", []read.Option{read.Prefix("p"), read.Limit(1)}, "p0", true},
+		{"before the first of a limit in reverse", []read.Option{read.Prefix("p"), read.Limit(1), read.Reverse()}, "p0", false},
+		{"behind it", []read.Option{read.Prefix("p"), read.Limit(1), read.Reverse()}, "p5", true},
+		{"where a condition looked", []read.Option{read.Where("f", "n", cells.OpGreaterOrEqual, cells.I64(100))}, "p5", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db := openBank(t)
@@ -281,7 +283,7 @@ func TestNoPhantom(t *testing.T) {
 
 func TestRangeDeletesAndDropsConflict(t *testing.T) {
 	for name, change := range map[string]func(*query.DB) error{
-		"delete range": func(db *query.DB) error { return db.Table("t").DeleteRange(ctx, query.Prefix("a")) },
+		"delete range": func(db *query.DB) error { return db.Table("t").DeleteRange(ctx, read.Prefix("a")) },
 		"drop table":   func(db *query.DB) error { return db.DropTable(ctx, "t") },
 		"increment":    func(db *query.DB) error { _, err := db.Table("t").Increment(ctx, "a", "f", "n", 1); return err },
 	} {
@@ -487,7 +489,7 @@ func TestTransfersConserveTheSum(t *testing.T) {
 				} else if err != nil {
 					t.Error(err)
 				}
-				if got := sum(db.Table("t").ReadRows(ctx, query.Versions(1))); got != accounts*each {
+				if got := sum(db.Table("t").ReadRows(ctx, read.Versions(1))); got != accounts*each {
 					t.Errorf("a scan counts %d", got)
 				}
 			}
@@ -495,7 +497,7 @@ func TestTransfersConserveTheSum(t *testing.T) {
 	}
 	wg.Wait()
 	err := db.Update(ctx, func(tx *query.Tx) error {
-		if got := sum(tx.ReadRows(ctx, "t", query.Versions(1))); got != accounts*each {
+		if got := sum(tx.ReadRows(ctx, "t", read.Versions(1))); got != accounts*each {
 			t.Errorf("a transaction counts %d", got)
 		}
 		return nil

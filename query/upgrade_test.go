@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -40,7 +41,7 @@ func writeFixture(t *testing.T, dir string) {
 	}
 	table := db.Table("a")
 	for i := range 20 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("any", "s", cells.Timestamp(i), cells.String("value"))
 		m.SetAt("any", "\x00b", 1, cells.Bytes([]byte{0, 0xff}))
 		m.SetAt("n", "", 5, cells.I64(int64(-i)))
@@ -57,7 +58,7 @@ func writeFixture(t *testing.T, dir string) {
 			}
 		}
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.DeleteRow()
 	if err := table.Apply(t.Context(), "r03\x00", m); err != nil {
 		t.Fatal(err)

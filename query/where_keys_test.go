@@ -8,7 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -21,11 +23,11 @@ func TestKeysUnderConditionsAreThoseOfTheRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		family, qualifier := rapid.SampledFrom(families), rapid.SampledFrom([]string{"p", "q"})
 		ts := rapid.Custom(func(t *rapid.T) cells.Timestamp { return cells.Timestamp(rapid.IntRange(1, 3).Draw(t, "ts")) })
-		if err := table.DeleteRange(ctx, query.Prefix("")); err != nil {
+		if err := table.DeleteRange(ctx, read.Prefix("")); err != nil {
 			t.Fatal(err)
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "cells") {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			f, q, n := family.Draw(t, "family"), qualifier.Draw(t, "qualifier"), int64(rapid.IntRange(0, 2).Draw(t, "n"))
 			if f == "sum" {
 				m.AddAt(f, q, ts.Draw(t, "at"), cells.I64(n))
@@ -36,27 +38,27 @@ func TestKeysUnderConditionsAreThoseOfTheRows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var opts []query.ReadOption
+		var opts []read.Option
 		for range rapid.IntRange(1, 3).Draw(t, "conditions") {
 			f, q := family.Draw(t, "of"), qualifier.Draw(t, "column")
-			opts = append(opts, rapid.SampledFrom([]query.ReadOption{
-				query.Exists(f, q), query.Absent(f, q),
-				query.Where(f, q, query.GE, cells.I64(1)), query.Where(f, q, query.NE, cells.I64(1)),
+			opts = append(opts, rapid.SampledFrom([]read.Option{
+				read.Exists(f, q), read.Absent(f, q),
+				read.Where(f, q, cells.OpGreaterOrEqual, cells.I64(1)), read.Where(f, q, cells.OpNotEqual, cells.I64(1)),
 			}).Draw(t, "condition"))
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "columns") {
-			opts = append(opts, rapid.SampledFrom([]query.ReadOption{
-				query.Select(query.Family(family.Draw(t, "whole"))), query.Select(query.Column(family.Draw(t, "one"), qualifier.Draw(t, "of it"))),
-				query.Select(query.ColumnsBetween(family.Draw(t, "part"), "q", "")),
+			opts = append(opts, rapid.SampledFrom([]read.Option{
+				read.Family(family.Draw(t, "whole")), read.Column(family.Draw(t, "one"), qualifier.Draw(t, "of it")),
+				read.ColumnRange(family.Draw(t, "part"), "q", ""),
 			}).Draw(t, "selected"))
 		}
-		more := []query.ReadOption{
-			query.Versions(1), query.TimeRange(2, 0), query.TimeRange(0, 2), query.CellsPerRow(1), query.Limit(2), query.Offset(1),
-			query.Reverse(), query.Prefix("r"), query.RowFilter(query.ColumnFilter("p")),
-			query.RowFilter(query.ValueCompareFilter(query.EQ, cells.I64(1))), query.RowFilter(query.ValueRangeFilter([]byte{0, 0, 0, 0, 0, 0, 0, 1}, nil)), query.RowFilter(query.RowKeyFilter("r[0-2]")),
+		more := []read.Option{
+			read.Versions(1), read.TimeRange(2, 0), read.TimeRange(0, 2), read.CellsPerRow(1), read.Limit(2), read.Offset(1),
+			read.Reverse(), read.Prefix("r"), read.Filter(filter.Column("p")),
+			read.Filter(filter.ValueCompare{Op: cells.OpEqual, Value: cells.I64(1)}), read.Filter(filter.ValueRange{From: filter.Including(string([]byte{0, 0, 0, 0, 0, 0, 0, 1}))}), read.Filter(filter.RowKey("r[0-2]")),
 		}
 		opts = append(opts, rapid.SliceOfN(rapid.SampledFrom(more), 0, 2).Draw(t, "more")...)
-		keys := func(opts ...query.ReadOption) (found []string) {
+		keys := func(opts ...read.Option) (found []string) {
 			for row, err := range table.ReadRows(ctx, opts...) {
 				if err != nil {
 					t.Fatal(err)
@@ -66,7 +68,7 @@ func TestKeysUnderConditionsAreThoseOfTheRows(t *testing.T) {
 			return found
 		}
 		want := keys(opts...)
-		opts = append(opts, query.KeysOnly())
+		opts = append(opts, read.KeysOnly())
 		if got := keys(opts...); !slices.Equal(got, want) {
 			t.Fatalf("keys %q, of the rows %q", got, want)
 		}
@@ -80,9 +82,9 @@ func TestKeysUnderConditionsAreThoseOfTheRows(t *testing.T) {
 // imply that the row is there; and the column alone.
 func TestACountWithAConditionReadsItsColumnAlone(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "delay"}, schema.Family{Name: "meta"}, schema.Family{Name: "wide"}))
-	b := query.NewBatch()
+	b := write.NewBatch()
 	for i := range 1_000 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("delay", "dep", cells.I64(int64(i)))
 		m.Set("meta", "n", cells.I64(int64(i)))
 		for q := range 10 {
@@ -97,34 +99,34 @@ func TestACountWithAConditionReadsItsColumnAlone(t *testing.T) {
 	if err := table.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	cost := func(opts ...query.ReadOption) (c query.Cost) {
+	cost := func(opts ...read.Option) (c read.Cost) {
 		t.Helper()
-		if _, err := table.Count(ctx, append(opts, query.KeysOnly(), query.ReportCost(&c))...); err != nil {
+		if _, err := table.Count(ctx, append(opts, read.KeysOnly(), read.ReportCost(&c))...); err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	late := query.Where("delay", "dep", query.GT, cells.I64(900))
-	least := cost(query.Select(query.Family("delay"))).BytesScanned
+	late := read.Where("delay", "dep", cells.OpGreater, cells.I64(900))
+	least := cost(read.Family("delay")).BytesScanned
 	whole := cost().BytesScanned
 	if whole < 3*least {
 		t.Fatalf("all families have %d bytes, and one %d", whole, least)
 	}
 	for name, c := range map[string]struct {
-		opts     []query.ReadOption
+		opts     []read.Option
 		families int
 		bytes    int64
 	}{
-		"a comparison":       {[]query.ReadOption{late}, 1, least},
-		"that it exists":     {[]query.ReadOption{query.Exists("delay", "dep")}, 1, least},
-		"two of one family":  {[]query.ReadOption{late, query.Absent("delay", "arr")}, 1, least},
-		"two of two":         {[]query.ReadOption{late, query.Exists("meta", "n")}, 2, 2 * least},
-		"with its family":    {[]query.ReadOption{late, query.Select(query.Family("delay"), query.Family("wide"))}, 1, least},
-		"its rows":           {[]query.ReadOption{late, query.Prefix("0")}, 1, least},
-		"a page of them":     {[]query.ReadOption{late, query.Offset(10), query.Limit(10)}, 1, least},
-		"a time range":       {[]query.ReadOption{late, query.TimeRange(1, 0)}, 4, whole},
-		"that it is absent":  {[]query.ReadOption{query.Absent("delay", "dep")}, 4, whole},
-		"of others' columns": {[]query.ReadOption{late, query.Select(query.Family("wide"))}, 2, whole},
+		"a comparison":       {[]read.Option{late}, 1, least},
+		"that it exists":     {[]read.Option{read.Exists("delay", "dep")}, 1, least},
+		"two of one family":  {[]read.Option{late, read.Absent("delay", "arr")}, 1, least},
+		"two of two":         {[]read.Option{late, read.Exists("meta", "n")}, 2, 2 * least},
+		"with its family":    {[]read.Option{late, read.Family("delay"), read.Family("wide")}, 1, least},
+		"its rows":           {[]read.Option{late, read.Prefix("0")}, 1, least},
+		"a page of them":     {[]read.Option{late, read.Offset(10), read.Limit(10)}, 1, least},
+		"a time range":       {[]read.Option{late, read.TimeRange(1, 0)}, 4, whole},
+		"that it is absent":  {[]read.Option{read.Absent("delay", "dep")}, 4, whole},
+		"of others' columns": {[]read.Option{late, read.Family("wide")}, 2, whole},
 	} {
 		got := cost(c.opts...)
 		if got.Families != c.families || c.bytes != whole && got.BytesScanned > c.bytes {

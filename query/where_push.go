@@ -8,15 +8,16 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // require leaves conditions to the scan, which then yields only rows that
 // satisfy them.
-func (s *familyScan) require(conditions []condition) {
+func (s *familyScan) require(conditions []read.Condition) {
 	s.required = true
 	where := make([]cf.RowCondition, len(conditions))
 	for i := range conditions {
-		where[i] = conditions[i].inStore()
+		where[i] = inStore(&conditions[i])
 	}
 	slices.SortStableFunc(where, func(a, b cf.RowCondition) int { return cmp.Compare(a.Qualifier, b.Qualifier) })
 	s.scan.Filter.Where = where
@@ -24,18 +25,18 @@ func (s *familyScan) require(conditions []condition) {
 
 // needsCell reports whether only rows that have one of the columns satisfy the
 // conditions. Where not, a row may satisfy them that a scan does not see.
-func needsCell(conditions []condition) bool {
-	return slices.ContainsFunc(conditions, func(c condition) bool { return c.presence != mustBeAbsent })
+func needsCell(conditions []read.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c read.Condition) bool { return c.Kind != read.IsAbsent })
 }
 
 // inStore is the condition in terms of the bytes of values.
-func (c *condition) inStore() cf.RowCondition {
-	in := cf.RowCondition{Qualifier: c.qualifier}
-	switch c.presence {
-	case mustExist:
+func inStore(c *read.Condition) cf.RowCondition {
+	in := cf.RowCondition{Qualifier: c.Qualifier}
+	switch c.Kind {
+	case read.IsPresent:
 		in.Values = []cf.Range{{}}
-	case mustCompare:
-		if in.Values = encodedRanges(c.op, c.value); len(in.Values) == 0 {
+	case read.Compares:
+		if in.Values = encodedRanges(c.Op, c.Value); len(in.Values) == 0 {
 			in.Values = []cf.Range{{Start: "\xff", End: "\xff"}} // that no value is in
 		}
 	}
@@ -45,9 +46,9 @@ func (c *condition) inStore() cf.RowCondition {
 // encodedRanges is the ranges of encoded values that compare so with v, sorted
 // and disjoint. Within a type the encoding keeps the order of values, or runs
 // against it, in at most two pieces: the numbers from zero on and those below.
-func encodedRanges(op Op, v cells.Value) []cf.Range {
-	if op == NE {
-		return complement(encodedRanges(EQ, v))
+func encodedRanges(op cells.Op, v cells.Value) []cf.Range {
+	if op == cells.OpNotEqual {
+		return complement(encodedRanges(cells.OpEqual, v))
 	}
 	var ranges []cf.Range
 	switch {
@@ -65,20 +66,20 @@ func encodedRanges(op Op, v cells.Value) []cf.Range {
 }
 
 // textRanges is for strings and bytes, whose encodings are in their order.
-func textRanges(op Op, v cells.Value) []cf.Range {
+func textRanges(op cells.Op, v cells.Value) []cf.Range {
 	at := string(cells.AppendValue(nil, v))
 	r := cf.Range{Start: at[:1], End: string([]byte{at[0] + 1})}
 	behind := at + "\x00" // the encoding that comes next
 	switch op {
-	case EQ:
+	case cells.OpEqual:
 		r.Start, r.End = at, behind
-	case LT:
+	case cells.OpLess:
 		r.End = at
-	case LE:
+	case cells.OpLessOrEqual:
 		r.End = behind
-	case GE:
+	case cells.OpGreaterOrEqual:
 		r.Start = at
-	case GT:
+	case cells.OpGreater:
 		r.Start = behind
 	}
 	if r.Start >= r.End {
@@ -143,7 +144,7 @@ func floatBits(n uint64, bits uint) uint64 {
 func mask(bits uint) uint64 { return math.MaxUint64 >> (64 - bits) }
 
 // ranges is the encodings of the domain's values that compare so with v.
-func (d *domain) ranges(op Op, v cells.Value) []cf.Range {
+func (d *domain) ranges(op cells.Op, v cells.Value) []cf.Range {
 	if order, ok := cells.Compare(v, v); !ok || order != 0 {
 		return nil // NaN
 	}
@@ -151,18 +152,18 @@ func (d *domain) ranges(op Op, v cells.Value) []cf.Range {
 	lo, hi := d.search(v, 0), d.search(v, 1)
 	ok := true
 	switch op {
-	case EQ:
+	case cells.OpEqual:
 		from, to, ok = lo.n, hi.n-1, lo.ok && (!hi.ok || hi.n > lo.n)
 		if !hi.ok {
 			to = d.last
 		}
-	case LT:
+	case cells.OpLess:
 		to, ok = d.before(lo)
-	case LE:
+	case cells.OpLessOrEqual:
 		to, ok = d.before(hi)
-	case GE:
+	case cells.OpGreaterOrEqual:
 		from, ok = lo.n, lo.ok
-	case GT:
+	case cells.OpGreater:
 		from, ok = hi.n, hi.ok
 	}
 	if !ok || from > to {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 var (
@@ -33,11 +34,11 @@ var (
 // only if its encoding is in one of the ranges.
 func TestConditionsOnBytesAreThoseOnValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		op := Op(rapid.IntRange(int(EQ), int(GE)).Draw(t, "op"))
+		op := cells.Op(rapid.IntRange(int(cells.OpEqual), int(cells.OpGreaterOrEqual)).Draw(t, "op"))
 		x, v := anyValue.Draw(t, "x"), anyValue.Draw(t, "v")
-		c := condition{qualifier: "q", op: op, value: v}
-		in := c.inStore()
-		want := op.holds(cells.Compare(x, v))
+		c := read.Condition{Qualifier: "q", Op: op, Value: v}
+		in := inStore(&c)
+		want := op.Holds(x, v)
 		if got := in.Holds(cells.AppendValue(nil, x), true); got != want {
 			t.Fatalf("%v %s %v is %t, but %t by the ranges %+v", x, op, v, want, got, in.Values)
 		}
@@ -55,8 +56,8 @@ func TestConditionsOnBytesAreThoseOnValues(t *testing.T) {
 }
 
 func TestPresenceOnBytes(t *testing.T) {
-	exists := (&condition{presence: mustExist}).inStore()
-	absent := (&condition{presence: mustBeAbsent}).inStore()
+	exists := inStore(&read.Condition{Kind: read.IsPresent})
+	absent := inStore(&read.Condition{Kind: read.IsAbsent})
 	for _, test := range []struct {
 		c     *cf.RowCondition
 		value []byte

@@ -11,6 +11,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 var wideCells = flag.Int("wide", 300_000, "cells of the row that TestWideRowStreams reads")
@@ -21,7 +24,7 @@ func putWide(t testing.TB, table *query.Table, row, family string, columns, valu
 	value := cells.String(strings.Repeat("v", valueLen))
 	const batch = 20_000
 	for from := 0; from < columns; from += batch {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for i := from; i < min(columns, from+batch); i++ {
 			m.SetAt(family, fmt.Sprintf("%08d", i), 1, value)
 		}
@@ -38,10 +41,10 @@ func TestPagesOfAWideRowCostTheSame(t *testing.T) {
 	if err := table.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	read := 0
+	seen := 0
 	for token, n := "", 0; n == 0 || token != ""; n++ {
-		var cost query.Cost
-		page, err := table.ReadPage(ctx, query.Key("r"), query.PageSize(size), query.After(token), query.ReportCost(&cost))
+		var cost read.Cost
+		page, err := table.ReadPage(ctx, read.Key("r"), read.PageSize(size), read.After(token), read.ReportCost(&cost))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,15 +52,15 @@ func TestPagesOfAWideRowCostTheSame(t *testing.T) {
 			t.Fatalf("page %d cost %+v", n, cost)
 		}
 		for c := range page.Rows[0].Cells() {
-			if c.Qualifier != fmt.Sprintf("%08d", read) {
-				t.Fatalf("page %d has column %s, want %08d", n, c.Qualifier, read)
+			if c.Qualifier != fmt.Sprintf("%08d", seen) {
+				t.Fatalf("page %d has column %s, want %08d", n, c.Qualifier, seen)
 			}
-			read++
+			seen++
 		}
 		token = page.Next
 	}
-	if read != columns {
-		t.Errorf("%d columns, want %d", read, columns)
+	if seen != columns {
+		t.Errorf("%d columns, want %d", seen, columns)
 	}
 }
 
@@ -97,13 +100,13 @@ func TestRowThatIsTooLarge(t *testing.T) {
 	table, ctx := openTable(t), context.Background()
 	putWide(t, table, "r", "b", 10_000, 100)
 	putCells(t, table, "s", "a:x@1")
-	bound := query.RowBytes(1 << 20)
-	_, err := table.ReadRow(ctx, "r", bound)
+	bound := query.RowBytes(table, 1<<20)
+	_, err := bound.ReadRow(ctx, "r")
 	if query.KindOf(err) != query.ResourceExhausted || !strings.Contains(err.Error(), "ReadCells") {
 		t.Errorf("error %v", err)
 	}
 	var last error
-	for row, err := range table.ReadRows(ctx, bound) {
+	for row, err := range bound.ReadRows(ctx) {
 		if last = err; err == nil && row.Key() != "s" {
 			t.Errorf("row %q", row.Key())
 		}
@@ -111,10 +114,10 @@ func TestRowThatIsTooLarge(t *testing.T) {
 	if query.KindOf(last) != query.ResourceExhausted {
 		t.Errorf("error %v", last)
 	}
-	if row, err := table.ReadRow(ctx, "r", bound, query.CellsPerRow(5000)); err != nil || row.Len() != 5000 {
+	if row, err := bound.ReadRow(ctx, "r", read.CellsPerRow(5000)); err != nil || row.Len() != 5000 {
 		t.Errorf("half of it: %v", err)
 	}
-	if n, err := table.Count(ctx, bound); err != nil || n != (query.Count{Rows: 2, Cells: 10_001}) {
+	if n, err := bound.Count(ctx); err != nil || n != (query.Count{Rows: 2, Cells: 10_001}) {
 		t.Errorf("count %v, %v", n, err)
 	}
 }
@@ -123,12 +126,12 @@ func TestReadCellsArguments(t *testing.T) {
 	table, ctx := openTable(t), context.Background()
 	putCells(t, table, "r", "a:x@1", "a:y@1", "b:x@1")
 	for _, test := range []struct {
-		opt  query.ReadOption
+		opt  read.Option
 		want string
 	}{
-		{query.Key("r"), "row sets"}, {query.StartAfter("a"), "row sets"}, {query.Limit(1), "limit"}, {query.Offset(1), "limit"},
-		{query.KeysOnly(), "KeysOnly"}, {query.RowFilter(query.ValueFilter("v")), "value"}, {query.Columns("z:*"), "unknown family"},
-		{query.PageSize(1), "ReadPage"}, {query.Sample(2), "sample"}, {query.Versions(-1), "versions"},
+		{read.Key("r"), "row sets"}, {read.StartAfter("a"), "row sets"}, {read.Limit(1), "limit"}, {read.Offset(1), "limit"},
+		{read.KeysOnly(), "KeysOnly"}, {read.Filter(filter.Value("v")), "value"}, {read.Family("z"), "unknown family"},
+		{read.PageSize(1), "ReadPage"}, {read.SampleByKey(2), "sample"}, {read.Versions(-1), "versions"},
 	} {
 		var last error
 		for _, err := range table.ReadCells(ctx, "r", test.opt) {
@@ -141,8 +144,8 @@ func TestReadCellsArguments(t *testing.T) {
 	for range table.ReadCells(ctx, "absent") {
 		t.Error("a cell of a row that is not there")
 	}
-	var cost query.Cost
-	for range table.ReadCells(ctx, "r", query.ReportCost(&cost)) {
+	var cost read.Cost
+	for range table.ReadCells(ctx, "r", read.ReportCost(&cost)) {
 		break
 	}
 	if cost.Families != 1 || cost.Rows != 1 || cost.Elapsed <= 0 {

@@ -117,7 +117,7 @@ func (l *backupLexer) is(word string) bool {
 // and OR binds before it; and parentheses.
 type backupParser struct {
 	backupLexer
-	depth int // of parentheses, up to maxFilterDepth
+	depth int // of parentheses, up to maxListDepth
 }
 
 func parseBackupFilter(text string) (backupFilter, error) {
@@ -135,10 +135,13 @@ func parseBackupFilter(text string) (backupFilter, error) {
 	return f, err
 }
 
+// maxListDepth keeps the parser from recursing without end.
+const maxListDepth = 20
+
 // all is a list of which all must hold.
 func (p *backupParser) all() (backupFilter, error) {
-	if p.depth++; p.depth > maxFilterDepth {
-		return nil, fmt.Errorf("more than %d levels", maxFilterDepth)
+	if p.depth++; p.depth > maxListDepth {
+		return nil, fmt.Errorf("more than %d levels", maxListDepth)
 	}
 	defer func() { p.depth-- }()
 	var parts []backupFilter

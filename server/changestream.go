@@ -17,6 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -55,7 +56,7 @@ func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.Gene
 	}
 	start := ""
 	for _, end := range append(spread(s.notes.splits(t.name.stored), maxPartitions-1), "") {
-		p := partition(query.RowRange{Start: start, End: end})
+		p := partition(read.RowRange{Start: start, End: end})
 		if err := stream.Send(&bigtablepb.GenerateInitialChangeStreamPartitionsResponse{Partition: p}); err != nil {
 			return err
 		}
@@ -79,7 +80,7 @@ func spread(keys []string, n int) []string {
 	return some
 }
 
-func partition(rows query.RowRange) *bigtablepb.StreamPartition {
+func partition(rows read.RowRange) *bigtablepb.StreamPartition {
 	return &bigtablepb.StreamPartition{RowRange: &bigtablepb.RowRange{
 		StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(rows.Start)},
 		EndKey:   &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte(rows.End)},
@@ -156,7 +157,7 @@ func (t *openTable) changesStatus(ctx context.Context, err error) error {
 
 // changesOptions says in the words of package query what to read. now is that of the
 // database.
-func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp) (opts []query.ChangesOption, rows query.RowRange, err error) {
+func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp) (opts []query.ChangesOption, rows read.RowRange, err error) {
 	if rows, err = partitionRange(req.GetPartition()); err != nil {
 		return nil, rows, err
 	}
@@ -215,7 +216,7 @@ const aboutNow = time.Second
 const leastHeartbeat = 10 * time.Millisecond
 
 // partitionRange is the rows of a partition; nil is all.
-func partitionRange(p *bigtablepb.StreamPartition) (rows query.RowRange, err error) {
+func partitionRange(p *bigtablepb.StreamPartition) (rows read.RowRange, err error) {
 	r := p.GetRowRange()
 	switch k := r.GetStartKey().(type) {
 	case nil:
@@ -237,7 +238,7 @@ func partitionRange(p *bigtablepb.StreamPartition) (rows query.RowRange, err err
 // A changeWriter makes messages of changes.
 type changeWriter struct {
 	send    func(*bigtablepb.ReadChangeStreamResponse) error
-	rows    query.RowRange
+	rows    read.RowRange
 	cluster string
 	token   string // of what was sent last, or of the start
 	hold    *hold  // counts changes that are large

@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A change of a row may be larger than a message: it is sent in several then, and
@@ -54,7 +55,7 @@ func (w *changeWriter) dataChange(c *query.RowChange) error {
 	return m.send()
 }
 
-func (m *changeMessages) add(c *query.Change) error {
+func (m *changeMessages) add(c *write.Change) error {
 	mutation := mutationOf(c)
 	set := mutation.GetSetCell()
 	value := set.GetValue()
@@ -101,24 +102,24 @@ func (m *changeMessages) send() error {
 }
 
 // mutationOf says in the words of the API what a change did.
-func mutationOf(c *query.Change) *bigtablepb.Mutation {
+func mutationOf(c *write.Change) *bigtablepb.Mutation {
 	switch c.Kind {
-	case query.SetChange:
+	case write.SetChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
 			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: int64(c.Since), Value: appendPayload(nil, c.Value),
 		}}}
-	case query.AddChange:
+	case write.AddChange:
 		n, _ := c.Value.Int()
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
 			FamilyName: c.Family, ColumnQualifier: rawValue([]byte(c.Qualifier)), Timestamp: rawTimestamp(c.Since),
 			Input: &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}},
 		}}}
-	case query.MergeChange:
+	case write.MergeChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_MergeToCell_{MergeToCell: &bigtablepb.Mutation_MergeToCell{
 			FamilyName: c.Family, ColumnQualifier: rawValue([]byte(c.Qualifier)), Timestamp: rawTimestamp(c.Since),
 			Input: rawValue(appendPayload(nil, c.Value)),
 		}}}
-	case query.DeleteVersionsChange:
+	case write.DeleteVersionsChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
 			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier),
 			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: int64(c.Since), EndTimestampMicros: int64(c.Until)},

@@ -1,13 +1,14 @@
 package server
 
 import (
-	"fmt"
 	"math"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -19,10 +20,10 @@ import (
 // that are asked for, a read gets the newest cell of each column that a condition
 // is about, with a label, and judges them itself.
 
-func readFilter(want *query.ReadRequest, where []query.Condition) (*bigtablepb.RowFilter, error) {
+func readFilter(want *read.Request, where []read.Condition) (*bigtablepb.RowFilter, error) {
 	var chain []*bigtablepb.RowFilter
 	if len(want.Columns) > 0 {
-		chain = append(chain, interleaved(columnFilters(want.Columns)))
+		chain = append(chain, interleaved(columnFilters(want.ColumnRanges())))
 	}
 	if want.Since > 0 || want.Until > 0 {
 		chain = append(chain, &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_TimestampRangeFilter{
@@ -52,9 +53,8 @@ func readFilter(want *query.ReadRequest, where []query.Condition) (*bigtablepb.R
 		branches[0] = passAllFilter
 	}
 	for i, c := range where {
-		family, qualifier := c.Column()
 		branches = append(branches, chainedFilters([]*bigtablepb.RowFilter{
-			columnFilter(query.ColumnInterval{Family: family, Start: qualifier, End: qualifier + "\x00"}), versionsFilter(1),
+			columnFilter(c.Family, cf.Single(c.Qualifier)), versionsFilter(1),
 			{Filter: &bigtablepb.RowFilter_ApplyLabelTransformer{ApplyLabelTransformer: conditionLabel(i)}},
 		}))
 	}
@@ -92,64 +92,30 @@ func interleaved(fs []*bigtablepb.RowFilter) *bigtablepb.RowFilter {
 	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Interleave_{Interleave: &bigtablepb.RowFilter_Interleave{Filters: fs}}}
 }
 
-func columnFilters(columns []query.ColumnInterval) []*bigtablepb.RowFilter {
+func columnFilters(columns []read.FamilyColumns) []*bigtablepb.RowFilter {
 	var fs []*bigtablepb.RowFilter
 	for _, c := range columns {
-		fs = append(fs, columnFilter(c))
+		for _, q := range c.Qualifiers {
+			fs = append(fs, columnFilter(c.Family, q))
+		}
 	}
 	return fs
 }
 
-func columnFilter(c query.ColumnInterval) *bigtablepb.RowFilter {
-	r := &bigtablepb.ColumnRange{FamilyName: c.Family, StartQualifier: &bigtablepb.ColumnRange_StartQualifierClosed{StartQualifierClosed: []byte(c.Start)}}
-	if c.End != "" {
-		r.EndQualifier = &bigtablepb.ColumnRange_EndQualifierOpen{EndQualifierOpen: []byte(c.End)}
+func columnFilter(family string, q cf.Range) *bigtablepb.RowFilter {
+	f := filter.ColumnRange{Family: family, From: filter.Including(q.Start)}
+	if q.End != "" {
+		f.To = filter.Excluding(q.End)
 	}
-	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ColumnRangeFilter{ColumnRangeFilter: r}}
-}
-
-// filterMessage is a filter of the statement language as a message.
-func filterMessage(f query.Filter) (*bigtablepb.RowFilter, error) {
-	name, arg, subs := query.DescribeFilter(f)
-	switch name {
-	case "chain", "interleave":
-		var fs []*bigtablepb.RowFilter
-		for _, sub := range subs {
-			m, err := filterMessage(sub)
-			if err != nil {
-				return nil, err
-			}
-			fs = append(fs, m)
-		}
-		if name == "chain" {
-			return chainedFilters(fs), nil
-		}
-		return interleaved(fs), nil
-	case "pass_all":
-		return passAllFilter, nil
-	case "row_key_regex":
-		return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_RowKeyRegexFilter{RowKeyRegexFilter: []byte(arg.(string))}}, nil
-	case "family_name_regex":
-		return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_FamilyNameRegexFilter{FamilyNameRegexFilter: arg.(string)}}, nil
-	case "column_qualifier_regex":
-		return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ColumnQualifierRegexFilter{ColumnQualifierRegexFilter: []byte(arg.(string))}}, nil
-	case "row_sample":
-		return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_RowSampleFilter{RowSampleFilter: arg.(float64)}}, nil
-	case "cells_per_row_limit":
-		return cellsFilter(arg.(int)), nil
-	case "cells_per_column_limit":
-		return versionsFilter(arg.(int)), nil
-	}
-	return nil, fmt.Errorf("the filter %s is not one for reads over the network", f)
+	return columnRangeMessage(f)
 }
 
 // condition is a condition as the values that come over the network have it: in
 // a family without a type they are bytes, with which text can be compared.
-func (t *ClientTable) condition(c query.Condition) (query.Condition, error) {
-	_, v, compares := c.Comparison()
-	family, _ := c.Column()
-	f, ok := t.declared.Family(family)
-	if t.client.isExact() || !compares || !ok || f.Type != cells.TypeAny || f.Aggregate != schema.NoAggregate {
+func (t *ClientTable) condition(c read.Condition) (read.Condition, error) {
+	v := c.Value
+	f, ok := t.declared.Family(c.Family)
+	if t.client.isExact() || c.Kind != read.Compares || !ok || f.Type != cells.TypeAny || f.Aggregate != schema.NoAggregate {
 		return c, nil
 	}
 	switch v.Type() {
@@ -157,36 +123,35 @@ func (t *ClientTable) condition(c query.Condition) (query.Condition, error) {
 		return c, nil
 	case cells.TypeString:
 		s, _ := v.AsString()
-		return c.With(cells.Bytes([]byte(s))), nil
+		c.Value = cells.Bytes([]byte(s))
+		return c, nil
 	}
-	return c, invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", family, v.Type(), v)
+	return c, invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", c.Family, v.Type(), v)
 }
 
 // predicate is a condition for CheckAndMutateRow, which the server judges. One
 // without types of values finds them by their bytes, so that they can be equal or
 // not.
-func (t *ClientTable) predicate(c query.Condition) (*bigtablepb.RowFilter, error) {
-	if _, _, compares := c.Comparison(); compares && t.client.isExact() {
+func (t *ClientTable) predicate(c read.Condition) (*bigtablepb.RowFilter, error) {
+	if c.Kind == read.Compares && t.client.isExact() {
 		return exactCondition(c)
 	}
 	c, err := t.condition(c)
 	if err != nil {
 		return nil, err
 	}
-	family, qualifier := c.Column()
-	newest := []*bigtablepb.RowFilter{columnFilter(query.ColumnInterval{Family: family, Start: qualifier, End: qualifier + "\x00"}), versionsFilter(1)}
-	op, v, compares := c.Comparison()
-	if !compares {
+	newest := []*bigtablepb.RowFilter{columnFilter(c.Family, cf.Single(c.Qualifier)), versionsFilter(1)}
+	if c.Kind != read.Compares {
 		return chainedFilters(newest), nil
 	}
-	equal := interleaved(t.equalTo(family, v))
-	switch op {
-	case query.EQ:
-	case query.NE:
+	equal := interleaved(t.equalTo(c.Family, c.Value))
+	switch c.Op {
+	case cells.OpEqual:
+	case cells.OpNotEqual:
 		equal = &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Condition_{Condition: &bigtablepb.RowFilter_Condition{
 			PredicateFilter: chainedFilters(append(newest, equal)), TrueFilter: blockAllFilter, FalseFilter: passAllFilter}}}
 	default:
-		return nil, invalid("over the network a cas asks whether a column is equal, != or exists, and not for %s", op)
+		return nil, invalid("over the network a cas asks whether a column is equal, != or exists, and not for %s", c.Op)
 	}
 	return chainedFilters(append(newest, equal)), nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -49,7 +50,7 @@ func (t *ClientTable) tableName() string {
 // ReadRows reads rows. When the server ends the stream for a reason that passes,
 // as that nobody has read for a while, the read goes on behind its last row,
 // with what is there then.
-func (t *ClientTable) ReadRows(ctx context.Context, opts ...query.ReadOption) iter.Seq2[*query.Row, error] {
+func (t *ClientTable) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	const op = "read rows"
 	return func(yield func(*query.Row, error) bool) {
 		r, err := t.newClientRead(ctx, opts)
@@ -89,21 +90,21 @@ func passes(ctx context.Context, err error) bool {
 // A clientRead is a read under way.
 type clientRead struct {
 	t      *ClientTable
-	want   *query.ReadRequest
+	want   *read.Request
 	msg    *bigtablepb.ReadRowsRequest
-	where  []query.Condition
+	where  []read.Condition
 	last   string // the last row, also of those that were not returned
 	passed int    // rows, for the offset
 	given  int    // rows
 }
 
-func (t *ClientTable) newClientRead(ctx context.Context, opts []query.ReadOption) (*clientRead, error) {
+func (t *ClientTable) newClientRead(ctx context.Context, opts []read.Option) (*clientRead, error) {
 	if err := t.ready(ctx); err != nil {
 		return nil, err
 	}
-	want, err := query.DescribeRead(opts...)
+	want, err := read.New(opts...)
 	if err != nil {
-		return nil, err
+		return nil, invalid("%v", err)
 	}
 	r := &clientRead{t: t, want: want}
 	for _, c := range want.Where {
@@ -124,7 +125,7 @@ func (t *ClientTable) newClientRead(ctx context.Context, opts []query.ReadOption
 // there are none.
 func (r *clientRead) request() (msg *bigtablepb.ReadRowsRequest, ok bool) {
 	set := &bigtablepb.RowSet{}
-	for _, rows := range r.want.Ranges {
+	for _, rows := range r.want.RowRanges() {
 		switch {
 		case r.last == "":
 		case r.want.Reverse && (rows.End == "" || rows.End > r.last):
@@ -194,7 +195,7 @@ func (r *clientRead) row(b *rowBuilder, yield func(*query.Row) bool) bool {
 	row, judged := b.take(len(r.where))
 	r.last = row.Key()
 	for i, c := range r.where {
-		if !c.Holds(judged[i]) {
+		if !c.Holds(judged[i].Cell(c.Family, c.Qualifier)) {
 			return true
 		}
 	}
@@ -319,9 +320,9 @@ func (t *ClientTable) decoded(family string, exact cells.Type, b []byte) cells.V
 }
 
 // ReadCells reads the cells of one row.
-func (t *ClientTable) ReadCells(ctx context.Context, key string, opts ...query.ReadOption) iter.Seq2[cells.Cell, error] {
+func (t *ClientTable) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
 	return func(yield func(cells.Cell, error) bool) {
-		for row, err := range t.ReadRows(ctx, append(slices.Clip(opts), query.Key(key))...) {
+		for row, err := range t.ReadRows(ctx, append(slices.Clip(opts), read.Key(key))...) {
 			if err != nil {
 				yield(cells.Cell{}, err)
 				return
@@ -336,11 +337,11 @@ func (t *ClientTable) ReadCells(ctx context.Context, key string, opts ...query.R
 }
 
 // Count reads and counts. With an error comes what was counted before it.
-func (t *ClientTable) Count(ctx context.Context, opts ...query.ReadOption) (query.Count, error) {
+func (t *ClientTable) Count(ctx context.Context, opts ...read.Option) (query.Count, error) {
 	var n query.Count
-	want, err := query.DescribeRead(opts...)
+	want, err := read.New(opts...)
 	if err != nil {
-		return n, err
+		return n, clientError("count", t.tableName(), "", invalid("%v", err))
 	}
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {

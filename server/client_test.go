@@ -12,6 +12,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
@@ -44,7 +47,7 @@ var (
 	someQualifiers = rapid.SampledFrom([]string{"", "x", "x\x00", "xy", "y", "\xff"})
 	someTimes      = rapid.SampledFrom([]cells.Timestamp{0, 1, 2, 3000, 1 << 40, 1<<62 - 1, 1 << 62, cells.MaxTimestamp - 1, cells.MaxTimestamp})
 	someFamilies   = rapid.SampledFrom([]string{"b", "f", "n", "s", "t"})
-	someOps        = rapid.SampledFrom([]query.Op{query.EQ, query.NE, query.LT, query.LE, query.GT, query.GE})
+	someOps        = rapid.SampledFrom([]cells.Op{cells.OpEqual, cells.OpNotEqual, cells.OpLess, cells.OpLessOrEqual, cells.OpGreater, cells.OpGreaterOrEqual})
 )
 
 func someValue(t *rapid.T, family string) cells.Value {
@@ -61,8 +64,8 @@ func someValue(t *rapid.T, family string) cells.Value {
 	return cells.Bool(rapid.Bool().Draw(t, "bool"))
 }
 
-func someMutation(t *rapid.T) *query.Mutation {
-	m := query.NewMutation()
+func someMutation(t *rapid.T) *write.Mutation {
+	m := write.NewMutation()
 	for range rapid.IntRange(1, 5).Draw(t, "changes") {
 		family, qualifier, ts := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier"), someTimes.Draw(t, "time")
 		switch rapid.IntRange(0, 9).Draw(t, "change") {
@@ -90,56 +93,56 @@ func behind(ts, length cells.Timestamp) cells.Timestamp {
 }
 
 // someRead is the options of a read, and of a condition of it.
-func someRead(t *rapid.T) (opts []query.ReadOption) {
+func someRead(t *rapid.T) (opts []read.Option) {
 	some := func(name string) bool { return rapid.IntRange(0, 3).Draw(t, name) == 0 }
 	switch rapid.IntRange(0, 4).Draw(t, "rows") {
 	case 0:
-		opts = append(opts, query.Key(someKeys.Draw(t, "key"), someKeys.Draw(t, "key")))
+		opts = append(opts, read.Key(someKeys.Draw(t, "key"), someKeys.Draw(t, "key")))
 	case 1:
-		opts = append(opts, query.Prefix(someKeys.Draw(t, "prefix")))
+		opts = append(opts, read.Prefix(someKeys.Draw(t, "prefix")))
 	case 2:
 		from, to := someKeys.Draw(t, "from"), someKeys.Draw(t, "to")
-		opts = append(opts, query.Range(min(from, to), max(from, to)))
+		opts = append(opts, read.Range(min(from, to), max(from, to)))
 	}
 	if some("after") {
-		opts = append(opts, query.StartAfter(someKeys.Draw(t, "after key")))
+		opts = append(opts, read.StartAfter(someKeys.Draw(t, "after key")))
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "columns") {
 		family, q := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
-		opts = append(opts, rapid.SampledFrom([]query.ReadOption{
-			query.Select(query.Family(family)), query.Select(query.Column(family, q)), query.Select(query.ColumnPrefixOf(family, q)), query.Select(query.ColumnsBetween(family, "", q)), query.Select(query.ColumnsBetween(family, q, "")),
+		opts = append(opts, rapid.SampledFrom([]read.Option{
+			read.Family(family), read.Column(family, q), read.ColumnPrefix(family, q), read.ColumnRange(family, "", q), read.ColumnRange(family, q, ""),
 		}).Draw(t, "column"))
 	}
 	if some("time range") {
 		from := someTimes.Draw(t, "since")
-		opts = append(opts, query.TimeRange(from, behind(from, rapid.SampledFrom([]cells.Timestamp{1, 2, 1 << 41}).Draw(t, "for"))))
+		opts = append(opts, read.TimeRange(from, behind(from, rapid.SampledFrom([]cells.Timestamp{1, 2, 1 << 41}).Draw(t, "for"))))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "conditions") {
 		family, q := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
-		opts = append(opts, rapid.SampledFrom([]query.ReadOption{
-			query.Where(family, q, someOps.Draw(t, "op"), someValue(t, family)), query.Exists(family, q), query.Absent(family, q),
+		opts = append(opts, rapid.SampledFrom([]read.Option{
+			read.Where(family, q, someOps.Draw(t, "op"), someValue(t, family)), read.Exists(family, q), read.Absent(family, q),
 		}).Draw(t, "condition"))
 	}
 	if some("filter") {
-		opts = append(opts, query.RowFilter(rapid.SampledFrom([]query.Filter{
-			query.RowKeyFilter("[ab]"), query.ColumnFilter("x.*"), query.ChainFilters(query.FamilyFilter("n|s"), query.ColumnFilter(".*")),
-			query.InterleaveFilters(query.FamilyFilter("n"), query.FamilyFilter("s")), query.CellsPerRowLimitFilter(2),
+		opts = append(opts, read.Filter(rapid.SampledFrom([]filter.Filter{
+			filter.RowKey("[ab]"), filter.Column("x.*"), filter.Chain{filter.Family("n|s"), filter.Column(".*")},
+			filter.Interleave{filter.Family("n"), filter.Family("s")}, filter.CellsPerRowLimit(2),
 		}).Draw(t, "filter")))
 	}
-	number := func(name string, option func(int) query.ReadOption) {
+	number := func(name string, option func(int) read.Option) {
 		if some(name) {
 			opts = append(opts, option(rapid.IntRange(1, 3).Draw(t, name)))
 		}
 	}
-	number("versions", query.Versions)
-	number("cells per row", query.CellsPerRow)
-	number("limit", query.Limit)
-	number("offset", query.Offset)
+	number("versions", read.Versions)
+	number("cells per row", read.CellsPerRow)
+	number("limit", read.Limit)
+	number("offset", read.Offset)
 	if some("reverse") {
-		opts = append(opts, query.Reverse())
+		opts = append(opts, read.Reverse())
 	}
 	if some("keys only") {
-		opts = append(opts, query.KeysOnly())
+		opts = append(opts, read.KeysOnly())
 	}
 	return opts
 }
@@ -180,7 +183,7 @@ func TestClientIsAsTheDatabase(t *testing.T) {
 		for range 4 {
 			opts := someRead(t)
 			want, got := rowTexts(t, near.ReadRows(ctx, opts...)), rowTexts(t, far.ReadRows(ctx, opts...))
-			if slices.ContainsFunc(opts, func(o query.ReadOption) bool { return isKeysOnly(o) }) {
+			if slices.ContainsFunc(opts, func(o read.Option) bool { return isKeysOnly(o) }) {
 				want, got = keysOf(want), keysOf(got)
 			}
 			if !slices.Equal(want, got) {
@@ -193,8 +196,8 @@ func TestClientIsAsTheDatabase(t *testing.T) {
 			}
 		}
 		key, family, q := someKeys.Draw(t, "key"), someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
-		condition := rapid.SampledFrom([]query.ReadOption{
-			query.Where(family, q, query.EQ, someValue(t, family)), query.Where(family, q, query.NE, someValue(t, family)), query.Exists(family, q), query.Absent(family, q),
+		condition := rapid.SampledFrom([]read.Option{
+			read.Where(family, q, cells.OpEqual, someValue(t, family)), read.Where(family, q, cells.OpNotEqual, someValue(t, family)), read.Exists(family, q), read.Absent(family, q),
 		}).Draw(t, "condition")
 		then, otherwise := someMutation(t), someMutation(t)
 		want, err1 := near.CheckAndMutate(ctx, key, condition, then, otherwise)
@@ -210,8 +213,8 @@ func TestClientIsAsTheDatabase(t *testing.T) {
 
 // isKeysOnly finds the option whose rows differ: what cells they have is not
 // promised.
-func isKeysOnly(o query.ReadOption) bool {
-	want, err := query.DescribeRead(o)
+func isKeysOnly(o read.Option) bool {
+	want, err := read.New(o)
 	return err == nil && want.KeysOnly
 }
 
@@ -229,7 +232,7 @@ func TestClientResumes(t *testing.T) {
 	r, _, log := limited(t, server.Limits{SendTimeout: 100 * time.Millisecond})
 	tab := r.big()
 	_ = tab
-	for _, opts := range [][]query.ReadOption{{}, {query.Reverse(), query.Offset(3), query.Limit(390)}, {query.Exists("f", "q"), query.Limit(395)}} {
+	for _, opts := range [][]read.Option{{}, {read.Reverse(), read.Offset(3), read.Limit(390)}, {read.Exists("f", "q"), read.Limit(395)}} {
 		client := r.dialled()
 		var keys []string
 		before := strings.Count(log.String(), "has not read for")
@@ -255,12 +258,12 @@ func TestClientErrors(t *testing.T) {
 	c := r.dialled()
 	tab := c.Table("t")
 	ctx := r.ctx()
-	one := func(f func(*query.Mutation)) *query.Mutation {
-		m := query.NewMutation()
+	one := func(f func(*write.Mutation)) *write.Mutation {
+		m := write.NewMutation()
 		f(m)
 		return m
 	}
-	set := one(func(m *query.Mutation) { m.Set("n", "q", cells.I64(1)) })
+	set := one(func(m *write.Mutation) { m.Set("n", "q", cells.I64(1)) })
 	for _, e := range []struct {
 		name string
 		err  error
@@ -268,10 +271,10 @@ func TestClientErrors(t *testing.T) {
 		text string
 	}{
 		{"unknown table", c.Table("none").Apply(ctx, "k", set), query.NotFound, "not found"},
-		{"unknown family", tab.Apply(ctx, "k", one(func(m *query.Mutation) { m.Set("zz", "q", cells.I64(1)) })), query.NotFound, "zz"},
+		{"unknown family", tab.Apply(ctx, "k", one(func(m *write.Mutation) { m.Set("zz", "q", cells.I64(1)) })), query.NotFound, "zz"},
 		{"empty key", tab.Apply(ctx, "", set), query.InvalidArgument, "non-empty"},
-		{"wrong type", tab.Apply(ctx, "k", one(func(m *query.Mutation) { m.Set("n", "q", cells.Bool(true)) })), query.InvalidArgument, "the family's type is i64"},
-		{"range", tab.DeleteRange(ctx, query.Range("a", "c")), query.InvalidArgument, "by a prefix"},
+		{"wrong type", tab.Apply(ctx, "k", one(func(m *write.Mutation) { m.Set("n", "q", cells.Bool(true)) })), query.InvalidArgument, "the family's type is i64"},
+		{"range", tab.DeleteRange(ctx, read.Range("a", "c")), query.InvalidArgument, "by a prefix"},
 		{"table twice", c.CreateTable(ctx, schema.Table{Name: "t"}), query.AlreadyExists, "already exists"},
 		{"no such family", c.DropFamily(ctx, "t", "zz"), query.NotFound, "zz"},
 	} {
@@ -279,9 +282,9 @@ func TestClientErrors(t *testing.T) {
 			t.Errorf("%s: %v of kind %v", e.name, e.err, query.KindOf(e.err))
 		}
 	}
-	count := query.NewReadModifyWrite()
+	count := write.NewReadModifyWrite()
 	count.Increment("s", "q", 1)
-	r.must(tab.Apply(ctx, "k", one(func(m *query.Mutation) { m.Set("s", "q", cells.String("one")) })))
+	r.must(tab.Apply(ctx, "k", one(func(m *write.Mutation) { m.Set("s", "q", cells.String("one")) })))
 	if _, err := tab.ApplyReadModifyWrite(ctx, "k", count); strings.Count(err.Error(), `read-modify-write t "k": `) != 1 {
 		t.Errorf("what the call was about stands there once: %v", err)
 	}

@@ -7,12 +7,15 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // Apply applies a mutation to a row. It is tried once: when the connection breaks
 // nobody knows whether it took effect.
-func (t *ClientTable) Apply(ctx context.Context, key string, m *query.Mutation) error {
+func (t *ClientTable) Apply(ctx context.Context, key string, m *write.Mutation) error {
 	const op = "apply"
 	if err := t.ready(ctx); err != nil {
 		return clientError(op, t.tableName(), key, err)
@@ -25,12 +28,12 @@ func (t *ClientTable) Apply(ctx context.Context, key string, m *query.Mutation) 
 }
 
 // mutations are the changes of a mutation; nil is of none.
-func (t *ClientTable) mutations(m *query.Mutation) ([]*bigtablepb.Mutation, error) {
+func (t *ClientTable) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {
 	if m == nil {
 		return nil, nil
 	}
 	var list []*bigtablepb.Mutation
-	for c := range m.Changes() {
+	for _, c := range m.Changes() {
 		message, err := t.mutation(c)
 		if err != nil {
 			return nil, err
@@ -40,9 +43,9 @@ func (t *ClientTable) mutations(m *query.Mutation) ([]*bigtablepb.Mutation, erro
 	return list, nil
 }
 
-func (t *ClientTable) mutation(c query.Change) (*bigtablepb.Mutation, error) {
+func (t *ClientTable) mutation(c write.Change) (*bigtablepb.Mutation, error) {
 	switch c.Kind {
-	case query.SetChange:
+	case write.SetChange:
 		v, err := t.encoded(c)
 		if err != nil {
 			return nil, err
@@ -54,25 +57,25 @@ func (t *ClientTable) mutation(c query.Change) (*bigtablepb.Mutation, error) {
 		cell := &bigtablepb.Mutation_SetCell{FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: ts, Value: v}
 		setExact(cell, c.Value.Type())
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: cell}}, nil
-	case query.AddChange:
+	case write.AddChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
 			FamilyName:      c.Family,
 			ColumnQualifier: rawValue([]byte(c.Qualifier)),
 			Timestamp:       rawTimestamp(c.Since),
 			Input:           inputMessage(c.Value),
 		}}}, nil
-	case query.DeleteVersionsChange:
+	case write.DeleteVersionsChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
 			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier),
 			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: int64(c.Since), EndTimestampMicros: int64(c.Until)}}}}, nil
-	case query.DeleteFamilyChange:
+	case write.DeleteFamilyChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: c.Family}}}, nil
 	}
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}, nil
 }
 
 // encoded is what goes over the network for a value.
-func (t *ClientTable) encoded(c query.Change) ([]byte, error) {
+func (t *ClientTable) encoded(c write.Change) ([]byte, error) {
 	f, ok := t.declared.Family(c.Family)
 	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
 		return nil, invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
@@ -102,7 +105,7 @@ func inputMessage(v cells.Value) *bigtablepb.Value {
 }
 
 // CheckAndMutate applies one of two mutations, depending on a condition.
-func (t *ClientTable) CheckAndMutate(ctx context.Context, key string, predicate query.ReadOption, ifTrue, ifFalse *query.Mutation) (bool, error) {
+func (t *ClientTable) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error) {
 	const op = "check and mutate"
 	if err := t.ready(ctx); err != nil {
 		return false, clientError(op, t.tableName(), key, err)
@@ -116,15 +119,15 @@ func (t *ClientTable) CheckAndMutate(ctx context.Context, key string, predicate 
 }
 
 // checkRequest is the message; with absent what it asks is the opposite.
-func (t *ClientTable) checkRequest(key string, predicate query.ReadOption, ifTrue, ifFalse *query.Mutation) (req *bigtablepb.CheckAndMutateRowRequest, absent bool, err error) {
-	want, err := query.DescribeRead(predicate)
+func (t *ClientTable) checkRequest(key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (req *bigtablepb.CheckAndMutateRowRequest, absent bool, err error) {
+	want, err := read.New(predicate)
 	if err != nil {
-		return nil, false, err
+		return nil, false, invalid("%v", err)
 	}
 	if len(want.Where) != 1 {
 		return nil, false, invalid("over the network the condition of a cas is about one column")
 	}
-	absent = want.Where[0].Absent()
+	absent = want.Where[0].Kind == read.IsAbsent
 	if absent {
 		ifTrue, ifFalse = ifFalse, ifTrue
 	}
@@ -140,22 +143,19 @@ func (t *ClientTable) checkRequest(key string, predicate query.ReadOption, ifTru
 }
 
 // ApplyReadModifyWrite changes cells by what they are.
-func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *query.ReadModifyWrite) (*query.Row, error) {
+func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error) {
 	const op = "read-modify-write"
 	if err := t.ready(ctx); err != nil {
 		return nil, clientError(op, t.tableName(), key, err)
 	}
 	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
-	for r := range m.Rules() {
+	for _, r := range m.Rules() {
 		rule := &bigtablepb.ReadModifyWriteRule{FamilyName: r.Family, ColumnQualifier: []byte(r.Qualifier)}
 		of := cells.TypeI64
-		if r.Append == nil {
-			rule.Rule = &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: r.Delta}
+		if r.Appends {
+			rule.Rule, of = &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: r.Append}, r.Absent
 		} else {
-			rule.Rule = &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: r.Append}
-			if of = cells.TypeBytes; r.Text {
-				of = cells.TypeString
-			}
+			rule.Rule = &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: r.Delta}
 		}
 		if err := t.checkKept(r.Family, of); err != nil {
 			return nil, clientError(op, t.name, key, err)
@@ -181,30 +181,23 @@ func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *q
 
 // DeleteRange deletes the rows with a prefix, or all; others cannot be deleted
 // over the network.
-func (t *ClientTable) DeleteRange(ctx context.Context, rows query.RowSet) error {
+func (t *ClientTable) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if err := t.ready(ctx); err != nil {
 		return clientError(op, t.tableName(), "", err)
 	}
-	want, err := query.DescribeRead(rows)
-	if err != nil {
-		return err
+	if rows.Err != nil {
+		return clientError(op, t.name, "", invalid("%v", rows.Err))
 	}
 	req := &adminpb.DropRowRangeRequest{Name: t.client.name(t.name)}
-	switch {
-	case len(want.Ranges) == 1 && want.Ranges[0] == query.RowRange{}:
+	switch ranges := cf.MergeRanges(rows.Ranges); {
+	case len(ranges) == 1 && ranges[0] == read.RowRange{}:
 		req.Target = &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}
-	case len(want.Ranges) == 1 && isPrefix(want.Ranges[0]):
-		req.Target = &adminpb.DropRowRangeRequest_RowKeyPrefix{RowKeyPrefix: []byte(want.Ranges[0].Start)}
+	case len(ranges) == 1 && ranges[0] == cf.Prefix(ranges[0].Start):
+		req.Target = &adminpb.DropRowRangeRequest_RowKeyPrefix{RowKeyPrefix: []byte(ranges[0].Start)}
 	default:
 		return clientError(op, t.name, "", invalid("over the network rows are deleted one by one, by a prefix, or all of them; a range has no call"))
 	}
-	_, err = t.client.admin.DropRowRange(ctx, req)
+	_, err := t.client.admin.DropRowRange(ctx, req)
 	return clientError(op, t.name, "", err)
-}
-
-// isPrefix reports whether a range is the rows that begin with its start.
-func isPrefix(r query.RowRange) bool {
-	same, err := query.DescribeRead(query.Prefix(r.Start))
-	return err == nil && r.Start != "" && len(same.Ranges) == 1 && same.Ranges[0] == r
 }

@@ -9,6 +9,8 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -135,7 +137,7 @@ type bulk struct {
 
 	at   []int // the entries of the batch
 	keys []string
-	ms   []*query.Mutation
+	ms   []*write.Mutation
 	size int
 }
 
@@ -208,7 +210,7 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 		if err != nil {
 			return nil, err
 		}
-		predicate = query.BigtableFilter(f)
+		predicate = read.BigtableFilter(f)
 	}
 	ifTrue, unlessFalse, err := mutator.branch(req.GetTrueMutations())
 	if err != nil {
@@ -235,7 +237,7 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 // branch is a mutation of perhaps no changes, nil then. A family that there is not
 // matters only when the branch is taken: it is a mutation that changes nothing, and
 // the error for that case.
-func (m *mutator) branch(changes []*bigtablepb.Mutation) (_ *query.Mutation, ifTaken, err error) {
+func (m *mutator) branch(changes []*bigtablepb.Mutation) (_ *write.Mutation, ifTaken, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil
 	}

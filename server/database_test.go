@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
@@ -53,7 +54,7 @@ func TestAServedDatabaseIsBackedUp(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		for i := int64(0); ctx.Err() == nil; i++ {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.Set("left", "n", cells.I64(i))
 			m.Set("right", "n", cells.I64(i))
 			if err := db.Table("t").Apply(context.Background(), fmt.Sprintf("%09d", i), m); err != nil {
@@ -139,7 +140,7 @@ func TestAClientLeavesItsBackup(t *testing.T) {
 	value := make([]byte, 1<<20) // that does not compress
 	_, _ = rand.Read(value)
 	for i := range 4 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("left", "q", cells.Bytes(value))
 		if err := db.Table("t").Apply(t.Context(), fmt.Sprint(i), m); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -108,31 +108,29 @@ func (s *Server) sayExactTypes(ctx context.Context, stored string, m *adminpb.Ta
 }
 
 // exactCondition is a comparison as a filter that only smolwc's server knows.
-func exactCondition(c query.Condition) (*bigtablepb.RowFilter, error) {
-	op, v, _ := c.Comparison()
-	family, qualifier := c.Column()
-	with := &bigtablepb.Mutation_SetCell{FamilyName: family, ColumnQualifier: []byte(qualifier), Value: appendPayload(nil, v)}
-	setExact(with, v.Type())
+func exactCondition(c read.Condition) (*bigtablepb.RowFilter, error) {
+	with := &bigtablepb.Mutation_SetCell{FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), Value: appendPayload(nil, c.Value)}
+	setExact(with, c.Value.Type())
 	b, err := proto.Marshal(with)
 	if err != nil {
 		return nil, err
 	}
 	f := &bigtablepb.RowFilter{}
 	unknown := protowire.AppendBytes(protowire.AppendTag(nil, conditionField, protowire.BytesType), b)
-	f.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(unknown, operatorField, protowire.VarintType), uint64(op)))
+	f.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(unknown, operatorField, protowire.VarintType), uint64(c.Op)))
 	return f, nil
 }
 
 // exactConditionOf is the comparison that a filter is; ok is false when it is an
 // ordinary one.
-func (m *mutator) exactConditionOf(f *bigtablepb.RowFilter) (option query.ReadOption, ok bool, err error) {
-	with, op := &bigtablepb.Mutation_SetCell{}, query.EQ
+func (m *mutator) exactConditionOf(f *bigtablepb.RowFilter) (option read.Option, ok bool, err error) {
+	with, op := &bigtablepb.Mutation_SetCell{}, cells.OpEqual
 	eachField(f.ProtoReflect().GetUnknown(), func(f field) bool {
 		switch {
 		case f.number == conditionField && f.kind == protowire.BytesType:
 			ok, err = true, proto.Unmarshal(f.content, with)
 		case f.number == operatorField && f.kind == protowire.VarintType:
-			op = query.Op(min(f.varint, uint64(query.GE)))
+			op = cells.Op(min(f.varint, uint64(cells.OpGreaterOrEqual)))
 		}
 		return err == nil
 	})
@@ -146,5 +144,5 @@ func (m *mutator) exactConditionOf(f *bigtablepb.RowFilter) (option query.ReadOp
 		return nil, true, err
 	}
 	v, err := exactValue(&schema.Family{Name: with.GetFamilyName()}, with, with.GetColumnQualifier(), with.GetValue())
-	return query.Where(with.GetFamilyName(), string(with.GetColumnQualifier()), op, v), true, err
+	return read.Where(with.GetFamilyName(), string(with.GetColumnQualifier()), op, v), true, err
 }

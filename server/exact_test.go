@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
@@ -26,7 +27,7 @@ func TestOtherClientsSeeNoTypesOfValues(t *testing.T) {
 	own := r.dialled()
 	r.must(own.AddFamily(r.ctx(), "t", schema.Family{Name: "i", Type: cells.TypeI32}))
 	r.must(own.Refresh(r.ctx()))
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("p", "own", cells.I32(12))
 	m.Set("i", "own", cells.I32(12))
 	r.must(own.Table("t").Apply(r.ctx(), "k", m))
@@ -82,18 +83,18 @@ func TestAServerWithoutTypesGetsNoneToForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []cells.Value{cells.I64(12), cells.String("x"), cells.Byte(1), cells.Bool(true), cells.F32(1), cells.F64(1), cells.I32(1)} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("p", "year", v)
 		if err := c.Table("t").Apply(ctx, "k", m); query.KindOf(err) != query.InvalidArgument || !strings.Contains(err.Error(), "family p declares no type") {
 			t.Errorf("%s: %v", v.Type(), err)
 		}
 	}
-	count := query.NewReadModifyWrite()
+	count := write.NewReadModifyWrite()
 	count.Increment("p", "n", 1)
 	if _, err := c.Table("t").ApplyReadModifyWrite(ctx, "k", count); err == nil || !strings.Contains(err.Error(), "family p declares no type") {
 		t.Error(err)
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("p", "raw", cells.Bytes([]byte{1, 2}))
 	if err := c.Table("t").Apply(ctx, "k", m); err != nil {
 		t.Error(err)

@@ -7,14 +7,14 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/cells"
 )
 
 // The limits that Bigtable documents.
 const (
-	maxRowKey    = query.MaxRowKey
-	maxQualifier = query.MaxQualifier
-	maxValue     = query.MaxValue
+	maxRowKey    = cells.MaxRowKey
+	maxQualifier = cells.MaxQualifier
+	maxValue     = cells.MaxValue
 	maxMutations = 100_000 // of one request
 	maxGCRule    = 500     // bytes of the message
 )

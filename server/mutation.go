@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -65,11 +65,11 @@ func (m *mutator) family(name string) (*schema.Family, error) {
 }
 
 // mutation makes one mutation of all changes of a row.
-func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*query.Mutation, error) {
+func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*write.Mutation, error) {
 	if len(changes) == 0 {
 		return nil, invalid("No mutations provided")
 	}
-	to := query.NewMutation()
+	to := write.NewMutation()
 	for i, c := range changes {
 		if err := m.add(to, c); err != nil {
 			if len(changes) > 1 {
@@ -82,7 +82,7 @@ func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*query.Mutation, err
 	return to, nil
 }
 
-func (m *mutator) add(to *query.Mutation, c *bigtablepb.Mutation) error {
+func (m *mutator) add(to *write.Mutation, c *bigtablepb.Mutation) error {
 	switch change := c.GetMutation().(type) {
 	case *bigtablepb.Mutation_SetCell_:
 		return m.setCell(to, change.SetCell, c.GetTimestampOrigin())
@@ -117,7 +117,7 @@ func (m *mutator) column(family string, qualifier []byte) (*schema.Family, error
 	return f, err
 }
 
-func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell, origin bigtablepb.Mutation_TimestampOrigin) error {
+func (m *mutator) setCell(to *write.Mutation, c *bigtablepb.Mutation_SetCell, origin bigtablepb.Mutation_TimestampOrigin) error {
 	f, err := m.column(c.GetFamilyName(), c.GetColumnQualifier())
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (m *mutator) timestamp(micros int64) (cells.Timestamp, error) {
 	return cells.Timestamp(micros), nil
 }
 
-func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_DeleteFromColumn) error {
+func (m *mutator) deleteFromColumn(to *write.Mutation, c *bigtablepb.Mutation_DeleteFromColumn) error {
 	f, err := m.column(c.GetFamilyName(), c.GetColumnQualifier())
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_De
 // addToCell adds an input to an aggregate. The state of a sum, a min or a max
 // has the form of an input, so that merging one is adding it; that of an hll is a
 // sketch, as change streams have it.
-func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, timestamp, input *bigtablepb.Value) error {
+func (m *mutator) addToCell(to *write.Mutation, what, family string, qualifier, timestamp, input *bigtablepb.Value) error {
 	raw, ok := qualifier.GetKind().(*bigtablepb.Value_RawValue)
 	if !ok {
 		return invalid("%s: column_qualifier must be a raw_value", what)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // ReadModifyWriteRow appends to values and increments integers of a row, and
@@ -26,7 +27,7 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 		return nil, err
 	}
 	mutator := s.newMutator(ctx, t)
-	m := query.NewReadModifyWrite()
+	m := write.NewReadModifyWrite()
 	m.SetTimestamp(mutator.now)
 	for i, r := range req.GetRules() {
 		f, err := mutator.column(r.GetFamilyName(), r.GetColumnQualifier())

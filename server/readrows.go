@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // ReadRows streams rows.
@@ -30,10 +31,10 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	if err != nil {
 		return err
 	}
-	var cost query.Cost
+	var cost read.Cost
 	stats := req.GetRequestStatsView() == bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL
 	if stats {
-		opts = append(opts, query.ReportCost(&cost))
+		opts = append(opts, read.ReportCost(&cost))
 	}
 	ctx, h := s.holding(stream.Context())
 	defer h.release()
@@ -42,7 +43,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	defer w.close()
 	p := progress{w: w, every: scannedEvery}
 	if req.GetFilter() != nil {
-		opts = append(opts, query.Rejected(p.rejected))
+		opts = append(opts, read.Rejected(p.rejected))
 	}
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
@@ -94,15 +95,15 @@ func (t *openTable) readStatus(stream bigtablepb.Bigtable_ReadRowsServer, err er
 }
 
 // readOptions says in the words of package query what to read.
-func readOptions(req *bigtablepb.ReadRowsRequest) ([]query.ReadOption, error) {
-	opts := make([]query.ReadOption, 0, 8)
+func readOptions(req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
+	opts := make([]read.Option, 0, 8)
 	if n := req.GetRowsLimit(); n < 0 {
 		return nil, invalid("rows_limit is %d; it must not be negative", n)
 	} else if n > 0 {
-		opts = append(opts, query.Limit(int(n)))
+		opts = append(opts, read.Limit(int(n)))
 	}
 	if req.GetReversed() {
-		opts = append(opts, query.Reverse())
+		opts = append(opts, read.Reverse())
 	}
 	rows, err := rowSet(req.GetRows())
 	if err != nil {
@@ -114,14 +115,14 @@ func readOptions(req *bigtablepb.ReadRowsRequest) ([]query.ReadOption, error) {
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, query.BigtableFilter(f))
+		opts = append(opts, read.BigtableFilter(f))
 	}
 	return opts, nil
 }
 
 // rowSet is the rows of a request: all of them, when it names none.
-func rowSet(set *bigtablepb.RowSet) ([]query.ReadOption, error) {
-	var opts []query.ReadOption
+func rowSet(set *bigtablepb.RowSet) ([]read.Option, error) {
+	var opts []read.Option
 	if len(set.GetRowKeys()) > 0 {
 		keys := make([]string, len(set.GetRowKeys()))
 		for i, k := range set.GetRowKeys() {
@@ -130,7 +131,7 @@ func rowSet(set *bigtablepb.RowSet) ([]query.ReadOption, error) {
 			}
 			keys[i] = text(k)
 		}
-		opts = append(opts, query.Key(keys...))
+		opts = append(opts, read.Key(keys...))
 	}
 	for i, r := range set.GetRowRanges() {
 		o, err := rowRange(i, r)
@@ -142,7 +143,7 @@ func rowSet(set *bigtablepb.RowSet) ([]query.ReadOption, error) {
 	return opts, nil
 }
 
-func rowRange(i int, r *bigtablepb.RowRange) (query.ReadOption, error) {
+func rowRange(i int, r *bigtablepb.RowRange) (read.Option, error) {
 	var start, end string
 	var from, to []byte
 	var fromField, toField string
@@ -170,7 +171,7 @@ func rowRange(i int, r *bigtablepb.RowRange) (query.ReadOption, error) {
 	if end != "" && start > end { // (k, k)
 		end = start
 	}
-	return query.Range(start, end), nil
+	return read.Range(start, end), nil
 }
 
 // A progress tells the client how far a read has come whose filter lets nothing
@@ -215,7 +216,7 @@ func features(ctx context.Context) *bigtablepb.FeatureFlags {
 	return flags
 }
 
-func requestStats(c *query.Cost, cells int64, took time.Duration) *bigtablepb.RequestStats {
+func requestStats(c *read.Cost, cells int64, took time.Duration) *bigtablepb.RequestStats {
 	return &bigtablepb.RequestStats{StatsView: &bigtablepb.RequestStats_FullReadStatsView{
 		FullReadStatsView: &bigtablepb.FullReadStatsView{
 			ReadIterationStats: &bigtablepb.ReadIterationStats{

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -385,7 +385,7 @@ func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRan
 	default:
 		return nil, invalid("neither row_key_prefix nor delete_all_data_from_table is given")
 	}
-	if err := t.DeleteRange(ctx, query.Prefix(string(prefix))); err != nil {
+	if err := t.DeleteRange(ctx, read.Prefix(string(prefix))); err != nil {
 		return nil, t.toStatus(ctx, err)
 	}
 	return &emptypb.Empty{}, nil

@@ -15,6 +15,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
@@ -61,7 +63,7 @@ func TestTypedFamilies(t *testing.T) {
 	r.must(db.CreateTable(r.ctx(), declared))
 	data, tab := bigtablepb.NewBigtableClient(r.conn), r.client().Open("t")
 	for _, v := range values {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt(v.family, "x", 1, v.value)
 		m.SetAt("any", "x", 1, v.value)
 		r.must(db.Table("t").Apply(r.ctx(), "shell", m))
@@ -177,7 +179,7 @@ func TestValueFiltersSeeWhatClientsGet(t *testing.T) {
 	r := serve(t, db, server.Options{Instance: parent})
 	defer r.stop()
 	for i, minutes := range []int32{-3, 7, 119, 120, 400} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("delay", "dep", cells.I32(minutes))
 		r.must(db.Table("t").Apply(r.ctx(), fmt.Sprintf("r%d", i), m))
 	}
@@ -199,9 +201,9 @@ func TestValueFiltersSeeWhatClientsGet(t *testing.T) {
 		t.Error("119 is 120 or more")
 	}
 	for n, want := range map[int64]bool{120: true, 121: false, 120 << 32: false} { // which begins as 120 does in four bytes
-		set := query.NewMutation()
+		set := write.NewMutation()
 		set.Set("delay", "seen", cells.I32(1))
-		if got, err := r.dialled().Table("t").CheckAndMutate(r.ctx(), "r3", query.Where("delay", "dep", query.EQ, cells.I64(n)), set, nil); err != nil || got != want {
+		if got, err := r.dialled().Table("t").CheckAndMutate(r.ctx(), "r3", read.Where("delay", "dep", cells.OpEqual, cells.I64(n)), set, nil); err != nil || got != want {
 			t.Errorf("120 is %d: %v, %v", n, got, err)
 		}
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/transfer"
 )
 
 // outside carries out the statements about files and backups. Progress bars and
 // summaries go to Err.
-func (s *Session) outside(ctx context.Context, st ql.Statement, opts []query.ReadOption) (ql.Result, error) {
+func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Option) (ql.Result, error) {
 	switch st := st.(type) {
 	case *ql.Export:
 		return s.exportFile(ctx, st, opts)
@@ -45,7 +46,7 @@ func (s *Session) progress() io.Writer {
 	return nil
 }
 
-func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []query.ReadOption) (ql.Result, error) {
+func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Option) (ql.Result, error) {
 	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
 	if st.To == "-" {
 		spec.Out = s.out

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 const (
@@ -35,13 +35,13 @@ func (s *Session) keys(table, prefix string) []proposal {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
 	t, end := s.runner.Database().Table(table), successor(prefix)
-	last, ok := firstKey(ctx, t, query.Range(prefix, end), query.Reverse())
+	last, ok := firstKey(ctx, t, read.Range(prefix, end), read.Reverse())
 	if !ok {
 		return nil
 	}
 	var found []proposal
 	for from := prefix; len(found) < completionKeys; {
-		key, ok := firstKey(ctx, t, query.Range(from, end))
+		key, ok := firstKey(ctx, t, read.Range(from, end))
 		if !ok {
 			break
 		}
@@ -65,8 +65,8 @@ func (s *Session) keys(table, prefix string) []proposal {
 }
 
 // firstKey is the first row key of a read.
-func firstKey(ctx context.Context, t ql.Table, opts ...query.ReadOption) (string, bool) {
-	for row, err := range t.ReadRows(ctx, append(opts, query.KeysOnly(), query.Limit(1))...) {
+func firstKey(ctx context.Context, t ql.Table, opts ...read.Option) (string, bool) {
+	for row, err := range t.ReadRows(ctx, append(opts, read.KeysOnly(), read.Limit(1))...) {
 		if err != nil {
 			break
 		}
@@ -131,7 +131,7 @@ func (s *Session) firstQualifiers(table, family string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
 	var found []string
-	for row, err := range s.runner.Database().Table(table).ReadRows(ctx, query.Select(query.Family(family)), query.Versions(1), query.CellsPerRow(seenQualifiers), query.Limit(completionRows)) {
+	for row, err := range s.runner.Database().Table(table).ReadRows(ctx, read.Family(family), read.Versions(1), read.CellsPerRow(seenQualifiers), read.Limit(completionRows)) {
 		if err != nil {
 			break
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -76,7 +76,7 @@ func TestCompletionOfKeys(t *testing.T) {
 	db := fleet(t, 3000)
 	ctx, table := context.Background(), db.Table("fleet")
 	for _, key := range []string{"plane#a", "plane#a#x", "plane#b#1", "plane#b#2", "plane#b#2#z", "q/1/2", "with space#1", "with space#2", "\x00\xff", "\xff\xff"} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "n", cells.Bool(true))
 		if err := table.Apply(ctx, key, m); err != nil {
 			t.Fatal(err)

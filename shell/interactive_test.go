@@ -18,6 +18,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 )
@@ -40,9 +41,9 @@ func shellProcess() int {
 	ctx := context.Background()
 	db.CreateTable(ctx, schema.Table{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "flight"}}})
 	var keys []string
-	var ms []*query.Mutation
+	var ms []*write.Mutation
 	for i := range 300 {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("meta", "n", cells.I64(int64(i)))
 		keys, ms = append(keys, fmt.Sprintf("row#%06d", i)), append(ms, m)
 	}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 	"github.com/smolwc/smolwc/tuple"
@@ -35,7 +35,7 @@ func TestTablesCanBeTypedBackIn(t *testing.T) {
 			}
 			key = string(packed)
 		}
-		m := query.NewMutation()
+		m := write.NewMutation()
 		ts := cells.Timestamp(rapid.Int64Range(0, int64(cells.MaxTimestamp)).Draw(rt, "ts"))
 		m.SetAt("f", hostile().Draw(rt, "qualifier"), ts, anyValue(rt))
 		if err := db.Table(table).Apply(ctx, key, m); err != nil {

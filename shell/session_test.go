@@ -22,6 +22,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 )
@@ -35,9 +36,9 @@ func fleet(t testing.TB, n int) *query.DB {
 		t.Fatal(err)
 	}
 	var keys []string
-	var ms []*query.Mutation
+	var ms []*write.Mutation
 	for i := range n {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "n", cells.I64(int64(i)))
 		keys, ms = append(keys, fmt.Sprintf("row#%06d", i)), append(ms, m)
 	}
@@ -67,7 +68,7 @@ func TestGridsBeginAnewForNewColumns(t *testing.T) {
 	db := fleet(t, 101)
 	ctx := context.Background()
 	for i, key := range []string{"s1", "s2", "s3", "s4", "s5", "s6"} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", fmt.Sprint("col", i), cells.Bool(true))
 		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
 			t.Fatal(err)
@@ -286,7 +287,7 @@ func TestNoFormatLetsControlCharactersReachATerminal(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
 		key, qualifier, text := hostile().Filter(func(s string) bool { return s != "" }).Draw(rt, "key"), hostile().Draw(rt, "qualifier"), hostile().Draw(rt, "text")
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", qualifier, cells.Bytes([]byte(text)))
 		m.Set("f", qualifier+"2", cells.String(strings.ToValidUTF8(text, "")))
 		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
@@ -320,7 +321,7 @@ func TestLinesCanBeTypedBackIn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		key, qualifier, text := hostile().Filter(func(s string) bool { return s != "" }).Draw(rt, "key"), hostile().Draw(rt, "qualifier"), hostile().Draw(rt, "text")
 		value := rapid.SampledFrom([]cells.Value{cells.Bytes([]byte(text)), cells.String(strings.ToValidUTF8(text, "")), cells.I32(-5), cells.Byte(7), cells.F32(1e10), cells.F64(3), cells.Bool(true)}).Draw(rt, "value")
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("f", qualifier, cells.Timestamp(rapid.Int64Range(0, int64(cells.MaxTimestamp)).Draw(rt, "ts")), value)
 		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
 			rt.Fatal(err)
@@ -344,7 +345,7 @@ func TestJSONLosesNothing(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
 		key, qualifier, text := hostile().Filter(func(s string) bool { return s != "" }).Draw(rt, "key"), hostile().Draw(rt, "qualifier"), hostile().Draw(rt, "text")
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", qualifier, cells.String(strings.ToValidUTF8(text, "")))
 		if err := db.Table("fleet").Apply(ctx, key, m); err != nil {
 			rt.Fatal(err)

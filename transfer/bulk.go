@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A bulkSink is a sink that can take any number of rows and show them all at once.
@@ -193,14 +194,14 @@ func (s *tableSink) begin(ctx context.Context, name string, spec *Spec, repeated
 	if err != nil {
 		return nil, err
 	}
-	return &tableLoad{sink: s, load: l, m: query.NewMutation()}, nil
+	return &tableLoad{sink: s, load: l, m: write.NewMutation()}, nil
 }
 
 // A tableLoad is a bulk load of a table.
 type tableLoad struct {
 	sink *tableSink
 	load *query.BulkLoad
-	m    *query.Mutation
+	m    *write.Mutation
 }
 
 func (l *tableLoad) apply(r row, once bool) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
 )
@@ -44,7 +45,7 @@ func largeSpec(path string) transfer.Spec {
 	return transfer.Spec{Path: path, Key: "r{id}", Columns: []transfer.Mapping{{Family: "delay", Qualifier: "dep", Field: "n"}}}
 }
 
-func count(t testing.TB, db *query.DB, opts ...query.ReadOption) (rows, cells int64) {
+func count(t testing.TB, db *query.DB, opts ...read.Option) (rows, cells int64) {
 	t.Helper()
 	n, err := db.Table("fleet").Count(t.Context(), opts...)
 	if err != nil {
@@ -94,7 +95,7 @@ func TestLargeFileIsImportedOnce(t *testing.T) {
 	if res, err := imports(changed); err != nil || res.Rows != 12_000 {
 		t.Errorf("over what is there: %+v, %v", res, err)
 	}
-	if rows, cells := count(t, db, query.Columns("delay:dep")); rows != 23_999 || cells != 24_000 {
+	if rows, cells := count(t, db, read.Column("delay", "dep")); rows != 23_999 || cells != 24_000 {
 		t.Errorf("%d rows, %d cells", rows, cells)
 	}
 	spec.Again, spec.Overlap = true, true

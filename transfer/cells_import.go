@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -59,8 +58,8 @@ func (c *cellForm) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *Lin
 	if bad != nil {
 		return row{}, arena, bad
 	}
-	if n := len(key); n == 0 || n > query.MaxRowKey {
-		return row{}, arena, rec.wrong("has a row key of %d bytes; a row key has 1 to %d", n, query.MaxRowKey)
+	if n := len(key); n == 0 || n > cells.MaxRowKey {
+		return row{}, arena, rec.wrong("has a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
 	}
 	cell, bad := c.cell(rec)
 	if bad != nil {
@@ -78,8 +77,8 @@ func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
 	if cell.Qualifier, bad = c.text(rec, qualifierField); bad != nil {
 		return cell, bad
 	}
-	if n := len(cell.Qualifier); n > query.MaxQualifier {
-		return cell, rec.wrong("has a qualifier of %d bytes, at most %d are possible", n, query.MaxQualifier)
+	if n := len(cell.Qualifier); n > cells.MaxQualifier {
+		return cell, rec.wrong("has a qualifier of %d bytes, at most %d are possible", n, cells.MaxQualifier)
 	}
 	stamp, bad := c.plain(rec, timestampField)
 	if bad != nil {

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
 )
 
 // convert reads text as a value of a type; problem says why it is none.
@@ -44,8 +43,8 @@ func convert(text string, typ cells.Type) (v cells.Value, problem string) {
 	default:
 		return v, "cannot be read as " + typ.String()
 	}
-	if v.Len() > query.MaxValue {
-		return cells.Value{}, fmt.Sprintf("is %d bytes long; a value has at most %d", v.Len(), query.MaxValue)
+	if v.Len() > cells.MaxValue {
+		return cells.Value{}, fmt.Sprintf("is %d bytes long; a value has at most %d", v.Len(), cells.MaxValue)
 	}
 	return v, ""
 }

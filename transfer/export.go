@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // An ExportSpec says what to export and how.
@@ -38,7 +39,7 @@ type ExportSpec struct {
 	Bytes string
 	// Options say which rows and cells are exported; all of them without any,
 	// all versions included.
-	Options []query.ReadOption
+	Options []read.Option
 	// Overwrite replaces a file that exists.
 	Overwrite bool
 	// Out is where "-" goes.

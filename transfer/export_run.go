@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -136,7 +137,7 @@ func (e *exporter) chooseCode() error {
 
 // findType is the type of the first cell of a column, string if there is none.
 func (e *exporter) findType(ctx context.Context, m Mapping) (cells.Type, error) {
-	opts := append(append([]query.ReadOption(nil), e.spec.Options...), query.Select(query.Column(m.Family, m.Qualifier)), query.Versions(1), query.Limit(1))
+	opts := append(append([]read.Option(nil), e.spec.Options...), read.Column(m.Family, m.Qualifier), read.Versions(1), read.Limit(1))
 	for row, err := range e.table.ReadRows(ctx, opts...) {
 		if err != nil {
 			return cells.TypeAny, err
@@ -227,11 +228,11 @@ func (e *exporter) run(ctx context.Context, out *fileSink) error {
 func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 	opts := e.spec.Options
 	if e.wide != nil {
-		opts = append([]query.ReadOption(nil), opts...)
+		opts = append([]read.Option(nil), opts...)
 		for _, c := range e.wide {
-			opts = append(opts, query.Select(query.Column(c.Family, c.Qualifier)))
+			opts = append(opts, read.Column(c.Family, c.Qualifier))
 		}
-		opts = append(opts, query.Versions(1))
+		opts = append(opts, read.Versions(1))
 	}
 	c, last := newChunk(), ""
 	err := e.table.ScanCells(ctx, func(key string, cell cells.Cell) error {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
 )
@@ -33,7 +34,7 @@ func ExampleExport() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("meta", "model", 1, cells.String("Boeing 757-256"))
 	m.SetAt("meta", "miles", 1, cells.I64(51_000_000))
 	if err := db.Table("fleet").Apply(ctx, "plane#TF-FIR", m); err != nil {
@@ -136,7 +137,7 @@ func fill(t *rapid.T, db *query.DB, rows int) {
 	stamp := rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, int64(cells.MaxTimestamp)), rapid.Just(int64(cells.MaxTimestamp)))
 	for range rapid.IntRange(0, rows).Draw(t, "rows") {
 		key := anyBytes.Filter(func(s string) bool { return s != "" }).Draw(t, "key")
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for range rapid.IntRange(1, 8).Draw(t, "cells") {
 			ts := cells.Timestamp(stamp.Draw(t, "ts"))
 			switch rapid.IntRange(0, 4).Draw(t, "family") {
@@ -202,7 +203,7 @@ func TestNaNs(t *testing.T) {
 		{cells.F32(math.Float32frombits(0x7fc00001)), "NaN(0x7fc00001)", "NaN(0x7fc00001)"},
 		{cells.F32(math.Float32frombits(0xff800001)), "NaN(0xff800001)", "NaN(0xff800001)"},
 	} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("any", "q", 1, c.value)
 		if err := errors.Join(db.TruncateTable(ctx, "x"), db.Table("x").Apply(ctx, "r", m)); err != nil {
 			t.Fatal(err)
@@ -245,7 +246,7 @@ func TestWideParquetComesBack(t *testing.T) {
 	}
 	var wide, back []transfer.Mapping
 	for i, v := range types {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("any", fmt.Sprint("c", i), 5, v)
 		m.SetAt("any", fmt.Sprint("c", i), 4, cells.String("older"))
 		m.SetAt("any", "not exported", 4, cells.String("x"))
@@ -277,10 +278,10 @@ func TestWideParquetComesBack(t *testing.T) {
 // in none come back, each value in its row.
 func TestParquetOfManyChunks(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
-	var batch query.Batch
+	var batch write.Batch
 	const rows = 10_000
 	for i := range rows {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("any", "always", 1, cells.I64(int64(i)))
 		if i > 9_000 {
 			m.SetAt("any", "late", 1, cells.String(fmt.Sprint(i)))
@@ -336,10 +337,10 @@ func untimed(cell string) string { return timestamp.ReplaceAllString(cell, " ") 
 
 func TestExportRefusals(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("any", "a", 1, cells.I64(1))
 	m.SetAt("any", "b", 1, cells.String("x"))
-	n := query.NewMutation()
+	n := write.NewMutation()
 	n.SetAt("any", "a", 1, cells.String("text"))
 	if err := errors.Join(db.Table("x").Apply(ctx, "r1", m), db.Table("x").Apply(ctx, "r2", n)); err != nil {
 		t.Fatal(err)
@@ -431,9 +432,9 @@ func TestExportIsOneMoment(t *testing.T) {
 	db, ctx := openMemory(t), t.Context()
 	stop, done := make(chan struct{}), make(chan struct{})
 	write := func(n int64) {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("any", "n", 0, cells.I64(n))
-		if err := db.Apply(ctx, query.NewBatch().Add("x", "a", m).Add("x", "z", m)); err != nil {
+		if err := db.Apply(ctx, write.NewBatch().Add("x", "a", m).Add("x", "z", m)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -473,7 +474,7 @@ func TestParquetReadByOthers(t *testing.T) {
 		cells.F32(1.5), cells.F64(math.Inf(-1)), cells.F64(math.NaN()), cells.F64(math.Copysign(0, -1)), cells.F64(7), cells.F32(float32(math.NaN())),
 	}
 	for i, v := range values {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("any", "q", cells.Timestamp(i), v)
 		m.SetAt("i32", "n", 1, cells.I32(int32(i)))
 		m.SetAt("any", "f", 1, cells.F64(float64(i)/2))
@@ -551,9 +552,9 @@ func BenchmarkExport(b *testing.B) {
 	db, ctx := openMemory(b), context.Background()
 	const rows = 100_000
 	for i := 0; i < rows; {
-		var batch query.Batch
+		var batch write.Batch
 		for range 1000 {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.Set("any", "n", cells.I64(int64(i*i)))
 			m.Set("any", "f", cells.F64(float64(i)/7))
 			m.Set("any", "word", cells.String([]string{"KEF", "CPH", "OSL", "JFK"}[i%4]))

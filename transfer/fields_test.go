@@ -17,6 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/transfer"
 )
 
@@ -25,7 +26,7 @@ import (
 func TestWideBytes(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
 	for row, raw := range map[string]string{"a": "\xff\x00,\"\r\n", "b": "", "c": "text"} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("any", "raw", 1, cells.Bytes([]byte(raw)))
 		m.SetAt("any", "s", 1, cells.String("é"))
 		if err := db.Table("x").Apply(ctx, row, m); err != nil {
@@ -81,7 +82,7 @@ func TestWideFormIsUTF8AndComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "rows") {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.SetAt("any", "b", 0, cells.Bytes([]byte("x"+anyBytes.Draw(t, "bytes")))) // an empty one makes no cell again
 			if err := db.Table("x").Apply(ctx, anyBytes.Filter(plainKey).Draw(t, "key"), m); err != nil {
 				t.Fatal(err)
@@ -126,7 +127,7 @@ func plainKey(s string) bool { return s != "" && !strings.Contains(s, "\r") }
 // and one that is being read already cannot.
 func TestWideKeysThatAreNotUTF8(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("any", "n", 1, cells.I64(1))
 	if err := errors.Join(db.Table("x").Apply(ctx, "a", m), db.Table("x").Apply(ctx, "\xff", m)); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
 )
@@ -48,7 +49,7 @@ func ExampleImport() {
 		log.Fatal(err)
 	}
 	fmt.Println(res.Rows, "rows,", res.Cells, "cells")
-	for row, err := range db.Table("fleet").ReadRows(ctx, query.Prefix("plane#")) {
+	for row, err := range db.Table("fleet").ReadRows(ctx, read.Prefix("plane#")) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -279,7 +279,7 @@ func TestParquetRowGroups(t *testing.T) {
 		}
 		content := append(slices.Clone(file.Bytes()), footer...)
 		content = append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), "PAR1"...)
-		got, err := readParquet(write(t, "f.parquet", string(content)), [][2]string{{"N", "string"}})
+		got, err := readParquet(tempFile(t, "f.parquet", string(content)), [][2]string{{"N", "string"}})
 		for _, r := range got {
 			rows = append(rows, strings.TrimPrefix(*r[0], "02"))
 		}
@@ -326,15 +326,15 @@ func TestParquetFooterThatIsTooLarge(t *testing.T) {
 	} {
 		content := append([]byte("PAR1"), footer...)
 		content = append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), "PAR1"...)
-		_, err := readParquet(write(t, "f.parquet", string(content)), [][2]string{{"a", "i64"}})
+		_, err := readParquet(tempFile(t, "f.parquet", string(content)), [][2]string{{"a", "i64"}})
 		says(t, err, "f.parquet: is not a Parquet file, or damaged: its footer is damaged")
 		if t.Failed() {
 			t.Fatal(name)
 		}
 	}
-	_, err := readParquet(write(t, "f.parquet", "PAR1\x08\x00\x00\xa2PAR1"), [][2]string{{"a", "i64"}})
+	_, err := readParquet(tempFile(t, "f.parquet", "PAR1\x08\x00\x00\xa2PAR1"), [][2]string{{"a", "i64"}})
 	says(t, err, "its footer has 2717909000 bytes, and the file 12")
-	_, err = readParquet(write(t, "f.parquet", "PAR1"), [][2]string{{"a", "i64"}})
+	_, err = readParquet(tempFile(t, "f.parquet", "PAR1"), [][2]string{{"a", "i64"}})
 	says(t, err, "it is too short")
 }
 
@@ -352,7 +352,7 @@ func FuzzParquet(f *testing.F) {
 		f.Add(content)
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		path := write(t, "f.parquet", string(content))
+		path := tempFile(t, "f.parquet", string(content))
 		file, err := parquetrows.Open(bytes.NewReader(content), int64(len(content)), plainText)
 		if err != nil {
 			return

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -74,8 +73,8 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		}
 		return specErrorf("columns", "table %s has no family %s%s", table.Name, quote(m.Family), schema.DidYouMean(m.Family, known))
 	}
-	if len(m.Qualifier) > query.MaxQualifier {
-		return specErrorf("columns", "a qualifier of family %s has %d bytes, at most %d are possible", m.Family, len(m.Qualifier), query.MaxQualifier)
+	if len(m.Qualifier) > cells.MaxQualifier {
+		return specErrorf("columns", "a qualifier of family %s has %d bytes, at most %d are possible", m.Family, len(m.Qualifier), cells.MaxQualifier)
 	}
 	if m.Field == "" {
 		return specErrorf("columns", "%s: no field is named; write %s=field", name, name)
@@ -158,8 +157,8 @@ func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineErr
 	if p.keyText, bad = p.key.append(p.keyText[:0], rec); bad != nil {
 		return row{}, arena, bad
 	}
-	if n := len(p.keyText); n == 0 || n > query.MaxRowKey {
-		return row{}, arena, rec.wrong("makes a row key of %d bytes; a row key has 1 to %d", n, query.MaxRowKey)
+	if n := len(p.keyText); n == 0 || n > cells.MaxRowKey {
+		return row{}, arena, rec.wrong("makes a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
 	}
 	ts := serverTime
 	if p.ts != noField {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -145,13 +146,13 @@ type tableSink struct {
 	table *query.Table
 	adds  map[string]bool // the families that aggregate; nil when there are none
 	keys  []string
-	ms    []*query.Mutation
+	ms    []*write.Mutation
 }
 
 func (s *tableSink) write(ctx context.Context, rows []row) ([]error, error) {
 	s.keys, s.ms = s.keys[:0], s.ms[:0]
 	for _, r := range rows {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		s.fill(m, r)
 		s.keys, s.ms = append(s.keys, r.key), append(s.ms, m)
 	}
@@ -164,7 +165,7 @@ func (s *tableSink) ledger(ctx context.Context, repeated func(query.Repeat)) (le
 
 // fill adds a row's cells to a mutation. What goes to an aggregate is added to it, at
 // timestamp 0 unless the file has one.
-func (s *tableSink) fill(m *query.Mutation, r row) {
+func (s *tableSink) fill(m *write.Mutation, r row) {
 	for _, c := range r.cells {
 		switch {
 		case s.adds != nil && s.adds[c.Family]:

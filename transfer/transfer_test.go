@@ -117,8 +117,8 @@ func (l *list) String() string {
 	return b.String()
 }
 
-// write puts a file into the test's folder.
-func write(t *testing.T, name, content string) string {
+// tempFile puts a file into the test's folder.
+func tempFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -243,7 +243,7 @@ func TestImport(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := spec(t, write(t, c.file, c.content), c.key, c.columns...)
+			s := spec(t, tempFile(t, c.file, c.content), c.key, c.columns...)
 			if c.spec != nil {
 				s = c.spec(s)
 			}
@@ -263,7 +263,7 @@ func TestImport(t *testing.T) {
 }
 
 func TestSpecsThatCannotBe(t *testing.T) {
-	path := write(t, "f.csv", "id,tailnum,tailnum,dep_delay\n1,a,b,2\n")
+	path := tempFile(t, "f.csv", "id,tailnum,tailnum,dep_delay\n1,a,b,2\n")
 	good := spec(t, path, "{id}", "delay:dep=dep_delay")
 	with := func(f func(*Spec)) Spec { s := good; f(&s); return s }
 	for _, c := range []struct {
@@ -289,7 +289,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		{"type against the declared one", spec(t, path, "{id}", "delay:dep=dep_delay:i64"), []string{"delay:dep", "i64", "i32"}},
 		{"column twice", spec(t, path, "{id}", "meta:a=id", "meta:a=dep_delay"), []string{"meta:a", "two fields"}},
 		{"column of no field", spec(t, path, "{id}", "meta:a="), []string{"meta:a", "no field"}},
-		{"qualifier too long", spec(t, path, "{id}", "meta:"+strings.Repeat("q", query.MaxQualifier+1)+"=id"), []string{"16385", "16384"}},
+		{"qualifier too long", spec(t, path, "{id}", "meta:"+strings.Repeat("q", cells.MaxQualifier+1)+"=id"), []string{"16385", "16384"}},
 		{"unknown format", with(func(s *Spec) { s.Path = "f.parquet.gz" }), []string{"f.parquet.gz", ".csv"}},
 		{"negative tolerance", with(func(s *Spec) { s.BadLines = -1 }), []string{"bad-lines=", "-1"}},
 		{"negative batch", with(func(s *Spec) { s.Batch = -1 }), []string{"batch=", "-1"}},
@@ -309,7 +309,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 }
 
 func TestJSONFieldThatNoLineHas(t *testing.T) {
-	path := write(t, "f.jsonl", `{"id":1,"model":"a"}`+"\n"+`{"id":2,"seats":9}`+"\n")
+	path := tempFile(t, "f.jsonl", `{"id":1,"model":"a"}`+"\n"+`{"id":2,"seats":9}`+"\n")
 	var to list
 	_, err := run(t.Context(), spec(t, path, "{id}", "meta:m=modell"), fleet, &to)
 	says(t, err, "columns=", `"modell"`, `did you mean "model"`, "(the fields are id, model, seats)") // as the file has them
@@ -355,7 +355,7 @@ func TestBadLines(t *testing.T) {
 		{"bad header", "f.csv", "id,\"n\nx", ":1: a quote that is opened here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := write(t, c.file, c.content)
+			path := tempFile(t, c.file, c.content)
 			s := spec(t, path, "{id}", "delay:n=n")
 			if strings.HasPrefix(c.content, "id,n,s\n") {
 				s = spec(t, path, "{id}", "delay:n=n", "meta:s=s")
@@ -373,14 +373,14 @@ func TestBadLines(t *testing.T) {
 
 func TestPaddingTakesDigits(t *testing.T) {
 	for _, v := range []string{"x", "-1", "", "NA", "1.0"} {
-		path := write(t, "f.csv", "id,n\n"+v+",1\n")
+		path := tempFile(t, "f.csv", "id,n\n"+v+",1\n")
 		_, err := run(t.Context(), spec(t, path, "{id:03}", "delay:n=n"), fleet, &list{})
 		says(t, err, path+":2: field id: ", fmt.Sprintf("%q cannot be padded to 3 digits", v))
 	}
 }
 
 func TestToleratedBadLines(t *testing.T) {
-	path := write(t, "f.csv", "id,n\n1,1\n2,x\n3\n4,4\n1,9\n")
+	path := tempFile(t, "f.csv", "id,n\n1,1\n2,x\n3\n4,4\n1,9\n")
 	s := spec(t, path, "{id}", "delay:n=n")
 	s.BadLines = 2
 	var warnings bytes.Buffer
@@ -413,7 +413,7 @@ func TestToleratedBadLines(t *testing.T) {
 // A quote that is not closed takes the rest of the file with it, so it must
 // not count as one bad line.
 func TestOpenQuoteCountsEveryLineItTakes(t *testing.T) {
-	path := write(t, "f.csv", "id,n\n\"1,1\n2,2\n3,3\n4,4\n")
+	path := tempFile(t, "f.csv", "id,n\n\"1,1\n2,2\n3,3\n4,4\n")
 	s := spec(t, path, "{id}", "delay:n=n")
 	s.BadLines = 1
 	_, err := run(t.Context(), s, fleet, &list{})
@@ -421,7 +421,7 @@ func TestOpenQuoteCountsEveryLineItTakes(t *testing.T) {
 }
 
 func TestLinesWithoutCells(t *testing.T) {
-	path := write(t, "f.csv", "id,n\n1,NA\n2,2\n3,\n")
+	path := tempFile(t, "f.csv", "id,n\n1,NA\n2,2\n3,\n")
 	s := spec(t, path, "{id}", "delay:n=n")
 	s.NA = "NA"
 	var to list
@@ -452,7 +452,7 @@ func TestCompression(t *testing.T) {
 		}
 		load := func(content string) (Result, int, error) {
 			var to list
-			s := spec(t, write(t, "f.csv"+ext, content), "{id}", "delay:n=n")
+			s := spec(t, tempFile(t, "f.csv"+ext, content), "{id}", "delay:n=n")
 			res, err := run(t.Context(), s, fleet, &to)
 			return res, to.writes, err
 		}
@@ -533,7 +533,7 @@ func TestWriteFailures(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&text, "%d,%d\n", i, i)
 	}
-	path := write(t, "f.csv", text.String())
+	path := tempFile(t, "f.csv", text.String())
 	s := spec(t, path, "{id}", "delay:n=n")
 	s.Batch = 10
 	broken := errors.New("disk full")
@@ -568,7 +568,7 @@ func TestBatches(t *testing.T) {
 		fmt.Fprintf(&text, "%d,%s\n", 9-i, strings.Repeat("x", 3<<20))
 	}
 	to := list{}
-	if _, err := run(t.Context(), spec(t, write(t, "f.csv", text.String()), "{id}", "meta:v=v"), fleet, &to); err != nil {
+	if _, err := run(t.Context(), spec(t, tempFile(t, "f.csv", text.String()), "{id}", "meta:v=v"), fleet, &to); err != nil {
 		t.Fatal(err)
 	}
 	if to.writes != 3 {
@@ -584,7 +584,7 @@ func TestBatches(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	path := write(t, "f.csv", flights)
+	path := tempFile(t, "f.csv", flights)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := run(ctx, spec(t, path, "{flight}", "loc:dest=dest"), fleet, &list{})
@@ -609,7 +609,7 @@ func TestCancel(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
-	s := spec(t, write(t, "f.csv", flights), "{flight}", "loc:dest=dest")
+	s := spec(t, tempFile(t, "f.csv", flights), "{flight}", "loc:dest=dest")
 	s.Progress = &out
 	if _, err := run(t.Context(), s, fleet, &list{}); err != nil {
 		t.Fatal(err)
@@ -632,7 +632,7 @@ func FuzzImport(f *testing.F) {
 		if _, err := formatOf(name); err != nil || strings.ContainsAny(name, "/\x00") || len(name) > 100 {
 			return
 		}
-		s := spec(t, write(t, name, string(content)), "{tailnum}", "loc:dest=dest", "delay:d=dep_delay")
+		s := spec(t, tempFile(t, name, string(content)), "{tailnum}", "loc:dest=dest", "delay:d=dep_delay")
 		s.BadLines = len(content)
 		var to list
 		if _, err := run(t.Context(), s, fleet, &to); err != nil && to.writes > 0 {
@@ -672,7 +672,7 @@ func FuzzImportCells(f *testing.F) {
 			return
 		}
 		var to list
-		s := Spec{Path: write(t, name, string(content)), BadLines: len(content)}
+		s := Spec{Path: tempFile(t, name, string(content)), BadLines: len(content)}
 		if _, err := run(t.Context(), s, fleet, &to); err != nil && to.writes > 0 {
 			t.Fatalf("%v after %d writes", err, to.writes)
 		}

@@ -75,28 +75,34 @@ var rooms = map[string]room{
 	"cf/cftest": {imports: []string{"cf", rapid}},
 	"cf/rocks":  {imports: []string{"cf", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/cftest"}, c: true},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/claim", "internal/lock", binregexp, uuid, xsync, xxhash}},
-	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
-	"transfer": {imports: []string{"query", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	// Requests are values, below the engine.
+	"query/filter": {imports: []string{"cells", "internal/bytere"}},
+	"query/read":   {imports: []string{"cells", "cf", "query/filter", "tuple"}},
+	"query/write":  {imports: []string{"cells"}},
+
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "internal/bytere", "internal/claim", "internal/lock", uuid, xsync, xxhash}, tests: []string{"tuple", binregexp}},
+	"query/ql": {imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", uuid}},
+	"transfer": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
-	"archive": {imports: []string{"query", "internal/claim", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
+	"archive": {imports: []string{"query", "internal/claim", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 
 	// The server alone knows gRPC, and with its language protocol buffers.
 	// Bigtable's client is in its tests and not in the binary, which it would
 	// make five times as large.
-	"server/sql":      {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
+	"server/sql":      {imports: []string{"cells", "cf", "query", "query/read", "schema", bigtablepb, genproto, protobuf}, tests: []string{"query/write"}},
 	"server/smolwcpb": {imports: []string{grpc, protobuf}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
+		imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "cf", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{bigtable, apiOptions, civil},
 	},
 
 	// The shell is handed a query.DB and prints its rows.
-	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
+	"internal/bytere":   {imports: []string{binregexp}},
 	"internal/claim":    {},
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
@@ -105,16 +111,16 @@ var rooms = map[string]room{
 
 	// What is measured against is plain C, over the handles of cf/rocks.
 	"internal/bench/yardstick": {imports: []string{"cf/rocks"}, c: true},
-	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "archive", "internal/bench/yardstick"}},
+	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "query/read", "query/write", "transfer", "archive", "internal/bench/yardstick"}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", "internal/bench", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "query/read", "query/write", "transfer", "archive", "shell", "server", "internal/config", "internal/bench", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},
 
 	// Only tests, of the pages against the code.
-	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "query/ql", "transfer", "shell"}},
+	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "query/filter", "query/read", "query/write", "query/ql", "transfer", "shell"}},
 }
 
 // module is the path that the rooms' import paths begin with.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 func bulk() []Workload {
@@ -43,7 +44,7 @@ func (f *fill) bulkLoad(ctx context.Context, db *query.DB) (done Done, err error
 	}
 	defer func() { err = joinClose(err, l.Close) }()
 	for i := range f.rows {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		f.set(m, i)
 		if err := l.Apply(f.keys[i], m); err != nil {
 			return done, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 func counts() []Workload {
@@ -43,7 +44,7 @@ func openCountRows(ctx context.Context, e *Env, _ int) (*Contest, error) {
 			return sum.Rows, err
 		},
 		smolwc: func(ctx context.Context, t *query.Table) (int64, error) {
-			n, err := t.Count(ctx, query.KeysOnly())
+			n, err := t.Count(ctx, read.KeysOnly())
 			return n.Rows, err
 		},
 		kv: func(kvs []KV) (n int64, err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -47,20 +48,20 @@ func value(cell int) []byte {
 }
 
 // setRow sets the cells of a row of a family.
-func setRow(m *query.Mutation, family string, row int) {
+func setRow(m *write.Mutation, family string, row int) {
 	for q, name := range qualifiers {
 		m.SetAt(family, name, timestamp(row), cells.Bytes(value(row*cellsPerRow+q)))
 	}
 }
 
 // loadRows writes rows, many at once.
-func loadRows(ctx context.Context, t *query.Table, rows int, key func(row int) string, set func(m *query.Mutation, row int)) error {
+func loadRows(ctx context.Context, t *query.Table, rows int, key func(row int) string, set func(m *write.Mutation, row int)) error {
 	const atOnce = 1000
 	for at := 0; at < rows; at += atOnce {
 		var keys []string
-		var ms []*query.Mutation
+		var ms []*write.Mutation
 		for row := at; row < min(at+atOnce, rows); row++ {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			set(m, row)
 			keys, ms = append(keys, key(row)), append(ms, m)
 		}
@@ -80,7 +81,7 @@ func loadRows(ctx context.Context, t *query.Table, rows int, key func(row int) s
 // plain is the dataset of one family f.
 func (e *Env) plain(ctx context.Context) (*dataset, error) {
 	return e.dataset(ctx, "plain", e.rows(), []schema.Family{{Name: "f"}}, func(t *query.Table) error {
-		return loadRows(ctx, t, e.rows(), rowKey, func(m *query.Mutation, row int) { setRow(m, "f", row) })
+		return loadRows(ctx, t, e.rows(), rowKey, func(m *write.Mutation, row int) { setRow(m, "f", row) })
 	})
 }
 

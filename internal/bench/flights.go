@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
 )
@@ -131,7 +132,7 @@ func putFlights(ctx context.Context, db *query.DB, path string, singly bool) (do
 			return done, err
 		}
 		key := fmt.Sprintf("flight#%s#%s-%02s-%02s#%s%s#%s-%s", line[8], line[0], line[1], line[2], line[7], line[9], line[10], line[11])
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for _, c := range flightColumns {
 			text := line[c.at]
 			if text == "" || text == noValue {
@@ -151,7 +152,7 @@ func putFlights(ctx context.Context, db *query.DB, path string, singly bool) (do
 				if err := t.Apply(ctx, key, m); err != nil {
 					return done, err
 				}
-				m = query.NewMutation()
+				m = write.NewMutation()
 			}
 		}
 		if m.Len() > 0 {

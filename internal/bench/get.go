@@ -7,6 +7,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // multiRows is how many rows one multi-get reads.
@@ -141,14 +142,14 @@ func openGetCell(ctx context.Context, e *Env, workers int) (*Contest, error) {
 		return nil, err
 	}
 	p := e.pick(e.Ops)
-	column := query.Select(query.Column("f", qualifiers[pickedColumn]))
+	column := read.Column("f", qualifiers[pickedColumn])
 	return d.contest(ctx, []string{"f"}, reading{
 		ops: int64(e.Ops),
 		c:   byC(workers, p.cells, getCell),
 		smolwc: func(ctx context.Context, t *query.Table) (int64, error) {
 			return share(workers, len(p.keys), func(_, from, to int) (n int64, err error) {
 				for _, key := range p.keys[from:to] {
-					row, err := t.ReadRow(ctx, key, column, query.Versions(1))
+					row, err := t.ReadRow(ctx, key, column, read.Versions(1))
 					if err != nil {
 						return 0, err
 					}
@@ -167,7 +168,7 @@ func openGetCell(ctx context.Context, e *Env, workers int) (*Contest, error) {
 }
 
 // readList reads rows, many at once.
-func readList(ctx context.Context, t *query.Table, keys []string, opts ...query.ReadOption) (n int64, err error) {
+func readList(ctx context.Context, t *query.Table, keys []string, opts ...read.Option) (n int64, err error) {
 	for at := 0; at < len(keys); at += multiRows {
 		part := keys[at:min(at+multiRows, len(keys))]
 		rows, err := t.ReadRowList(ctx, part, opts...)
@@ -206,12 +207,12 @@ func openMultiCell(ctx context.Context, e *Env, _ int) (*Contest, error) {
 		return nil, err
 	}
 	p := e.pick(e.Ops)
-	column := query.Select(query.Column("f", qualifiers[pickedColumn]))
+	column := read.Column("f", qualifiers[pickedColumn])
 	return d.contest(ctx, []string{"f"}, reading{
 		ops: int64(e.Ops),
 		c:   byC(1, p.cells, getCell),
 		smolwc: func(ctx context.Context, t *query.Table) (int64, error) {
-			return readList(ctx, t, p.keys, column, query.Versions(1))
+			return readList(ctx, t, p.keys, column, read.Versions(1))
 		},
 		kv: kvCells(1, p.cells),
 		more: extra(e.Ops, []string{"C, rocksdb_multi_get_cf", "C, rocksdb_batched_multi_get_cf"},

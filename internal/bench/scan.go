@@ -8,6 +8,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -36,7 +38,7 @@ func scans() []Workload {
 
 // readAll reads every cell of rows as a value and returns their number and, to
 // have something of each, a sum of bytes.
-func readAll(ctx context.Context, t *query.Table, opts ...query.ReadOption) (n, bytes int64, err error) {
+func readAll(ctx context.Context, t *query.Table, opts ...read.Option) (n, bytes int64, err error) {
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
 			return 0, 0, err
@@ -185,7 +187,7 @@ func scanKVs(kvs []KV) (int64, error) {
 	return t.cells, nil
 }
 
-func scanTable(opts ...query.ReadOption) func(context.Context, *query.Table) (int64, error) {
+func scanTable(opts ...read.Option) func(context.Context, *query.Table) (int64, error) {
 	return func(ctx context.Context, t *query.Table) (int64, error) {
 		n, _, err := readAll(ctx, t, opts...)
 		return n, err
@@ -204,7 +206,7 @@ func openScanThree(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	families := []string{"a", "b", "c"}
 	rows := max(1, e.Cells/(len(families)*cellsPerRow))
 	d, err := e.dataset(ctx, "three", rows, []schema.Family{{Name: "a"}, {Name: "b"}, {Name: "c"}}, func(t *query.Table) error {
-		return loadRows(ctx, t, rows, rowKey, func(m *query.Mutation, row int) {
+		return loadRows(ctx, t, rows, rowKey, func(m *write.Mutation, row int) {
 			for _, f := range families {
 				setRow(m, f, row)
 			}
@@ -216,7 +218,7 @@ func openScanThree(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	apart := func(_ []yardstick.Family, t *query.Table) []Contender {
 		return []Contender{steady("smolwc, one family after another", func(ctx context.Context) (done Done, err error) {
 			for _, f := range families {
-				n, _, err := readAll(ctx, t, query.Select(query.Family(f)))
+				n, _, err := readAll(ctx, t, read.Family(f))
 				if err != nil {
 					return done, err
 				}
@@ -235,7 +237,7 @@ func (e *Env) versioned(ctx context.Context) (*dataset, error) {
 	const columns = 2
 	rows := max(1, e.Cells/(columns*versionsPerColumn))
 	return e.dataset(ctx, "versions", rows, []schema.Family{{Name: "v"}}, func(t *query.Table) error {
-		return loadRows(ctx, t, rows, rowKey, func(m *query.Mutation, row int) {
+		return loadRows(ctx, t, rows, rowKey, func(m *write.Mutation, row int) {
 			for i := range columns * versionsPerColumn {
 				m.SetAt("v", qualifiers[i/versionsPerColumn], timestamp(row)+cells.Timestamp(i), cells.Bytes(value(row*columns*versionsPerColumn+i)))
 			}
@@ -258,7 +260,7 @@ func openScanNewest(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	}
 	return d.contest(ctx, []string{"v"}, reading{
 		c:      func(fs []yardstick.Family) (int64, error) { return cellsOf(fs[0].ScanNewest()) },
-		smolwc: scanTable(query.Versions(1)),
+		smolwc: scanTable(read.Versions(1)),
 		kv: func(kvs []KV) (int64, error) {
 			var t tally
 			var last []byte
@@ -287,7 +289,7 @@ const (
 
 func openScanWhere(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	d, err := e.dataset(ctx, "where", e.rows(), []schema.Family{{Name: "w"}}, func(t *query.Table) error {
-		return loadRows(ctx, t, e.rows(), rowKey, func(m *query.Mutation, row int) {
+		return loadRows(ctx, t, e.rows(), rowKey, func(m *write.Mutation, row int) {
 			for q, name := range []string{"a", "b", "c", "x"} {
 				m.SetAt("w", name, timestamp(row), cells.Bytes(value(row*cellsPerRow+q)))
 			}
@@ -301,7 +303,7 @@ func openScanWhere(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	return d.contest(ctx, []string{"w"}, reading{
 		ops:    int64(e.rows()) * cellsPerRow,
 		c:      func(fs []yardstick.Family) (int64, error) { return cellsOf(fs[0].ScanWhere(column, whereBound)) },
-		smolwc: scanTable(query.Where("w", whereColumn, query.GE, cells.I64(whereBound))),
+		smolwc: scanTable(read.Where("w", whereColumn, cells.OpGreaterOrEqual, cells.I64(whereBound))),
 		kv:     func(kvs []KV) (int64, error) { return scanKVWhere(kvs[0], column) },
 	})
 }
@@ -370,7 +372,7 @@ func openScanPrefix(ctx context.Context, e *Env, workers int) (*Contest, error) 
 		smolwc: func(ctx context.Context, t *query.Table) (int64, error) {
 			return share(workers, len(prefixes), func(_, from, to int) (n int64, err error) {
 				for _, p := range prefixes[from:to] {
-					k, _, err := readAll(ctx, t, query.Prefix(p))
+					k, _, err := readAll(ctx, t, read.Prefix(p))
 					if err != nil {
 						return 0, err
 					}

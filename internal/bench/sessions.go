@@ -11,6 +11,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -46,14 +48,14 @@ func historyKey(user, n int) string { return fmt.Sprintf("%s#%d", rowKey(user), 
 func (e *Env) users(ctx context.Context) (*dataset, int, error) {
 	n := max(1, e.Cells/cellsOfUser)
 	d, err := e.dataset(ctx, "users", n, userFamilies, func(t *query.Table) error {
-		err := loadRows(ctx, t, n, rowKey, func(m *query.Mutation, user int) {
+		err := loadRows(ctx, t, n, rowKey, func(m *write.Mutation, user int) {
 			setRow(m, "profile", user)
 			m.SetAt("stats", visits, timestamp(user), cells.I64(0))
 		})
 		if err != nil {
 			return err
 		}
-		return loadRows(ctx, t, n*historyOfUser, func(i int) string { return historyKey(i/historyOfUser, i%historyOfUser) }, func(m *query.Mutation, i int) {
+		return loadRows(ctx, t, n*historyOfUser, func(i int) string { return historyKey(i/historyOfUser, i%historyOfUser) }, func(m *write.Mutation, i int) {
 			for c := range historyColumns {
 				m.SetAt("history", qualifiers[c], timestamp(i), cells.Bytes(value(i*historyColumns + c)[:eventBytes]))
 			}
@@ -162,10 +164,10 @@ func (v *visit) round(do func(ctx context.Context, users []uint32, clock int64) 
 }
 
 func (v *visit) smolwc(ctx context.Context, t *query.Table, users []uint32) (n int64, err error) {
-	clicks := []query.ReadOption{query.Select(query.Column("event", eventNames[0])), query.Versions(newestEvents)}
+	clicks := []read.Option{read.Column("event", eventNames[0]), read.Versions(newestEvents)}
 	for _, user := range users {
 		key := v.keys[user]
-		row, err := t.ReadRow(ctx, key, query.Select(query.Family("profile")))
+		row, err := t.ReadRow(ctx, key, read.Family("profile"))
 		if err != nil {
 			return 0, err
 		}
@@ -174,7 +176,7 @@ func (v *visit) smolwc(ctx context.Context, t *query.Table, users []uint32) (n i
 		if _, err := t.Increment(ctx, key, "stats", visits, 1); err != nil {
 			return 0, err
 		}
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for _, name := range eventNames {
 			m.Set("event", name, cells.Bytes(value(0)[:eventBytes]))
 		}
@@ -186,7 +188,7 @@ func (v *visit) smolwc(ctx context.Context, t *query.Table, users []uint32) (n i
 		}
 		k, _ = readCells(row)
 		n += k
-		if k, _, err = readAll(ctx, t, query.Prefix(key+"#"), query.Select(query.Family("history")), query.Limit(historyOfUser)); err != nil {
+		if k, _, err = readAll(ctx, t, read.Prefix(key+"#"), read.Family("history"), read.Limit(historyOfUser)); err != nil {
 			return 0, err
 		}
 		n += k

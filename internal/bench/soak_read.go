@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // read makes one read, and compares it.
@@ -78,7 +79,7 @@ func (s *soak) list(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 
 func (s *soak) group(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	g := rng.IntN(soakGroups)
-	return s.groups(ctx, db, g, g+1, query.Prefix(groupPrefix(g)))
+	return s.groups(ctx, db, g, g+1, read.Prefix(groupPrefix(g)))
 }
 
 func (s *soak) scan(ctx context.Context, db *query.DB, rng *rand.Rand) error {
@@ -91,14 +92,14 @@ func (s *soak) scanAll(ctx context.Context, db *query.DB, rng *rand.Rand) error 
 	return s.groups(ctx, db, 0, soakGroups, s.order(rng)...)
 }
 
-func (s *soak) order(rng *rand.Rand, opts ...query.ReadOption) []query.ReadOption {
+func (s *soak) order(rng *rand.Rand, opts ...read.Option) []read.Option {
 	if rng.IntN(3) == 0 {
-		opts = append(opts, query.Reverse())
+		opts = append(opts, read.Reverse())
 	}
 	return opts
 }
 
-func (s *soak) groups(ctx context.Context, db *query.DB, from, to int, opts ...query.ReadOption) error {
+func (s *soak) groups(ctx context.Context, db *query.DB, from, to int, opts ...read.Option) error {
 	bounds := s.rows.bounds(s.rows.before())
 	n, err := s.rows.checkGroups(db.Table("groups").ReadRows(ctx, opts...), from, to, bounds)
 	s.counts.cells.Add(n)
@@ -109,7 +110,7 @@ func (s *soak) groups(ctx context.Context, db *query.DB, from, to int, opts ...q
 func (s *soak) page(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from := rng.IntN(soakGroups)
 	known := s.rows.before().groups
-	page, err := db.Table("groups").ReadPage(ctx, groupRange(from, soakGroups), query.PageSize(1+rng.IntN(50)))
+	page, err := db.Table("groups").ReadPage(ctx, groupRange(from, soakGroups), read.PageSize(1+rng.IntN(50)))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -80,23 +82,23 @@ func newSoakRows(seed uint64) *soakRows {
 
 // fill writes the accounts.
 func (r *soakRows) fill(ctx context.Context, db *query.DB) error {
-	b := query.NewBatch()
+	b := write.NewBatch()
 	for i := range soakAccounts {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("n", "n", cells.I64(soakDeposit))
 		b.Add("numbers", account(i), m)
 	}
 	return db.Apply(ctx, b)
 }
 
-func account(i int) string                 { return fmt.Sprintf("account#%03d", i) }
-func counter(i int) string                 { return fmt.Sprintf("counter#%03d", i) }
-func swapRow(i int) string                 { return fmt.Sprintf("swap#%03d", i) }
-func groupPrefix(g int) string             { return fmt.Sprintf("group#%06d#", g) }
-func groupRow(g, row int) string           { return fmt.Sprintf("group#%06d#%d", g, row) }
-func eventRow(writer int) string           { return fmt.Sprintf("writer#%d", writer) }
-func eventQualifier(n uint64) string       { return fmt.Sprintf("%016x", n) }
-func groupRange(from, to int) query.RowSet { return query.Range(groupPrefix(from), groupPrefix(to)) }
+func account(i int) string                { return fmt.Sprintf("account#%03d", i) }
+func counter(i int) string                { return fmt.Sprintf("counter#%03d", i) }
+func swapRow(i int) string                { return fmt.Sprintf("swap#%03d", i) }
+func groupPrefix(g int) string            { return fmt.Sprintf("group#%06d#", g) }
+func groupRow(g, row int) string          { return fmt.Sprintf("group#%06d#%d", g, row) }
+func eventRow(writer int) string          { return fmt.Sprintf("writer#%d", writer) }
+func eventQualifier(n uint64) string      { return fmt.Sprintf("%016x", n) }
+func groupRange(from, to int) read.RowSet { return read.Range(groupPrefix(from), groupPrefix(to)) }
 
 // content is the value of a cell at a version: the version, and noise that no
 // other cell has.

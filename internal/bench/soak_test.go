@@ -11,6 +11,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 func newSoak(t *testing.T, out *strings.Builder) *Soak {
@@ -40,19 +42,19 @@ func TestSoakFindsWhatIsWrong(t *testing.T) {
 		want  []string // any of these
 	}{
 		{"lost rows", func(ctx context.Context, db *query.DB) error {
-			return db.Table("groups").DeleteRange(ctx, query.Prefix("group#"))
+			return db.Table("groups").DeleteRange(ctx, read.Prefix("group#"))
 		}, []string{"is missing", "is torn"}},
 		{"a lost row", func(ctx context.Context, db *query.DB) error {
-			return changeFirst(ctx, db, (*query.Mutation).DeleteRow)
+			return changeFirst(ctx, db, (*write.Mutation).DeleteRow)
 		}, []string{"is missing", "is torn"}},
 		{"half of a row", func(ctx context.Context, db *query.DB) error {
-			return changeFirst(ctx, db, func(m *query.Mutation) { m.DeleteCellsInFamily("a") })
+			return changeFirst(ctx, db, func(m *write.Mutation) { m.DeleteCellsInFamily("a") })
 		}, []string{"is torn"}},
 		{"another value", func(ctx context.Context, db *query.DB) error {
-			return changeFirst(ctx, db, func(m *query.Mutation) { m.Set("a", "q", cells.Bytes([]byte("other value"))) })
+			return changeFirst(ctx, db, func(m *write.Mutation) { m.Set("a", "q", cells.Bytes([]byte("other value"))) })
 		}, []string{"a value that nobody wrote"}},
 		{"a lost count", func(ctx context.Context, db *query.DB) error {
-			return db.Table("numbers").DeleteRange(ctx, query.Prefix("counter#"))
+			return db.Table("numbers").DeleteRange(ctx, read.Prefix("counter#"))
 		}, []string{"was acknowledged before", "is missing"}},
 		{"money", func(ctx context.Context, db *query.DB) error {
 			_, err := db.Table("numbers").Increment(ctx, account(1), "n", "n", 1)
@@ -88,13 +90,13 @@ func TestSoakFindsWhatIsWrong(t *testing.T) {
 }
 
 // changeFirst changes the first row that there is.
-func changeFirst(ctx context.Context, db *query.DB, change func(*query.Mutation)) error {
+func changeFirst(ctx context.Context, db *query.DB, change func(*write.Mutation)) error {
 	t := db.Table("groups")
-	for row, err := range t.ReadRows(ctx, query.Limit(1)) {
+	for row, err := range t.ReadRows(ctx, read.Limit(1)) {
 		if err != nil {
 			return err
 		}
-		m := query.NewMutation()
+		m := write.NewMutation()
 		change(m)
 		return t.Apply(ctx, row.Key(), m)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -121,7 +122,7 @@ func (s *soak) changeSchema(ctx context.Context, rng *rand.Rand) error {
 		if err := db.CreateTable(ctx, schema.Table{Name: name, Families: []schema.Family{{Name: "f"}}}); err != nil {
 			return err
 		}
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.Set("f", "q", cells.Bytes(s.rows.noise[:rng.IntN(10_000)]))
 		for i := range 20 {
 			if err := db.Table(name).Apply(ctx, groupRow(i, 0), m); err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A soakWriter writes to a quarter of the groups, of which it alone knows the
@@ -71,11 +73,11 @@ func (w *soakWriter) write(from, to int, deletion bool, do func() error) error {
 }
 
 // eachRow calls f with what is to be written to the rows of groups.
-func (w *soakWriter) eachRow(from, to int, f func(key string, m *query.Mutation) error) error {
+func (w *soakWriter) eachRow(from, to int, f func(key string, m *write.Mutation) error) error {
 	for g := from; g < to; g++ {
 		version := w.rows.groups[g].tried.Load()
 		for i := range soakGroupRows {
-			key, m := groupRow(g, i), query.NewMutation()
+			key, m := groupRow(g, i), write.NewMutation()
 			for _, family := range soakFamilies {
 				m.Set(family, "q", cells.Bytes(w.rows.content(key+family, version)))
 			}
@@ -90,8 +92,8 @@ func (w *soakWriter) eachRow(from, to int, f func(key string, m *query.Mutation)
 func (w *soakWriter) setGroups(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from, to := w.some(rng, 1+rng.IntN(3))
 	return w.write(from, to, false, func() error {
-		b := query.NewBatch()
-		if err := w.eachRow(from, to, func(key string, m *query.Mutation) error { b.Add("groups", key, m); return nil }); err != nil {
+		b := write.NewBatch()
+		if err := w.eachRow(from, to, func(key string, m *write.Mutation) error { b.Add("groups", key, m); return nil }); err != nil {
 			return err
 		}
 		return db.Apply(ctx, b)
@@ -101,10 +103,10 @@ func (w *soakWriter) setGroups(ctx context.Context, db *query.DB, rng *rand.Rand
 func (w *soakWriter) deleteGroups(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from, to := w.some(rng, 1+rng.IntN(3))
 	return w.write(from, to, true, func() error {
-		b := query.NewBatch()
+		b := write.NewBatch()
 		for g := from; g < to; g++ {
 			for i := range soakGroupRows {
-				m := query.NewMutation()
+				m := write.NewMutation()
 				m.DeleteRow()
 				b.Add("groups", groupRow(g, i), m)
 			}
@@ -154,7 +156,7 @@ func (w *soakWriter) transact(ctx context.Context, db *query.DB, rng *rand.Rand)
 				return err
 			}
 			n, _ := row.I64("n", "n")
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.Set("n", "n", cells.I64(n+move.amount))
 			if err := tx.Apply(ctx, "numbers", move.key, m); err != nil {
 				return err
@@ -187,7 +189,7 @@ func (w *soakWriter) add(ctx context.Context, db *query.DB, rng *rand.Rand) erro
 	i, by := rng.IntN(soakCounters), 1+rng.Uint64N(9)
 	of := &w.rows.sums[i]
 	of.tried.Add(by)
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Add("sum", "n", cells.I64(int64(by)))
 	if err := db.Table("numbers").Apply(ctx, counter(i), m); err != nil {
 		return err
@@ -211,13 +213,13 @@ func (w *soakWriter) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error
 		return err
 	}
 	next := of.tried.Add(1)
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("n", "n", cells.I64(int64(next)))
 	if now == 0 {
 		err = table.Apply(ctx, key, m)
 	} else {
 		var made bool
-		made, err = table.CheckAndMutate(ctx, key, query.Where("n", "n", query.EQ, cells.I64(now)), m, nil)
+		made, err = table.CheckAndMutate(ctx, key, read.Where("n", "n", cells.OpEqual, cells.I64(now)), m, nil)
 		if err == nil && !made {
 			return fmt.Errorf("%s is %d, and was not found to be", key, now)
 		}
@@ -232,7 +234,7 @@ func (w *soakWriter) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error
 func (w *soakWriter) event(ctx context.Context, db *query.DB, _ *rand.Rand) error {
 	of, key := &w.rows.events[w.id], eventRow(w.id)
 	n, ts := of.next(db.Now())
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.SetAt("e", eventQualifier(n), ts, cells.Bytes(w.rows.content(key, n)))
 	if err := db.Table("events").Apply(ctx, key, m); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -35,7 +36,7 @@ func TableWorkloads(ctx context.Context, e *Env, dir, table string) ([]Workload,
 			continue
 		}
 		ws = append(ws, Workload{Name: "scan/" + f, Unit: "cell", About: "every cell of a family",
-			Open: open([]string{f}, reading{ops: u.cells[i], c: scanFamilies, smolwc: scanTable(query.Select(query.Family(f)))})})
+			Open: open([]string{f}, reading{ops: u.cells[i], c: scanFamilies, smolwc: scanTable(read.Family(f))})})
 	}
 	ws = append(ws,
 		Workload{Name: "scan", Unit: "cell", About: "every cell of every row; in C one family after another",
@@ -115,7 +116,7 @@ func sampleKeys(ctx context.Context, t *query.Table, n int) ([]string, error) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	var keys []string
 	seen := 0
-	for row, err := range t.ReadRows(ctx, query.KeysOnly()) {
+	for row, err := range t.ReadRows(ctx, read.KeysOnly()) {
 		if err != nil {
 			return nil, err
 		}

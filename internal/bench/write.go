@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -103,16 +104,16 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 	rowsAtOnce := f.atOnce / cellsPerRow
 	for at := from; at < to; at += rowsAtOnce {
 		if rowsAtOnce == 1 {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			f.set(m, at)
 			if err := t.Apply(ctx, f.keys[at], m); err != nil {
 				return err
 			}
 			continue
 		}
-		b := query.NewBatch()
+		b := write.NewBatch()
 		for i := at; i < min(at+rowsAtOnce, to); i++ {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			f.set(m, i)
 			b.Add(tableName, f.keys[i], m)
 		}
@@ -125,7 +126,7 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 
 // set sets the cells of the i-th row. The values are those that C has, in the same
 // memory: where else they lay would be measured too.
-func (f *fill) set(m *query.Mutation, i int) {
+func (f *fill) set(m *write.Mutation, i int) {
 	ts := timestamp(f.rows[i])
 	for q, name := range qualifiers {
 		const typeLen = 1

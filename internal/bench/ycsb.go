@@ -9,6 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A mix is how often each operation comes, in percent: the core workloads of
@@ -140,7 +142,7 @@ type mixed struct {
 func openMix(ctx context.Context, e *Env, m mix, workers int) (*Contest, error) {
 	rows := e.rows()
 	d, err := e.dataset(ctx, "ycsb", rows, plainFamily, func(t *query.Table) error {
-		return loadRows(ctx, t, rows, hashedKey, func(m *query.Mutation, row int) { setUnversioned(m, row) })
+		return loadRows(ctx, t, rows, hashedKey, func(m *write.Mutation, row int) { setUnversioned(m, row) })
 	})
 	if err != nil {
 		return nil, err
@@ -183,7 +185,7 @@ func (x *mixed) contenders(ctx context.Context, e *Env, c *copies) error {
 }
 
 // setUnversioned sets the cells of a row so that a later write replaces them.
-func setUnversioned(m *query.Mutation, row int) {
+func setUnversioned(m *write.Mutation, row int) {
 	for q, name := range qualifiers {
 		m.SetAt("f", name, 0, cells.Bytes(value(row*cellsPerRow+q)))
 	}
@@ -228,18 +230,18 @@ func (x *mixed) smolwc(ctx context.Context, t *query.Table, ops yardstick.Ops) (
 		}
 		switch kind {
 		case yardstick.OpUpdate, yardstick.OpReadModifyWrite:
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.SetAt("f", qualifiers[ops.Args[i]], 0, cells.Bytes(value(0)))
 			err = t.Apply(ctx, key, m)
 		case yardstick.OpInsert:
-			m := query.NewMutation()
+			m := write.NewMutation()
 			for _, name := range qualifiers {
 				m.SetAt("f", name, 0, cells.Bytes(value(0)))
 			}
 			err = t.Apply(ctx, key, m)
 		case yardstick.OpScan:
 			var k int64
-			k, _, err = readAll(ctx, t, query.Range(key, ""), query.Limit(int(ops.Args[i])))
+			k, _, err = readAll(ctx, t, read.Range(key, ""), read.Limit(int(ops.Args[i])))
 			n += k
 		}
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -28,13 +30,13 @@ type Database interface {
 
 // A Table is one of a [Database]. Methods do what those of [query.Table] do.
 type Table interface {
-	ReadRows(ctx context.Context, opts ...query.ReadOption) iter.Seq2[*query.Row, error]
-	ReadCells(ctx context.Context, key string, opts ...query.ReadOption) iter.Seq2[cells.Cell, error]
-	Count(ctx context.Context, opts ...query.ReadOption) (query.Count, error)
-	Apply(ctx context.Context, key string, m *query.Mutation) error
-	ApplyReadModifyWrite(ctx context.Context, key string, m *query.ReadModifyWrite) (*query.Row, error)
-	CheckAndMutate(ctx context.Context, key string, predicate query.ReadOption, ifTrue, ifFalse *query.Mutation) (bool, error)
-	DeleteRange(ctx context.Context, rows query.RowSet) error
+	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
+	ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error]
+	Count(ctx context.Context, opts ...read.Option) (query.Count, error)
+	Apply(ctx context.Context, key string, m *write.Mutation) error
+	ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error)
+	CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error)
+	DeleteRange(ctx context.Context, rows read.RowSet) error
 }
 
 // A Remote is a database over the network. Refresh learns what tables there are,

@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/internal/nilcheck"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -50,7 +51,7 @@ func usableDB(t testing.TB) *query.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	m := query.NewMutation()
+	m := write.NewMutation()
 	m.Set("t", "t", cells.I64(1))
 	if err := db.Table("t").Apply(t.Context(), "t", m); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // Statements about files and backups. How they are carried out is for the
@@ -337,7 +337,7 @@ func (f Field) String() string {
 
 // outside has the session carry out a statement about files and backups.
 func (r *Runner) outside(ctx context.Context, st Statement) (Result, error) {
-	var opts []query.ReadOption
+	var opts []read.Option
 	if st, ok := st.(*Export); ok {
 		t, err := r.table(st.Table)
 		if err != nil {

@@ -1,5 +1,7 @@
 package ql
 
+import ()
+
 // parseHistogram parses histogram T COL|keys [bins=N] [depth=N] [separator=TEXT]
 // [options of scan].
 func parseHistogram(p *parser) (Statement, error) {

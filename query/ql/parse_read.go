@@ -1,5 +1,7 @@
 package ql
 
+import ()
+
 // parseGet parses get T KEY [KEY...] [options], and HBase's
 // get 't', 'key' [, 'cf:a', ...] [, {options}].
 func parseGet(p *parser) (Statement, error) {

@@ -1,5 +1,7 @@
 package ql
 
+import ()
+
 // parsePut parses put T KEY COL=LIT[@TS] ..., and HBase's
 // put 't', 'key', 'cf:a', 'value' [, ts].
 func parsePut(p *parser) (Statement, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -21,7 +22,7 @@ type RowStream struct {
 	// Table is the schema of the table that is read.
 	Table schema.Table
 
-	cost     query.Cost // when the rows have ended
+	cost     read.Cost // when the rows have ended
 	returned Amount
 	rows     iter.Seq2[*query.Row, error]
 	limit    int // rows to give out when the statement set no limit; 0: all
@@ -38,7 +39,7 @@ type Counted struct {
 	About     bool // an estimate
 	Stats     bool // say what it cost
 
-	cost query.Cost
+	cost read.Cost
 }
 
 // Cost is what the count cost, when the statement asks for stats.
@@ -69,7 +70,7 @@ type Explained struct {
 
 // A Cost is what a read cost and what came of it.
 type Cost struct {
-	query.Cost
+	read.Cost
 	Returned Amount
 	Elapsed  time.Duration
 }
@@ -163,9 +164,9 @@ func (s *RowStream) given() *RowStream {
 }
 
 // readPage reads the page that the statement asks for.
-func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []query.ReadOption) iter.Seq2[*query.Row, error] {
+func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
-		page, err := table.ReadPage(ctx, append(opts, query.PageSize(s.Limit), query.After(*s.Page))...)
+		page, err := table.ReadPage(ctx, append(opts, read.PageSize(s.Limit), read.After(*s.Page))...)
 		if err != nil {
 			yield(nil, err)
 			return

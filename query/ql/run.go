@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -30,7 +31,7 @@ type Runner struct {
 	Import func(ctx context.Context, st *Import) (string, error)
 	// Outside carries out an Export, of which opts say what is read, and the
 	// statements about backups. Where it is nil, they are refused.
-	Outside func(ctx context.Context, st Statement, opts []query.ReadOption) (Result, error)
+	Outside func(ctx context.Context, st Statement, opts []read.Option) (Result, error)
 
 	pending *pending // nil: no batch is open
 	batches int

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A pending is a batch that was begun and is neither committed nor aborted.
 type pending struct {
 	begun      Pos
-	batch      *query.Batch
+	batch      *write.Batch
 	statements int
 	spoilt     error // of a statement that was to be part of it
 }
@@ -49,7 +49,7 @@ func (r *Runner) begin(st *Begin) (Result, error) {
 	if r.pending != nil {
 		return nil, errorAt(st.Pos, "a batch is open already, begun at %s; batches do not nest", r.pending.begun)
 	}
-	r.pending = &pending{begun: st.Pos, batch: query.NewBatch()}
+	r.pending = &pending{begun: st.Pos, batch: write.NewBatch()}
 	r.batches++
 	return &Done{"began a batch"}, nil
 }
@@ -81,7 +81,7 @@ func (r *Runner) abort(st *Abort) (Result, error) {
 }
 
 // apply makes a mutation, or takes it into the batch when one is open.
-func (r *Runner) apply(ctx context.Context, table, key string, m *query.Mutation, did string) (Result, error) {
+func (r *Runner) apply(ctx context.Context, table, key string, m *write.Mutation, did string) (Result, error) {
 	if p := r.pending; p != nil {
 		p.batch.Add(table, key, m)
 		p.statements++

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
 )
@@ -21,11 +21,11 @@ const (
 )
 
 func (r *Runner) histogram(ctx context.Context, st *Histogram) (Result, error) {
-	read, err := r.reading(st)
+	reading, err := r.reading(st)
 	if err != nil {
 		return nil, err
 	}
-	return read.draw(ctx, read.opts)
+	return reading.draw(ctx, reading.opts)
 }
 
 // drawHistogram reads for a histogram.
@@ -34,19 +34,19 @@ func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := st.Read
+	want := st.Read
 	if st.Column.Family == "" {
-		read.KeysOnly = true
+		want.KeysOnly = true
 	} else {
-		read.Columns = []Column{st.Column}
-		read.Versions = cmp.Or(read.Versions, 1)
+		want.Columns = []Column{st.Column}
+		want.Versions = cmp.Or(want.Versions, 1)
 	}
-	opts, err := r.readOptions(t, st.Rows, read)
+	opts, err := r.readOptions(t, st.Rows, want)
 	if err != nil {
 		return nil, err
 	}
 	res := &reading{table: r.Database().Table(t.Name), schema: t, opts: opts}
-	res.draw = func(ctx context.Context, opts []query.ReadOption) (*Listing, error) {
+	res.draw = func(ctx context.Context, opts []read.Option) (*Listing, error) {
 		if st.Column.Family == "" {
 			return keyHistogram(ctx, res.table, t, st, opts)
 		}
@@ -56,7 +56,7 @@ func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
 }
 
 // columnHistogram counts the numbers of a column in one pass over the rows.
-func columnHistogram(ctx context.Context, table Table, st *Histogram, opts []query.ReadOption) (*Listing, error) {
+func columnHistogram(ctx context.Context, table Table, st *Histogram, opts []read.Option) (*Listing, error) {
 	var b decimalBins
 	rows := int64(0)
 	for row, err := range table.ReadRows(ctx, opts...) {
@@ -103,7 +103,7 @@ type keyGroup struct {
 // keyHistogram counts rows by how their keys begin. Rows come in key order, so
 // that a group is complete when the next one begins, and only the largest are
 // held.
-func keyHistogram(ctx context.Context, table Table, t schema.Table, st *Histogram, opts []query.ReadOption) (*Listing, error) {
+func keyHistogram(ctx context.Context, table Table, t schema.Table, st *Histogram, opts []read.Option) (*Listing, error) {
 	most := cmp.Or(st.Bins, defaultBins)
 	part := keyParts(t, st)
 	var groups []keyGroup
@@ -216,9 +216,9 @@ func (r *Runner) sparkline(ctx context.Context, st *Sparkline) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []query.ReadOption{query.Select(columnSpec(st.Column))}
+	opts := []read.Option{columnSpec(st.Column)}
 	if since > 0 || until > 0 {
-		opts = append(opts, query.TimeRange(since, until))
+		opts = append(opts, read.TimeRange(since, until))
 	}
 	s := newSeries(cmp.Or(st.Points, defaultPoints))
 	others := 0

@@ -1,70 +1,64 @@
 package ql
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/query/filter"
 )
 
 // filter is what regex=, sample= and patterns of columns ask for, nil when
 // there are none. A bound on the cells of a row that has to come behind it moves
 // into it.
-func (r *Runner) filter(t schema.Table, read *Read) (query.Filter, error) {
-	var chain []query.Filter
-	if read.Regex != nil {
-		f := query.RowKeyFilter(read.Regex.Expr)
-		if err := r.checkFilter(t, f, read.Regex.Pos); err != nil {
+func filterOf(want *Read) (filter.Filter, error) {
+	var chain []filter.Filter
+	if want.Regex != nil {
+		f := filter.RowKey(want.Regex.Expr)
+		if err := checkFilter(f, want.Regex.Pos); err != nil {
 			return nil, err
 		}
 		chain = append(chain, f)
 	}
-	if read.Sample != 0 {
-		chain = append(chain, query.RowSampleFilter(read.Sample))
+	if want.Sample != 0 {
+		chain = append(chain, filter.RowSample(want.Sample))
 	}
-	if slices.ContainsFunc(read.Columns, func(c Column) bool { return c.Kind == ColumnRegex }) {
-		f, err := r.columnFilter(t, read.Columns)
+	if slices.ContainsFunc(want.Columns, func(c Column) bool { return c.Kind == ColumnRegex }) {
+		f, err := columnFilter(want.Columns)
 		if err != nil {
 			return nil, err
 		}
 		chain = append(chain, f)
-		if read.CellsPerRow > 0 {
-			chain = append(chain, query.CellsPerRowLimitFilter(read.CellsPerRow))
-			read.CellsPerRow = 0
+		if want.CellsPerRow > 0 {
+			chain = append(chain, filter.CellsPerRowLimit(want.CellsPerRow))
+			want.CellsPerRow = 0
 		}
 	}
 	return chained(chain), nil
 }
 
 // checkFilter gives a mistake in a pattern its place.
-func (r *Runner) checkFilter(t schema.Table, f query.Filter, at Pos) error {
-	if r.Remote != nil { // the server checks it
-		return nil
+func checkFilter(f filter.Filter, at Pos) error {
+	if err := filter.Check(f); err != nil {
+		return &Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.InvalidArgument, Err: err}}
 	}
-	_, err := r.DB.Table(t.Name).Explain(query.RowFilter(f))
-	var bad *query.Error
-	if errors.As(err, &bad) {
-		return &Error{Pos: at, Msg: clean(bad.Err.Error()), Err: err}
-	}
-	return err
+	return nil
 }
 
-func chained(fs []query.Filter) query.Filter {
+func chained(fs []filter.Filter) filter.Filter {
 	switch len(fs) {
 	case 0:
 		return nil
 	case 1:
 		return fs[0]
 	}
-	return query.ChainFilters(fs...)
+	return filter.Chain(fs)
 }
 
 // columnFilter leaves what the columns mean, family by family, so that no cell
 // comes twice.
-func (r *Runner) columnFilter(t schema.Table, columns []Column) (query.Filter, error) {
+func columnFilter(columns []Column) (filter.Filter, error) {
 	byFamily := map[string][]Column{}
 	var families []string
 	for _, c := range columns {
@@ -73,34 +67,34 @@ func (r *Runner) columnFilter(t schema.Table, columns []Column) (query.Filter, e
 		}
 		byFamily[c.Family] = append(byFamily[c.Family], c)
 	}
-	var branches []query.Filter
+	var branches []filter.Filter
 	for _, name := range families {
-		expr, err := r.qualifierPattern(t, byFamily[name])
+		expr, err := qualifierPattern(byFamily[name])
 		if err != nil {
 			return nil, err
 		}
-		var chain []query.Filter
+		var chain []filter.Filter
 		if len(families) > 1 {
-			chain = append(chain, query.FamilyFilter(literalPattern(name)))
+			chain = append(chain, filter.Family(literalPattern(name)))
 		}
 		if expr != "" {
-			chain = append(chain, query.ColumnFilter(expr))
+			chain = append(chain, filter.Column(expr))
 		}
 		if len(chain) == 0 {
-			return query.PassAllFilter(), nil
+			return filter.PassAll{}, nil
 		}
 		branches = append(branches, chained(chain))
 	}
 	if len(branches) == 1 {
 		return branches[0], nil
 	}
-	return query.InterleaveFilters(branches...), nil
+	return filter.Interleave(branches), nil
 }
 
 // qualifierPattern matches the qualifiers of any of one family's columns; "" is
 // all that are read. Columns without a pattern are chosen before the filter,
 // unless there is one in their family: then all of it is read.
-func (r *Runner) qualifierPattern(t schema.Table, columns []Column) (string, error) {
+func qualifierPattern(columns []Column) (string, error) {
 	if !slices.ContainsFunc(columns, func(c Column) bool { return c.Kind == ColumnRegex }) {
 		return "", nil
 	}
@@ -110,7 +104,7 @@ func (r *Runner) qualifierPattern(t schema.Table, columns []Column) (string, err
 		case ColumnFamily:
 			return "", nil
 		case ColumnRegex:
-			if err := r.checkFilter(t, query.ColumnFilter(c.Qualifier), c.Pos); err != nil {
+			if err := checkFilter(filter.Column(c.Qualifier), c.Pos); err != nil {
 				return "", err
 			}
 			alternatives = append(alternatives, "(?:"+c.Qualifier+")")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -72,8 +73,8 @@ func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change
 	rows, n := 0, 0 // of the family of which there are the most
 	for _, tighter := range (schema.Plan{Changes: []schema.Change{c}}).Tightenings(&schema.Schema{Tables: []schema.Table{t}}) {
 		seen := 0
-		family := query.Select(query.Family(tighter.Family))
-		for row, err := range r.Database().Table(t.Name).ReadRows(ctx, family, query.Limit(lookedAt)) {
+		family := read.Family(tighter.Family)
+		for row, err := range r.Database().Table(t.Name).ReadRows(ctx, family, read.Limit(lookedAt)) {
 			if err != nil {
 				return "", err
 			}

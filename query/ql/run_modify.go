@@ -4,19 +4,19 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
 func (r *Runner) incr(ctx context.Context, st *Incr) (Result, error) {
-	return r.modify(ctx, st.Table, st.Key, st.Column, func(_ schema.Family, m *query.ReadModifyWrite) error {
+	return r.modify(ctx, st.Table, st.Key, st.Column, func(_ schema.Family, m *write.ReadModifyWrite) error {
 		m.Increment(st.Column.Family, st.Column.Qualifier, st.By)
 		return nil
 	})
 }
 
 func (r *Runner) append(ctx context.Context, st *Append) (Result, error) {
-	return r.modify(ctx, st.Table, st.Key, st.Column, func(f schema.Family, m *query.ReadModifyWrite) error {
+	return r.modify(ctx, st.Table, st.Key, st.Column, func(f schema.Family, m *write.ReadModifyWrite) error {
 		b, err := appendedBytes(f, st.Value)
 		if st.Value.Type != cells.TypeBytes {
 			m.AppendString(st.Column.Family, st.Column.Qualifier, string(b))
@@ -28,7 +28,7 @@ func (r *Runner) append(ctx context.Context, st *Append) (Result, error) {
 }
 
 // modify makes one change to one column and gives its new value.
-func (r *Runner) modify(ctx context.Context, table Name, key string, c Column, change func(schema.Family, *query.ReadModifyWrite) error) (Result, error) {
+func (r *Runner) modify(ctx context.Context, table Name, key string, c Column, change func(schema.Family, *write.ReadModifyWrite) error) (Result, error) {
 	t, err := r.table(table)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r *Runner) modify(ctx context.Context, table Name, key string, c Column, c
 	if err != nil {
 		return nil, err
 	}
-	m := query.NewReadModifyWrite()
+	m := write.NewReadModifyWrite()
 	if err := change(f, m); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *Runner) checkAndPut(ctx context.Context, st *CheckAndPut) (Result, erro
 	if err != nil {
 		return nil, err
 	}
-	var otherwise *query.Mutation
+	var otherwise *write.Mutation
 	if len(st.Else) > 0 {
 		if otherwise, err = r.mutation(t, st.Else); err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (r *Runner) add(ctx context.Context, st *Add) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for _, a := range st.Cells {
 		if err := r.addTo(m, t, a); err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (r *Runner) add(ctx context.Context, st *Add) (Result, error) {
 	return r.apply(ctx, t.Name, st.Key, m, "added to "+plural(len(st.Cells), "cell"))
 }
 
-func (r *Runner) addTo(m *query.Mutation, t schema.Table, a Assignment) error {
+func (r *Runner) addTo(m *write.Mutation, t schema.Table, a Assignment) error {
 	f, err := column(t, a.Column)
 	if err != nil {
 		return err

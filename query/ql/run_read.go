@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
 )
@@ -13,11 +15,11 @@ import (
 type reading struct {
 	table  Table
 	schema schema.Table
-	opts   []query.ReadOption
+	opts   []read.Option
 	rows   *RowStream // of a get or scan
 	count  *Count
 	// draw reads for a histogram.
-	draw func(ctx context.Context, opts []query.ReadOption) (*Listing, error)
+	draw func(ctx context.Context, opts []read.Option) (*Listing, error)
 }
 
 // reading makes a statement ready; nothing is read yet.
@@ -32,9 +34,9 @@ func (r *Runner) reading(st Statement) (*reading, error) {
 		if err != nil {
 			return nil, err
 		}
-		read := st.Read
-		read.KeysOnly = !st.Cells
-		opts, err := r.readOptions(t, st.Rows, read)
+		want := st.Read
+		want.KeysOnly = !st.Cells
+		opts, err := r.readOptions(t, st.Rows, want)
 		return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, count: st}, err
 	}
 	if st, ok := st.(*Histogram); ok {
@@ -44,64 +46,64 @@ func (r *Runner) reading(st Statement) (*reading, error) {
 }
 
 // stream prepares the rows of a get or scan.
-func (r *Runner) stream(st Statement, name Name, rows Rows, read Read) (*reading, error) {
+func (r *Runner) stream(st Statement, name Name, rows Rows, want Read) (*reading, error) {
 	t, err := r.table(name)
 	if err != nil {
 		return nil, err
 	}
-	if read.Versions == 0 {
-		read.Versions = max(r.Versions, 1)
+	if want.Versions == 0 {
+		want.Versions = max(r.Versions, 1)
 		if r.Versions == Unlimited {
-			read.Versions = Unlimited
+			want.Versions = Unlimited
 		}
 	}
-	s := &RowStream{Statement: st, Read: read, Table: t}
-	if read.Page != nil {
-		read.Limit = 0 // how many rows the page has
-	} else if _, isScan := st.(*Scan); isScan && read.Limit == 0 && r.Limit > 0 && read.Into == "" {
+	s := &RowStream{Statement: st, Read: want, Table: t}
+	if want.Page != nil {
+		want.Limit = 0 // how many rows the page has
+	} else if _, isScan := st.(*Scan); isScan && want.Limit == 0 && r.Limit > 0 && want.Into == "" {
 		s.limit = r.Limit
-		read.Limit = r.Limit + 1 // one more, to know whether there are more
+		want.Limit = r.Limit + 1 // one more, to know whether there are more
 	}
-	opts, err := r.readOptions(t, rows, read)
+	opts, err := r.readOptions(t, rows, want)
 	return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, rows: s}, err
 }
 
 // read runs a get or scan.
 func (r *Runner) read(ctx context.Context, st Statement) (Result, error) {
-	read, err := r.reading(st)
+	reading, err := r.reading(st)
 	if err != nil {
 		return nil, err
 	}
-	s := read.rows
-	opts := append(read.opts, query.ReportCost(&s.cost))
+	s := reading.rows
+	opts := append(reading.opts, read.ReportCost(&s.cost))
 	if s.Page != nil {
-		s.rows = s.readPage(ctx, r.DB.Table(read.schema.Name), opts)
+		s.rows = s.readPage(ctx, r.DB.Table(reading.schema.Name), opts)
 	} else {
-		s.rows = read.table.ReadRows(ctx, opts...)
+		s.rows = reading.table.ReadRows(ctx, opts...)
 	}
 	return s, nil
 }
 
 func (r *Runner) count(ctx context.Context, st *Count) (Result, error) {
-	read, err := r.reading(st)
+	reading, err := r.reading(st)
 	if err != nil {
 		return nil, err
 	}
 	if st.Approx {
-		return estimateCount(ctx, r.DB.Table(read.schema.Name), st)
+		return estimateCount(ctx, r.DB.Table(reading.schema.Name), st)
 	}
 	counted := &Counted{WithCells: st.Cells, Stats: st.Stats}
-	opts := append(read.opts, query.ReportCost(&counted.cost))
+	opts := append(reading.opts, read.ReportCost(&counted.cost))
 	if !st.Stats { // finding out what it costs costs something
-		opts = read.opts
+		opts = reading.opts
 	}
-	counted.Count, err = read.table.Count(ctx, opts...)
+	counted.Count, err = reading.table.Count(ctx, opts...)
 	return counted, err
 }
 
 // estimateCount counts without reading much; the names have been looked up.
 func estimateCount(ctx context.Context, table *query.Table, st *Count) (Result, error) {
-	var columns []query.ColumnSpec
+	var columns []read.ColumnSpec
 	for _, c := range st.Columns {
 		if c.Kind == ColumnRegex {
 			return nil, errorAt(c.Pos, "approx cannot tell how many columns match a pattern; count without it")
@@ -112,121 +114,92 @@ func estimateCount(ctx context.Context, table *query.Table, st *Count) (Result, 
 	return &Counted{Count: n, WithCells: st.Cells, About: !exact}, err
 }
 
-// readOptions are the options of package query for a read.
-func (r *Runner) readOptions(t schema.Table, rows Rows, read Read) ([]query.ReadOption, error) {
-	opts := rowOptions(rows)
-	for _, c := range read.Columns {
+// readOptions are a read as package query has it: the rows and all else.
+func (r *Runner) readOptions(t schema.Table, rows Rows, want Read) ([]read.Option, error) {
+	f, err := filterOf(&want)
+	if err != nil {
+		return nil, err
+	}
+	req := &read.Request{
+		After: rows.After, Limit: max(0, want.Limit), Offset: want.Offset, Reverse: want.Reverse, // Unlimited is 0 there
+		Versions: max(0, want.Versions), CellsPerRow: max(0, want.CellsPerRow), KeysOnly: want.KeysOnly, Filter: f,
+	}
+	for _, c := range want.Columns {
 		if _, err := column(t, c); err != nil {
 			return nil, err
 		}
-		opts = append(opts, query.Select(columnSpec(c)))
+		req.Columns = append(req.Columns, columnSpec(c))
 	}
-	filter, err := r.filter(t, &read)
-	if err != nil {
-		return nil, err
-	}
-	if filter != nil {
-		opts = append(opts, query.RowFilter(filter))
-	}
-	for _, c := range read.Where {
-		o, err := whereOption(t, c)
+	for _, c := range want.Where {
+		condition, err := whereOption(t, c)
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, o)
+		req.Where = append(req.Where, condition)
 	}
-	since, until, err := r.timeRange(read.Since, read.Until)
-	if err != nil {
+	if req.Since, req.Until, err = r.timeRange(want.Since, want.Until); err != nil {
 		return nil, err
 	}
-	if since > 0 || until > 0 {
-		opts = append(opts, query.TimeRange(since, until))
+	opts := []read.Option{req}
+	if rows.some() {
+		opts = append(opts, rowSet(rows))
 	}
-	return append(opts, numberOptions(read)...), nil
+	return opts, nil
 }
 
+// some reports whether the rows are chosen, but for After.
+func (r Rows) some() bool { return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != "" }
+
 // rowSet is the rows but for After.
-func rowSet(rows Rows) query.RowSet {
+func rowSet(rows Rows) read.RowSet {
 	switch {
 	case len(rows.Keys) > 0:
-		return query.Key(rows.Keys...)
+		return read.Key(rows.Keys...)
 	case rows.TuplePrefix:
 		return tuplePrefix(rows.Prefix)
 	case rows.Prefix != "":
-		return query.Prefix(rows.Prefix)
+		return read.Prefix(rows.Prefix)
 	}
-	return query.Range(rows.Start, rows.End)
-}
-
-func rowOptions(rows Rows) (opts []query.ReadOption) {
-	if len(rows.Keys) > 0 || rows.TuplePrefix || rows.Prefix+rows.Start+rows.End != "" {
-		opts = append(opts, rowSet(rows))
-	}
-	if rows.After != "" {
-		opts = append(opts, query.StartAfter(rows.After))
-	}
-	return opts
+	return read.Range(rows.Start, rows.End)
 }
 
 // tuplePrefix is the rows whose keys are tuples that begin with a packed one.
-func tuplePrefix(packed string) query.RowSet {
+func tuplePrefix(packed string) read.RowSet {
 	t, err := tuple.Unpack([]byte(packed))
 	if err != nil { // a statement that was not parsed
-		return query.Prefix(packed)
+		return read.Prefix(packed)
 	}
-	return query.TuplePrefix(t...)
+	return read.TuplePrefix(t...)
 }
 
-func numberOptions(read Read) (opts []query.ReadOption) {
-	if read.Versions > 0 {
-		opts = append(opts, query.Versions(read.Versions))
-	}
-	if read.CellsPerRow > 0 {
-		opts = append(opts, query.CellsPerRow(read.CellsPerRow))
-	}
-	if read.Limit > 0 {
-		opts = append(opts, query.Limit(read.Limit))
-	}
-	if read.Offset > 0 {
-		opts = append(opts, query.Offset(read.Offset))
-	}
-	if read.Reverse {
-		opts = append(opts, query.Reverse())
-	}
-	if read.KeysOnly {
-		opts = append(opts, query.KeysOnly())
-	}
-	return opts
-}
-
-func columnSpec(c Column) query.ColumnSpec {
+func columnSpec(c Column) read.ColumnSpec {
 	switch c.Kind {
 	case ColumnFamily, ColumnRegex: // a filter chooses among the columns
-		return query.Family(c.Family)
+		return read.Family(c.Family)
 	case ColumnPrefix:
-		return query.ColumnPrefixOf(c.Family, c.Qualifier)
+		return read.ColumnPrefix(c.Family, c.Qualifier)
 	case ColumnRange:
-		return query.ColumnsBetween(c.Family, c.Start, c.End)
+		return read.ColumnRange(c.Family, c.Start, c.End)
 	}
-	return query.Column(c.Family, c.Qualifier)
+	return read.Column(c.Family, c.Qualifier)
 }
 
-var comparisons = map[string]query.Op{"==": query.EQ, "!=": query.NE, "<": query.LT, "<=": query.LE, ">": query.GT, ">=": query.GE}
+var comparisons = map[string]cells.Op{"==": cells.OpEqual, "!=": cells.OpNotEqual, "<": cells.OpLess, "<=": cells.OpLessOrEqual, ">": cells.OpGreater, ">=": cells.OpGreaterOrEqual}
 
-func whereOption(t schema.Table, c Condition) (query.ReadOption, error) {
+func whereOption(t schema.Table, c Condition) (where read.Condition, err error) {
 	f, err := column(t, c.Column)
 	if err != nil {
-		return nil, err
+		return where, err
 	}
 	switch c.Op {
 	case "exists":
-		return query.Exists(c.Column.Family, c.Column.Qualifier), nil
+		return read.Exists(c.Column.Family, c.Column.Qualifier), nil
 	case "absent":
-		return query.Absent(c.Column.Family, c.Column.Qualifier), nil
+		return read.Absent(c.Column.Family, c.Column.Qualifier), nil
 	}
 	v, err := valueFor(f, c.Value, c.Value.OperandFor)
 	if err != nil {
-		return nil, err
+		return where, err
 	}
-	return query.Where(c.Column.Family, c.Column.Qualifier, comparisons[c.Op], v), nil
+	return read.Where(c.Column.Family, c.Column.Qualifier, comparisons[c.Op], v), nil
 }

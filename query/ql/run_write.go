@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -21,8 +22,8 @@ func (r *Runner) put(ctx context.Context, st *Put) (Result, error) {
 }
 
 // mutation is what writes the cells.
-func (r *Runner) mutation(t schema.Table, list []Assignment) (*query.Mutation, error) {
-	m := query.NewMutation()
+func (r *Runner) mutation(t schema.Table, list []Assignment) (*write.Mutation, error) {
+	m := write.NewMutation()
 	for _, a := range list {
 		if err := r.set(m, t, a); err != nil {
 			return nil, err
@@ -31,7 +32,7 @@ func (r *Runner) mutation(t schema.Table, list []Assignment) (*query.Mutation, e
 	return m, nil
 }
 
-func (r *Runner) set(m *query.Mutation, t schema.Table, a Assignment) error {
+func (r *Runner) set(m *write.Mutation, t schema.Table, a Assignment) error {
 	f, err := column(t, a.Column)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (r *Runner) delete(ctx context.Context, st *Delete) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := query.NewMutation()
+	m := write.NewMutation()
 	if len(st.Columns) == 0 {
 		m.DeleteRow()
 	}
@@ -69,7 +70,7 @@ func (r *Runner) delete(ctx context.Context, st *Delete) (Result, error) {
 	return r.apply(ctx, t.Name, st.Key, m, "deleted")
 }
 
-func (r *Runner) deleteColumn(m *query.Mutation, t schema.Table, st *Delete, d DeleteColumn) error {
+func (r *Runner) deleteColumn(m *write.Mutation, t schema.Table, st *Delete, d DeleteColumn) error {
 	f, err := column(t, d.Column)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 	if err != nil {
 		return nil, err
 	}
-	rows := query.Range(st.Start, st.End)
+	rows := read.Range(st.Start, st.End)
 	what := fmt.Sprintf("all rows of %s from %s to before %s", t.Name, bound(st, st.Start, "the first"), bound(st, st.End, "the end"))
 	switch {
 	case st.TuplePrefix:
@@ -102,7 +103,7 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 		text, _ := tupleText(st.Prefix)
 		what = fmt.Sprintf("all rows of %s whose keys are tuples that begin with %s", t.Name, orWord(text, text == "", "()"))
 	case st.Prefix != "":
-		rows = query.Prefix(st.Prefix)
+		rows = read.Prefix(st.Prefix)
 		what = fmt.Sprintf("all rows of %s that begin with %s", t.Name, QuoteKey(st.Prefix))
 	}
 	if err := r.confirm(st, st.Yes, "delete "+what+"?"); err != nil {

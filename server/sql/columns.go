@@ -2,6 +2,7 @@ package sql
 
 import (
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -21,7 +22,7 @@ func (p *Plan) named(n *node) (*expr, error) {
 		return nil, p.errorf(n.pos, "Unrecognized name: %s; table %s has _key and its column families", n.text, p.table.Name)
 	}
 	p.cells = true
-	p.reads = append(p.reads, query.Family(f.Name))
+	p.reads = append(p.reads, read.Family(f.Name))
 	of := familyType(f)
 	t := mapOf(of)
 	if p.history {
@@ -84,7 +85,7 @@ func (p *Plan) index(n *node) (*expr, error) {
 		}
 		if by.literal || by.fixed && p.params.bound() {
 			if q, err := by.eval(nil); err == nil && q != nil { // of the family no more than this
-				p.reads = append(p.reads[:before], query.Column(f.Name, string(q.([]byte))))
+				p.reads = append(p.reads[:before], read.Column(f.Name, string(q.([]byte))))
 			}
 		}
 		return columnExpr(f, by, *of.typ.of), nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/sql"
 )
@@ -35,7 +36,7 @@ func openPlanes(t *testing.T) *planes {
 		}
 	})
 	for i, key := range []string{"a1", "a2", "b1", "b2", "c1", "\xff\xff"} {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		m.SetAt("f", "model", 1000, cells.Bytes([]byte("old")))
 		m.SetAt("f", "model", 2000, cells.Bytes(fmt.Append(nil, 757+i)))
 		if i%2 == 0 {

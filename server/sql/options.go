@@ -2,7 +2,7 @@ package sql
 
 import (
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // options are those of the table: which versions of cells there are.
@@ -103,13 +103,13 @@ func (w *window) narrow(option string, v any) {
 // read has the cells of a window read alone.
 func (p *Plan) read(w window) {
 	if w.versions > 0 {
-		p.opts = append(p.opts, query.Versions(w.versions))
+		p.opts = append(p.opts, read.Versions(w.versions))
 	}
 	if w.until != 0 && w.until <= w.since {
 		w.since = w.until // no cell is both
 	}
 	if w.since != 0 || w.until != 0 {
-		p.opts = append(p.opts, query.TimeRange(w.since, w.until))
+		p.opts = append(p.opts, read.TimeRange(w.since, w.until))
 		p.cells = true
 	}
 }

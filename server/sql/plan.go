@@ -5,7 +5,7 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -24,9 +24,9 @@ type Plan struct {
 	reverse bool
 	limit   *expr
 	offset  *expr
-	opts    []query.ReadOption
-	reads   []query.ColumnSpec // what expressions look at
-	parts   int                // how many expressions there are
+	opts    []read.Option
+	reads   []read.ColumnSpec // what expressions look at
+	parts   int               // how many expressions there are
 }
 
 type output struct {
@@ -72,7 +72,9 @@ func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
 	}
 	if p.where != nil && (p.where.strict || p.where.rejects) && len(p.reads) > 0 {
 		// A row without any of the columns is not wanted.
-		p.opts = append(p.opts, query.Select(p.reads...))
+		for _, c := range p.reads {
+			p.opts = append(p.opts, c)
+		}
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // Counts reports whether the result is one row, of [Plan.Counted], and not the
@@ -46,7 +47,7 @@ func rowCount(e *expr, otherwise uint64, what string) (uint64, error) {
 // the result: those behind the row with the key after, all when it is empty. It
 // ends after so many when each of them is wanted. There is nothing to read when
 // some is false.
-func (p *Plan) Reads(after string, wanted uint64) (opts []query.ReadOption, some bool) {
+func (p *Plan) Reads(after string, wanted uint64) (opts []read.Option, some bool) {
 	keys := allKeys
 	if p.where != nil && p.where.keys != nil {
 		keys = p.where.keys()
@@ -54,22 +55,22 @@ func (p *Plan) Reads(after string, wanted uint64) (opts []query.ReadOption, some
 	switch {
 	case after == "":
 	case p.reverse:
-		keys = keys.and(keyRanges{{"", after}})
+		keys = keys.and(keyRanges{{End: after}})
 	default:
-		keys = keys.and(keyRanges{{after + "\x00", ""}})
+		keys = keys.and(keyRanges{{Start: after + "\x00"}})
 	}
 	if len(keys) == 0 {
 		return nil, false
 	}
 	opts = append(keys.options(), p.opts...)
 	if p.reverse {
-		opts = append(opts, query.Reverse())
+		opts = append(opts, read.Reverse())
 	}
 	if !p.cells {
-		opts = append(opts, query.KeysOnly())
+		opts = append(opts, read.KeysOnly())
 	}
 	if p.where == nil {
-		opts = append(opts, query.Limit(int(wanted)))
+		opts = append(opts, read.Limit(int(wanted)))
 	}
 	return opts, true
 }

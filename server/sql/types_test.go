@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
@@ -104,7 +104,7 @@ func TestErrorsOfTypes(t *testing.T) {
 // read without SQL too.
 func TestBytesOfCellsOfEveryType(t *testing.T) {
 	db := openPlanes(t)
-	m := query.NewMutation()
+	m := write.NewMutation()
 	for qualifier, v := range map[string]cells.Value{
 		"bytes": cells.Bytes([]byte("\x00\xff")), "string": cells.String("é"), "bool": cells.Bool(true), "byte": cells.Byte(200),
 		"i32": cells.I32(-2), "i64": cells.I64(-3), "f32": cells.F32(1.5), "f64": cells.F64(-1.5), "empty": cells.Bytes(nil),

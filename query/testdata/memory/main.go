@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -90,9 +91,9 @@ func printPeak() error {
 func fill(t *query.Table, families []schema.Family, n int) error {
 	ctx := context.Background()
 	var keys []string
-	var ms []*query.Mutation
+	var ms []*write.Mutation
 	for row := range n / cellsPerRow {
-		m := query.NewMutation()
+		m := write.NewMutation()
 		for i := range cellsPerRow {
 			f := families[(row*cellsPerRow+i)%len(families)].Name
 			m.SetAt(f, fmt.Sprintf("q%d", i), 1_700_000_000_000_000, cells.I64(int64(row)*0x9E3779B97F4A7C))

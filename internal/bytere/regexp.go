@@ -1,4 +1,7 @@
-package query
+// Package bytere matches whole byte strings with regular expressions, as RE2 does in
+// its Latin-1 mode. It tells which strings an expression can match at all, so that a
+// store need not be asked for others, and it keeps expressions compiled.
+package bytere
 
 import (
 	"errors"
@@ -7,26 +10,21 @@ import (
 
 	"rsc.io/binaryregexp"
 	"rsc.io/binaryregexp/syntax"
-
-	"github.com/smolwc/smolwc/cf"
 )
 
-// A byteRegexp matches whole byte strings, as RE2 does in its Latin-1 mode. It is
-// never changed.
-type byteRegexp struct {
+// A Regexp is a compiled expression. It is immutable and safe for concurrent use.
+type Regexp struct {
 	re     *binaryregexp.Regexp // nil when there are pieces
-	stems  stems
+	stems  Stems
 	pieces *pieces // nil when it is not of that kind
 	size   int     // see memory
 }
 
-// compileRegexp is an expression compiled, now or for an earlier filter.
-func compileRegexp(expr string) (*byteRegexp, error) {
-	switch {
-	case expr == "":
+// Compile compiles an expression, or takes it from the cache. Expressions have RE2's
+// syntax; each byte of the expression is a character.
+func Compile(expr string) (*Regexp, error) {
+	if expr == "" {
 		return nil, errors.New("the expression is empty")
-	case len(expr) > maxFilterSize:
-		return nil, fmt.Errorf("the expression has %d bytes; a filter may have up to %d", len(expr), maxFilterSize)
 	}
 	if r := expressions.get(expr); r != nil {
 		return r, nil
@@ -41,7 +39,7 @@ func compileRegexp(expr string) (*byteRegexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &byteRegexp{stems: stemsOf(tree), pieces: piecesOf(tree)}
+	r := &Regexp{stems: stemsOf(tree), pieces: piecesOf(tree)}
 	if r.pieces == nil {
 		if r.re, err = compileWhole(text); err != nil {
 			return nil, err
@@ -61,7 +59,11 @@ func compileWhole(text string) (*binaryregexp.Regexp, error) {
 	return re, err
 }
 
-func (r *byteRegexp) matches(s string) bool {
+// Stems bound the strings that the expression matches.
+func (r *Regexp) Stems() Stems { return r.stems }
+
+// MatchString reports whether the expression matches the whole of s.
+func (r *Regexp) MatchString(s string) bool {
 	if r.pieces != nil {
 		return r.pieces.match(s)
 	}
@@ -94,51 +96,26 @@ func checkCodePoints(re *syntax.Regexp) error {
 	return nil
 }
 
-// Stems bound what an expression can match: these strings, and strings that
-// start with these prefixes.
-type stems struct {
-	exact, prefixes []string
-	// whole says that the expression matches all of them.
-	whole bool
+// Stems bound the strings that an expression can match: the strings of Exact, and
+// those that start with one of Prefixes.
+type Stems struct {
+	Exact, Prefixes []string
+	// Whole says that the expression matches all of them.
+	Whole bool
 }
 
 // maxStems keeps what the store is asked for short.
 const maxStems = 64
 
 // anything is the bound of an expression of which nothing is known.
-func anything(whole bool) stems { return stems{prefixes: []string{""}, whole: whole} }
+func anything(whole bool) Stems { return Stems{Prefixes: []string{""}, Whole: whole} }
 
-// bounded reports whether there is a string beyond the stems.
-func (s stems) bounded() bool { return !slices.Contains(s.prefixes, "") }
+// Bounded reports whether there is a string beyond the stems.
+func (s Stems) Bounded() bool { return !slices.Contains(s.Prefixes, "") }
 
-// qualifiers are the stems as ranges of qualifiers.
-func (s stems) qualifiers() []cf.Range {
-	var ranges []cf.Range
-	for _, e := range s.exact {
-		ranges = append(ranges, cf.Single(e))
-	}
-	for _, p := range s.prefixes {
-		ranges = append(ranges, cf.Prefix(p))
-	}
-	return cf.MergeRanges(ranges)
-}
-
-// rows are the stems as ranges of row keys.
-func (s stems) rows() []cf.Range {
-	var ranges []cf.Range
-	for _, e := range s.exact {
-		ranges = append(ranges, cf.Single(e))
-	}
-	for _, p := range s.prefixes {
-		end, _ := cf.PrefixSuccessor(p)
-		ranges = append(ranges, cf.Range{Start: p, End: end})
-	}
-	return cf.MergeRanges(ranges)
-}
-
-func stemsOf(re *syntax.Regexp) stems {
+func stemsOf(re *syntax.Regexp) Stems {
 	if lits, ok := literals(re); ok {
-		return stems{exact: lits, whole: true}
+		return Stems{Exact: lits, Whole: true}
 	}
 	switch re.Op {
 	case syntax.OpCapture:
@@ -153,21 +130,21 @@ func stemsOf(re *syntax.Regexp) stems {
 	return anything(false)
 }
 
-func stemsOfAlternate(subs []*syntax.Regexp) stems {
-	all := stems{whole: true}
+func stemsOfAlternate(subs []*syntax.Regexp) Stems {
+	all := Stems{Whole: true}
 	for _, sub := range subs {
 		s := stemsOf(sub)
-		all.exact = append(all.exact, s.exact...)
-		all.prefixes = append(all.prefixes, s.prefixes...)
-		all.whole = all.whole && s.whole
-		if len(all.exact)+len(all.prefixes) > maxStems {
+		all.Exact = append(all.Exact, s.Exact...)
+		all.Prefixes = append(all.Prefixes, s.Prefixes...)
+		all.Whole = all.Whole && s.Whole
+		if len(all.Exact)+len(all.Prefixes) > maxStems {
 			return anything(false)
 		}
 	}
 	return all
 }
 
-func stemsOfConcat(subs []*syntax.Regexp) stems {
+func stemsOfConcat(subs []*syntax.Regexp) Stems {
 	heads := []string{""}
 	for i, sub := range subs {
 		if sub.Op == syntax.OpBeginText && i == 0 || sub.Op == syntax.OpEndText && i == len(subs)-1 {
@@ -181,9 +158,9 @@ func stemsOfConcat(subs []*syntax.Regexp) stems {
 		if n := len(rest); n > 1 && rest[n-1].Op == syntax.OpEndText {
 			rest = rest[:n-1]
 		}
-		return stems{prefixes: heads, whole: len(rest) == 1 && rest[0].Op == syntax.OpStar && rest[0].Sub[0].Op == syntax.OpAnyChar}
+		return Stems{Prefixes: heads, Whole: len(rest) == 1 && rest[0].Op == syntax.OpStar && rest[0].Sub[0].Op == syntax.OpAnyChar}
 	}
-	return stems{exact: heads, whole: true}
+	return Stems{Exact: heads, Whole: true}
 }
 
 // literals are the strings that an expression matches, when they are few.

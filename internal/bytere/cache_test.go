@@ -1,4 +1,4 @@
-package query
+package bytere
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 )
 
 // compiled compiles an expression that is right.
-func compiled(t testing.TB, expr string) *byteRegexp {
+func compiled(t testing.TB, expr string) *Regexp {
 	t.Helper()
-	r, err := compileRegexp(expr)
+	r, err := Compile(expr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestTheCacheOfExpressionsIsBounded(t *testing.T) {
 	for name, hostile := range map[string]func(i int) string{
 		"many":          func(i int) string { return fmt.Sprint("many", i) },
 		"long":          func(i int) string { return fmt.Sprint("long", i) + strings.Repeat("x", 3000) },
-		"too long":      func(i int) string { return fmt.Sprint("toolong", i) + strings.Repeat("x", maxFilterSize-20) },
+		"too long":      func(i int) string { return fmt.Sprint("toolong", i) + strings.Repeat("x", 20000) },
 		"stems":         func(i int) string { return fmt.Sprint("stems", i) + "[a-z0-9]" + strings.Repeat("y", 200) },
 		"repetition":    func(i int) string { return fmt.Sprint("(re{2}p{2}){3}", i) },
 		"many repeated": func(i int) string { return fmt.Sprint("((a{10}){10}b?){9}", i) },
@@ -65,7 +65,7 @@ func TestTheCacheOfExpressionsIsBounded(t *testing.T) {
 			if n := len(c.young) + len(c.old); n > 2*halfExpressions {
 				t.Errorf("%d expressions are kept", n)
 			}
-			for _, half := range []map[string]*byteRegexp{c.young, c.old} {
+			for _, half := range []map[string]*Regexp{c.young, c.old} {
 				bytes := 0
 				for _, r := range half {
 					bytes += r.size
@@ -101,7 +101,7 @@ func TestTheCacheOfExpressionsIsForManyReads(t *testing.T) {
 				if r := c.get(expr); r != nil && r.pieces.texts[0] != expr {
 					t.Errorf("%q is %q", expr, r.pieces.texts[0])
 				}
-				c.add(expr, &byteRegexp{pieces: &pieces{texts: []string{expr}}})
+				c.add(expr, &Regexp{pieces: &pieces{texts: []string{expr}}})
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package query
+package bytere
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ func TestPiecesMatchAsExpressionsDo(t *testing.T) {
 	taken := 0
 	rapid.Check(t, func(t *rapid.T) {
 		expr := strings.Join(rapid.SliceOfN(part, 1, 6).Draw(t, "parts"), "")
-		re, err := compileRegexp(expr)
+		re, err := Compile(expr)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -22,7 +22,7 @@ func TestPiecesMatchAsExpressionsDo(t *testing.T) {
 			taken++
 		}
 		s := string(rapid.SliceOfN(rapid.SampledFrom([]byte("aab\n\xff.")), 0, 5).Draw(t, "s"))
-		if got, want := re.matches(s), whole(t, expr).MatchString(s); got != want {
+		if got, want := re.MatchString(s), whole(t, expr).MatchString(s); got != want {
 			t.Fatalf("%q matches %q: %v; want %v", expr, s, got, want)
 		}
 	})
@@ -50,7 +50,7 @@ func TestPiecesDoNotOverlap(t *testing.T) {
 		{"a.*b.*c", "abc", true}, {"a.*ab.*b", "aab", false}, {"a.*ab.*b", "aabb", true},
 		{"a.*b", "a\nb", false}, {"(?s)a.*b", "a\nb", true}, {".*", "", true}, {".*", "\n", false},
 	} {
-		re, err := compileRegexp(c.expr)
+		re, err := Compile(c.expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestWhichExpressionsArePieces(t *testing.T) {
 		"abc": true, ".*": true, ".*77": true, "user#.*": true, "a.*b.*c": true, "(a.*)": true, `\Qa.b\E.*`: true, "^a.*$": true, "(?s)a.*": true, `a\xff.*`: true,
 		"a|b": false, "a.+": false, "a.": false, "(?i)a.*": false, `a\n.*`: false, "(?s:.*)a.*": false, "[ab].*": false,
 	} {
-		re, err := compileRegexp(expr)
+		re, err := Compile(expr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package query
+package bytere
 
 import (
 	"strings"
@@ -7,16 +7,16 @@ import (
 	"rsc.io/binaryregexp/syntax"
 )
 
-// An expressionCache keeps expressions compiled between the filters of different
-// reads: a client sends the same filters again and again, and compiling one can take
-// longer than the read of a row. What it holds is bounded, whatever filters come.
+// An expressionCache keeps expressions compiled between reads: the same filters come
+// again and again, and compiling an expression can take longer than the read of a row.
+// The cache is bounded, whatever filters come.
 //
 // It has two halves. New expressions, and those of the old half that are asked for,
 // go into the young one. When that is full it becomes the old one, and the old one is
 // forgotten.
 type expressionCache struct {
 	mu         sync.Mutex
-	young, old map[string]*byteRegexp
+	young, old map[string]*Regexp
 	bytes      int // of the young half
 }
 
@@ -24,7 +24,7 @@ type expressionCache struct {
 const (
 	halfExpressions = 256
 	halfBytes       = 256 << 10
-	expressionBytes = 16 << 10
+	expressionBytes = 64 << 10
 )
 
 // expressions is that of all databases of the process: expressions say nothing of
@@ -32,7 +32,7 @@ const (
 var expressions expressionCache
 
 // get is the expression compiled, nil when it is not in the cache.
-func (c *expressionCache) get(expr string) *byteRegexp {
+func (c *expressionCache) get(expr string) *Regexp {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.young[expr]
@@ -45,7 +45,7 @@ func (c *expressionCache) get(expr string) *byteRegexp {
 }
 
 // add keeps an expression, unless it is large.
-func (c *expressionCache) add(expr string, r *byteRegexp) {
+func (c *expressionCache) add(expr string, r *Regexp) {
 	if r.size > expressionBytes {
 		return
 	}
@@ -54,12 +54,12 @@ func (c *expressionCache) add(expr string, r *byteRegexp) {
 	c.put(expr, r)
 }
 
-func (c *expressionCache) put(expr string, r *byteRegexp) {
+func (c *expressionCache) put(expr string, r *Regexp) {
 	if len(c.young) >= halfExpressions || c.bytes+r.size > halfBytes {
 		c.young, c.old, c.bytes = nil, c.young, 0
 	}
 	if c.young == nil {
-		c.young = map[string]*byteRegexp{}
+		c.young = map[string]*Regexp{}
 	}
 	if c.young[expr] == nil { // another read may have been faster
 		c.bytes += r.size
@@ -70,9 +70,9 @@ func (c *expressionCache) put(expr string, r *byteRegexp) {
 // memory is about what a compiled expression takes, in bytes, and rather more than
 // less. Programs that need no backtracking have tables that can grow with the square
 // of their length.
-func (r *byteRegexp) memory(expr string, tree *syntax.Regexp) int {
+func (r *Regexp) memory(expr string, tree *syntax.Regexp) int {
 	n := 512 + 2*len(expr) // the text is kept as UTF-8
-	for _, list := range [][]string{r.stems.exact, r.stems.prefixes} {
+	for _, list := range [][]string{r.stems.Exact, r.stems.Prefixes} {
 		for _, s := range list {
 			n += 16 + len(s)
 		}

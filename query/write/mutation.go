@@ -1,0 +1,185 @@
+// Package write has changes of rows as plain values: a [Mutation] of one row, a [Batch]
+// of mutations, a [ReadModifyWrite] of columns. A database at hand (package query) and
+// one behind a server (package client) apply the same values:
+//
+//	m := write.NewMutation()
+//	m.Set("loc", "dest", cells.String("SEA"))
+//	err := table.Apply(ctx, "plane#N0042", m)
+//
+// Nothing here writes anything. What a value asks for is checked when it is applied,
+// whole, before anything is written.
+package write
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A Mutation is a list of changes to one row. They take effect together and in their
+// order: a change sees those before it. A Mutation may be applied any number of times,
+// to any rows; it belongs to one goroutine while it is built. A nil Mutation stays
+// empty, and to apply it is an error.
+type Mutation struct {
+	changes []Change
+	newest  cells.Timestamp // that a change names
+}
+
+// A Change is one step of a [Mutation].
+type Change struct {
+	Kind              ChangeKind
+	ServerTime        bool // a set at the database's clock
+	Family, Qualifier string
+	// Since, inclusive, and Until, exclusive, bound the versions that are deleted; an
+	// Until of 0 is no bound. A set, an add or a merge is at Since.
+	Since, Until cells.Timestamp
+	Value        cells.Value
+}
+
+// A ChangeKind says what a [Change] does.
+type ChangeKind uint8
+
+// The kinds of changes.
+const (
+	SetChange ChangeKind = iota
+	DeleteVersionsChange
+	DeleteFamilyChange
+	DeleteRowChange
+	AddChange
+	// MergeChange merges a sketch of distinct values, which is bytes, into a cell: a
+	// change stream has it for an add to an hll, and [Mutation.MergeAt] makes it again.
+	MergeChange
+)
+
+// NewMutation is an empty mutation.
+func NewMutation() *Mutation {
+	m := new(struct {
+		Mutation
+		room [fewChanges]Change
+	})
+	m.changes = m.room[:0]
+	return &m.Mutation
+}
+
+// fewChanges is for how many changes a mutation has room: most rows have no more cells,
+// and room that grows is copied.
+const fewChanges = 6
+
+// MutationOf is a mutation of these changes, which it takes over.
+func MutationOf(changes []Change) *Mutation {
+	m := &Mutation{changes: changes}
+	for i := range changes {
+		m.note(&changes[i])
+	}
+	return m
+}
+
+// Reset empties the mutation and keeps its memory, for the next row. It must not be
+// under way, nor in a [Batch] that is yet to be applied.
+func (m *Mutation) Reset() {
+	if m != nil {
+		clear(m.changes)
+		m.changes, m.newest = m.changes[:0], 0
+	}
+}
+
+// Clone is a copy, which does not change with m.
+func (m *Mutation) Clone() *Mutation {
+	if m == nil {
+		return nil
+	}
+	return &Mutation{slices.Clone(m.changes), m.newest}
+}
+
+// Set writes a cell at the database's clock: microseconds, larger than that of every
+// write before it. All Sets of one Apply share one timestamp.
+func (m *Mutation) Set(family, qualifier string, v cells.Value) {
+	m.add(Change{Kind: SetChange, ServerTime: true, Family: family, Qualifier: qualifier, Value: v})
+}
+
+// SetAt writes a cell at a timestamp of the caller's, which may be older than those
+// that are there. A cell at the same timestamp is replaced.
+func (m *Mutation) SetAt(family, qualifier string, ts cells.Timestamp, v cells.Value) {
+	m.add(Change{Kind: SetChange, Family: family, Qualifier: qualifier, Since: ts, Value: v})
+}
+
+// DeleteCell removes one version of a column.
+func (m *Mutation) DeleteCell(family, qualifier string, ts cells.Timestamp) {
+	m.DeleteTimestampRange(family, qualifier, ts, ts.Until())
+}
+
+// DeleteTimestampRange removes the versions of a column from since, inclusive, to
+// until, exclusive; an until of 0 is no bound. Cells that retention had hidden in the
+// column do not come back: they go too.
+func (m *Mutation) DeleteTimestampRange(family, qualifier string, since, until cells.Timestamp) {
+	m.add(Change{Kind: DeleteVersionsChange, Family: family, Qualifier: qualifier, Since: since, Until: until})
+}
+
+// DeleteCellsInColumn removes all versions of a column.
+func (m *Mutation) DeleteCellsInColumn(family, qualifier string) {
+	m.DeleteTimestampRange(family, qualifier, 0, 0)
+}
+
+// DeleteCellsInFamily removes all cells of the row in a family.
+func (m *Mutation) DeleteCellsInFamily(family string) {
+	m.add(Change{Kind: DeleteFamilyChange, Family: family})
+}
+
+// DeleteRow removes all cells of the row.
+func (m *Mutation) DeleteRow() { m.add(Change{Kind: DeleteRowChange}) }
+
+// Add adds v to the cell at timestamp 0 of a column of a family that aggregates: a sum
+// grows by v, a min or max becomes v when that is less or greater, and of distinct
+// values v is one more unless it was added before. The first add makes the cell. The
+// families sum, min and max take i64; hll takes every value, and numbers that are equal
+// are one value whatever their types.
+//
+// An add does not read: it is as cheap as a Set, and no add ever conflicts with
+// another. It is not idempotent where the aggregate is not: an add to a sum that is
+// made twice, since no answer came, counts twice.
+//
+// In a family with max_age a cell at timestamp 0 would expire at once: use AddAt.
+func (m *Mutation) Add(family, qualifier string, v cells.Value) { m.AddAt(family, qualifier, 0, v) }
+
+// AddAt is Add to the cell at a timestamp: each has an aggregate of its own. The start
+// of an hour as the timestamp, say, makes a version of the column an hour.
+func (m *Mutation) AddAt(family, qualifier string, ts cells.Timestamp, v cells.Value) {
+	m.add(Change{Kind: AddChange, Family: family, Qualifier: qualifier, Since: ts, Value: v})
+}
+
+// MergeAt merges a sketch, which stands for a set of values, into the cell at a
+// timestamp of a column of a family with the aggregate hll: the cell counts the union
+// then. Sketches are the bytes of [MergeChange]; docs/format.md shows them. To apply
+// other bytes is an error. To merge a sketch again changes nothing.
+func (m *Mutation) MergeAt(family, qualifier string, ts cells.Timestamp, sketch []byte) {
+	m.add(Change{Kind: MergeChange, Family: family, Qualifier: qualifier, Since: ts, Value: cells.Bytes(sketch)})
+}
+
+// Len is the number of changes.
+func (m *Mutation) Len() int { return len(m.Changes()) }
+
+// Changes are the changes in their order. They belong to the mutation: do not change
+// them.
+func (m *Mutation) Changes() []Change {
+	if m == nil {
+		return nil
+	}
+	return m.changes
+}
+
+// Newest is the newest timestamp that a change names, 0 when no change names one.
+func (m *Mutation) Newest() cells.Timestamp {
+	if m == nil {
+		return 0
+	}
+	return m.newest
+}
+
+func (m *Mutation) add(c Change) {
+	if m != nil {
+		m.changes = append(m.changes, c)
+		m.note(&c)
+	}
+}
+
+func (m *Mutation) note(c *Change) { m.newest = max(m.newest, c.Since, c.Until-1) }

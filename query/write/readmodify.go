@@ -1,0 +1,89 @@
+package write
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// A ReadModifyWrite is a list of changes to columns of one row that depend on the
+// columns' newest values. It belongs to one goroutine while it is built. A nil one
+// stays empty, and to apply it is an error.
+type ReadModifyWrite struct {
+	rules []Rule
+	at    cells.Timestamp
+	hasAt bool
+}
+
+// A Rule is one change of a [ReadModifyWrite]: an append, or else an increment.
+type Rule struct {
+	Family, Qualifier string
+	Appends           bool
+	Append            []byte
+	Delta             int64
+	// Absent is the type of a column that is not there, in an untyped family.
+	Absent cells.Type
+	// BigEndian says that bytes are incremented as integers.
+	BigEndian bool
+}
+
+// NewReadModifyWrite is one without changes.
+func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
+
+// Increment adds delta to an integer: of the family's declared type, or of the type
+// that the column has, or i64 for a column that is not there, which counts as 0. A
+// result out of the type's range is an error; nothing is written then.
+func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
+	m.add(Rule{Family: family, Qualifier: qualifier, Delta: delta, Absent: cells.TypeI64})
+}
+
+// IncrementBytes is [ReadModifyWrite.Increment] as Bigtable's ReadModifyWriteRow has
+// it: in an untyped family it adds delta to bytes, which must be the eight of a
+// big-endian integer, or to a column that is not there, and wraps around at the ends of
+// the range.
+func (m *ReadModifyWrite) IncrementBytes(family, qualifier string, delta int64) {
+	m.add(Rule{Family: family, Qualifier: qualifier, Delta: delta, Absent: cells.TypeBytes, BigEndian: true})
+}
+
+// AppendValue appends v to a string or bytes: of the family's declared type, or of the
+// type that the column has, or bytes for a column that is not there, which counts as
+// empty.
+func (m *ReadModifyWrite) AppendValue(family, qualifier string, v []byte) {
+	m.add(Rule{Family: family, Qualifier: qualifier, Append: slices.Clone(v), Appends: true, Absent: cells.TypeBytes})
+}
+
+// AppendString is [ReadModifyWrite.AppendValue] for text: a column that is not there
+// counts as an empty string where the family declares no type.
+func (m *ReadModifyWrite) AppendString(family, qualifier, s string) {
+	m.add(Rule{Family: family, Qualifier: qualifier, Append: []byte(s), Appends: true, Absent: cells.TypeString})
+}
+
+// SetTimestamp has every column written at a timestamp of the caller's, or at its
+// newest cell's if that is later, and not at the database's clock.
+func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) {
+	if m != nil {
+		m.at, m.hasAt = ts, true
+	}
+}
+
+// Timestamp is the timestamp that [ReadModifyWrite.SetTimestamp] has set.
+func (m *ReadModifyWrite) Timestamp() (ts cells.Timestamp, ok bool) {
+	if m == nil {
+		return 0, false
+	}
+	return m.at, m.hasAt
+}
+
+// Rules are the changes in their order. They belong to m: do not change them.
+func (m *ReadModifyWrite) Rules() []Rule {
+	if m == nil {
+		return nil
+	}
+	return m.rules
+}
+
+func (m *ReadModifyWrite) add(r Rule) {
+	if m != nil {
+		m.rules = append(m.rules, r)
+	}
+}
