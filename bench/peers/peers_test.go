@@ -1,44 +1,16 @@
-package main
+package peers
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/smolwc/smolwc/internal/bench"
 )
 
-// Every peer does what C does: the run fails when one counts other cells.
-func TestPeersDoTheSame(t *testing.T) {
-	var out bytes.Buffer
-	args := []string{"-cells", "1000", "-rounds", "1", "-memory", "64Mi", "-json", "-dir", t.TempDir(), "-run", "scan|count|get|fill|batch|ycsb|sessions"}
-	if err := mainErr(args, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]int{}
-	lines := json.NewDecoder(&out)
-	for lines.More() {
-		var l bench.Line
-		if err := lines.Decode(&l); err != nil {
-			t.Fatal(err)
-		}
-		if l.Result != nil {
-			seen[l.Result.Contender]++
-		}
-	}
-	for _, p := range peers {
-		if seen[p.Name] == 0 || seen[p.Name] != seen["C"] {
-			t.Errorf("%s has %d results and C %d", p.Name, seen[p.Name], seen["C"])
-		}
-	}
-}
-
 // What a peer holds is ordered, bounded and replaced as the others do it.
 func TestPeersAreOrdered(t *testing.T) {
-	for _, p := range peers {
+	for _, p := range All() {
 		if p.Open == nil {
 			continue
 		}
@@ -87,20 +59,5 @@ func TestPeersAreOrdered(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestFlags(t *testing.T) {
-	for args, want := range map[string]string{
-		"-rounds 0":      "there must be one at least",
-		"-run nothing":   "-list names them",
-		"-peers leveldb": `unknown peer "leveldb"`,
-		"stray":          `unexpected argument "stray"`,
-		"-compare a":     "takes two files",
-	} {
-		err := mainErr(strings.Fields(args), io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
-		}
 	}
 }
