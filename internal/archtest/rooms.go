@@ -108,7 +108,7 @@ var rooms = map[string]room{
 	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "archive", "internal/bench/yardstick"}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", "internal/bench", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},
