@@ -7,14 +7,14 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
 
-	"github.com/smolwc/smolwc/internal/bench"
+	"github.com/smolwc/smolwc/bench/workload"
 )
 
 // openBadger opens Badger with what smolwc gives to RocksDB, as far as it has
 // it: the same memory for caches, blocks of 16 KiB, zstd. Values of some hundred
 // bytes stay beside their keys, as they do in the others; a newer version of a
 // key replaces the one before.
-func openBadger(dir string, o bench.PeerOptions) (bench.KV, error) {
+func openBadger(dir string, o workload.PeerOptions) (workload.KV, error) {
 	cache := o.Memory - o.Memory/4
 	db, err := badger.Open(badger.DefaultOptions(dir).
 		WithLogger(nil).

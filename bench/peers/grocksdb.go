@@ -3,12 +3,12 @@ package peers
 import (
 	"github.com/linxGnu/grocksdb"
 
+	"github.com/smolwc/smolwc/bench/workload"
 	"github.com/smolwc/smolwc/cf/rocks"
-	"github.com/smolwc/smolwc/internal/bench"
 )
 
 // overGrocksdb uses smolwc's own files through grocksdb, the Go binding.
-func overGrocksdb(raw rocks.Raw, sync bool) bench.KV {
+func overGrocksdb(raw rocks.Raw, sync bool) workload.KV {
 	k := &grocksKV{
 		db:     raw.DB,
 		family: raw.Family,

@@ -9,13 +9,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 
-	"github.com/smolwc/smolwc/internal/bench"
+	"github.com/smolwc/smolwc/bench/workload"
 )
 
 // openPebble opens Pebble with what smolwc gives to RocksDB: a quarter of the
 // memory for write buffers and the rest for the cache, blocks of 16 KiB, filters
 // of 10 bits, zstd at the bottom and something faster above.
-func openPebble(dir string, o bench.PeerOptions) (bench.KV, error) {
+func openPebble(dir string, o workload.PeerOptions) (workload.KV, error) {
 	cache := pebble.NewCache(o.Memory - o.Memory/4)
 	defer cache.Unref() // the database has it
 	options := &pebble.Options{
@@ -67,7 +67,7 @@ func (k *pebbleKV) Scan(start, end []byte, fn func(key, value []byte) bool) erro
 
 // Row bounds the iterator by the row's prefix, or by what starts with more.
 func (k *pebbleKV) Row(start []byte, fn func(key, value []byte) bool) error {
-	return k.Scan(start, bench.PrefixEnd(start), fn)
+	return k.Scan(start, workload.PrefixEnd(start), fn)
 }
 
 func (k *pebbleKV) Get(key []byte, fn func(value []byte)) error {

@@ -3,11 +3,11 @@
 // written in Go.
 package peers
 
-import "github.com/smolwc/smolwc/internal/bench"
+import "github.com/smolwc/smolwc/bench/workload"
 
 // All returns every peer.
-func All() []bench.Peer {
-	return []bench.Peer{
+func All() []workload.Peer {
+	return []workload.Peer{
 		{Name: "grocksdb", Over: overGrocksdb},
 		{Name: "pebble", Open: openPebble},
 		{Name: "badger", Open: openBadger},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/smolwc/smolwc/internal/bench"
+	"github.com/smolwc/smolwc/bench/workload"
 )
 
 // What a peer holds is ordered, bounded and replaced as the others do it.
@@ -16,7 +16,7 @@ func TestPeersAreOrdered(t *testing.T) {
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			dir := t.TempDir()
-			kv, err := p.Open(dir, bench.PeerOptions{Memory: 64 << 20, Sync: true})
+			kv, err := p.Open(dir, workload.PeerOptions{Memory: 64 << 20, Sync: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestPeersAreOrdered(t *testing.T) {
 			if err := kv.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if kv, err = p.Open(dir, bench.PeerOptions{Memory: 64 << 20}); err != nil {
+			if kv, err = p.Open(dir, workload.PeerOptions{Memory: 64 << 20}); err != nil {
 				t.Fatal(err)
 			}
 			defer kv.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/smolwc/smolwc/bench/peers"
+	"github.com/smolwc/smolwc/bench/workload"
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/bench"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -62,7 +62,7 @@ func TestPeersDoTheSame(t *testing.T) {
 	seen := map[string]int{}
 	lines := json.NewDecoder(&out)
 	for lines.More() {
-		var l bench.Line
+		var l workload.Line
 		if err := lines.Decode(&l); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/bench/peers"
-	"github.com/smolwc/smolwc/internal/bench"
+	"github.com/smolwc/smolwc/bench/workload"
 )
 
 // measure runs the workloads that are asked for.
@@ -41,12 +41,12 @@ func (o *options) measure(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		defer stop()
 	}
-	return bench.RunAll(ctx, e, ws, o.rounds, o.report(stdout))
+	return workload.RunAll(ctx, e, ws, o.rounds, o.report(stdout))
 }
 
 // env is what workloads share.
-func (o *options) env() (*bench.Env, error) {
-	e := bench.DefaultEnv(o.dir, int(o.cells))
+func (o *options) env() (*workload.Env, error) {
+	e := workload.DefaultEnv(o.dir, int(o.cells))
 	e.Memory, e.Flights = int64(o.memory), o.flights
 	if o.writes > 0 {
 		e.Writes = int(o.writes)
@@ -60,33 +60,33 @@ func (o *options) env() (*bench.Env, error) {
 }
 
 // workloads are those that match, on made data or on the user's table.
-func (o *options) workloads(ctx context.Context, e *bench.Env) ([]bench.Workload, error) {
+func (o *options) workloads(ctx context.Context, e *workload.Env) ([]workload.Workload, error) {
 	wanted, err := regexp.Compile(o.run)
 	if err != nil {
 		return nil, wrongUsage("-run: %w", err)
 	}
-	ws := bench.Workloads()
+	ws := workload.Workloads()
 	if o.table != "" {
 		e.Peers = nil // they have no such table
-		if ws, err = bench.TableWorkloads(ctx, e, o.db, o.table); err != nil {
+		if ws, err = workload.TableWorkloads(ctx, e, o.db, o.table); err != nil {
 			return nil, err
 		}
 	}
-	ws = slices.DeleteFunc(ws, func(w bench.Workload) bool { return !wanted.MatchString(w.Name) })
+	ws = slices.DeleteFunc(ws, func(w workload.Workload) bool { return !wanted.MatchString(w.Name) })
 	if len(ws) == 0 {
 		return nil, wrongUsage("-run: no workload has a name that matches %q; -list names them", o.run)
 	}
 	return ws, nil
 }
 
-func (o *options) report(w io.Writer) bench.Report {
+func (o *options) report(w io.Writer) workload.Report {
 	switch {
 	case o.json:
-		return bench.NewJSON(w)
+		return workload.NewJSON(w)
 	case o.benchstat:
-		return bench.NewBenchstat(w)
+		return workload.NewBenchstat(w)
 	}
-	return bench.NewTable(w)
+	return workload.NewTable(w)
 }
 
 // profile writes a CPU profile to a file until it is stopped.
@@ -101,7 +101,7 @@ func profile(file string) (stop func(), err error) {
 	return func() { pprof.StopCPUProfile(); f.Close() }, nil
 }
 
-func list(w io.Writer, ws []bench.Workload) error {
+func list(w io.Writer, ws []workload.Workload) error {
 	for _, l := range ws {
 		if _, err := fmt.Fprintf(w, "%-22s %s\n", l.Name, l.About); err != nil {
 			return err
@@ -111,13 +111,13 @@ func list(w io.Writer, ws []bench.Workload) error {
 }
 
 // choose are the peers with these names.
-func choose(names string) (chosen []bench.Peer, err error) {
+func choose(names string) (chosen []workload.Peer, err error) {
 	all := peers.All()
 	for name := range strings.SplitSeq(names, ",") {
 		if name == "" {
 			continue
 		}
-		i := slices.IndexFunc(all, func(p bench.Peer) bool { return p.Name == name })
+		i := slices.IndexFunc(all, func(p workload.Peer) bool { return p.Name == name })
 		if i < 0 {
 			return nil, wrongUsage("-peers: unknown peer %q", name)
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/smolwc/smolwc/internal/bench"
 )
 
 // options are what the flags say.
@@ -17,7 +15,7 @@ type options struct {
 	dir, temp                  string
 	db, table                  string
 	flights                    string
-	cells, writes, ops, memory bench.Number
+	cells, writes, ops, memory number
 	rounds                     int
 
 	// how it is reported
