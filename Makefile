@@ -28,7 +28,7 @@ analyse: deps ## staticcheck, nilness and govulncheck, where they can be fetched
 	@scripts/analyse
 
 smolwc-bench: deps # the linker is told the commit, which the go command stamps at the root alone
-	@cd bench && ../$(GO) build -o ../bin/smolwc-bench -ldflags "-X github.com/smolwc/smolwc/bench/workload.stamp=$$(git describe --always --dirty=+changes --abbrev=12 --exclude '*' 2>/dev/null)" ./cmd/smolwc-bench
+	@cd bench && ../$(GO) build -o ../bin/smolwc-bench -ldflags "-X github.com/smolwc/smolwc/bench/machine.stamp=$$(git describe --always --dirty=+changes --abbrev=12 --exclude '*' 2>/dev/null)" ./cmd/smolwc-bench
 
 bench: smolwc-bench ## measure against RocksDB used by hand, Pebble and Badger; ARGS='-run scan -cells 10M'
 	@bin/smolwc-bench $(ARGS)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/smolwc/smolwc/bench/machine"
+	"github.com/smolwc/smolwc/bench/stats"
 )
 
 // Compare prints how fast the second of two commits, of which each has a file
@@ -33,16 +36,13 @@ func Compare(w io.Writer, nameA string, a io.Reader, nameB string, b io.Reader) 
 		for i := range min(len(ra), len(rb)) {
 			change = append(change, rb[i]/ra[i])
 		}
-		c := spread(change)
-		if _, err := fmt.Fprintf(w, "%-52s %22s %22s %7.2f %14s\n", k, spread(ra), spread(rb), c.Median, fmt.Sprintf("%.2f..%.2f", c.Min, c.Max)); err != nil {
+		c := stats.SpreadOf(change)
+		if _, err := fmt.Fprintf(w, "%-52s %22s %22s %7.2f %14s\n", k, stats.SpreadOf(ra), stats.SpreadOf(rb), c.Median, fmt.Sprintf("%.2f..%.2f", c.Min, c.Max)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// String is the median and the range.
-func (s Spread) String() string { return fmt.Sprintf("%.2f (%.2f..%.2f)", s.Median, s.Min, s.Max) }
 
 // readResults are the ratios of the runs of each contender of each workload,
 // and the names of these in order. Of the yardsticks it is the speed.
@@ -62,7 +62,7 @@ type ratios struct {
 	order []string
 }
 
-func (r *ratios) Machine(Machine) error { return nil }
+func (r *ratios) Machine(machine.Description) error { return nil }
 
 func (r *ratios) Result(result Result) error {
 	name, figure := benchmarkName(result)[len("Benchmark"):], result.Ratio.Median

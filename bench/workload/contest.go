@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/smolwc/smolwc/bench/machine"
 )
 
 // A Workload is one thing to measure.
@@ -147,7 +149,7 @@ func attempt(ctx context.Context, c Contender, round int) (s sample, err error) 
 		done:   done,
 		nsOp:   float64(elapsed.Nanoseconds()) / ops,
 		allocs: float64(after.Mallocs-before.Mallocs) / ops,
-		rss:    residentBytes(),
+		rss:    machine.ResidentBytes(),
 	}, nil
 }
 
@@ -169,7 +171,7 @@ func steady(name string, do func(ctx context.Context) (Done, error)) Contender {
 
 // RunAll runs workloads and reports what they took.
 func RunAll(ctx context.Context, e *Env, ws []Workload, rounds int, report Report) error {
-	if err := report.Machine(DescribeMachine()); err != nil {
+	if err := report.Machine(machine.Describe()); err != nil {
 		return err
 	}
 	for _, w := range ws {

@@ -6,11 +6,13 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/smolwc/smolwc/bench/machine"
 )
 
 // A Report writes results as they come.
 type Report interface {
-	Machine(Machine) error
+	Machine(machine.Description) error
 	Result(Result) error
 }
 
@@ -22,7 +24,7 @@ type table struct {
 	last string // what the rows above are of
 }
 
-func (t *table) Machine(m Machine) error {
+func (t *table) Machine(m machine.Description) error {
 	_, err := fmt.Fprintf(t.w, "%s, %d cores, %s/%s\n%s, RocksDB %s, commit %s, %s\nratio: speed to that of the first line in the same round; median over rounds, min..max\n",
 		m.CPU, m.Cores, m.OS, m.Arch, m.Go, m.RocksDB, m.Commit, m.Date.Format("2006-01-02 15:04 MST"))
 	return err
@@ -52,12 +54,12 @@ type jsonLines struct{ e *json.Encoder }
 
 // A Line is a line of the report in JSON. One of its fields is set.
 type Line struct {
-	Machine *Machine `json:"machine,omitempty"`
-	Result  *Result  `json:"result,omitempty"`
+	Machine *machine.Description `json:"machine,omitempty"`
+	Result  *Result              `json:"result,omitempty"`
 }
 
-func (j jsonLines) Machine(m Machine) error { return j.e.Encode(Line{Machine: &m}) }
-func (j jsonLines) Result(r Result) error   { return j.e.Encode(Line{Result: &r}) }
+func (j jsonLines) Machine(m machine.Description) error { return j.e.Encode(Line{Machine: &m}) }
+func (j jsonLines) Result(r Result) error               { return j.e.Encode(Line{Result: &r}) }
 
 // NewBenchstat reports in the format of Go's benchmarks, a line for each round,
 // as benchstat of golang.org/x/perf reads it:
@@ -71,7 +73,7 @@ type benchstat struct {
 
 // Machine writes as keys what must be equal for figures to be comparable; the
 // rest is a comment, so that benchstat puts two commits into one table.
-func (b *benchstat) Machine(m Machine) error {
+func (b *benchstat) Machine(m machine.Description) error {
 	b.cores = m.Cores
 	_, err := fmt.Fprintf(b.w, "# commit %s, RocksDB %s, %s, %s\ngoos: %s\ngoarch: %s\ncpu: %s\n",
 		m.Commit, m.RocksDB, m.Go, m.Date.Format("2006-01-02 15:04 MST"), m.OS, m.Arch, m.CPU)

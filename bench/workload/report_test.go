@@ -7,13 +7,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/smolwc/smolwc/bench/machine"
+	"github.com/smolwc/smolwc/bench/stats"
 )
 
-var exampleMachine = Machine{CPU: "Some CPU @ 2 GHz", Cores: 2, OS: "linux", Arch: "amd64", Go: "go1.26", RocksDB: "7.8.3", Commit: "abc", Date: time.Unix(0, 0).UTC()}
+var exampleMachine = machine.Description{CPU: "Some CPU @ 2 GHz", Cores: 2, OS: "linux", Arch: "amd64", Go: "go1.26", RocksDB: "7.8.3", Commit: "abc", Date: time.Unix(0, 0).UTC()}
 
 var exampleResults = []Result{
-	{Workload: "get/row", Workers: 16, Contender: "C", Yardstick: true, Unit: "row", Ops: 1000, NsPerOp: 100, Rounds: []float64{90, 110}, Ratio: Spread{1, 1, 1}},
-	{Workload: "get/row", Workers: 16, Contender: "C, one iterator for all", Unit: "row", Ops: 1000, NsPerOp: 50, Rounds: []float64{50, 50}, Ratio: Spread{2, 1.8, 2.2}, AllocsPerOp: 0.25},
+	{Workload: "get/row", Workers: 16, Contender: "C", Yardstick: true, Unit: "row", Ops: 1000, NsPerOp: 100, Rounds: []float64{90, 110}, Ratio: stats.Spread{Median: 1, Min: 1, Max: 1}},
+	{Workload: "get/row", Workers: 16, Contender: "C, one iterator for all", Unit: "row", Ops: 1000, NsPerOp: 50, Rounds: []float64{50, 50}, Ratio: stats.Spread{Median: 2, Min: 1.8, Max: 2.2}, AllocsPerOp: 0.25},
 }
 
 func written(t *testing.T, make func(*bytes.Buffer) Report) string {
@@ -97,7 +100,7 @@ func TestCompareLooksAtRatios(t *testing.T) {
 			r := NewJSON(&b)
 			_ = r.Machine(exampleMachine)
 			_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "C", Yardstick: true, Unit: "cell", NsPerOp: yardstick})
-			_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "smolwc", Unit: "cell", NsPerOp: yardstick / ratio, Ratio: Spread{ratio, ratio, ratio}})
+			_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "smolwc", Unit: "cell", NsPerOp: yardstick / ratio, Ratio: stats.Spread{Median: ratio, Min: ratio, Max: ratio}})
 		}
 		return &b
 	}

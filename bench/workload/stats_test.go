@@ -1,32 +1,10 @@
 package workload
 
 import (
-	"math"
 	"testing"
-)
 
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		of   []float64
-		want float64
-	}{
-		{[]float64{3}, 3},
-		{[]float64{9, 1, 2}, 2},
-		{[]float64{4, 1, 3, 2}, 2.5},
-	} {
-		if got := median(c.of); got != c.want {
-			t.Errorf("median of %v is %v, want %v", c.of, got, c.want)
-		}
-	}
-	if got := median(nil); !math.IsNaN(got) {
-		t.Errorf("median of nothing is %v", got)
-	}
-	unsorted := []float64{3, 1, 2}
-	median(unsorted)
-	if unsorted[0] != 3 {
-		t.Error("median sorts what it is given")
-	}
-}
+	"github.com/smolwc/smolwc/bench/stats"
+)
 
 // A ratio is that of two times of one round, not of the two medians: here the
 // contender takes twice as long in every round, while the machine drifts.
@@ -38,14 +16,14 @@ func TestRatiosAreOfOneRound(t *testing.T) {
 		return s
 	}
 	r := summarize(Workload{}, 1, "x", false, took(20, 2, 200), took(10, 1, 100))
-	if want := (Spread{0.5, 0.5, 0.5}); r.Ratio != want {
+	if want := (stats.Spread{Median: 0.5, Min: 0.5, Max: 0.5}); r.Ratio != want {
 		t.Errorf("ratio is %v, want %v", r.Ratio, want)
 	}
 	if r.NsPerOp != 20 {
 		t.Errorf("median is %v ns, want 20", r.NsPerOp)
 	}
 	r = summarize(Workload{}, 1, "x", false, took(10, 10, 10), took(5, 10, 20))
-	if want := (Spread{1, 0.5, 2}); r.Ratio != want {
+	if want := (stats.Spread{Median: 1, Min: 0.5, Max: 2}); r.Ratio != want {
 		t.Errorf("ratio is %v, want %v: faster than the yardstick is more than 1", r.Ratio, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/smolwc/smolwc/bench/stats"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 )
@@ -24,7 +25,7 @@ func TestWorkloads(t *testing.T) {
 				if r.NsPerOp <= 0 || r.Ops == 0 || len(r.Rounds) != 1 {
 					t.Errorf("%s: %+v", r.Contender, r)
 				}
-				if r.Yardstick && r.Ratio != (Spread{1, 1, 1}) {
+				if r.Yardstick && r.Ratio != (stats.Spread{Median: 1, Min: 1, Max: 1}) {
 					t.Errorf("the yardstick's ratio is %v", r.Ratio)
 				}
 				return nil

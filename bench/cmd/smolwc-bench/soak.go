@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/smolwc/smolwc/bench/workload"
+	"github.com/smolwc/smolwc/bench/soak"
 )
 
 // soakFor soaks a database of its own, which it leaves behind when it fails.
@@ -23,8 +23,8 @@ func (o *options) soakFor(ctx context.Context, stdout io.Writer) error {
 	if _, err := fmt.Fprintf(stdout, "-seed %d\n", o.seed); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &workload.Soak{Dir: dir, Duration: o.soak, Interval: o.interval, Seed: o.seed, Memory: 32 << 20, Out: stdout}
-	switch err := s.Run(ctx); {
+	err = soak.Run(ctx, soak.Options{Dir: dir, Duration: o.soak, Interval: o.interval, Seed: o.seed, Memory: 32 << 20, Out: stdout})
+	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.Join(err, os.RemoveAll(dir))
 	case err != nil:

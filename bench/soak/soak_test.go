@@ -1,4 +1,4 @@
-package workload
+package soak
 
 import (
 	"context"
@@ -13,15 +13,14 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-func newSoak(t *testing.T, out *strings.Builder) *Soak {
-	return &Soak{Dir: t.TempDir(), Duration: 500 * time.Millisecond, Interval: 200 * time.Millisecond, Seed: 1, Memory: 16 << 20, Out: out}
+func short(t *testing.T, out *strings.Builder) Options {
+	return Options{Dir: t.TempDir(), Duration: 500 * time.Millisecond, Interval: 200 * time.Millisecond, Seed: 1, Memory: 16 << 20, Out: out}
 }
 
 // A soak of a second does some of everything, and finds nothing wrong.
 func TestSoak(t *testing.T) {
 	var out strings.Builder
-	s := newSoak(t, &out)
-	if err := s.Run(t.Context()); err != nil {
+	if err := Run(t.Context(), short(t, &out)); err != nil {
 		t.Fatalf("%v, after\n%s", err, &out)
 	}
 	for _, want := range []string{"writes/s", "none wrong", "check: nothing wrong"} {
@@ -71,9 +70,9 @@ func TestSoakFindsWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
-			s := newSoak(t, &out)
-			s.Duration, s.spoil = 100*time.Millisecond, test.spoil
-			err := s.Run(t.Context())
+			o := short(t, &out)
+			o.Duration, o.spoil = 100*time.Millisecond, test.spoil
+			err := Run(t.Context(), o)
 			if left != nil {
 				left.Close()
 			}

@@ -1,4 +1,4 @@
-package workload
+package soak
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/smolwc/smolwc/bench/machine"
+	"github.com/smolwc/smolwc/bench/stats"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -49,7 +51,7 @@ func judge(what string, samples []float64, slack float64) verdict {
 		return v
 	}
 	third := len(samples) / 3
-	v.judged, v.before, v.after = true, median(samples[third:2*third]), median(samples[2*third:])
+	v.judged, v.before, v.after = true, stats.Median(samples[third:2*third]), stats.Median(samples[2*third:])
 	v.most = v.before + v.before/10 + slack
 	return v
 }
@@ -78,13 +80,13 @@ func openFiles() int {
 	return len(open)
 }
 
-// report measures, and prints a line each interval.
+// report measures the process, and prints a line each interval.
 func (s *soak) report(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 1) {
 		return nil
 	}
 	if s.Duration >= leastDuration {
-		s.flat.memory = append(s.flat.memory, float64(residentBytes()>>20))
+		s.flat.memory = append(s.flat.memory, float64(machine.ResidentBytes()>>20))
 		s.flat.files = append(s.flat.files, float64(openFiles()))
 	}
 	if time.Since(s.last.at) < s.Interval {
@@ -113,7 +115,7 @@ func (s *soak) line(ctx context.Context, db *query.DB) error {
 		}
 	}
 	_, err = fmt.Fprintf(s.Out, "%8s %9.0f %8.0f %7d %6d %6s %9d %7d %7d %8d\n", time.Since(s.began).Round(time.Second),
-		float64(now.writes-s.last.writes)/passed, float64(now.reads-s.last.reads)/passed, residentBytes()>>20, openFiles(),
+		float64(now.writes-s.last.writes)/passed, float64(now.reads-s.last.reads)/passed, machine.ResidentBytes()>>20, openFiles(),
 		fmt.Sprintf("%d/%d", stats.Open.Cursors, stats.Open.Snapshots), diskBytes(s.Dir)>>20, stats.Stalls.Count,
 		s.counts.opens.Load(), s.counts.backups.Load())
 	s.last = now

@@ -1,4 +1,5 @@
-package workload
+// Package machine describes the machine and the build that figures are taken of.
+package machine
 
 import (
 	"bufio"
@@ -14,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A Machine is where and of what figures were taken.
-type Machine struct {
+// A Description says where and of what figures were taken.
+type Description struct {
 	CPU     string    `json:"cpu"`
 	Cores   int       `json:"cores"` // that Go may use
 	OS      string    `json:"os"`
@@ -26,9 +27,10 @@ type Machine struct {
 	Date    time.Time `json:"date"`
 }
 
-// DescribeMachine describes this one, as far as it says.
-func DescribeMachine() Machine {
-	return Machine{
+// Describe describes this machine and this build. What it cannot find out is
+// "unknown".
+func Describe() Description {
+	return Description{
 		CPU:     cpuModel(),
 		Cores:   runtime.GOMAXPROCS(0),
 		OS:      runtime.GOOS,
@@ -104,9 +106,9 @@ func commit() string {
 	return revision + modified
 }
 
-// residentBytes is how much memory the process takes; 0 where it cannot be
+// ResidentBytes returns how much memory the process takes, or 0 where it cannot be
 // found out.
-func residentBytes() int64 {
+func ResidentBytes() int64 {
 	kib, _, _ := strings.Cut(lineOf("/proc/self/status", "VmRSS", ":"), " ")
 	n, err := strconv.ParseInt(kib, 10, 64)
 	if err != nil {

@@ -1,4 +1,8 @@
-package workload
+// Package soak works on one database for a time with everything at once: writes of
+// all kinds, reads of all kinds, collections, compactions, backups that are restored
+// again, changes of the schema, a reader beside, and closing and opening anew in the
+// midst of it. Everything that it reads is compared with what it wrote.
+package soak
 
 import (
 	"context"
@@ -16,13 +20,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A Soak works on one database for a time with everything at once: writes of all
-// kinds, reads of all kinds, collections, compactions, backups that are restored
-// again, changes of the schema, a reader beside, and closing and opening anew in
-// the midst of it. All that is read is compared with what was written. It fails
-// when something read was wrong, when memory or open files grow, when a snapshot,
-// a cursor or a file is left open, and when the check at the end finds anything.
-type Soak struct {
+// Options say where a soak works, how long, and what it prints.
+type Options struct {
 	// Dir is for the database and all else; it is empty or is made.
 	Dir      string
 	Duration time.Duration
@@ -45,7 +44,7 @@ const (
 
 // A soak is one under way.
 type soak struct {
-	*Soak
+	Options
 	rows   *soakRows
 	began  time.Time
 	counts soakCounts
@@ -68,18 +67,20 @@ type soakCounts struct {
 	writes, reads, cells, opens, backups, restores, collections atomic.Int64
 }
 
-// Run does it, and prints a line each interval.
-func (s *Soak) Run(ctx context.Context) (err error) {
-	run := &soak{Soak: s, rows: newSoakRows(s.Seed), began: time.Now(), generated: map[int]span{}}
+// Run soaks, and prints a line each interval. It fails when something that it read
+// was wrong, when memory or open files grow, when a snapshot, a cursor or a file is
+// left open, and when the check at the end finds anything.
+func Run(ctx context.Context, o Options) (err error) {
+	run := &soak{Options: o, rows: newSoakRows(o.Seed), began: time.Now(), generated: map[int]span{}}
 	run.last.at = run.began
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return err
 	}
 	run.files = openFiles()
-	if run.backups, err = archive.Open(ctx, filepath.Join(s.Dir, "backups")); err != nil {
+	if run.backups, err = archive.Open(ctx, filepath.Join(o.Dir, "backups")); err != nil {
 		return err
 	}
-	if err := run.open(rand.New(rand.NewPCG(s.Seed, 0))); err != nil {
+	if err := run.open(rand.New(rand.NewPCG(o.Seed, 0))); err != nil {
 		return err
 	}
 	if err := run.rows.fill(ctx, run.db); err != nil {
@@ -88,8 +89,8 @@ func (s *Soak) Run(ctx context.Context) (err error) {
 	if err := run.work(ctx); err != nil {
 		return errors.Join(err, run.db.Close())
 	}
-	if s.spoil != nil {
-		if err := s.spoil(ctx, run.db); err != nil {
+	if o.spoil != nil {
+		if err := o.spoil(ctx, run.db); err != nil {
 			return errors.Join(err, run.db.Close())
 		}
 	}
