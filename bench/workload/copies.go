@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"github.com/smolwc/smolwc/bench/contest"
 	"os"
 	"path/filepath"
 
@@ -14,17 +15,19 @@ import (
 // a dataset to itself, for all rounds, and none of them syncs.
 type copies struct {
 	*dataset
-	contenders []Contender
+	contenders []contest.Contender
 }
 
 // add adds a contender; start prepares a round and gives what is to be measured.
-func (c *copies) add(name string, start func(round int) func(context.Context) (Done, error)) {
-	c.contenders = append(c.contenders, Contender{Name: name, Start: func(_ context.Context, round int) (Attempt, error) {
-		return Attempt{Do: start(round)}, nil
+func (c *copies) add(name string, start func(round int) func(context.Context) (contest.Done, error)) {
+	c.contenders = append(c.contenders, contest.Contender{Name: name, Start: func(_ context.Context, round int) (contest.Attempt, error) {
+		return contest.Attempt{Do: start(round)}, nil
 	}})
 }
 
-func (c *copies) contest() *Contest { return &Contest{Contenders: c.contenders, Close: c.close} }
+func (c *copies) contest() *contest.Contest {
+	return &contest.Contest{Contenders: c.contenders, Close: c.close}
+}
 
 // copyDir copies a directory into a new one, which goes when the dataset is
 // closed.

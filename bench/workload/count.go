@@ -2,19 +2,20 @@ package workload
 
 import (
 	"context"
+	"github.com/smolwc/smolwc/bench/contest"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
 	"github.com/smolwc/smolwc/query"
 )
 
-func counts() []Workload {
-	return []Workload{
-		{Name: "count/cells", Unit: "cell", Open: openCountCells, About: "the number of cells of a table of one family"},
-		{Name: "count/rows", Unit: "row", Open: openCountRows, About: "the number of rows; in C every key's row prefix is compared with the one before"},
+func (e *Env) counts() []contest.Workload {
+	return []contest.Workload{
+		{Name: "count/cells", Unit: "cell", Open: e.openCountCells, About: "the number of cells of a table of one family"},
+		{Name: "count/rows", Unit: "row", Open: e.openCountRows, About: "the number of rows; in C every key's row prefix is compared with the one before"},
 	}
 }
 
-func openCountCells(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openCountCells(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func openCountCells(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	})
 }
 
-func openCountRows(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openCountRows(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"github.com/smolwc/smolwc/bench/contest"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -18,9 +19,9 @@ import (
 	"github.com/smolwc/smolwc/transfer"
 )
 
-func imports() []Workload {
-	return []Workload{{
-		Name: "import/flights", Unit: "row", Open: openImport,
+func (e *Env) imports() []contest.Workload {
+	return []contest.Workload{{
+		Name: "import/flights", Unit: "row", Open: e.openImport,
 		About: "a CSV file of flights, the log not synced; the yardstick reads it with encoding/csv and puts cell by cell",
 	}}
 }
@@ -84,35 +85,35 @@ func makeFlights(n int) []byte {
 	return b
 }
 
-func openImport(_ context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openImport(_ context.Context, _ int) (*contest.Contest, error) {
 	path, err := e.flights()
 	if err != nil {
 		return nil, err
 	}
-	return &Contest{Contenders: []Contender{
-		e.writingSmolwc("a loop of single puts", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (Done, error) {
+	return &contest.Contest{Contenders: []contest.Contender{
+		e.writingSmolwc("a loop of single puts", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return putFlights(ctx, db, path, true)
 		}),
-		e.writingSmolwc("smolwc import", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (Done, error) {
+		e.writingSmolwc("smolwc import", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return importFlights(ctx, db, path)
 		}),
-		e.writingSmolwc("a loop of puts of rows", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (Done, error) {
+		e.writingSmolwc("a loop of puts of rows", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return putFlights(ctx, db, path, false)
 		}),
 	}}, nil
 }
 
-func importFlights(ctx context.Context, db *query.DB, path string) (Done, error) {
+func importFlights(ctx context.Context, db *query.DB, path string) (contest.Done, error) {
 	spec := transfer.Spec{Path: path, Key: flightKey, NA: noValue}
 	for _, c := range flightColumns {
 		spec.Columns = append(spec.Columns, c.Mapping)
 	}
 	r, err := transfer.Import(ctx, db, tableName, spec)
-	return Done{Ops: r.Records, Check: r.Cells}, err
+	return contest.Done{Ops: r.Records, Check: r.Cells}, err
 }
 
 // putFlights is what a user writes first: a line, its cells, a put each.
-func putFlights(ctx context.Context, db *query.DB, path string, singly bool) (done Done, err error) {
+func putFlights(ctx context.Context, db *query.DB, path string, singly bool) (done contest.Done, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return done, err

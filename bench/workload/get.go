@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"github.com/smolwc/smolwc/bench/contest"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
 	"github.com/smolwc/smolwc/cf"
@@ -12,15 +13,15 @@ import (
 // multiRows is how many rows one multi-get reads.
 const multiRows = 1000
 
-func gets() []Workload {
-	return []Workload{
-		{Name: "get/row", Unit: "row", Workers: []int{1, 16}, Open: openGetRow,
+func (e *Env) gets() []contest.Workload {
+	return []contest.Workload{
+		{Name: "get/row", Unit: "row", Workers: []int{1, 16}, Open: e.openGetRow,
 			About: "random rows of five cells; in C an iterator for each, which sees the newest state, seeks and steps"},
-		{Name: "get/cell", Unit: "cell", Workers: []int{1, 16}, Open: openGetCell,
+		{Name: "get/cell", Unit: "cell", Workers: []int{1, 16}, Open: e.openGetCell,
 			About: "the newest version of one column of random rows; in C rocksdb_get_cf of the full key, as if its timestamp were known"},
-		{Name: "get/multi-row", Unit: "row", Open: openMultiRow,
+		{Name: "get/multi-row", Unit: "row", Open: e.openMultiRow,
 			About: "random rows, 1,000 at once; in C one after another as in get/row"},
-		{Name: "get/multi-cell", Unit: "cell", Open: openMultiCell,
+		{Name: "get/multi-cell", Unit: "cell", Open: e.openMultiCell,
 			About: "one column of random rows, 1,000 at once; in C rocksdb_get_cf one after another"},
 	}
 }
@@ -54,12 +55,12 @@ func byC(workers int, s yardstick.Slices, get func(fs []yardstick.Family, s yard
 }
 
 // extra makes contenders of further readings in C.
-func extra(ops int, names []string, gets ...func([]yardstick.Family) (int64, error)) func([]yardstick.Family, *query.Table) []Contender {
-	return func(fs []yardstick.Family, _ *query.Table) (cs []Contender) {
+func extra(ops int, names []string, gets ...func([]yardstick.Family) (int64, error)) func([]yardstick.Family, *query.Table) []contest.Contender {
+	return func(fs []yardstick.Family, _ *query.Table) (cs []contest.Contender) {
 		for i, get := range gets {
-			cs = append(cs, steady(names[i], func(context.Context) (Done, error) {
+			cs = append(cs, contest.Steady(names[i], func(context.Context) (contest.Done, error) {
 				n, err := get(fs)
-				return Done{Ops: int64(ops), Check: n}, err
+				return contest.Done{Ops: int64(ops), Check: n}, err
 			}))
 		}
 		return cs
@@ -87,7 +88,7 @@ func kvRows(workers int, prefixes yardstick.Slices) func([]KV) (int64, error) {
 	}
 }
 
-func openGetRow(ctx context.Context, e *Env, workers int) (*Contest, error) {
+func (e *Env) openGetRow(ctx context.Context, workers int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func kvCells(workers int, keys yardstick.Slices) func([]KV) (int64, error) {
 	}
 }
 
-func openGetCell(ctx context.Context, e *Env, workers int) (*Contest, error) {
+func (e *Env) openGetCell(ctx context.Context, workers int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func readList(ctx context.Context, t *query.Table, keys []string, opts ...query.
 	return n, nil
 }
 
-func openMultiRow(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openMultiRow(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err
@@ -200,7 +201,7 @@ func openMultiRow(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	})
 }
 
-func openMultiCell(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openMultiCell(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err

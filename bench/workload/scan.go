@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"github.com/smolwc/smolwc/bench/contest"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
 	"github.com/smolwc/smolwc/cells"
@@ -17,19 +18,19 @@ const (
 	nameSmolwc = "smolwc"
 )
 
-func scans() []Workload {
-	return []Workload{
-		{Name: "scan/one-family", Unit: "cell", Open: openScanOne,
+func (e *Env) scans() []contest.Workload {
+	return []contest.Workload{
+		{Name: "scan/one-family", Unit: "cell", Open: e.openScanOne,
 			About: "every cell of every row of one family, as typed values"},
-		{Name: "scan/three-families", Unit: "cell", Open: openScanThree,
+		{Name: "scan/three-families", Unit: "cell", Open: e.openScanThree,
 			About: "rows of three families, merged; the yardstick reads one family after another"},
-		{Name: "scan/versions", Unit: "cell", Open: openScanVersions,
+		{Name: "scan/versions", Unit: "cell", Open: e.openScanVersions,
 			About: "all of ten versions of two columns a row"},
-		{Name: "scan/newest", Unit: "cell", Open: openScanNewest,
+		{Name: "scan/newest", Unit: "cell", Open: e.openScanNewest,
 			About: "the newest of ten versions of two columns a row"},
-		{Name: "scan/where", Unit: "cell", Open: openScanWhere,
+		{Name: "scan/where", Unit: "cell", Open: e.openScanWhere,
 			About: "rows in which one of five columns, an i64, passes a comparison: 1 in 100; an operation is a cell looked at"},
-		{Name: "scan/prefix", Unit: "cell", Workers: []int{1, 16}, Open: openScanPrefix,
+		{Name: "scan/prefix", Unit: "cell", Workers: []int{1, 16}, Open: e.openScanPrefix,
 			About: "prefixes of row keys with 100 rows each, in random order"},
 	}
 }
@@ -84,7 +85,7 @@ type reading struct {
 	c      func(fs []yardstick.Family) (int64, error)
 	smolwc func(ctx context.Context, t *query.Table) (int64, error)
 	kv     func(fs []KV) (int64, error)
-	more   func(fs []yardstick.Family, t *query.Table) []Contender
+	more   func(fs []yardstick.Family, t *query.Table) []contest.Contender
 	ops    int64 // if that is not the number of cells
 	// hidden says that smolwc may hide cells that are there: how many are
 	// read is not compared.
@@ -92,7 +93,7 @@ type reading struct {
 }
 
 // contest makes a contest of a reading of some families of a dataset.
-func (d *dataset) contest(ctx context.Context, families []string, r reading) (*Contest, error) {
+func (d *dataset) contest(ctx context.Context, families []string, r reading) (*contest.Contest, error) {
 	contest, err := d.prepare(ctx, families, r)
 	if err != nil {
 		return nil, joinClose(err, d.close)
@@ -108,7 +109,7 @@ func joinClose(err error, end func() error) error {
 	return err
 }
 
-func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*Contest, error) {
+func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*contest.Contest, error) {
 	table, err := d.smolwc()
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*C
 	if err != nil {
 		return nil, err
 	}
-	done := func(cells int64, err error) (Done, error) {
+	done := func(cells int64, err error) (contest.Done, error) {
 		ops := cells
 		if r.ops != 0 {
 			ops = r.ops
@@ -137,19 +138,19 @@ func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*C
 		if r.hidden {
 			cells = 0
 		}
-		return Done{Ops: ops, Check: cells}, err
+		return contest.Done{Ops: ops, Check: cells}, err
 	}
-	cs := []Contender{
-		steady(nameC, func(context.Context) (Done, error) { return done(r.c(fs)) }),
-		steady(nameSmolwc, func(ctx context.Context) (Done, error) { return done(r.smolwc(ctx, table)) }),
+	cs := []contest.Contender{
+		contest.Steady(nameC, func(context.Context) (contest.Done, error) { return done(r.c(fs)) }),
+		contest.Steady(nameSmolwc, func(ctx context.Context) (contest.Done, error) { return done(r.smolwc(ctx, table)) }),
 	}
 	if r.more != nil {
 		cs = append(cs, r.more(fs, table)...)
 	}
 	for _, p := range d.env.Peers {
-		cs = append(cs, steady(p.Name, func(context.Context) (Done, error) { return done(r.kv(peers[p.Name])) }))
+		cs = append(cs, contest.Steady(p.Name, func(context.Context) (contest.Done, error) { return done(r.kv(peers[p.Name])) }))
 	}
-	return &Contest{Contenders: cs}, nil
+	return &contest.Contest{Contenders: cs}, nil
 }
 
 // cellsOf is the number of cells of a sum.
@@ -192,7 +193,7 @@ func scanTable(opts ...query.ReadOption) func(context.Context, *query.Table) (in
 	}
 }
 
-func openScanOne(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openScanOne(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err
@@ -200,7 +201,7 @@ func openScanOne(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	return d.contest(ctx, []string{"f"}, reading{c: scanFamilies, smolwc: scanTable(), kv: scanKVs})
 }
 
-func openScanThree(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openScanThree(ctx context.Context, _ int) (*contest.Contest, error) {
 	families := []string{"a", "b", "c"}
 	rows := max(1, e.Cells/(len(families)*cellsPerRow))
 	d, err := e.dataset(ctx, "three", rows, []schema.Family{{Name: "a"}, {Name: "b"}, {Name: "c"}}, func(t *query.Table) error {
@@ -213,8 +214,8 @@ func openScanThree(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	apart := func(_ []yardstick.Family, t *query.Table) []Contender {
-		return []Contender{steady("smolwc, one family after another", func(ctx context.Context) (done Done, err error) {
+	apart := func(_ []yardstick.Family, t *query.Table) []contest.Contender {
+		return []contest.Contender{contest.Steady("smolwc, one family after another", func(ctx context.Context) (done contest.Done, err error) {
 			for _, f := range families {
 				n, _, err := readAll(ctx, t, query.Select(query.Family(f)))
 				if err != nil {
@@ -243,7 +244,7 @@ func (e *Env) versioned(ctx context.Context) (*dataset, error) {
 	})
 }
 
-func openScanVersions(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openScanVersions(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.versioned(ctx)
 	if err != nil {
 		return nil, err
@@ -251,7 +252,7 @@ func openScanVersions(ctx context.Context, e *Env, _ int) (*Contest, error) {
 	return d.contest(ctx, []string{"v"}, reading{c: scanFamilies, smolwc: scanTable(), kv: scanKVs})
 }
 
-func openScanNewest(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openScanNewest(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.versioned(ctx)
 	if err != nil {
 		return nil, err
@@ -285,7 +286,7 @@ const (
 	whereBound  = 99
 )
 
-func openScanWhere(ctx context.Context, e *Env, _ int) (*Contest, error) {
+func (e *Env) openScanWhere(ctx context.Context, _ int) (*contest.Contest, error) {
 	d, err := e.dataset(ctx, "where", e.rows(), []schema.Family{{Name: "w"}}, func(t *query.Table) error {
 		return loadRows(ctx, t, e.rows(), rowKey, func(m *query.Mutation, row int) {
 			for q, name := range []string{"a", "b", "c", "x"} {
@@ -348,7 +349,7 @@ func rowPrefixOf(key []byte) []byte {
 
 const rowsPerPrefix = 100
 
-func openScanPrefix(ctx context.Context, e *Env, workers int) (*Contest, error) {
+func (e *Env) openScanPrefix(ctx context.Context, workers int) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err

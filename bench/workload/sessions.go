@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"github.com/smolwc/smolwc/bench/contest"
 	"math/rand/v2"
 	"sync"
 
@@ -34,9 +35,9 @@ var userFamilies = []schema.Family{{Name: "profile"}, {Name: "stats"}, {Name: "e
 // cellsOfUser are those that a user has before the first session.
 const cellsOfUser = cellsPerRow + 1 + historyOfUser*historyColumns
 
-func sessions() []Workload {
-	return []Workload{{
-		Name: "sessions", Unit: "session", Workers: []int{1, 16}, Open: openSessions,
+func (e *Env) sessions() []contest.Workload {
+	return []contest.Workload{{
+		Name: "sessions", Unit: "session", Workers: []int{1, 16}, Open: e.openSessions,
 		About: "of zipfian users: read the profile, count the visit, write five events, read the newest ten of one kind, scan the history",
 	}}
 }
@@ -73,7 +74,7 @@ type visit struct {
 	locks      [256]sync.Mutex // for who counts by hand
 }
 
-func openSessions(ctx context.Context, e *Env, workers int) (*Contest, error) {
+func (e *Env) openSessions(ctx context.Context, workers int) (*contest.Contest, error) {
 	d, n, err := e.users(ctx)
 	if err != nil {
 		return nil, err
@@ -145,10 +146,10 @@ func (v *visit) contenders(ctx context.Context, e *Env, c *copies) error {
 // left to chance; the work is the same.
 const clockShare = 1 << 32
 
-func (v *visit) round(do func(ctx context.Context, users []uint32, clock int64) (int64, error)) func(int) func(context.Context) (Done, error) {
-	return func(round int) func(context.Context) (Done, error) {
+func (v *visit) round(do func(ctx context.Context, users []uint32, clock int64) (int64, error)) func(int) func(context.Context) (contest.Done, error) {
+	return func(round int) func(context.Context) (contest.Done, error) {
 		users := v.users(round)
-		return func(ctx context.Context) (Done, error) {
+		return func(ctx context.Context) (contest.Done, error) {
 			n, err := share(v.workers, len(users), func(w, from, to int) (int64, error) {
 				clock := 2*int64(epoch) + int64(round*v.workers+w)*clockShare
 				return do(ctx, users[from:to], clock)
@@ -156,7 +157,7 @@ func (v *visit) round(do func(ctx context.Context, users []uint32, clock int64) 
 			if v.workers > 1 {
 				n = 0 // how many events are there yet depends on the others
 			}
-			return Done{Ops: int64(len(users)), Check: n}, err
+			return contest.Done{Ops: int64(len(users)), Check: n}, err
 		}
 	}
 }

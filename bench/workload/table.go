@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/smolwc/smolwc/bench/contest"
 	"math/rand/v2"
 	"slices"
 
@@ -17,37 +18,37 @@ import (
 // together, of random rows, and counts. Nothing is written; the database may be
 // open in another process. C reads what is stored, cells that retention hides
 // included, and an operation is a stored cell, or a row.
-func TableWorkloads(ctx context.Context, e *Env, dir, table string) ([]Workload, error) {
+func (e *Env) TableWorkloads(ctx context.Context, dir, table string) ([]contest.Workload, error) {
 	u, err := e.userTable(ctx, dir, table)
 	if err != nil {
 		return nil, err
 	}
-	open := func(families []string, r reading) func(context.Context, *Env, int) (*Contest, error) {
-		return func(ctx context.Context, e *Env, _ int) (*Contest, error) {
+	open := func(families []string, r reading) func(context.Context, int) (*contest.Contest, error) {
+		return func(ctx context.Context, _ int) (*contest.Contest, error) {
 			r.hidden = true
 			d := &dataset{env: e, dir: dir, table: table}
 			return d.contest(ctx, families, r)
 		}
 	}
-	var ws []Workload
+	var ws []contest.Workload
 	for i, f := range u.families {
 		if u.cells[i] == 0 || len(u.families) == 1 {
 			continue
 		}
-		ws = append(ws, Workload{Name: "scan/" + f, Unit: "cell", About: "every cell of a family",
+		ws = append(ws, contest.Workload{Name: "scan/" + f, Unit: "cell", About: "every cell of a family",
 			Open: open([]string{f}, reading{ops: u.cells[i], c: scanFamilies, smolwc: scanTable(query.Select(query.Family(f)))})})
 	}
 	ws = append(ws,
-		Workload{Name: "scan", Unit: "cell", About: "every cell of every row; in C one family after another",
+		contest.Workload{Name: "scan", Unit: "cell", About: "every cell of every row; in C one family after another",
 			Open: open(u.families, reading{ops: u.all(), c: scanFamilies, smolwc: scanTable()})},
-		Workload{Name: "count", Unit: "cell", About: "the number of cells",
+		contest.Workload{Name: "count", Unit: "cell", About: "the number of cells",
 			Open: open(u.families, reading{ops: u.all(), c: countFamilies, smolwc: func(ctx context.Context, t *query.Table) (int64, error) {
 				n, err := t.Count(ctx)
 				return n.Cells, err
 			}})},
-		Workload{Name: "get", Unit: "row", Workers: []int{1, 16}, About: "random rows; in C an iterator for each of the families",
-			Open: func(ctx context.Context, e *Env, workers int) (*Contest, error) {
-				return open(u.families, u.gets(workers))(ctx, e, workers)
+		contest.Workload{Name: "get", Unit: "row", Workers: []int{1, 16}, About: "random rows; in C an iterator for each of the families",
+			Open: func(ctx context.Context, workers int) (*contest.Contest, error) {
+				return open(u.families, u.gets(workers))(ctx, workers)
 			}},
 	)
 	return ws, nil

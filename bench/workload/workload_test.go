@@ -1,12 +1,12 @@
 package workload
 
 import (
-	"context"
-	"errors"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/smolwc/smolwc/bench/contest"
+	"github.com/smolwc/smolwc/bench/report"
 	"github.com/smolwc/smolwc/bench/stats"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -17,10 +17,10 @@ import (
 func TestWorkloads(t *testing.T) {
 	e := DefaultEnv(t.TempDir(), 2000)
 	e.Memory = 64 << 20
-	for _, w := range Workloads() {
+	for _, w := range e.Workloads() {
 		t.Run(w.Name, func(t *testing.T) {
 			results := 0
-			err := Run(t.Context(), e, w, 1, func(r Result) error {
+			err := contest.Run(t.Context(), w, 1, func(r report.Result) error {
 				results++
 				if r.NsPerOp <= 0 || r.Ops == 0 || len(r.Rounds) != 1 {
 					t.Errorf("%s: %+v", r.Contender, r)
@@ -46,54 +46,6 @@ func TestWorkloads(t *testing.T) {
 		if strings.HasPrefix(d.Name(), "round-") || strings.HasSuffix(d.Name(), ".draft") {
 			t.Errorf("%s is left behind", d.Name())
 		}
-	}
-}
-
-// A contender that does less is found out.
-func TestContendersMustDoTheSame(t *testing.T) {
-	lazy := Workload{Name: "lazy", Open: func(context.Context, *Env, int) (*Contest, error) {
-		do := func(n int64) func(context.Context) (Done, error) {
-			return func(context.Context) (Done, error) { return Done{Ops: 10, Check: n}, nil }
-		}
-		return &Contest{Contenders: []Contender{steady("C", do(10)), steady("lazy", do(9))}}, nil
-	}}
-	err := Run(t.Context(), nil, lazy, 1, func(Result) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "C counted 10 and lazy 9") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// An interrupted run ends before the next contender begins.
-func TestInterruptedRunEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	did := 0
-	w := Workload{Name: "w", Open: func(context.Context, *Env, int) (*Contest, error) {
-		return &Contest{Contenders: []Contender{steady("C", func(context.Context) (Done, error) { did++; cancel(); return Done{Ops: 1}, nil })}}, nil
-	}}
-	if err := Run(ctx, nil, w, 5, func(Result) error { return nil }); !errors.Is(err, context.Canceled) || did != 1 {
-		t.Errorf("did %d rounds, %v", did, err)
-	}
-}
-
-// What was opened is closed, also when a contender fails.
-func TestFailureCloses(t *testing.T) {
-	boom, closed, ended := errors.New("boom"), false, false
-	w := Workload{Name: "w", Open: func(context.Context, *Env, int) (*Contest, error) {
-		return &Contest{
-			Contenders: []Contender{{Name: "x", Start: func(context.Context, int) (Attempt, error) {
-				return Attempt{
-					Do:  func(context.Context) (Done, error) { return Done{}, boom },
-					End: func() error { ended = true; return nil },
-				}, nil
-			}}},
-			Close: func() error { closed = true; return nil },
-		}, nil
-	}}
-	if err := Run(t.Context(), nil, w, 1, func(Result) error { return nil }); !errors.Is(err, boom) {
-		t.Errorf("got %v", err)
-	}
-	if !closed || !ended {
-		t.Errorf("closed %v, ended %v", closed, ended)
 	}
 }
 

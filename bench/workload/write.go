@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"github.com/smolwc/smolwc/bench/contest"
 	"math/rand/v2"
 	"path/filepath"
 
@@ -13,15 +14,15 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-func writes() []Workload {
-	return []Workload{
-		{Name: "write/fill-sequential", Unit: "cell", Open: filling(false, cellsPerRow, query.Async),
+func (e *Env) writes() []contest.Workload {
+	return []contest.Workload{
+		{Name: "write/fill-sequential", Unit: "cell", Open: e.filling(false, cellsPerRow, query.Async),
 			About: "rows of five cells in the order of their keys, a write each, the log not synced"},
-		{Name: "write/fill-random", Unit: "cell", Open: filling(true, cellsPerRow, query.Async),
+		{Name: "write/fill-random", Unit: "cell", Open: e.filling(true, cellsPerRow, query.Async),
 			About: "the same in random order"},
-		{Name: "write/batch-100", Unit: "cell", Workers: []int{1, 16}, Open: filling(true, 100, query.Async),
+		{Name: "write/batch-100", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, 100, query.Async),
 			About: "random rows, 100 cells a write, the log not synced"},
-		{Name: "write/sync", Unit: "cell", Workers: []int{1, 16}, Open: filling(true, cellsPerRow, query.Sync),
+		{Name: "write/sync", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, cellsPerRow, query.Sync),
 			About: "random rows of five cells, a write each, on disk when it returns; fewer of them"},
 	}
 }
@@ -58,7 +59,9 @@ func (e *Env) fill(random bool, atOnce int, d query.Durability) *fill {
 	return f
 }
 
-func (f *fill) done(n int64, err error) (Done, error) { return Done{Ops: n, Check: n}, err }
+func (f *fill) done(n int64, err error) (contest.Done, error) {
+	return contest.Done{Ops: n, Check: n}, err
+}
 
 // share divides the rows among workers, in whole writes.
 func (f *fill) share(workers int, do func(from, to int) error) (int64, error) {
@@ -74,26 +77,26 @@ var plainFamily = []schema.Family{{Name: "f"}}
 
 // filling opens a contest of writes into an empty database, a new one for each
 // attempt.
-func filling(random bool, atOnce int, d query.Durability) func(context.Context, *Env, int) (*Contest, error) {
-	return func(_ context.Context, e *Env, workers int) (*Contest, error) {
+func (e *Env) filling(random bool, atOnce int, d query.Durability) func(context.Context, int) (*contest.Contest, error) {
+	return func(_ context.Context, workers int) (*contest.Contest, error) {
 		f := e.fill(random, atOnce, d)
-		cs := []Contender{
-			e.writingC(nameC, plainFamily, d, func(fs []yardstick.Family, _ string) (Done, error) {
+		cs := []contest.Contender{
+			e.writingC(nameC, plainFamily, d, func(fs []yardstick.Family, _ string) (contest.Done, error) {
 				return f.done(f.share(workers, func(from, to int) error {
 					_, err := fs[0].Write(f.cells.Part(from*cellsPerRow, to*cellsPerRow), f.bytes.Part(from*cellsPerRow, to*cellsPerRow), f.atOnce, d == query.Sync)
 					return err
 				}))
 			}),
-			e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (Done, error) {
+			e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 				return f.done(f.share(workers, func(from, to int) error { return f.smolwc(ctx, db, from, to) }))
 			}),
 		}
 		for _, p := range e.Peers {
-			cs = append(cs, e.writingPeer(p, []string{"f"}, d, func(kvs []KV) (Done, error) {
+			cs = append(cs, e.writingPeer(p, []string{"f"}, d, func(kvs []KV) (contest.Done, error) {
 				return f.done(f.share(workers, func(from, to int) error { return f.kv(kvs[0], from, to) }))
 			}))
 		}
-		return &Contest{Contenders: cs}, nil
+		return &contest.Contest{Contenders: cs}, nil
 	}
 }
 
@@ -146,23 +149,23 @@ func (f *fill) kv(kv KV, from, to int) error {
 
 // writing makes a contender that gets an empty directory for every attempt. open
 // opens the database in it and gives what is to be measured.
-func (e *Env) writing(name string, open func(ctx context.Context, dir string) (do func(context.Context) (Done, error), end func() error, err error)) Contender {
-	return Contender{Name: name, Start: func(ctx context.Context, _ int) (Attempt, error) {
+func (e *Env) writing(name string, open func(ctx context.Context, dir string) (do func(context.Context) (contest.Done, error), end func() error, err error)) contest.Contender {
+	return contest.Contender{Name: name, Start: func(ctx context.Context, _ int) (contest.Attempt, error) {
 		dir, remove, err := e.fresh()
 		if err != nil {
-			return Attempt{}, err
+			return contest.Attempt{}, err
 		}
 		do, end, err := open(ctx, filepath.Join(dir, "data"))
 		if err != nil {
-			return Attempt{}, errors.Join(err, remove())
+			return contest.Attempt{}, errors.Join(err, remove())
 		}
-		return Attempt{Do: do, End: func() error { return errors.Join(end(), remove()) }}, nil
+		return contest.Attempt{Do: do, End: func() error { return errors.Join(end(), remove()) }}, nil
 	}}
 }
 
 // writingC writes through C into families of a store.
-func (e *Env) writingC(name string, families []schema.Family, d query.Durability, do func(fs []yardstick.Family, dir string) (Done, error)) Contender {
-	return e.writing(name, func(ctx context.Context, dir string) (func(context.Context) (Done, error), func() error, error) {
+func (e *Env) writingC(name string, families []schema.Family, d query.Durability, do func(fs []yardstick.Family, dir string) (contest.Done, error)) contest.Contender {
+	return e.writing(name, func(ctx context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
 		s, err := e.openStore(ctx, dir, families, d == query.Sync)
 		if err != nil {
 			return nil, nil, err
@@ -175,28 +178,28 @@ func (e *Env) writingC(name string, families []schema.Family, d query.Durability
 			}
 			fs = append(fs, yardstick.Of(raw))
 		}
-		return func(context.Context) (Done, error) { return do(fs, dir) }, s.Close, nil
+		return func(context.Context) (contest.Done, error) { return do(fs, dir) }, s.Close, nil
 	})
 }
 
 // writingSmolwc writes as users do.
-func (e *Env) writingSmolwc(name string, families []schema.Family, d query.Durability, do func(ctx context.Context, db *query.DB) (Done, error)) Contender {
-	return e.writing(name, func(_ context.Context, dir string) (func(context.Context) (Done, error), func() error, error) {
+func (e *Env) writingSmolwc(name string, families []schema.Family, d query.Durability, do func(ctx context.Context, db *query.DB) (contest.Done, error)) contest.Contender {
+	return e.writing(name, func(_ context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
 		db, err := e.openDurable(dir, families, d)
 		if err != nil {
 			return nil, nil, err
 		}
-		return func(ctx context.Context) (Done, error) { return do(ctx, db) }, db.Close, nil
+		return func(ctx context.Context) (contest.Done, error) { return do(ctx, db) }, db.Close, nil
 	})
 }
 
 // writingPeer writes into a peer, with a database for each family.
-func (e *Env) writingPeer(p Peer, families []string, d query.Durability, do func(kvs []KV) (Done, error)) Contender {
-	return e.writing(p.Name, func(ctx context.Context, dir string) (func(context.Context) (Done, error), func() error, error) {
+func (e *Env) writingPeer(p Peer, families []string, d query.Durability, do func(kvs []KV) (contest.Done, error)) contest.Contender {
+	return e.writing(p.Name, func(ctx context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
 		kvs, end, err := e.freshPeer(ctx, p, dir, families, d == query.Sync)
 		if err != nil {
 			return nil, nil, err
 		}
-		return func(context.Context) (Done, error) { return do(kvs) }, end, nil
+		return func(context.Context) (contest.Done, error) { return do(kvs) }, end, nil
 	})
 }

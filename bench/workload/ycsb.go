@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"github.com/smolwc/smolwc/bench/contest"
 	"math/rand/v2"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
@@ -30,11 +31,11 @@ var mixes = []mix{
 	{name: "F", about: "half reads of rows, half reads and writes of a cell", read: 50, modify: 50},
 }
 
-func ycsb() (ws []Workload) {
+func (e *Env) ycsb() (ws []contest.Workload) {
 	for _, m := range mixes {
-		ws = append(ws, Workload{
+		ws = append(ws, contest.Workload{
 			Name: "ycsb/" + m.name, Unit: "op", Workers: []int{1, 16}, About: m.about,
-			Open: func(ctx context.Context, e *Env, workers int) (*Contest, error) { return openMix(ctx, e, m, workers) },
+			Open: func(ctx context.Context, workers int) (*contest.Contest, error) { return e.openMix(ctx, m, workers) },
 		})
 	}
 	return ws
@@ -137,7 +138,7 @@ type mixed struct {
 	value   []byte // encoded
 }
 
-func openMix(ctx context.Context, e *Env, m mix, workers int) (*Contest, error) {
+func (e *Env) openMix(ctx context.Context, m mix, workers int) (*contest.Contest, error) {
 	rows := e.rows()
 	d, err := e.dataset(ctx, "ycsb", rows, plainFamily, func(t *query.Table) error {
 		return loadRows(ctx, t, rows, hashedKey, func(m *query.Mutation, row int) { setUnversioned(m, row) })
@@ -191,16 +192,16 @@ func setUnversioned(m *query.Mutation, row int) {
 
 // round does the operations of a round, those of each worker on a goroutine of
 // its own. With one it is certain which cells are read; then they are counted.
-func (x *mixed) round(do func(context.Context, yardstick.Ops) (int64, error)) func(int) func(context.Context) (Done, error) {
-	return func(round int) func(context.Context) (Done, error) {
+func (x *mixed) round(do func(context.Context, yardstick.Ops) (int64, error)) func(int) func(context.Context) (contest.Done, error) {
+	return func(round int) func(context.Context) (contest.Done, error) {
 		x.grow(round)
 		ops := x.mixer.round(round)
-		return func(ctx context.Context) (Done, error) {
+		return func(ctx context.Context) (contest.Done, error) {
 			n, err := share(x.mixer.workers, ops.Len(), func(_, from, to int) (int64, error) { return do(ctx, ops.Part(from, to)) })
 			if x.mixer.workers > 1 {
 				n = 0
 			}
-			return Done{Ops: int64(ops.Len()), Check: n}, err
+			return contest.Done{Ops: int64(ops.Len()), Check: n}, err
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/smolwc/smolwc/bench/workload"
+	"github.com/smolwc/smolwc/bench/report"
 )
 
 // compare compares what two commits measured.
@@ -22,7 +22,7 @@ func compare(w io.Writer, files []string) error {
 		defer f.Close()
 		in[i] = f
 	}
-	return workload.Compare(w, filepath.Base(files[0]), in[0], filepath.Base(files[1]), in[1])
+	return report.Compare(w, filepath.Base(files[0]), in[0], filepath.Base(files[1]), in[1])
 }
 
 // asBenchstat prints results again.
@@ -35,5 +35,5 @@ func asBenchstat(w io.Writer, files []string) error {
 		return err
 	}
 	defer f.Close()
-	return workload.Replay(f, workload.NewBenchstat(w))
+	return report.Replay(f, report.NewBenchstat(w))
 }

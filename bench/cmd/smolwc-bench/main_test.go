@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/smolwc/smolwc/bench/peers"
-	"github.com/smolwc/smolwc/bench/workload"
+	"github.com/smolwc/smolwc/bench/report"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
@@ -62,7 +62,7 @@ func TestPeersDoTheSame(t *testing.T) {
 	seen := map[string]int{}
 	lines := json.NewDecoder(&out)
 	for lines.More() {
-		var l workload.Line
+		var l report.Line
 		if err := lines.Decode(&l); err != nil {
 			t.Fatal(err)
 		}

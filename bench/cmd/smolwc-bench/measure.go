@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/smolwc/smolwc/bench/contest"
 	"github.com/smolwc/smolwc/bench/peers"
+	"github.com/smolwc/smolwc/bench/report"
 	"github.com/smolwc/smolwc/bench/workload"
 )
 
@@ -41,7 +43,7 @@ func (o *options) measure(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		defer stop()
 	}
-	return workload.RunAll(ctx, e, ws, o.rounds, o.report(stdout))
+	return contest.RunAll(ctx, ws, o.rounds, o.report(stdout))
 }
 
 // env is what workloads share.
@@ -60,33 +62,33 @@ func (o *options) env() (*workload.Env, error) {
 }
 
 // workloads are those that match, on made data or on the user's table.
-func (o *options) workloads(ctx context.Context, e *workload.Env) ([]workload.Workload, error) {
+func (o *options) workloads(ctx context.Context, e *workload.Env) ([]contest.Workload, error) {
 	wanted, err := regexp.Compile(o.run)
 	if err != nil {
 		return nil, wrongUsage("-run: %w", err)
 	}
-	ws := workload.Workloads()
+	ws := e.Workloads()
 	if o.table != "" {
 		e.Peers = nil // they have no such table
-		if ws, err = workload.TableWorkloads(ctx, e, o.db, o.table); err != nil {
+		if ws, err = e.TableWorkloads(ctx, o.db, o.table); err != nil {
 			return nil, err
 		}
 	}
-	ws = slices.DeleteFunc(ws, func(w workload.Workload) bool { return !wanted.MatchString(w.Name) })
+	ws = slices.DeleteFunc(ws, func(w contest.Workload) bool { return !wanted.MatchString(w.Name) })
 	if len(ws) == 0 {
 		return nil, wrongUsage("-run: no workload has a name that matches %q; -list names them", o.run)
 	}
 	return ws, nil
 }
 
-func (o *options) report(w io.Writer) workload.Report {
+func (o *options) report(w io.Writer) report.Report {
 	switch {
 	case o.json:
-		return workload.NewJSON(w)
+		return report.NewJSON(w)
 	case o.benchstat:
-		return workload.NewBenchstat(w)
+		return report.NewBenchstat(w)
 	}
-	return workload.NewTable(w)
+	return report.NewTable(w)
 }
 
 // profile writes a CPU profile to a file until it is stopped.
@@ -101,7 +103,7 @@ func profile(file string) (stop func(), err error) {
 	return func() { pprof.StopCPUProfile(); f.Close() }, nil
 }
 
-func list(w io.Writer, ws []workload.Workload) error {
+func list(w io.Writer, ws []contest.Workload) error {
 	for _, l := range ws {
 		if _, err := fmt.Fprintf(w, "%-22s %s\n", l.Name, l.About); err != nil {
 			return err

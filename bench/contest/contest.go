@@ -1,12 +1,10 @@
-// Package workload measures smolwc against what its users would otherwise do: the
-// same on the same data in plain C over RocksDB, package yardstick, and over
-// engines that the caller brings, as [Peer]s.
+// Package contest measures several ways of doing the same, the contenders.
 //
 // Every figure is a ratio within one run: a round does a workload once with each
 // contender, one after another, and a contender's ratio is that of its speed to
 // the speed of the first one, the yardstick, in the same round. Reported is the
 // median over rounds, with the least and the greatest.
-package workload
+package contest
 
 import (
 	"context"
@@ -16,6 +14,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/bench/machine"
+	"github.com/smolwc/smolwc/bench/report"
+	"github.com/smolwc/smolwc/bench/stats"
 )
 
 // A Workload is one thing to measure.
@@ -26,7 +26,7 @@ type Workload struct {
 	// Workers are the numbers of goroutines to do it with; none is one.
 	Workers []int
 	// Open prepares the contenders, for so many workers.
-	Open func(ctx context.Context, e *Env, workers int) (*Contest, error)
+	Open func(ctx context.Context, workers int) (*Contest, error)
 }
 
 // A Contest is a workload that is ready to run.
@@ -67,18 +67,18 @@ type sample struct {
 }
 
 // Run runs a workload for each of its numbers of workers.
-func Run(ctx context.Context, e *Env, w Workload, rounds int, report func(Result) error) error {
+func Run(ctx context.Context, w Workload, rounds int, each func(report.Result) error) error {
 	workers := w.Workers
 	if len(workers) == 0 {
 		workers = []int{1}
 	}
 	for _, n := range workers {
-		results, err := run(ctx, e, w, n, rounds)
+		results, err := run(ctx, w, n, rounds)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.Name, err)
 		}
 		for _, r := range results {
-			if err := report(r); err != nil {
+			if err := each(r); err != nil {
 				return err
 			}
 		}
@@ -86,8 +86,8 @@ func Run(ctx context.Context, e *Env, w Workload, rounds int, report func(Result
 	return nil
 }
 
-func run(ctx context.Context, e *Env, w Workload, workers, rounds int) (results []Result, err error) {
-	contest, err := w.Open(ctx, e, workers)
+func run(ctx context.Context, w Workload, workers, rounds int) (results []report.Result, err error) {
+	contest, err := w.Open(ctx, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +153,20 @@ func attempt(ctx context.Context, c Contender, round int) (s sample, err error) 
 	}, nil
 }
 
+// summarize makes a result of the samples of a contender and of the first one.
+func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) report.Result {
+	r := report.Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
+	var ratios, allocs []float64
+	for i, s := range own {
+		r.Rounds = append(r.Rounds, s.nsOp)
+		ratios = append(ratios, first[i].nsOp/s.nsOp)
+		allocs = append(allocs, s.allocs)
+		r.Ops, r.RSS = s.done.Ops, s.rss
+	}
+	r.NsPerOp, r.Ratio, r.AllocsPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs)
+	return r
+}
+
 // same finds contenders that did not do the same.
 func same(first string, want Done, name string, got Done) error {
 	switch {
@@ -164,18 +178,18 @@ func same(first string, want Done, name string, got Done) error {
 	return nil
 }
 
-// steady makes a contender of something that every round does alike.
-func steady(name string, do func(ctx context.Context) (Done, error)) Contender {
+// Steady makes a contender of something that every round does alike.
+func Steady(name string, do func(ctx context.Context) (Done, error)) Contender {
 	return Contender{Name: name, Start: func(context.Context, int) (Attempt, error) { return Attempt{Do: do}, nil }}
 }
 
 // RunAll runs workloads and reports what they took.
-func RunAll(ctx context.Context, e *Env, ws []Workload, rounds int, report Report) error {
-	if err := report.Machine(machine.Describe()); err != nil {
+func RunAll(ctx context.Context, ws []Workload, rounds int, to report.Report) error {
+	if err := to.Machine(machine.Describe()); err != nil {
 		return err
 	}
 	for _, w := range ws {
-		if err := Run(ctx, e, w, rounds, report.Result); err != nil {
+		if err := Run(ctx, w, rounds, to.Result); err != nil {
 			return err
 		}
 	}

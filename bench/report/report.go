@@ -1,4 +1,6 @@
-package workload
+// Package report says what was measured: to people, to programs and to benchstat. It
+// compares what was measured of two commits.
+package report
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package workload
+package report
 
 import "github.com/smolwc/smolwc/bench/stats"
 
@@ -23,16 +23,3 @@ type Result struct {
 
 // OpsPerSecond is the speed.
 func (r Result) OpsPerSecond() float64 { return 1e9 / r.NsPerOp }
-
-func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) Result {
-	r := Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
-	var ratios, allocs []float64
-	for i, s := range own {
-		r.Rounds = append(r.Rounds, s.nsOp)
-		ratios = append(ratios, first[i].nsOp/s.nsOp)
-		allocs = append(allocs, s.allocs)
-		r.Ops, r.RSS = s.done.Ops, s.rss
-	}
-	r.NsPerOp, r.Ratio, r.AllocsPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs)
-	return r
-}

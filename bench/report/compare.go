@@ -1,4 +1,4 @@
-package workload
+package report
 
 import (
 	"encoding/json"
