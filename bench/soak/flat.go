@@ -95,8 +95,8 @@ func (s *soak) report(ctx context.Context, rng *rand.Rand) error {
 	return s.tolerant(func(db *query.DB) error { return s.line(ctx, db) })
 }
 
-// A soakLine is where the last line of the report was.
-type soakLine struct {
+// A reportLine is where the last line of the report was.
+type reportLine struct {
 	at            time.Time
 	writes, reads int64
 }
@@ -107,7 +107,7 @@ func (s *soak) line(ctx context.Context, db *query.DB) error {
 	if err != nil {
 		return err
 	}
-	now := soakLine{time.Now(), s.counts.writes.Load(), s.counts.reads.Load()}
+	now := reportLine{time.Now(), s.counts.writes.Load(), s.counts.reads.Load()}
 	passed := now.at.Sub(s.last.at).Seconds()
 	if s.last.writes == 0 {
 		if _, err := fmt.Fprintf(s.Out, "%8s %9s %8s %7s %6s %6s %9s %7s %7s %8s\n", "time", "writes/s", "reads/s", "rss MiB", "files", "reads", "disk MiB", "stalls", "opened", "backups"); err != nil {

@@ -34,7 +34,7 @@ func (s *soak) read(ctx context.Context, rng *rand.Rand) error {
 
 // get reads a row.
 func (s *soak) get(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	g, i := rng.IntN(soakGroups), rng.IntN(soakGroupRows)
+	g, i := rng.IntN(groupCount), rng.IntN(rowsPerGroup)
 	least := s.rows.groups[g].acked.Load()
 	row, err := db.Table("groups").ReadRow(ctx, groupRow(g, i))
 	return s.expect(row, err, g, least)
@@ -60,9 +60,9 @@ func (s *soak) expect(row *query.Row, err error, g int, least uint64) error {
 func (s *soak) list(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	groups, known, keys := make([]int, 1+rng.IntN(20)), []uint64{}, []string{}
 	for i := range groups {
-		groups[i] = rng.IntN(soakGroups)
+		groups[i] = rng.IntN(groupCount)
 		known = append(known, s.rows.groups[groups[i]].acked.Load())
-		keys = append(keys, groupRow(groups[i], rng.IntN(soakGroupRows)))
+		keys = append(keys, groupRow(groups[i], rng.IntN(rowsPerGroup)))
 	}
 	rows, err := db.Table("groups").ReadRowList(ctx, keys)
 	if err != nil {
@@ -77,18 +77,18 @@ func (s *soak) list(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 }
 
 func (s *soak) group(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	g := rng.IntN(soakGroups)
+	g := rng.IntN(groupCount)
 	return s.groups(ctx, db, g, g+1, query.Prefix(groupPrefix(g)))
 }
 
 func (s *soak) scan(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	from := rng.IntN(soakGroups)
-	to := min(from+1+rng.IntN(600), soakGroups)
+	from := rng.IntN(groupCount)
+	to := min(from+1+rng.IntN(600), groupCount)
 	return s.groups(ctx, db, from, to, s.order(rng, groupRange(from, to))...)
 }
 
 func (s *soak) scanAll(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	return s.groups(ctx, db, 0, soakGroups, s.order(rng)...)
+	return s.groups(ctx, db, 0, groupCount, s.order(rng)...)
 }
 
 func (s *soak) order(rng *rand.Rand, opts ...query.ReadOption) []query.ReadOption {
@@ -107,15 +107,15 @@ func (s *soak) groups(ctx context.Context, db *query.DB, from, to int, opts ...q
 
 // page leaves a scan in the midst of it.
 func (s *soak) page(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	from := rng.IntN(soakGroups)
+	from := rng.IntN(groupCount)
 	known := s.rows.before().groups
-	page, err := db.Table("groups").ReadPage(ctx, groupRange(from, soakGroups), query.PageSize(1+rng.IntN(50)))
+	page, err := db.Table("groups").ReadPage(ctx, groupRange(from, groupCount), query.PageSize(1+rng.IntN(50)))
 	if err != nil {
 		return err
 	}
 	for _, row := range page.Rows {
 		var g int
-		if _, err := fmt.Sscanf(row.Key(), "group#%06d#", &g); err != nil || g < from || g >= soakGroups {
+		if _, err := fmt.Sscanf(row.Key(), "group#%06d#", &g); err != nil || g < from || g >= groupCount {
 			return fmt.Errorf("row %q, of groups from %d on, was read", row.Key(), from)
 		}
 		if err := s.expect(row, nil, g, known[g][0]); err != nil {
@@ -131,7 +131,7 @@ func (s *soak) numbers(ctx context.Context, db *query.DB, _ *rand.Rand) error {
 }
 
 func (s *soak) events(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	w := rng.IntN(soakWriters)
+	w := rng.IntN(writerCount)
 	acked, began := s.rows.events[w].newest(), db.Now()
 	row, err := db.Table("events").ReadRow(ctx, eventRow(w))
 	if err != nil && !errors.Is(err, query.ErrNotFound) {

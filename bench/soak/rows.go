@@ -20,16 +20,16 @@ import (
 
 // What a soak writes, and how much of it.
 const (
-	soakGroups    = 4 * 1500 // of rows that are written together, a quarter by each writer
-	soakGroupRows = 4
-	soakAccounts  = 40 // numbers that transactions move, so that their sum stays
-	soakDeposit   = 1000
-	soakCounters  = 8 // numbers that everybody adds to
-	soakMaxAge    = 3 * time.Second
+	groupCount   = 4 * 1500 // of rows that are written together, a quarter by each writer
+	rowsPerGroup = 4
+	accountCount = 40 // numbers that transactions move, so that their sum stays
+	deposit      = 1000
+	counterCount = 8 // numbers that everybody adds to
+	maxAge       = 3 * time.Second
 )
 
-// soakSchema has a family for each way in which cells go away.
-func soakSchema() *schema.Schema {
+// newSchema has a family for each way in which cells go away.
+func newSchema() *schema.Schema {
 	latest := schema.MaxVersions(1)
 	return &schema.Schema{Tables: []schema.Table{
 		{Name: "groups", Families: []schema.Family{
@@ -40,22 +40,22 @@ func soakSchema() *schema.Schema {
 			{Name: "n", Type: cells.TypeI64, GC: latest},
 			{Name: "sum", Aggregate: schema.AggregateSum},
 		}},
-		{Name: "events", Families: []schema.Family{{Name: "e", Type: cells.TypeBytes, GC: schema.MaxAge(soakMaxAge)}}},
+		{Name: "events", Families: []schema.Family{{Name: "e", Type: cells.TypeBytes, GC: schema.MaxAge(maxAge)}}},
 	}}
 }
 
-var soakFamilies = []string{"a", "b"}
+var groupFamilies = []string{"a", "b"}
 
-// soakRows is what is known of the rows of a soak: of each, between which two
+// A model is what is known of the rows of a soak: of each, between which two
 // versions it is.
-type soakRows struct {
+type model struct {
 	seed     uint64
 	noise    []byte // that values are pieces of
-	groups   [soakGroups]register
-	counters [soakCounters]register // of what is in n
-	sums     [soakCounters]register // and in sum
-	swaps    [soakWriters]register
-	events   [soakWriters]eventLog
+	groups   [groupCount]register
+	counters [counterCount]register // of what is in n
+	sums     [counterCount]register // and in sum
+	swaps    [writerCount]register
+	events   [writerCount]eventLog
 }
 
 // A register holds a number that only grows. A write announces what it will be
@@ -69,8 +69,8 @@ type register struct {
 // acknowledged before it, and at most what had been tried after it.
 type span struct{ groups, counters, sums, swaps [][2]uint64 }
 
-func newSoakRows(seed uint64) *soakRows {
-	r := &soakRows{seed: seed, noise: make([]byte, 1<<19)}
+func newModel(seed uint64) *model {
+	r := &model{seed: seed, noise: make([]byte, 1<<19)}
 	rng := rand.New(rand.NewPCG(seed, 99))
 	for at := 0; at < len(r.noise); at += 8 {
 		binary.LittleEndian.PutUint64(r.noise[at:], rng.Uint64())
@@ -79,11 +79,11 @@ func newSoakRows(seed uint64) *soakRows {
 }
 
 // fill writes the accounts.
-func (r *soakRows) fill(ctx context.Context, db *query.DB) error {
+func (r *model) fill(ctx context.Context, db *query.DB) error {
 	b := query.NewBatch()
-	for i := range soakAccounts {
+	for i := range accountCount {
 		m := query.NewMutation()
-		m.Set("n", "n", cells.I64(soakDeposit))
+		m.Set("n", "n", cells.I64(deposit))
 		b.Add("numbers", account(i), m)
 	}
 	return db.Apply(ctx, b)
@@ -100,7 +100,7 @@ func groupRange(from, to int) query.RowSet { return query.Range(groupPrefix(from
 
 // content is the value of a cell at a version: the version, and noise that no
 // other cell has.
-func (r *soakRows) content(place string, version uint64) []byte {
+func (r *model) content(place string, version uint64) []byte {
 	h := hashOf(place) ^ scramble(version^r.seed)
 	size := 20 + h%400
 	switch {
@@ -114,7 +114,7 @@ func (r *soakRows) content(place string, version uint64) []byte {
 }
 
 // version is the version of a cell, if its value is what was written.
-func (r *soakRows) version(place string, value []byte) (uint64, error) {
+func (r *model) version(place string, value []byte) (uint64, error) {
 	if len(value) < 8 {
 		return 0, fmt.Errorf("%s has a value of %d bytes", place, len(value))
 	}
@@ -141,13 +141,13 @@ func hashOf(s string) uint64 {
 }
 
 // before is what is acknowledged now.
-func (r *soakRows) before() span {
+func (r *model) before() span {
 	known := r.numbersBefore()
 	known.groups = least(r.groups[:])
 	return known
 }
 
-func (r *soakRows) numbersBefore() span {
+func (r *model) numbersBefore() span {
 	return span{counters: least(r.counters[:]), sums: least(r.sums[:]), swaps: least(r.swaps[:])}
 }
 
@@ -160,7 +160,7 @@ func least(of []register) [][2]uint64 {
 }
 
 // after adds what has been tried until now.
-func (r *soakRows) after(known span) span {
+func (r *model) after(known span) span {
 	most(known.groups, r.groups[:])
 	most(known.counters, r.counters[:])
 	most(known.sums, r.sums[:])
@@ -175,7 +175,7 @@ func most(known [][2]uint64, of []register) {
 }
 
 // bounds is a span that ends when it is asked for.
-func (r *soakRows) bounds(known span) func() span { return func() span { return r.after(known) } }
+func (r *model) bounds(known span) func() span { return func() span { return r.after(known) } }
 
 // explains says what is wrong with a version that was read; 0 is absent.
 func (k *register) explains(what string, version, least, most uint64) error {
@@ -191,9 +191,9 @@ func (k *register) explains(what string, version, least, most uint64) error {
 }
 
 // rowVersion is the version of a row of a group, whose families have to agree.
-func (r *soakRows) rowVersion(row *query.Row) (uint64, error) {
+func (r *model) rowVersion(row *query.Row) (uint64, error) {
 	var newest [2]uint64
-	for i, family := range soakFamilies {
+	for i, family := range groupFamilies {
 		place := row.Key() + family
 		last := ^uint64(0)
 		for c := range row.Versions(family, "q") {
@@ -220,14 +220,14 @@ func (r *soakRows) rowVersion(row *query.Row) (uint64, error) {
 // checkGroups compares one read of the groups from one to another, in either
 // order, with what they may be, which is asked for when they have been read. It
 // counts cells.
-func (r *soakRows) checkGroups(rows iter.Seq2[*query.Row, error], from, to int, bounds func() span) (n int64, err error) {
-	versions := make([][soakGroupRows]uint64, to-from)
+func (r *model) checkGroups(rows iter.Seq2[*query.Row, error], from, to int, bounds func() span) (n int64, err error) {
+	versions := make([][rowsPerGroup]uint64, to-from)
 	for row, err := range rows {
 		if err != nil {
 			return n, err
 		}
 		var g, i int
-		if _, err := fmt.Sscanf(row.Key(), "group#%06d#%d", &g, &i); err != nil || g < from || g >= to || i >= soakGroupRows {
+		if _, err := fmt.Sscanf(row.Key(), "group#%06d#%d", &g, &i); err != nil || g < from || g >= to || i >= rowsPerGroup {
 			return n, fmt.Errorf("row %q, of groups %d to %d, was read", row.Key(), from, to)
 		}
 		if versions[g-from][i] != 0 {
@@ -241,7 +241,7 @@ func (r *soakRows) checkGroups(rows iter.Seq2[*query.Row, error], from, to int, 
 	known := bounds().groups
 	for i, all := range versions {
 		g := from + i
-		if all != [soakGroupRows]uint64{all[0], all[0], all[0], all[0]} {
+		if all != [rowsPerGroup]uint64{all[0], all[0], all[0], all[0]} {
 			return n, fmt.Errorf("group %d is torn: its rows have versions %d", g, all)
 		}
 		if err := r.groups[g].explains(fmt.Sprint("group ", g), all[0], known[g][0], known[g][1]); err != nil {
@@ -252,7 +252,7 @@ func (r *soakRows) checkGroups(rows iter.Seq2[*query.Row, error], from, to int, 
 }
 
 // checkNumbers compares one read of all numbers with what they may be.
-func (r *soakRows) checkNumbers(rows iter.Seq2[*query.Row, error], bounds func() span) error {
+func (r *model) checkNumbers(rows iter.Seq2[*query.Row, error], bounds func() span) error {
 	numbers := map[string][2]int64{}
 	for row, err := range rows {
 		if err != nil {
@@ -264,10 +264,10 @@ func (r *soakRows) checkNumbers(rows iter.Seq2[*query.Row, error], bounds func()
 	}
 	known := bounds()
 	sum := int64(0)
-	for i := range soakAccounts {
+	for i := range accountCount {
 		sum += numbers[account(i)][0]
 	}
-	if want := int64(soakAccounts * soakDeposit); sum != want {
+	if want := int64(accountCount * deposit); sum != want {
 		return fmt.Errorf("the accounts have %d together; transactions keep it at %d", sum, want)
 	}
 	var errs []error
@@ -283,11 +283,11 @@ func (r *soakRows) checkNumbers(rows iter.Seq2[*query.Row, error], bounds func()
 }
 
 // checkAll compares a whole database with what it may be.
-func (r *soakRows) checkAll(ctx context.Context, db *query.DB, bounds func() span) error {
+func (r *model) checkAll(ctx context.Context, db *query.DB, bounds func() span) error {
 	if err := r.checkNumbers(db.Table("numbers").ReadRows(ctx), bounds); err != nil {
 		return err
 	}
-	_, err := r.checkGroups(db.Table("groups").ReadRows(ctx), 0, soakGroups, bounds)
+	_, err := r.checkGroups(db.Table("groups").ReadRows(ctx), 0, groupCount, bounds)
 	return err
 }
 
@@ -300,7 +300,7 @@ type eventLog struct {
 	times []cells.Timestamp // of the newest, up to tried
 }
 
-const soakEventsKept = 1 << 16
+const eventsKept = 1 << 16
 
 // next announces an event.
 func (l *eventLog) next(ts cells.Timestamp) (n uint64, at cells.Timestamp) {
@@ -312,8 +312,8 @@ func (l *eventLog) next(ts cells.Timestamp) (n uint64, at cells.Timestamp) {
 			ts = max(ts, l.times[len(l.times)-1])
 		}
 		l.times = append(l.times, ts)
-		if len(l.times) > 2*soakEventsKept {
-			l.times = slices.Clone(l.times[len(l.times)-soakEventsKept:])
+		if len(l.times) > 2*eventsKept {
+			l.times = slices.Clone(l.times[len(l.times)-eventsKept:])
 		}
 	}
 	return l.tried, l.times[len(l.times)-1]
@@ -337,12 +337,12 @@ func (l *eventLog) expired(n uint64, at cells.Timestamp) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := len(l.times) - 1 - int(l.tried-n)
-	return i < 0 || at > l.times[i]+cells.Timestamp(soakMaxAge.Microseconds())
+	return i < 0 || at > l.times[i]+cells.Timestamp(maxAge.Microseconds())
 }
 
 // checkEvents compares a read of a row of events: those that had not expired when
 // it began are there, without a gap, and none that had.
-func (r *soakRows) checkEvents(writer int, row *query.Row, acked uint64, began, ended cells.Timestamp) error {
+func (r *model) checkEvents(writer int, row *query.Row, acked uint64, began, ended cells.Timestamp) error {
 	l := &r.events[writer]
 	next := uint64(0)
 	if row != nil {

@@ -38,18 +38,18 @@ type Options struct {
 }
 
 const (
-	soakWriters = 4
-	soakReaders = 3
+	writerCount = 4
+	readerCount = 3
 )
 
 // A soak is one under way.
 type soak struct {
 	Options
-	rows   *soakRows
+	rows   *model
 	began  time.Time
-	counts soakCounts
+	counts counts
 	flat   flatness
-	last   soakLine
+	last   reportLine
 	files  int // open before the database was
 
 	// use is held shared by whoever uses db, exclusively to replace it.
@@ -63,7 +63,7 @@ type soak struct {
 	generated map[int]span // what may be in each generation
 }
 
-type soakCounts struct {
+type counts struct {
 	writes, reads, cells, opens, backups, restores, collections atomic.Int64
 }
 
@@ -71,7 +71,7 @@ type soakCounts struct {
 // was wrong, when memory or open files grow, when a snapshot, a cursor or a file is
 // left open, and when the check at the end finds anything.
 func Run(ctx context.Context, o Options) (err error) {
-	run := &soak{Options: o, rows: newSoakRows(o.Seed), began: time.Now(), generated: map[int]span{}}
+	run := &soak{Options: o, rows: newModel(o.Seed), began: time.Now(), generated: map[int]span{}}
 	run.last.at = run.began
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return err
@@ -114,11 +114,11 @@ func (s *soak) work(ctx context.Context) error {
 			}
 		})
 	}
-	for i := range soakWriters {
-		w := &soakWriter{soak: s, id: i}
+	for i := range writerCount {
+		w := &writer{soak: s, id: i}
 		start(fmt.Sprint("writer ", i), w.step)
 	}
-	for i := range soakReaders {
+	for i := range readerCount {
 		start(fmt.Sprint("reader ", i), s.read)
 	}
 	start("collections", s.collect)
@@ -171,7 +171,7 @@ func checked(ctx context.Context, db *query.DB) error {
 
 // open opens the database, synced now and then.
 func (s *soak) open(rng *rand.Rand) error {
-	o := query.Options{Schema: soakSchema(), Memory: s.Memory, Durability: query.Async, GCInterval: -1}
+	o := query.Options{Schema: newSchema(), Memory: s.Memory, Durability: query.Async, GCInterval: -1}
 	if rng.IntN(4) == 0 {
 		o.Durability = query.Sync
 	}

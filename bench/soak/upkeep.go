@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-var soakTables = []string{"groups", "numbers", "events"}
+var tables = []string{"groups", "numbers", "events"}
 
 func (s *soak) collect(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 3) {
@@ -23,7 +23,7 @@ func (s *soak) collect(ctx context.Context, rng *rand.Rand) error {
 	}
 	s.counts.collections.Add(1)
 	return s.tolerant(func(db *query.DB) error {
-		_, err := db.GC(ctx, soakTables[rng.IntN(len(soakTables))], query.GCOptions{Compact: rng.IntN(10) == 0})
+		_, err := db.GC(ctx, tables[rng.IntN(len(tables))], query.GCOptions{Compact: rng.IntN(10) == 0})
 		return err
 	})
 }
@@ -33,13 +33,13 @@ func (s *soak) compact(ctx context.Context, rng *rand.Rand) error {
 		return nil
 	}
 	return s.tolerant(func(db *query.DB) error {
-		t := db.Table(soakTables[rng.IntN(len(soakTables))])
+		t := db.Table(tables[rng.IntN(len(tables))])
 		switch rng.IntN(10) {
 		case 0:
 			return t.Compact(ctx)
 		case 1, 2:
-			from := rng.IntN(soakGroups)
-			return db.Table("groups").CompactRows(ctx, groupRange(from, min(from+300, soakGroups)))
+			from := rng.IntN(groupCount)
+			return db.Table("groups").CompactRows(ctx, groupRange(from, min(from+300, groupCount)))
 		}
 		return t.Flush(ctx)
 	})
@@ -111,7 +111,7 @@ func (s *soak) changeSchema(ctx context.Context, rng *rand.Rand) error {
 	}
 	return s.tolerant(func(db *query.DB) error {
 		for _, t := range db.Schema().Tables { // what was left when the database was closed
-			if !slices.Contains(soakTables, t.Name) {
+			if !slices.Contains(tables, t.Name) {
 				if err := db.DropTable(ctx, t.Name); err != nil {
 					return err
 				}

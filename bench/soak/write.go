@@ -10,17 +10,17 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A soakWriter writes to a quarter of the groups, of which it alone knows the
+// A writer writes to a quarter of the groups, of which it alone knows the
 // next versions, and to rows that all writers share.
-type soakWriter struct {
+type writer struct {
 	*soak
 	id int
 }
 
-const writerGroups = soakGroups / soakWriters
+const writerGroups = groupCount / writerCount
 
 // step makes one write.
-func (w *soakWriter) step(ctx context.Context, rng *rand.Rand) error {
+func (w *writer) step(ctx context.Context, rng *rand.Rand) error {
 	do := w.setGroups
 	switch n := rng.IntN(1000); {
 	case n < 10:
@@ -45,14 +45,14 @@ func (w *soakWriter) step(ctx context.Context, rng *rand.Rand) error {
 }
 
 // some are neighbouring groups of this writer.
-func (w *soakWriter) some(rng *rand.Rand, n int) (from, to int) {
+func (w *writer) some(rng *rand.Rand, n int) (from, to int) {
 	from = w.id*writerGroups + rng.IntN(writerGroups)
 	return from, min(from+n, (w.id+1)*writerGroups)
 }
 
 // write announces the next versions of groups, has them written, and says that
 // they are.
-func (w *soakWriter) write(from, to int, deletion bool, do func() error) error {
+func (w *writer) write(from, to int, deletion bool, do func() error) error {
 	for g := from; g < to; g++ {
 		of := &w.rows.groups[g]
 		if deletion {
@@ -71,12 +71,12 @@ func (w *soakWriter) write(from, to int, deletion bool, do func() error) error {
 }
 
 // eachRow calls f with what is to be written to the rows of groups.
-func (w *soakWriter) eachRow(from, to int, f func(key string, m *query.Mutation) error) error {
+func (w *writer) eachRow(from, to int, f func(key string, m *query.Mutation) error) error {
 	for g := from; g < to; g++ {
 		version := w.rows.groups[g].tried.Load()
-		for i := range soakGroupRows {
+		for i := range rowsPerGroup {
 			key, m := groupRow(g, i), query.NewMutation()
-			for _, family := range soakFamilies {
+			for _, family := range groupFamilies {
 				m.Set(family, "q", cells.Bytes(w.rows.content(key+family, version)))
 			}
 			if err := f(key, m); err != nil {
@@ -87,7 +87,7 @@ func (w *soakWriter) eachRow(from, to int, f func(key string, m *query.Mutation)
 	return nil
 }
 
-func (w *soakWriter) setGroups(ctx context.Context, db *query.DB, rng *rand.Rand) error {
+func (w *writer) setGroups(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from, to := w.some(rng, 1+rng.IntN(3))
 	return w.write(from, to, false, func() error {
 		b := query.NewBatch()
@@ -98,12 +98,12 @@ func (w *soakWriter) setGroups(ctx context.Context, db *query.DB, rng *rand.Rand
 	})
 }
 
-func (w *soakWriter) deleteGroups(ctx context.Context, db *query.DB, rng *rand.Rand) error {
+func (w *writer) deleteGroups(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from, to := w.some(rng, 1+rng.IntN(3))
 	return w.write(from, to, true, func() error {
 		b := query.NewBatch()
 		for g := from; g < to; g++ {
-			for i := range soakGroupRows {
+			for i := range rowsPerGroup {
 				m := query.NewMutation()
 				m.DeleteRow()
 				b.Add("groups", groupRow(g, i), m)
@@ -113,7 +113,7 @@ func (w *soakWriter) deleteGroups(ctx context.Context, db *query.DB, rng *rand.R
 	})
 }
 
-func (w *soakWriter) deleteRange(ctx context.Context, db *query.DB, rng *rand.Rand) error {
+func (w *writer) deleteRange(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from, to := w.some(rng, 1+rng.IntN(20))
 	return w.write(from, to, true, func() error {
 		return db.Table("groups").DeleteRange(ctx, groupRange(from, to))
@@ -121,7 +121,7 @@ func (w *soakWriter) deleteRange(ctx context.Context, db *query.DB, rng *rand.Ra
 }
 
 // load writes groups as a bulk load.
-func (w *soakWriter) load(ctx context.Context, db *query.DB, rng *rand.Rand) error {
+func (w *writer) load(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from, to := w.some(rng, 50)
 	return w.write(from, to, false, func() error {
 		l, err := db.Table("groups").BulkLoad(ctx, query.BulkOptions{Overlap: true})
@@ -138,12 +138,12 @@ func (w *soakWriter) load(ctx context.Context, db *query.DB, rng *rand.Rand) err
 }
 
 // transact moves an amount from one account to another.
-func (w *soakWriter) transact(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	from, to := account(rng.IntN(soakAccounts)), account(rng.IntN(soakAccounts))
+func (w *writer) transact(ctx context.Context, db *query.DB, rng *rand.Rand) error {
+	from, to := account(rng.IntN(accountCount)), account(rng.IntN(accountCount))
 	if from == to {
 		return nil
 	}
-	amount := rng.Int64N(soakDeposit)
+	amount := rng.Int64N(deposit)
 	err := db.Update(ctx, func(tx *query.Tx) error {
 		for _, move := range []struct {
 			key    string
@@ -169,8 +169,8 @@ func (w *soakWriter) transact(ctx context.Context, db *query.DB, rng *rand.Rand)
 }
 
 // increment counts, by reading and writing.
-func (w *soakWriter) increment(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	i, by := rng.IntN(soakCounters), 1+rng.Uint64N(9)
+func (w *writer) increment(ctx context.Context, db *query.DB, rng *rand.Rand) error {
+	i, by := rng.IntN(counterCount), 1+rng.Uint64N(9)
 	of := &w.rows.counters[i]
 	least := of.acked.Load() + by
 	of.tried.Add(by)
@@ -183,8 +183,8 @@ func (w *soakWriter) increment(ctx context.Context, db *query.DB, rng *rand.Rand
 }
 
 // add counts, by adding.
-func (w *soakWriter) add(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	i, by := rng.IntN(soakCounters), 1+rng.Uint64N(9)
+func (w *writer) add(ctx context.Context, db *query.DB, rng *rand.Rand) error {
+	i, by := rng.IntN(counterCount), 1+rng.Uint64N(9)
 	of := &w.rows.sums[i]
 	of.tried.Add(by)
 	m := query.NewMutation()
@@ -197,7 +197,7 @@ func (w *soakWriter) add(ctx context.Context, db *query.DB, rng *rand.Rand) erro
 }
 
 // swap replaces the writer's own number if it is what it was read to be.
-func (w *soakWriter) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error {
+func (w *writer) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error {
 	table, key, of := db.Table("numbers"), swapRow(w.id), &w.rows.swaps[w.id]
 	var now int64
 	row, err := table.ReadRow(ctx, key)
@@ -229,7 +229,7 @@ func (w *soakWriter) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error
 }
 
 // event adds an event to the writer's row.
-func (w *soakWriter) event(ctx context.Context, db *query.DB, _ *rand.Rand) error {
+func (w *writer) event(ctx context.Context, db *query.DB, _ *rand.Rand) error {
 	of, key := &w.rows.events[w.id], eventRow(w.id)
 	n, ts := of.next(db.Now())
 	m := query.NewMutation()
