@@ -23,9 +23,9 @@ type Workload struct {
 	Name  string // such as scan/one-family
 	About string // what is done, in a sentence
 	Unit  string // what one operation is
-	// Workers are the numbers of goroutines to do it with; none is one.
+	// Workers are the numbers of goroutines to do it with. Empty means one.
 	Workers []int
-	// Open prepares the contenders, for so many workers.
+	// Open prepares the contenders for a number of workers.
 	Open func(ctx context.Context, workers int) (*Contest, error)
 }
 
