@@ -27,7 +27,9 @@ const (
 )
 
 func main() {
-	// An interrupted run removes its data. A second interrupt ends the process.
+	// A run that is interrupted, or whose output nobody reads, removes its data. A
+	// second interrupt ends the process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails instead
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))

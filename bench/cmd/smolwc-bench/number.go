@@ -13,7 +13,7 @@ type number int64
 var units = []struct {
 	suffix string
 	factor int64
-}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}}
+}{{"Gi", 1 << 30}, {"G", 1e9}, {"Mi", 1 << 20}, {"M", 1e6}, {"Ki", 1 << 10}, {"k", 1e3}, {"K", 1e3}}
 
 // Set implements flag.Value.
 func (n *number) Set(text string) error {
@@ -34,8 +34,8 @@ func (n *number) Set(text string) error {
 
 // String implements flag.Value.
 func (n *number) String() string {
-	for _, u := range units[:] {
-		if v := int64(*n); v >= u.factor && v%u.factor == 0 && (u.factor&(u.factor-1) != 0 || v == u.factor) {
+	for _, u := range units {
+		if v := int64(*n); v >= u.factor && v%u.factor == 0 {
 			return strconv.FormatInt(v/u.factor, 10) + u.suffix
 		}
 	}
