@@ -23,7 +23,11 @@ func TestMain(m *testing.M) {
 // own documentation has their commands.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:  "testdata/script",
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise a program with the race detector takes a second to end
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"database": database},
 	})
 }
