@@ -10,11 +10,11 @@ import (
 	"github.com/smolwc/smolwc/bench/stats"
 )
 
-// Compare prints how fast the second of two commits, of which each has a file
-// of JSON lines from any number of runs, is against the first. Rounds are
-// compared by their ratios to the yardstick of their own run, so that a drift of
-// the machine between runs does not count. For the yardstick itself it prints
-// how far the machine drifted.
+// Compare prints how fast the second of two commits is against the first. Each has
+// a file of JSON lines from any number of runs. Rounds are compared by
+// their ratios to the yardstick of their own run, so that a drift of the machine
+// between runs does not count. For the yardstick itself it prints how far the
+// machine drifted.
 func Compare(w io.Writer, nameA string, a io.Reader, nameB string, b io.Reader) error {
 	as, order, err := readResults(a)
 	if err != nil {

@@ -331,7 +331,7 @@ func (l *eventLog) newest() uint64 {
 	return l.acked
 }
 
-// expired says whether an event had expired at some moment; those of which the
+// expired says whether an event had expired at some moment; events whose
 // time is no longer known have.
 func (l *eventLog) expired(n uint64, at cells.Timestamp) bool {
 	l.mu.Lock()
@@ -340,8 +340,8 @@ func (l *eventLog) expired(n uint64, at cells.Timestamp) bool {
 	return i < 0 || at > l.times[i]+cells.Timestamp(maxAge.Microseconds())
 }
 
-// checkEvents compares a read of a row of events: those that had not expired when
-// it began are there, without a gap, and none that had.
+// checkEvents compares a read of a row of events: events that had not expired when
+// it began are there, without a gap; events that had are not.
 func (r *model) checkEvents(writer int, row *query.Row, acked uint64, began, ended cells.Timestamp) error {
 	l := &r.events[writer]
 	next := uint64(0)

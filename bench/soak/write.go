@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A writer writes to a quarter of the groups, of which it alone knows the
-// next versions, and to rows that all writers share.
+// A writer writes to a quarter of the groups, whose next versions it alone
+// knows, and to rows that all writers share.
 type writer struct {
 	*soak
 	id int

@@ -87,7 +87,7 @@ func (e *Env) plain(ctx context.Context) (*dataset, error) {
 // rows is how many rows of one family have all the cells.
 func (e *Env) rows() int { return max(1, e.Cells/cellsPerRow) }
 
-// someRows are random rows of the dataset plain, of which some may be equal.
+// someRows are random rows of the dataset plain; some may be equal.
 func (e *Env) someRows(n int) []int {
 	rng := rand.New(rand.NewPCG(3, 4))
 	rows := make([]int, n)

@@ -24,7 +24,7 @@ type Env struct {
 	Peers   []Peer
 }
 
-// DefaultEnv is an Env for so many cells.
+// DefaultEnv returns an Env for tables of a number of cells, without peers.
 func DefaultEnv(dir string, cells int) *Env {
 	return &Env{Dir: dir, Cells: cells, Writes: max(min(cells, 250_000)/cellsPerRow*cellsPerRow, cellsPerRow), Ops: max(1, min(cells/20, 50_000)), Memory: 1 << 30}
 }
@@ -39,8 +39,8 @@ type dataset struct {
 	open  []func() error // what is to be closed
 }
 
-// dataset is the one of this name, of so many rows, which is loaded unless it is
-// there. load writes it; it is compacted after.
+// dataset returns the dataset of a name and a number of rows, and loads it unless it
+// is there. load writes it; it is compacted after.
 func (e *Env) dataset(ctx context.Context, name string, rows int, families []schema.Family, load func(*query.Table) error) (*dataset, error) {
 	d := &dataset{env: e, dir: filepath.Join(e.Dir, fmt.Sprintf("%s-%d", name, rows)), table: tableName}
 	if _, err := os.Stat(d.dir); err == nil {

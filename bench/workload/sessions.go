@@ -71,7 +71,7 @@ type visit struct {
 	columns    yardstick.Slices // of the events, and last the count of visits
 	value      []byte           // of an event, encoded
 	users      func(round int) []uint32
-	locks      [256]sync.Mutex // for who counts by hand
+	locks      [256]sync.Mutex // for counting by hand
 }
 
 func (e *Env) openSessions(ctx context.Context, workers int) (*contest.Contest, error) {

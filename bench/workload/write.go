@@ -35,7 +35,7 @@ type fill struct {
 	atOnce       int              // cells in a write
 }
 
-const syncShare = 100 // of so many rows that are written without syncs, one is with
+const syncShare = 100 // rows that are written without syncs for each one with
 
 func (e *Env) fill(random bool, atOnce int, d query.Durability) *fill {
 	n := max(1, e.Writes/cellsPerRow)

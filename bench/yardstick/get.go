@@ -50,13 +50,13 @@ func (f Family) GetSeek(columns Slices) (Sum, error) {
 	return sumOf(C.yardstick_get_seek(f.db, f.family, data, offsets, n))
 }
 
-// MultiGet is Get with rocksdb_multi_get_cf, of so many keys a call.
+// MultiGet is Get with rocksdb_multi_get_cf, of atOnce keys a call.
 func (f Family) MultiGet(keys Slices, atOnce int) (Sum, error) {
 	data, offsets, n := keys.c()
 	return sumOf(C.yardstick_multi_get(f.db, f.family, data, offsets, n, C.uint64_t(atOnce)))
 }
 
-// BatchedMultiGet is Get with rocksdb_batched_multi_get_cf, of so many keys a
+// BatchedMultiGet is Get with rocksdb_batched_multi_get_cf, of atOnce keys a
 // call.
 func (f Family) BatchedMultiGet(keys Slices, atOnce int) (Sum, error) {
 	data, offsets, n := keys.c()

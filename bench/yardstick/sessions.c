@@ -18,7 +18,7 @@ typedef struct {
   sum_t sum;
 } sessions_t;
 
-// A count is read and written: who does that from several threads locks it.
+// A count is read and written: a caller with several threads locks it.
 enum { stripes = 256 };
 static pthread_mutex_t locks[stripes];
 static pthread_once_t locks_made = PTHREAD_ONCE_INIT;

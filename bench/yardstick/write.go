@@ -6,7 +6,7 @@ import "C"
 
 import "unsafe"
 
-// Write puts pairs in write batches of so many pairs.
+// Write puts pairs in write batches of atOnce pairs.
 func (f Family) Write(keys, values Slices, atOnce int, sync bool) (Sum, error) {
 	keyData, keyOffsets, n := keys.c()
 	valueData, valueOffsets, _ := values.c()

@@ -85,19 +85,19 @@ sum_t yardstick_get_pinned(rocksdb_t* db, family_t* f, const char* data, const u
                            uint64_t n);
 sum_t yardstick_get_seek(rocksdb_t* db, family_t* f, const char* data, const uint64_t* offsets,
                          uint64_t n);
-// The same for so many keys a call.
+// The same for at_once keys a call.
 sum_t yardstick_multi_get(rocksdb_t* db, family_t* f, const char* data, const uint64_t* offsets,
                           uint64_t n, uint64_t at_once);
 sum_t yardstick_batched_multi_get(rocksdb_t* db, family_t* f, const char* data,
                                   const uint64_t* offsets, uint64_t n, uint64_t at_once);
 
-// Writes: pairs of keys and values, so many a batch.
+// Writes: pairs of keys and values, at_once a batch.
 sum_t yardstick_write(rocksdb_t* db, family_t* f, const char* key_data, const uint64_t* keys,
                       const char* value_data, const uint64_t* values, uint64_t n, uint64_t at_once,
                       unsigned char sync);
 
-// Bulk load of pairs in any order: sort, table files in dir of about so many
-// bytes, ingestion.
+// Bulk load of pairs in any order: sort, table files in dir of about
+// file_bytes, ingestion.
 sum_t yardstick_bulk_load(rocksdb_t* db, family_t* f, const rocksdb_options_t* options,
                           const char* key_data, const uint64_t* keys, const char* value_data,
                           const uint64_t* values, uint64_t n, const char* dir, uint64_t file_bytes);
