@@ -48,7 +48,7 @@ func (s *Server) listBackups(ctx context.Context, parent string, filter backupFi
 			continue // expired
 		}
 		source, err := s.parseTable(note.GetBackup().GetSourceTable())
-		if err != nil || !mayRead(ctx, source) {
+		if err != nil || !mayRead(ctx, source.stored) {
 			continue
 		}
 		if m := s.backups.message(note); filter(m) {

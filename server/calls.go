@@ -53,7 +53,7 @@ func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 
 func (w watcher) newCall(ctx context.Context, method string) *call {
 	c := &call{method: strings.TrimPrefix(method, "/")}
-	if needs[method] == needUnknown {
+	if !known(method) {
 		c.method = "unknown" // anybody can think of names
 	}
 	if p, ok := peer.FromContext(ctx); ok {

@@ -1,12 +1,7 @@
 package server
 
-import (
-	"maps"
-	"slices"
-)
-
 // HasNeed reports whether a method is in the list of needs.
-func HasNeed(method string) bool { return needs[method] != needUnknown }
+func HasNeed(method string) bool { return known(method) }
 
 // MethodsWithNeeds are the methods of the list.
-func MethodsWithNeeds() []string { return slices.Collect(maps.Keys(needs)) }
+func MethodsWithNeeds() []string { return methods() }

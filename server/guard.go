@@ -2,19 +2,15 @@ package server
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A guard stands before every handler: it lets in who may, and not too many.
@@ -28,7 +24,7 @@ type guard struct {
 func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
-	if needs[method] != needNothing {
+	if !free(method) {
 		conn := callConn(ctx)
 		if limit := g.s.limits.Calls; n > int64(limit) && !conn.idle() {
 			leave()
@@ -51,47 +47,31 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 	return ctx, func() { cancel(); leave() }, nil
 }
 
-// ofDatabase reports whether a method concerns the database as a whole.
-func ofDatabase(method string) bool {
-	return strings.HasPrefix(method, "/"+smolwcpb.DatabaseAdmin_ServiceDesc.ServiceName+"/")
-}
-
 // tap lets calls in by their headers, before the server takes anything of their
 // requests. A method that does not exist is left to gRPC, which says so.
 func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	if needs[info.FullMethodName] == needUnknown {
+	if !known(info.FullMethodName) {
 		return ctx, nil
 	}
-	token, err := g.identify(ctx, info.FullMethodName)
+	token, err := g.s.access.identify(ctx, info.FullMethodName)
 	if err != nil {
 		watcher{g.s}.turnedAway(ctx, info.FullMethodName, token, err)
 		return ctx, err
 	}
-	if token != nil {
-		ctx = context.WithValue(ctx, tokenKey{}, token)
-	}
-	return ctx, nil
+	return withToken(ctx, token), nil
 }
-
-type tokenKey struct{}
 
 // token is that of a call which was let in, nil when it needs none. It may have been
 // revoked while the request came.
 func (g *guard) token(ctx context.Context, method string) (*Token, error) {
-	if needs[method] == needUnknown {
+	if !known(method) {
 		return nil, status.Errorf(codes.PermissionDenied, "there is no right to call %s", method)
 	}
-	token, ok := ctx.Value(tokenKey{}).(*Token)
-	if !ok {
-		return nil, nil
-	}
-	if c := callOf(ctx); c != nil {
+	token := tokenOf(ctx)
+	if c := callOf(ctx); c != nil && token != nil {
 		c.token.Store(&token.Name)
 	}
-	if err := g.s.tokens.check(token); err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
-	}
-	return token, nil
+	return token, g.s.access.check(token)
 }
 
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -108,13 +88,6 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 		return nil, err
 	}
 	return handler(ctx, req)
-}
-
-// mayRead reports whether the caller may read a table, so that lists, and the tokens
-// of their pages, tell of no other.
-func mayRead(ctx context.Context, t tableName) bool {
-	token, ok := ctx.Value(tokenKey{}).(*Token)
-	return !ok || token.allows(Read, resource{name: t.stored, exact: true})
 }
 
 func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -148,43 +121,6 @@ func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// identify is the token that a call shows, nil when it needs none. With an error it
-// is the one that is not good.
-func (g *guard) identify(ctx context.Context, method string) (*Token, error) {
-	if g.s.tokens == nil || needs[method] == needNothing {
-		return nil, nil
-	}
-	required, err := g.s.tokens.required()
-	if err != nil {
-		g.s.logger.Error("the tokens cannot be read, so that nobody is let in", "err", err)
-		return nil, status.Error(codes.Unauthenticated, "the tokens of this server cannot be read")
-	}
-	if !required {
-		return nil, nil
-	}
-	secret, err := bearer(ctx)
-	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
-	}
-	token, err := g.s.tokens.find(secret)
-	if err != nil {
-		return token, status.Error(codes.Unauthenticated, err.Error())
-	}
-	return token, nil
-}
-
-// bearer is the secret that a client shows.
-func bearer(ctx context.Context) (string, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	for _, v := range md.Get("authorization") {
-		const scheme = "bearer "
-		if len(v) > len(scheme) && strings.EqualFold(v[:len(scheme)], scheme) {
-			return v[len(scheme):], nil
-		}
-	}
-	return "", errNoToken
-}
-
 // authorize finds out whether a token is good for a request, and takes note of
 // the request's table. Without a token everything is allowed.
 func (g *guard) authorize(ctx context.Context, token *Token, method string, req any) error {
@@ -199,24 +135,7 @@ func (g *guard) authorize(ctx context.Context, token *Token, method string, req 
 	if c != nil && len(resources) == 1 && resources[0].exact {
 		c.table.Store(&resources[0].name)
 	}
-	right := needs[method].right()
-	if token == nil || right == NoRight {
-		return nil
-	}
-	for _, r := range resources {
-		if !token.allows(right, r) {
-			return status.Errorf(codes.PermissionDenied, "token %q has no right to %s %s%s", token.Name, right, r, whoHas(method))
-		}
-	}
-	return nil
-}
-
-// whoHas says how an operator gets the right to what concerns the whole database.
-func whoHas(method string) string {
-	if !ofDatabase(method) {
-		return ""
-	}
-	return "; one that has is made with: smolwc --db DIR token create NAME --admin '*'"
+	return authorize(token, method, resources)
 }
 
 // A guardedStream asks for rights when the request comes, ends when its token is no
@@ -256,10 +175,8 @@ const (
 // beside, so that the call can end, and let go of what it holds, while gRPC
 // waits for the client; its end makes gRPC give up.
 func (g *guardedStream) SendMsg(m any) error {
-	if g.token != nil {
-		if err := g.guard.s.tokens.check(g.token); err != nil {
-			return status.Error(codes.Unauthenticated, err.Error())
-		}
+	if err := g.guard.s.access.check(g.token); err != nil {
+		return err
 	}
 	n := messageSize(m)
 	before := g.sent

@@ -70,7 +70,7 @@ type Server struct {
 
 	backupTo archive.Places
 
-	tokens  *Tokens
+	access  control
 	limits  Limits
 	guard   guard
 	conns   conns
@@ -92,7 +92,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits, backupTo: o.BackupTo}
+	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {
@@ -101,6 +101,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if s.grace == 0 {
 		s.grace = 10 * time.Second
 	}
+	s.access = control{o.Tokens, s.logger}
 	s.guard.s = s
 	s.conns.init(&s.limits, s.logger)
 	s.decoder.conns = &s.conns

@@ -194,7 +194,7 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 	if err != nil {
 		return nil, err
 	}
-	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !mayRead(ctx, s.tableIn(in, id)) })
+	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !mayRead(ctx, s.tableIn(in, id).stored) })
 	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/server/sql"
+)
+
+// everything is the resource of a call that does not say what it is about.
+var everything = []resource{{}}
+
+// resources are those that a request names. It looks into the requests of the
+// data API for their table alone, which every call does, and into others for
+// every name that there is, so that none is overlooked.
+func (s *Server) resources(req any) []resource {
+	switch m := req.(type) {
+	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
+		return everything // whatever their targets look like
+	case dataRequest:
+		view, _ := req.(interface{ GetMaterializedViewName() string })
+		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
+			return []resource{s.resourceNamed(name)}
+		}
+	case *bigtablepb.PrepareQueryRequest:
+		return s.queried(m)
+	case *bigtablepb.ExecuteQueryRequest:
+		prepared, _, err := preparedQuery(m)
+		if err != nil {
+			return nil // nor is anything read
+		}
+		return s.queried(prepared)
+	case *adminpb.CreateBackupRequest: // it is of its table, in whatever cluster
+		if name := m.GetBackup().GetSourceTable(); name != "" {
+			return s.namesIn(m.ProtoReflect(), nil, 1, "parent")
+		}
+	case interface {
+		GetParent() string
+		GetTableId() string
+	}: // the table is yet to be made
+		if in, err := parseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
+			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
+			return append(found, resource{name: s.tableIn(in, m.GetTableId()).stored, exact: true})
+		}
+	}
+	m, ok := req.(proto.Message)
+	if !ok {
+		return everything
+	}
+	if found := s.namesIn(m.ProtoReflect(), nil, 1, ""); len(found) > 0 {
+		return found
+	}
+	return everything
+}
+
+// queried is the table of a query. One that has none is about nothing; so is one
+// that is not understood, so that its author learns what is wrong with it.
+func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []resource {
+	in, err := parseInstance(req.GetInstanceName())
+	if err != nil {
+		return nil
+	}
+	q, err := sql.Parse(req.GetQuery())
+	if err != nil || q.Table() == "" {
+		return nil
+	}
+	return []resource{{name: s.tableIn(in, q.Table()).stored, exact: true}}
+}
+
+// namesIn are the names of resources in a message and, so many levels deep, in
+// those inside it, but for one field.
+func (s *Server) namesIn(m protoreflect.Message, found []resource, levels int, except protoreflect.Name) []resource {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Name() == except || f.IsList() || f.IsMap():
+		case f.Kind() == protoreflect.StringKind:
+			name := strings.TrimPrefix(v.String(), "operations/")
+			if strings.HasPrefix(name, "projects/") {
+				found = append(found, s.resourceNamed(name))
+			}
+		case f.Kind() == protoreflect.MessageKind && levels > 0:
+			found = s.namesIn(v.Message(), found, levels-1, "")
+		}
+		return true
+	})
+	return found
+}
+
+// resourceNamed is what a full name means. A backup is the table that it is of.
+// What is not in an instance concerns the whole database.
+func (s *Server) resourceNamed(name string) resource {
+	in, rest, ok := cutInstance(name)
+	if !ok {
+		return resource{}
+	}
+	if id, _, ok := cutSegment(rest, "tables"); ok {
+		return resource{name: s.tableIn(in, id).stored, exact: true}
+	}
+	asked := ""
+	if _, _, err := parseBackup(name); err == nil {
+		asked = "backup " + name
+		if t, ok := s.backupSource(name); ok {
+			return resource{name: t.stored, exact: true, asked: asked}
+		}
+	}
+	switch {
+	case in == s.own, in.instance == "-" && in.project == s.own.project:
+		return resource{asked: asked}
+	case in.instance == "-": // all of the project
+		return resource{name: in.project + "/", asked: asked}
+	}
+	return resource{name: in.prefix(), asked: asked}
+}
