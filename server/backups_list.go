@@ -10,6 +10,8 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/smolwc/smolwc/server/internal/access"
 )
 
 // ListBackups lists the backups of a cluster, or of all of an instance, in pages
@@ -48,7 +50,7 @@ func (s *Server) listBackups(ctx context.Context, parent string, filter backupFi
 			continue // expired
 		}
 		source, err := s.parseTable(note.GetBackup().GetSourceTable())
-		if err != nil || !mayRead(ctx, source.stored) {
+		if err != nil || !access.MayRead(ctx, source.stored) {
 			continue
 		}
 		if m := s.backups.message(note); filter(m) {

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/server/internal/access"
 )
 
 // A call is one that is under way: what the log of calls, the metrics and the
@@ -53,7 +55,7 @@ func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 
 func (w watcher) newCall(ctx context.Context, method string) *call {
 	c := &call{method: strings.TrimPrefix(method, "/")}
-	if !known(method) {
+	if !access.Known(method) {
 		c.method = "unknown" // anybody can think of names
 	}
 	if p, ok := peer.FromContext(ctx); ok {
@@ -63,7 +65,7 @@ func (w watcher) newCall(ctx context.Context, method string) *call {
 }
 
 // turnedAway counts and logs a call that ends with its headers.
-func (w watcher) turnedAway(ctx context.Context, method string, token *Token, err error) {
+func (w watcher) turnedAway(ctx context.Context, method string, token *access.Token, err error) {
 	c := w.newCall(ctx, method)
 	if token != nil {
 		c.token.Store(&token.Name)

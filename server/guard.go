@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/smolwc/smolwc/server/internal/access"
 )
 
 // A guard stands before every handler: it lets in who may, and not too many.
@@ -24,7 +26,7 @@ type guard struct {
 func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
-	if !free(method) {
+	if !access.Free(method) {
 		conn := callConn(ctx)
 		if limit := g.s.limits.Calls; n > int64(limit) && !conn.idle() {
 			leave()
@@ -36,7 +38,7 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 		}
 		leave = func() { conn.holds(-callBytes); g.calls.Add(-1) }
 	}
-	if ofDatabase(method) { // it takes as long as there is data, if its client stays
+	if access.OfDatabase(method) { // it takes as long as there is data, if its client stays
 		return ctx, leave, nil
 	}
 	latest := time.Now().Add(g.s.limits.Deadline)
@@ -50,28 +52,28 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 // tap lets calls in by their headers, before the server takes anything of their
 // requests. A method that does not exist is left to gRPC, which says so.
 func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	if !known(info.FullMethodName) {
+	if !access.Known(info.FullMethodName) {
 		return ctx, nil
 	}
-	token, err := g.s.access.identify(ctx, info.FullMethodName)
+	token, err := g.s.access.Identify(ctx, info.FullMethodName)
 	if err != nil {
 		watcher{g.s}.turnedAway(ctx, info.FullMethodName, token, err)
 		return ctx, err
 	}
-	return withToken(ctx, token), nil
+	return access.WithToken(ctx, token), nil
 }
 
 // token is that of a call which was let in, nil when it needs none. It may have been
 // revoked while the request came.
-func (g *guard) token(ctx context.Context, method string) (*Token, error) {
-	if !known(method) {
+func (g *guard) token(ctx context.Context, method string) (*access.Token, error) {
+	if !access.Known(method) {
 		return nil, status.Errorf(codes.PermissionDenied, "there is no right to call %s", method)
 	}
-	token := tokenOf(ctx)
+	token := access.TokenOf(ctx)
 	if c := callOf(ctx); c != nil && token != nil {
 		c.token.Store(&token.Name)
 	}
-	return token, g.s.access.check(token)
+	return token, g.s.access.Check(token)
 }
 
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -123,7 +125,7 @@ func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 
 // authorize finds out whether a token is good for a request, and takes note of
 // the request's table. Without a token everything is allowed.
-func (g *guard) authorize(ctx context.Context, token *Token, method string, req any) error {
+func (g *guard) authorize(ctx context.Context, token *access.Token, method string, req any) error {
 	c := callOf(ctx)
 	if c != nil && c.refused != nil {
 		return c.refused
@@ -132,10 +134,10 @@ func (g *guard) authorize(ctx context.Context, token *Token, method string, req 
 		return nil
 	}
 	resources := g.s.resources(req)
-	if c != nil && len(resources) == 1 && resources[0].exact {
-		c.table.Store(&resources[0].name)
+	if c != nil && len(resources) == 1 && resources[0].Exact {
+		c.table.Store(&resources[0].Name)
 	}
-	return authorize(token, method, resources)
+	return access.Authorize(token, method, resources)
 }
 
 // A guardedStream asks for rights when the request comes, ends when its token is no
@@ -144,7 +146,7 @@ type guardedStream struct {
 	grpc.ServerStream
 	guard  *guard
 	ctx    context.Context
-	token  *Token
+	token  *access.Token
 	method string
 	sent   int
 	first  int64 // bytes of the first messages, which gRPC may have until the end
@@ -175,7 +177,7 @@ const (
 // beside, so that the call can end, and let go of what it holds, while gRPC
 // waits for the client; its end makes gRPC give up.
 func (g *guardedStream) SendMsg(m any) error {
-	if err := g.guard.s.access.check(g.token); err != nil {
+	if err := g.guard.s.access.Check(g.token); err != nil {
 		return err
 	}
 	n := messageSize(m)

@@ -8,24 +8,25 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
 // everything is the resource of a call that does not say what it is about.
-var everything = []resource{{}}
+var everything = []access.Resource{{}}
 
 // resources are those that a request names. It looks into the requests of the
 // data API for their table alone, which every call does, and into others for
 // every name that there is, so that none is overlooked.
-func (s *Server) resources(req any) []resource {
+func (s *Server) resources(req any) []access.Resource {
 	switch m := req.(type) {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
 		return everything // whatever their targets look like
 	case dataRequest:
 		view, _ := req.(interface{ GetMaterializedViewName() string })
 		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
-			return []resource{s.resourceNamed(name)}
+			return []access.Resource{s.resourceNamed(name)}
 		}
 	case *bigtablepb.PrepareQueryRequest:
 		return s.queried(m)
@@ -45,7 +46,7 @@ func (s *Server) resources(req any) []resource {
 	}: // the table is yet to be made
 		if in, err := parseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
 			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
-			return append(found, resource{name: s.tableIn(in, m.GetTableId()).stored, exact: true})
+			return append(found, access.Resource{Name: s.tableIn(in, m.GetTableId()).stored, Exact: true})
 		}
 	}
 	m, ok := req.(proto.Message)
@@ -60,7 +61,7 @@ func (s *Server) resources(req any) []resource {
 
 // queried is the table of a query. One that has none is about nothing; so is one
 // that is not understood, so that its author learns what is wrong with it.
-func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []resource {
+func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
 	in, err := parseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil
@@ -69,12 +70,12 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []resource {
 	if err != nil || q.Table() == "" {
 		return nil
 	}
-	return []resource{{name: s.tableIn(in, q.Table()).stored, exact: true}}
+	return []access.Resource{{Name: s.tableIn(in, q.Table()).stored, Exact: true}}
 }
 
 // namesIn are the names of resources in a message and, so many levels deep, in
 // those inside it, but for one field.
-func (s *Server) namesIn(m protoreflect.Message, found []resource, levels int, except protoreflect.Name) []resource {
+func (s *Server) namesIn(m protoreflect.Message, found []access.Resource, levels int, except protoreflect.Name) []access.Resource {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
 		case f.Name() == except || f.IsList() || f.IsMap():
@@ -93,26 +94,26 @@ func (s *Server) namesIn(m protoreflect.Message, found []resource, levels int, e
 
 // resourceNamed is what a full name means. A backup is the table that it is of.
 // What is not in an instance concerns the whole database.
-func (s *Server) resourceNamed(name string) resource {
+func (s *Server) resourceNamed(name string) access.Resource {
 	in, rest, ok := cutInstance(name)
 	if !ok {
-		return resource{}
+		return access.Resource{}
 	}
 	if id, _, ok := cutSegment(rest, "tables"); ok {
-		return resource{name: s.tableIn(in, id).stored, exact: true}
+		return access.Resource{Name: s.tableIn(in, id).stored, Exact: true}
 	}
 	asked := ""
 	if _, _, err := parseBackup(name); err == nil {
 		asked = "backup " + name
 		if t, ok := s.backupSource(name); ok {
-			return resource{name: t.stored, exact: true, asked: asked}
+			return access.Resource{Name: t.stored, Exact: true, Asked: asked}
 		}
 	}
 	switch {
 	case in == s.own, in.instance == "-" && in.project == s.own.project:
-		return resource{asked: asked}
+		return access.Resource{Asked: asked}
 	case in.instance == "-": // all of the project
-		return resource{name: in.project + "/", asked: asked}
+		return access.Resource{Name: in.project + "/", Asked: asked}
 	}
-	return resource{name: in.prefix(), asked: asked}
+	return access.Resource{Name: in.prefix(), Asked: asked}
 }

@@ -30,6 +30,7 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
@@ -52,7 +53,7 @@ type Options struct {
 	// call; nil discards it.
 	Logger *slog.Logger
 	// Tokens are asked for when there are any; nil asks nobody.
-	Tokens *Tokens
+	Tokens *access.Tokens
 	Limits Limits
 	// BackupTo are the places to which clients may have the database backed
 	// up and copied. nil: clients cannot.
@@ -70,7 +71,7 @@ type Server struct {
 
 	backupTo archive.Places
 
-	access  control
+	access  access.Control
 	limits  Limits
 	guard   guard
 	conns   conns
@@ -101,7 +102,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if s.grace == 0 {
 		s.grace = 10 * time.Second
 	}
-	s.access = control{o.Tokens, s.logger}
+	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
 	s.conns.init(&s.limits, s.logger)
 	s.decoder.conns = &s.conns

@@ -17,6 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/access"
 )
 
 // A tableService is google.bigtable.admin.v2.BigtableTableAdmin.
@@ -194,7 +195,7 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 	if err != nil {
 		return nil, err
 	}
-	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !mayRead(ctx, s.tableIn(in, id).stored) })
+	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.tableIn(in, id).stored) })
 	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err

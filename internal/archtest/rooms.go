@@ -85,10 +85,11 @@ var rooms = map[string]room{
 	// The server alone knows gRPC, and with its language protocol buffers.
 	// Bigtable's client is in its tests and not in the binary, which it would
 	// make five times as large.
-	"server/sql":      {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
-	"server/smolwcpb": {imports: []string{grpc, protobuf}},
+	"server/sql":             {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
+	"server/smolwcpb":        {imports: []string{grpc, protobuf}},
+	"server/internal/access": {imports: []string{"schema", "server/smolwcpb", grpc}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{bigtable, apiOptions, civil},
 	},
 

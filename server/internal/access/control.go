@@ -1,4 +1,4 @@
-package server
+package access
 
 import (
 	"context"
@@ -14,35 +14,35 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// A control lets calls in by the tokens that they show.
-type control struct {
-	tokens *Tokens // nil: no call needs one
-	logger *slog.Logger
+// A Control lets calls in by the tokens that they show.
+type Control struct {
+	Tokens *Tokens // nil: no call needs one
+	Logger *slog.Logger
 }
 
-// known reports whether a method is in the list of needs. No other may be called.
-func known(method string) bool { return needs[method] != needUnknown }
+// Known reports whether a method is in the list of needs. No other may be called.
+func Known(method string) bool { return needs[method] != needUnknown }
 
-// free reports whether a method needs nothing, not even a token.
-func free(method string) bool { return needs[method] == needNothing }
+// Free reports whether a method needs nothing, not even a token.
+func Free(method string) bool { return needs[method] == needNothing }
 
-// ofDatabase reports whether a method concerns the database as a whole.
-func ofDatabase(method string) bool {
+// OfDatabase reports whether a method concerns the database as a whole.
+func OfDatabase(method string) bool {
 	return strings.HasPrefix(method, "/"+smolwcpb.DatabaseAdmin_ServiceDesc.ServiceName+"/")
 }
 
-// methods returns all methods of the list of needs, in no order.
-func methods() []string { return slices.Collect(maps.Keys(needs)) }
+// Methods returns all methods of the list of needs, in no order.
+func Methods() []string { return slices.Collect(maps.Keys(needs)) }
 
-// identify returns the token that a call shows, nil when it needs none. With an
+// Identify returns the token that a call shows, nil when it needs none. With an
 // error, the token is the one that was refused.
-func (c *control) identify(ctx context.Context, method string) (*Token, error) {
-	if c.tokens == nil || free(method) {
+func (c *Control) Identify(ctx context.Context, method string) (*Token, error) {
+	if c.Tokens == nil || Free(method) {
 		return nil, nil
 	}
-	required, err := c.tokens.required()
+	required, err := c.Tokens.required()
 	if err != nil {
-		c.logger.Error("the tokens cannot be read, so that nobody is let in", "err", err)
+		c.Logger.Error("the tokens cannot be read, so that nobody is let in", "err", err)
 		return nil, status.Error(codes.Unauthenticated, "the tokens of this server cannot be read")
 	}
 	if !required {
@@ -52,7 +52,7 @@ func (c *control) identify(ctx context.Context, method string) (*Token, error) {
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}
-	token, err := c.tokens.find(secret)
+	token, err := c.Tokens.find(secret)
 	if err != nil {
 		return token, status.Error(codes.Unauthenticated, err.Error())
 	}
@@ -71,12 +71,12 @@ func bearer(ctx context.Context) (string, error) {
 	return "", errNoToken
 }
 
-// check refuses a token that was good and no longer is; nil is good.
-func (c *control) check(token *Token) error {
+// Check refuses a token that was good and no longer is; nil is good.
+func (c *Control) Check(token *Token) error {
 	if token == nil {
 		return nil
 	}
-	if err := c.tokens.check(token); err != nil {
+	if err := c.Tokens.check(token); err != nil {
 		return status.Error(codes.Unauthenticated, err.Error())
 	}
 	return nil
@@ -84,24 +84,24 @@ func (c *control) check(token *Token) error {
 
 type tokenKey struct{}
 
-// withToken returns the context of a call that was let in with a token; nil is a
+// WithToken returns the context of a call that was let in with a token; nil is a
 // call that needs none.
-func withToken(ctx context.Context, token *Token) context.Context {
+func WithToken(ctx context.Context, token *Token) context.Context {
 	if token == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, tokenKey{}, token)
 }
 
-// tokenOf returns the token of a call, nil when it needs none.
-func tokenOf(ctx context.Context) *Token {
+// TokenOf returns the token of a call, nil when it needs none.
+func TokenOf(ctx context.Context) *Token {
 	token, _ := ctx.Value(tokenKey{}).(*Token)
 	return token
 }
 
-// authorize refuses a call whose token has no right to one of the resources that it
+// Authorize refuses a call whose token has no right to one of the resources that it
 // is about. Without a token everything is allowed.
-func authorize(token *Token, method string, resources []resource) error {
+func Authorize(token *Token, method string, resources []Resource) error {
 	right := needs[method].right()
 	if token == nil || right == NoRight {
 		return nil
@@ -116,15 +116,15 @@ func authorize(token *Token, method string, resources []resource) error {
 
 // whoHas says how an operator gets the right to what concerns the whole database.
 func whoHas(method string) string {
-	if !ofDatabase(method) {
+	if !OfDatabase(method) {
 		return ""
 	}
 	return "; one that has is made with: smolwc --db DIR token create NAME --admin '*'"
 }
 
-// mayRead reports whether a call may read a table, by its name in the database.
+// MayRead reports whether a call may read a table, by its name in the database.
 // Lists, and the tokens of their pages, tell of no other.
-func mayRead(ctx context.Context, table string) bool {
-	token := tokenOf(ctx)
-	return token == nil || token.allows(Read, resource{name: table, exact: true})
+func MayRead(ctx context.Context, table string) bool {
+	token := TokenOf(ctx)
+	return token == nil || token.allows(Read, Resource{Name: table, Exact: true})
 }

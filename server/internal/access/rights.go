@@ -1,4 +1,6 @@
-package server
+// Package access decides who may make a call: it keeps the tokens of a database
+// and their rights, knows what each method needs, and judges a call by both.
+package access
 
 import "strings"
 
@@ -92,23 +94,23 @@ func methodNeeds() map[string]need {
 	return all
 }
 
-// A resource is what a call is about, as a prefix of the names of tables in the
+// A Resource is what a call is about, as a prefix of the names of tables in the
 // database: one table, or all of an instance, or of the database.
-type resource struct {
-	name  string
-	exact bool   // a table of this name
-	asked string // what the client named, when saying more would tell what there is
+type Resource struct {
+	Name  string
+	Exact bool   // a table of this name
+	Asked string // what the client named, when saying more would tell what there is
 }
 
 // String says what a resource is.
-func (r resource) String() string {
+func (r Resource) String() string {
 	switch {
-	case r.asked != "":
-		return r.asked
-	case r.exact:
-		return "table " + r.name
-	case r.name != "":
-		return "all tables " + r.name + "*"
+	case r.Asked != "":
+		return r.Asked
+	case r.Exact:
+		return "table " + r.Name
+	case r.Name != "":
+		return "all tables " + r.Name + "*"
 	}
 	return "all tables"
 }
