@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -155,7 +154,7 @@ func (s *Server) backupSource(name string) (tableName, bool) {
 	if err != nil {
 		return tableName{}, false
 	}
-	t, err := s.parseTable(note.GetBackup().GetSourceTable())
+	t, err := s.own.parseTable(note.GetBackup().GetSourceTable())
 	return t, err == nil
 }
 
@@ -166,17 +165,6 @@ func (b *backups) message(note *adminpb.CreateBackupRequest) *adminpb.Backup {
 		m.BackupType, m.HotToStandardTime = adminpb.Backup_STANDARD, nil
 	}
 	return m
-}
-
-// parseBackup reads projects/P/instances/I/clusters/C/backups/B.
-func parseBackup(name string) (in instanceID, id string, err error) {
-	in, rest, ok := cutInstance(name)
-	_, rest, ok2 := cutSegment(rest, "clusters")
-	id, tail, ok3 := cutSegment(rest, "backups")
-	if !ok || !ok2 || !ok3 || tail != "" || strings.HasSuffix(name, "/") {
-		return in, "", invalid("%q is not the name of a backup: projects/P/instances/I/clusters/C/backups/ID", name)
-	}
-	return in, id, nil
 }
 
 // newBackup is the name of a backup that is to be made, in a cluster that is
@@ -266,7 +254,7 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 	if given == nil {
 		return nil, invalid("the request has no backup")
 	}
-	t, err := s.parseTable(given.GetSourceTable())
+	t, err := s.own.parseTable(given.GetSourceTable())
 	if err != nil {
 		return nil, err
 	}

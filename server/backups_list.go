@@ -49,7 +49,7 @@ func (s *Server) listBackups(ctx context.Context, parent string, filter backupFi
 		if err != nil {
 			continue // expired
 		}
-		source, err := s.parseTable(note.GetBackup().GetSourceTable())
+		source, err := s.own.parseTable(note.GetBackup().GetSourceTable())
 		if err != nil || !access.MayRead(ctx, source.stored) {
 			continue
 		}

@@ -26,7 +26,7 @@ func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTab
 	if _, _, err := parseBackup(req.GetBackup()); err != nil {
 		return nil, err
 	}
-	t := s.tableIn(in, req.GetTableId())
+	t := s.own.tableIn(in, req.GetTableId())
 	began := now()
 	backup, err := s.holdBackup(ctx, req.GetBackup(), t)
 	if err != nil {

@@ -7,40 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
 )
-
-// changeStreamOf is for how long a configuration has changes kept; nil is not at all.
-func changeStreamOf(c *adminpb.ChangeStreamConfig) (time.Duration, error) {
-	if c == nil {
-		return 0, nil
-	}
-	if c.GetRetentionPeriod().CheckValid() != nil {
-		return 0, invalid("change_stream_config.retention_period is missing or invalid")
-	}
-	d := c.GetRetentionPeriod().AsDuration()
-	if err := schema.CheckChangeStream(d); err != nil {
-		return 0, invalid("change_stream_config.retention_period: %v", err)
-	}
-	return d, nil
-}
-
-func changeStreamConfig(d time.Duration) *adminpb.ChangeStreamConfig {
-	if d == 0 {
-		return nil
-	}
-	return &adminpb.ChangeStreamConfig{RetentionPeriod: durationpb.New(d)}
-}
 
 // GenerateInitialChangeStreamPartitions divides the table's rows where it was
 // created to be split. Any other ranges can be read as well; each reading reads the

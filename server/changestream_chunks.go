@@ -4,7 +4,6 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -125,12 +124,4 @@ func mutationOf(c *query.Change) *bigtablepb.Mutation {
 		}}}
 	}
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: c.Family}}}
-}
-
-func rawValue(b []byte) *bigtablepb.Value {
-	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: b}}
-}
-
-func rawTimestamp(t cells.Timestamp) *bigtablepb.Value {
-	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawTimestampMicros{RawTimestampMicros: int64(t)}}
 }

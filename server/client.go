@@ -47,7 +47,7 @@ type Client struct {
 	admin adminpb.BigtableTableAdminClient
 	// database is what Bigtable's API has no words for.
 	database smolwcpb.DatabaseAdminClient
-	server   *Server // for the names of tables alone
+	own      instanceID // its tables have plain names
 
 	mu      sync.Mutex
 	tables  map[string]*schema.Table // by their names in the database
@@ -80,7 +80,7 @@ func Dial(addr string, o ClientOptions) (*Client, error) {
 	}
 	return &Client{
 		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn),
-		server: &Server{own: own}, tables: map[string]*schema.Table{},
+		own: own, tables: map[string]*schema.Table{},
 	}, nil
 }
 
@@ -122,7 +122,7 @@ func (c *Client) ready(ctx context.Context) error {
 func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixMicro()) }
 
 // name is a table as the server names it: p/i/t is one of another instance.
-func (c *Client) name(table string) string { return c.server.tableOf(table).String() }
+func (c *Client) name(table string) string { return c.own.tableOf(table).String() }
 
 // schemaFor is for how long what is known of the tables is taken for true.
 const schemaFor = time.Second
@@ -139,7 +139,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 		return nil
 	}
 	tables := map[string]*schema.Table{}
-	req := &adminpb.ListTablesRequest{Parent: c.server.own.String(), View: adminpb.Table_SCHEMA_VIEW}
+	req := &adminpb.ListTablesRequest{Parent: c.own.String(), View: adminpb.Table_SCHEMA_VIEW}
 	var header metadata.MD
 	for {
 		resp, err := c.admin.ListTables(ctx, req, grpc.Header(&header))
@@ -172,7 +172,7 @@ func (c *Client) isExact() bool {
 
 // declared is a table as the server describes it.
 func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {
-	name, err := c.server.parseTable(m.GetName())
+	name, err := c.own.parseTable(m.GetName())
 	if err != nil {
 		return &schema.Table{Name: m.GetName()}, err
 	}
@@ -197,7 +197,7 @@ func (c *Client) Schema() *schema.Schema {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
-		if c.server.tableOf(name).in == c.server.own {
+		if c.own.tableOf(name).in == c.own {
 			s.Tables = append(s.Tables, *c.tables[name])
 		}
 	}
@@ -219,7 +219,7 @@ func (c *Client) LookupTable(table string) (schema.Table, bool) {
 	if ok {
 		return *known, true
 	}
-	if c.server.tableOf(table).in == c.server.own {
+	if c.own.tableOf(table).in == c.own {
 		return schema.Table{}, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
@@ -254,7 +254,7 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 		}
 		families[t.Families[i].Name] = m
 	}
-	name := c.server.tableOf(t.Name)
+	name := c.own.tableOf(t.Name)
 	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
 		Parent: name.in.String(), TableId: name.id,
 		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: changeStreamConfig(t.ChangeStream)},

@@ -166,8 +166,9 @@ func (t *ClientTable) condition(c query.Condition) (query.Condition, error) {
 // without types of values finds them by their bytes, so that they can be equal or
 // not.
 func (t *ClientTable) predicate(c query.Condition) (*bigtablepb.RowFilter, error) {
-	if _, _, compares := c.Comparison(); compares && t.client.isExact() {
-		return exactCondition(c)
+	if op, v, compares := c.Comparison(); compares && t.client.isExact() {
+		family, qualifier := c.Column()
+		return comparisonMessage(family, qualifier, int(op), v)
 	}
 	c, err := t.condition(c)
 	if err != nil {

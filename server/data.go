@@ -41,7 +41,7 @@ func (s *Server) open(req dataRequest) (*openTable, error) {
 }
 
 func (s *Server) openNamed(name string) (*openTable, error) {
-	t, err := s.parseTable(name)
+	t, err := s.own.parseTable(name)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +81,9 @@ func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRe
 	}
 	return &bigtablepb.MutateRowResponse{}, nil
 }
+
+// maxMutations is how many mutations one request may have, as in Bigtable.
+const maxMutations = 100_000
 
 // checkCount judges the number of a request's mutations, before anything else,
 // as Bigtable does.

@@ -30,13 +30,13 @@ func decodeMutateRow(b []byte, to *bigtablepb.MutateRowRequest) bool {
 	return eachField(b, func(f field) bool {
 		switch f.number {
 		case 1:
-			return f.text(&to.TableName)
+			return textOf(f, &to.TableName)
 		case 2:
-			return f.bytes(&to.RowKey)
+			return bytesOf(f, &to.RowKey)
 		case 3:
 			return cells.add(&to.Mutations, f, b, 3)
 		case 4:
-			return f.text(&to.AppProfileId)
+			return textOf(f, &to.AppProfileId)
 		}
 		return false
 	})
@@ -47,7 +47,7 @@ func decodeMutateRows(b []byte, to *bigtablepb.MutateRowsRequest) bool {
 	return eachField(b, func(f field) bool {
 		switch f.number {
 		case 1:
-			return f.text(&to.TableName)
+			return textOf(f, &to.TableName)
 		case 2:
 			if entries == nil {
 				n := count(b, 2)
@@ -57,7 +57,7 @@ func decodeMutateRows(b []byte, to *bigtablepb.MutateRowsRequest) bool {
 			to.Entries = append(to.Entries, e)
 			return f.kind == protowire.BytesType && decodeEntry(f.content, e)
 		case 3:
-			return f.text(&to.AppProfileId)
+			return textOf(f, &to.AppProfileId)
 		}
 		return false
 	})
@@ -68,7 +68,7 @@ func decodeEntry(b []byte, to *bigtablepb.MutateRowsRequest_Entry) bool {
 	return eachField(b, func(f field) bool {
 		switch f.number {
 		case 1:
-			return f.bytes(&to.RowKey)
+			return bytesOf(f, &to.RowKey)
 		case 2:
 			return cells.add(&to.Mutations, f, b, 2)
 		}
@@ -112,58 +112,17 @@ func decodeSetCell(b []byte, to *bigtablepb.Mutation_SetCell) bool {
 	return eachField(b, func(f field) bool {
 		switch f.number {
 		case 1:
-			return f.text(&to.FamilyName)
+			return textOf(f, &to.FamilyName)
 		case 2:
-			return f.bytes(&to.ColumnQualifier)
+			return bytesOf(f, &to.ColumnQualifier)
 		case 3:
 			to.TimestampMicros = int64(f.varint)
 			return f.kind == protowire.VarintType
 		case 4:
-			return f.bytes(&to.Value)
+			return bytesOf(f, &to.Value)
 		}
 		return false
 	})
-}
-
-// A field is one of a message as it came over the wire.
-type field struct {
-	number  protowire.Number
-	kind    protowire.Type
-	varint  uint64
-	content []byte // of a field with a length
-}
-
-// eachField goes through the fields of a message for as long as do says so. It is
-// false when do was, or when there is a field of another kind than these two.
-func eachField(b []byte, do func(field) bool) bool {
-	for len(b) > 0 {
-		f, n := nextField(b)
-		if n < 0 || !do(f) {
-			return false
-		}
-		b = b[n:]
-	}
-	return true
-}
-
-// nextField is the first field, and its length, less than 0 when there is none.
-func nextField(b []byte) (f field, n int) {
-	number, kind, n := protowire.ConsumeTag(b)
-	if n < 0 {
-		return f, n
-	}
-	f.number, f.kind = number, kind
-	size := -1
-	switch kind {
-	case protowire.BytesType:
-		f.content, size = protowire.ConsumeBytes(b[n:])
-	case protowire.VarintType:
-		f.varint, size = protowire.ConsumeVarint(b[n:])
-	}
-	if size < 0 {
-		return f, size
-	}
-	return f, n + size
 }
 
 // count is how many fields of a number there are in front of anything else than
@@ -178,12 +137,14 @@ func count(b []byte, number protowire.Number) (n int) {
 	return n
 }
 
-func (f *field) bytes(to *[]byte) bool {
+// bytesOf takes the content of a field, if it has one.
+func bytesOf(f field, to *[]byte) bool {
 	*to = f.content[:len(f.content):len(f.content)]
 	return f.kind == protowire.BytesType
 }
 
-func (f *field) text(to *string) bool {
+// textOf takes the content of a field, if it is UTF-8.
+func textOf(f field, to *string) bool {
 	*to = text(f.content)
 	return f.kind == protowire.BytesType && utf8.Valid(f.content)
 }

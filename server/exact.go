@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -60,18 +59,6 @@ func exactOf(m proto.Message) (t cells.Type) {
 	return t
 }
 
-// exactValue is [valueOf] for a value whose type the message m says.
-func exactValue(f *schema.Family, m proto.Message, qualifier, b []byte) (cells.Value, error) {
-	t := exactOf(m)
-	switch {
-	case t == cells.TypeAny || t == f.Type:
-		return valueOf(f, qualifier, b)
-	case f.Type != cells.TypeAny:
-		return cells.Value{}, invalid("%s:%q: the value is %s, and the family's type is %s", f.Name, qualifier, t, f.Type)
-	}
-	return valueOf(&schema.Family{Name: f.Name, Type: t}, qualifier, b)
-}
-
 // exactType is a value type that also says which integer it is.
 func exactType(f *schema.Family, m *adminpb.Type) *adminpb.Type {
 	if f.Type != cells.TypeI32 && f.Type != cells.TypeByte {
@@ -92,25 +79,9 @@ func inexactType(m *adminpb.Type) *adminpb.Type {
 	return m
 }
 
-// sayExactTypes has a table's message say which integers its families have, if
-// the client asks for that.
-func (s *Server) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
-	if !wantsExact(ctx) {
-		return
-	}
-	t, _ := s.db.LookupTable(stored)
-	for i := range t.Families {
-		f := &t.Families[i]
-		if to := m.GetColumnFamilies()[f.Name]; to.GetValueType().GetInt64Type() != nil {
-			to.ValueType = exactType(f, to.GetValueType())
-		}
-	}
-}
-
-// exactCondition is a comparison as a filter that only smolwc's server knows.
-func exactCondition(c query.Condition) (*bigtablepb.RowFilter, error) {
-	op, v, _ := c.Comparison()
-	family, qualifier := c.Column()
+// comparisonMessage is a comparison as a filter that only smolwc's server knows. op is
+// the number of the operator.
+func comparisonMessage(family, qualifier string, op int, v cells.Value) (*bigtablepb.RowFilter, error) {
 	with := &bigtablepb.Mutation_SetCell{FamilyName: family, ColumnQualifier: []byte(qualifier), Value: appendPayload(nil, v)}
 	setExact(with, v.Type())
 	b, err := proto.Marshal(with)
@@ -123,28 +94,19 @@ func exactCondition(c query.Condition) (*bigtablepb.RowFilter, error) {
 	return f, nil
 }
 
-// exactConditionOf is the comparison that a filter is; ok is false when it is an
-// ordinary one.
-func (m *mutator) exactConditionOf(f *bigtablepb.RowFilter) (option query.ReadOption, ok bool, err error) {
-	with, op := &bigtablepb.Mutation_SetCell{}, query.EQ
+// comparisonOf is the comparison that a filter is: the number of an operator, 0 where
+// the filter has none, and a column with the value that it is compared with. ok is
+// false when the filter is an ordinary one.
+func comparisonOf(f *bigtablepb.RowFilter) (with *bigtablepb.Mutation_SetCell, op uint64, ok bool, err error) {
+	with = &bigtablepb.Mutation_SetCell{}
 	eachField(f.ProtoReflect().GetUnknown(), func(f field) bool {
 		switch {
 		case f.number == conditionField && f.kind == protowire.BytesType:
 			ok, err = true, proto.Unmarshal(f.content, with)
 		case f.number == operatorField && f.kind == protowire.VarintType:
-			op = query.Op(min(f.varint, uint64(query.GE)))
+			op = f.varint
 		}
 		return err == nil
 	})
-	if !ok || !m.exact {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, true, invalid("the condition is no message: %v", err)
-	}
-	if _, err := m.column(with.GetFamilyName(), with.GetColumnQualifier()); err != nil {
-		return nil, true, err
-	}
-	v, err := exactValue(&schema.Family{Name: with.GetFamilyName()}, with, with.GetColumnQualifier(), with.GetValue())
-	return query.Where(with.GetFamilyName(), string(with.GetColumnQualifier()), op, v), true, err
+	return with, op, ok, err
 }

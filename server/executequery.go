@@ -78,7 +78,7 @@ func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*statement
 	if st.query.Table() == "" {
 		return st, nil
 	}
-	st.table, err = s.openNamed(s.tableIn(in, st.query.Table()).String())
+	st.table, err = s.openNamed(s.own.tableIn(in, st.query.Table()).String())
 	if status.Code(err) == codes.NotFound {
 		return nil, queryStatus(st.query.TableNotFound())
 	}

@@ -13,7 +13,7 @@ import (
 // ModifyColumnFamilies creates, updates and drops families of a table: all that
 // the request says, or nothing.
 func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
-	t, err := s.parseTable(req.GetName())
+	t, err := s.own.parseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}

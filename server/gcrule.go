@@ -10,6 +10,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
+// maxGCRule is how many bytes the message of a rule may have, as in Bigtable.
+const maxGCRule = 500
+
 // ruleOf is a GC rule in the words of package schema; nil keeps everything. The
 // schema judges the result.
 func ruleOf(r *adminpb.GcRule) (*schema.Rule, error) {

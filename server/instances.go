@@ -38,7 +38,7 @@ func (s *Server) loadInstances(ctx context.Context) error {
 	}
 	s.assumeInstance(s.own)
 	for _, t := range s.db.Schema().Tables {
-		s.assumeInstance(s.tableOf(t.Name).in)
+		s.assumeInstance(s.own.tableOf(t.Name).in)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 	}
 	ids := s.tableIDs(in)
 	for _, id := range ids {
-		if err := s.checkUnprotected(s.tableIn(in, id)); err != nil {
+		if err := s.checkUnprotected(s.own.tableIn(in, id)); err != nil {
 			return nil, err
 		}
 	}
@@ -289,7 +289,7 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.dropTable(ctx, s.tableIn(in, id)); err != nil {
+		if err := s.dropTable(ctx, s.own.tableIn(in, id)); err != nil {
 			return nil, err
 		}
 	}

@@ -3,28 +3,7 @@ package server
 import (
 	"cmp"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
-
-	"github.com/smolwc/smolwc/query"
 )
-
-// The limits that Bigtable documents.
-const (
-	maxRowKey    = query.MaxRowKey
-	maxQualifier = query.MaxQualifier
-	maxValue     = query.MaxValue
-	maxMutations = 100_000 // of one request
-	maxGCRule    = 500     // bytes of the message
-)
-
-// maxRequest is how many bytes a request may have. Bigtable's clients send up
-// to 256 MiB, and gRPC's own limit is 4 MiB.
-const maxRequest = 256 << 20
-
-// millisecond is the usual granularity of timestamps, in microseconds.
-const millisecond = 1000
 
 // Limits bound what clients can make the server hold. What is 0 has its default.
 type Limits struct {
@@ -56,20 +35,3 @@ func (l *Limits) SetDefaults() {
 // forReads is how much of Bytes reads may have. The rest is for connections that have
 // little in hand.
 func (l *Limits) forReads() int64 { return l.Bytes - l.Bytes/8 }
-
-// maxHeaders is how many bytes the metadata of a call may have. They are in memory
-// for every call that waits, and gRPC's own limit is 16 MiB.
-const maxHeaders = 64 << 10
-
-// connectTime is how long a client may take to begin to speak gRPC. Until then it
-// has one of the connections that others may wait for, and gRPC's own limit is 2 min.
-const connectTime = 20 * time.Second
-
-// connectionOptions bound what a connection costs that does nothing. Pings find out
-// clients that have gone without a word.
-var connectionOptions = []grpc.ServerOption{
-	grpc.MaxHeaderListSize(maxHeaders),
-	grpc.ConnectionTimeout(connectTime),
-	grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
-	grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"unsafe"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -13,6 +12,9 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
+
+// millisecond is the usual granularity of timestamps, in microseconds.
+const millisecond = 1000
 
 // A mutator turns the mutations of one request to one table into those of
 // package query. All of them without a timestamp share the request's.
@@ -39,15 +41,12 @@ func (s *Server) newMutator(ctx context.Context, t *openTable) *mutator {
 	return m
 }
 
-// text is bytes of a request as a string. Nothing changes a request.
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
 func checkRowKey(key []byte) error {
 	switch {
 	case len(key) == 0:
 		return invalid("Row keys must be non-empty")
-	case len(key) > maxRowKey:
-		return invalid("the row key has %d bytes; it may have up to %d", len(key), maxRowKey)
+	case len(key) > query.MaxRowKey:
+		return invalid("the row key has %d bytes; it may have up to %d", len(key), query.MaxRowKey)
 	}
 	return nil
 }
@@ -111,8 +110,8 @@ func (m *mutator) add(to *query.Mutation, c *bigtablepb.Mutation) error {
 // column looks a family up and checks a qualifier.
 func (m *mutator) column(family string, qualifier []byte) (*schema.Family, error) {
 	f, err := m.family(family)
-	if err == nil && len(qualifier) > maxQualifier {
-		err = invalid("%s: the column qualifier has %d bytes; it may have up to %d", family, len(qualifier), maxQualifier)
+	if err == nil && len(qualifier) > query.MaxQualifier {
+		err = invalid("%s: the column qualifier has %d bytes; it may have up to %d", family, len(qualifier), query.MaxQualifier)
 	}
 	return f, err
 }
@@ -137,7 +136,7 @@ func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell, or
 	if m.exact {
 		v, err = exactValue(f, c, c.GetColumnQualifier(), c.GetValue())
 	} else {
-		v, err = valueOf(f, c.GetColumnQualifier(), c.GetValue())
+		v, err = givenValue(f, c.GetColumnQualifier(), c.GetValue())
 	}
 	if err != nil {
 		return err
@@ -208,7 +207,7 @@ func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, 
 	}
 	v, err := inputOf(f, input)
 	if t := exactOf(input); m.exact && f.Aggregate == schema.AggregateHLL && t != cells.TypeAny {
-		v, err = valueOf(&schema.Family{Name: f.Name, Type: t}, raw.RawValue, input.GetBytesValue())
+		v, err = givenValue(&schema.Family{Name: f.Name, Type: t}, raw.RawValue, input.GetBytesValue())
 	}
 	if err != nil {
 		return invalid("%s: %v", what, status.Convert(err).Message())
@@ -226,7 +225,7 @@ func inputOf(f *schema.Family, input *bigtablepb.Value) (cells.Value, error) {
 		if f.Aggregate == schema.AggregateHLL {
 			return cells.Bytes(v.RawValue), nil
 		}
-		return valueOf(&schema.Family{Name: f.Name, Type: cells.TypeI64}, nil, v.RawValue)
+		return givenValue(&schema.Family{Name: f.Name, Type: cells.TypeI64}, nil, v.RawValue)
 	case *bigtablepb.Value_BytesValue:
 		if f.Aggregate == schema.AggregateHLL {
 			return cells.Bytes(v.BytesValue), nil

@@ -10,6 +10,10 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
+// DefaultInstance is the instance whose tables have plain names in the database,
+// where nothing else is said.
+const DefaultInstance = "projects/local/instances/local"
+
 // An instanceID is what projects/P/instances/I names.
 type instanceID struct{ project, instance string }
 
@@ -18,10 +22,6 @@ func (i instanceID) String() string {
 }
 
 func (i instanceID) prefix() string { return i.project + "/" + i.instance + "/" }
-
-func invalid(format string, args ...any) error {
-	return status.Errorf(codes.InvalidArgument, format, args...)
-}
 
 // cutSegment cuts "kind/id" off the front of a resource name; what follows the
 // slash behind the id is rest.
@@ -86,6 +86,17 @@ func parseChild(name, kind, what string) (id instanceID, child string, err error
 	return id, child, nil
 }
 
+// parseBackup reads projects/P/instances/I/clusters/C/backups/B.
+func parseBackup(name string) (in instanceID, id string, err error) {
+	in, rest, ok := cutInstance(name)
+	_, rest, ok2 := cutSegment(rest, "clusters")
+	id, tail, ok3 := cutSegment(rest, "backups")
+	if !ok || !ok2 || !ok3 || tail != "" || strings.HasSuffix(name, "/") {
+		return in, "", invalid("%q is not the name of a backup: projects/P/instances/I/clusters/C/backups/ID", name)
+	}
+	return in, id, nil
+}
+
 // A tableName is a table as clients and as the database name it.
 type tableName struct {
 	in     instanceID
@@ -99,30 +110,31 @@ func (t tableName) notFound() error {
 	return status.Errorf(codes.NotFound, "table %q not found", t.String())
 }
 
-// parseTable reads projects/P/instances/I/tables/T.
-func (s *Server) parseTable(name string) (tableName, error) {
+// parseTable reads projects/P/instances/I/tables/T. The tables of own have plain
+// names in the database.
+func (own instanceID) parseTable(name string) (tableName, error) {
 	in, id, err := parseChild(name, "tables", "a table")
 	if err != nil {
 		return tableName{}, err
 	}
-	return s.tableIn(in, id), nil
+	return own.tableIn(in, id), nil
 }
 
-// tableIn is where the database keeps the table of an instance: one of the
-// instance that is the database's own has its plain name.
-func (s *Server) tableIn(in instanceID, id string) tableName {
+// tableIn is where the database keeps the table of an instance: a table of own has
+// its plain name.
+func (own instanceID) tableIn(in instanceID, id string) tableName {
 	t := tableName{in: in, id: id, stored: id}
-	if in != s.own {
+	if in != own {
 		t.stored = in.prefix() + id
 	}
 	return t
 }
 
-// tableOf is the name that clients know a table of the database by.
-func (s *Server) tableOf(stored string) tableName {
+// tableOf is the name by which clients know a table of the database.
+func (own instanceID) tableOf(stored string) tableName {
 	parts := strings.Split(stored, "/")
 	if len(parts) != 3 {
-		return tableName{s.own, stored, stored}
+		return tableName{own, stored, stored}
 	}
 	return tableName{instanceID{parts[0], parts[1]}, parts[2], stored}
 }

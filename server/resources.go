@@ -46,7 +46,7 @@ func (s *Server) resources(req any) []access.Resource {
 	}: // the table is yet to be made
 		if in, err := parseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
 			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
-			return append(found, access.Resource{Name: s.tableIn(in, m.GetTableId()).stored, Exact: true})
+			return append(found, access.Resource{Name: s.own.tableIn(in, m.GetTableId()).stored, Exact: true})
 		}
 	}
 	m, ok := req.(proto.Message)
@@ -70,7 +70,7 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 	if err != nil || q.Table() == "" {
 		return nil
 	}
-	return []access.Resource{{Name: s.tableIn(in, q.Table()).stored, Exact: true}}
+	return []access.Resource{{Name: s.own.tableIn(in, q.Table()).stored, Exact: true}}
 }
 
 // namesIn are the names of resources in a message and, so many levels deep, in
@@ -100,7 +100,7 @@ func (s *Server) resourceNamed(name string) access.Resource {
 		return access.Resource{}
 	}
 	if id, _, ok := cutSegment(rest, "tables"); ok {
-		return access.Resource{Name: s.tableIn(in, id).stored, Exact: true}
+		return access.Resource{Name: s.own.tableIn(in, id).stored, Exact: true}
 	}
 	asked := ""
 	if _, _, err := parseBackup(name); err == nil {

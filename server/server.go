@@ -12,6 +12,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -33,9 +34,6 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
-
-// DefaultInstance is the instance whose tables have plain names in the database.
-const DefaultInstance = "projects/local/instances/local"
 
 // Options say how a database is served. The zero value serves it to whoever can
 // connect.
@@ -189,9 +187,9 @@ const (
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	switch {
 	case !s.made():
-		return clientError("serve", "", "", invalid("there is no server; New gives one"))
+		return serveError("there is no server; New gives one")
 	case ctx == nil || listener == nil:
-		return clientError("serve", "", "", invalid("a server needs a context and a listener; one of them is nil"))
+		return serveError("a server needs a context and a listener; one of them is nil")
 	}
 	g := grpc.NewServer(s.ServerOptions()...)
 	s.Register(g)
@@ -213,6 +211,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	<-stopped
 	return nil
+}
+
+func serveError(text string) error {
+	return &query.Error{Op: "serve", Kind: query.InvalidArgument, Err: errors.New(text)}
 }
 
 // beside runs f until the function that it returns is called, which waits for its

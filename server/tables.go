@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if err := checkTableID(req.GetTableId()); err != nil {
 		return nil, err
 	}
-	t := s.tableIn(in, req.GetTableId())
+	t := s.own.tableIn(in, req.GetTableId())
 	declared, err := declaration(t.stored, req.GetTable().GetColumnFamilies())
 	if err != nil {
 		return nil, err
@@ -66,33 +65,6 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 		return nil, toStatus(ctx, err)
 	}
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
-}
-
-// declaration is a table as the schema has it.
-func declaration(stored string, families map[string]*adminpb.ColumnFamily) (schema.Table, error) {
-	t := schema.Table{Name: stored, Retention: schema.Lazy}
-	for _, name := range slices.Sorted(maps.Keys(families)) {
-		f, err := familyOf(name, families[name])
-		if err != nil {
-			return t, err
-		}
-		t.Families = append(t.Families, f)
-	}
-	return t, nil
-}
-
-func familyOf(name string, m *adminpb.ColumnFamily) (f schema.Family, err error) {
-	if err := schema.CheckFamilyName(name); err != nil {
-		return f, invalid("column family: %v", err)
-	}
-	f.Name = name
-	if f.Type, f.Aggregate, err = typeOf(m.GetValueType()); err != nil {
-		return f, invalid("column family %q: %s", name, statusText(err))
-	}
-	if f.GC, err = ruleOf(m.GetGcRule()); err != nil {
-		return f, invalid("column family %q: %s", name, statusText(err))
-	}
-	return f, nil
 }
 
 // newTableNote is what the schema does not say of a table.
@@ -179,13 +151,28 @@ func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Ta
 
 // GetTable describes a table.
 func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
-	t, err := s.parseTable(req.GetName())
+	t, err := s.own.parseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
 	m, err := s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
 	s.sayExactTypes(ctx, t.stored, m)
 	return m, err
+}
+
+// sayExactTypes has a table's message say which integers its families have, if
+// the client asks for that.
+func (s *Server) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
+	if !wantsExact(ctx) {
+		return
+	}
+	t, _ := s.db.LookupTable(stored)
+	for i := range t.Families {
+		f := &t.Families[i]
+		if to := m.GetColumnFamilies()[f.Name]; to.GetValueType().GetInt64Type() != nil {
+			to.ValueType = exactType(f, to.GetValueType())
+		}
+	}
 }
 
 // ListTables lists the tables of an instance that the caller may read by their ids,
@@ -195,21 +182,21 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 	if err != nil {
 		return nil, err
 	}
-	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.tableIn(in, id).stored) })
+	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.own.tableIn(in, id).stored) })
 	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	resp := &adminpb.ListTablesResponse{NextPageToken: next}
 	for _, id := range page {
-		m, err := s.tableMessage(s.tableIn(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
+		m, err := s.tableMessage(s.own.tableIn(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
 		if status.Code(err) == codes.NotFound {
 			continue // dropped meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
-		s.sayExactTypes(ctx, s.tableIn(in, id).stored, m)
+		s.sayExactTypes(ctx, s.own.tableIn(in, id).stored, m)
 		resp.Tables = append(resp.Tables, m)
 	}
 	if wantsExact(ctx) {
@@ -222,7 +209,7 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 func (s *Server) tableIDs(in instanceID) []string {
 	var ids []string
 	for _, t := range s.db.Schema().Tables {
-		if name := s.tableOf(t.Name); name.in == in {
+		if name := s.own.tableOf(t.Name); name.in == in {
 			ids = append(ids, name.id)
 		}
 	}
@@ -261,7 +248,7 @@ func checkPageSize(size int32) error {
 
 // DeleteTable deletes a table and its rows.
 func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
-	t, err := s.parseTable(req.GetName())
+	t, err := s.own.parseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +276,7 @@ func (s *Server) dropTable(ctx context.Context, t tableName) error {
 // are dropped, and with them their files: keeping these under a name that nobody has
 // would keep the space of every table that a test makes and deletes.
 func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
-	t, err := s.parseTable(req.GetName())
+	t, err := s.own.parseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +295,7 @@ func (s *Server) checkUnprotected(t tableName) error {
 
 // UpdateTable changes what update_mask names.
 func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
-	t, err := s.parseTable(req.GetTable().GetName())
+	t, err := s.own.parseTable(req.GetTable().GetName())
 	if err != nil {
 		return nil, err
 	}

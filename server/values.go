@@ -6,20 +6,22 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/schema"
 )
+
+// maxRequest is how many bytes a message may have. Bigtable's clients send up to
+// 256 MiB, and gRPC's own limit is 4 MiB.
+const maxRequest = 256 << 20
 
 // A value of the API is bytes. In a family without a type they are stored as
 // such; in one with a type they are its encoding in Bigtable, which has integers
 // of eight bytes only: i32 and byte are Int64 too, of a smaller range.
 
-// valueOf makes a cell's value of the bytes that a client sent for a family. It
-// keeps b.
+// valueOf makes a cell's value of the bytes that came for a family. It keeps b.
 func valueOf(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
-	if len(b) > maxValue {
-		return cells.Value{}, invalid("%s:%q: the value has %d bytes; it may have up to %d", f.Name, qualifier, len(b), maxValue)
-	}
 	switch f.Type {
 	case cells.TypeAny, cells.TypeBytes:
 		return cells.Bytes(b), nil
@@ -101,4 +103,14 @@ func payload(v cells.Value, room *[8]byte) []byte {
 		return unsafe.Slice(unsafe.StringData(s), len(s))
 	}
 	return appendPayload(room[:0], v)
+}
+
+// rawValue is bytes as an input.
+func rawValue(b []byte) *bigtablepb.Value {
+	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: b}}
+}
+
+// rawTimestamp is a timestamp as an input.
+func rawTimestamp(t cells.Timestamp) *bigtablepb.Value {
+	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawTimestampMicros{RawTimestampMicros: int64(t)}}
 }

@@ -47,6 +47,3 @@ func toStatus(ctx context.Context, err error) error {
 	}
 	return status.Error(codeOf[query.KindOf(err)], err.Error())
 }
-
-// statusText is an error's message without its code.
-func statusText(err error) string { return status.Convert(err).Message() }
