@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // A backup is a database of one table in a directory of the server's database,
@@ -121,7 +122,7 @@ func (s *Server) expireBackups(ctx context.Context) {
 
 // find is the note of a backup that has not expired; s.adminMu is held.
 func (b *backups) find(name string) (*adminpb.CreateBackupRequest, error) {
-	if _, _, err := parseBackup(name); err != nil {
+	if _, _, err := wire.ParseBackup(name); err != nil {
 		return nil, err
 	}
 	note, err := b.get(name)
@@ -147,14 +148,14 @@ func (s *Server) checkNoBackups(ctx context.Context, parent string) error {
 }
 
 // backupSource is the table that a backup is of, if there is such a backup.
-func (s *Server) backupSource(name string) (tableName, bool) {
+func (s *Server) backupSource(name string) (wire.Table, bool) {
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
 	note, err := s.backups.find(name)
 	if err != nil {
-		return tableName{}, false
+		return wire.Table{}, false
 	}
-	t, err := s.own.parseTable(note.GetBackup().GetSourceTable())
+	t, err := s.own.ParseTable(note.GetBackup().GetSourceTable())
 	return t, err == nil
 }
 
@@ -169,21 +170,21 @@ func (b *backups) message(note *adminpb.CreateBackupRequest) *adminpb.Backup {
 
 // newBackup is the name of a backup that is to be made, in a cluster that is
 // created if need be; s.adminMu is held.
-func (s *Server) newBackup(ctx context.Context, parent, id string) (instanceID, string, error) {
-	in, cluster, err := parseChild(parent, "clusters", "a cluster")
+func (s *Server) newBackup(ctx context.Context, parent, id string) (wire.Instance, string, error) {
+	in, cluster, err := wire.ParseChild(parent, "clusters", "a cluster")
 	if err != nil {
 		return in, "", err
 	}
-	if err := in.check(); err != nil {
+	if err := in.Check(); err != nil {
 		return in, "", err
 	}
-	if err := checkID("backup", id); err != nil {
+	if err := wire.CheckID("backup", id); err != nil {
 		return in, "", err
 	}
 	if cluster == "-" {
-		return in, "", invalid("%q is all clusters; a backup is in one", parent)
+		return in, "", wire.Invalid("%q is all clusters; a backup is in one", parent)
 	}
-	if err := checkID("cluster", cluster); err != nil {
+	if err := wire.CheckID("cluster", cluster); err != nil {
 		return in, "", err
 	}
 	if s.backups.dir == "" {
@@ -200,7 +201,7 @@ func (s *Server) newBackup(ctx context.Context, parent, id string) (instanceID, 
 		return in, "", err
 	}
 	if s.clusters.items[parent] == nil {
-		return in, name, s.clusters.put(ctx, parent, readyCluster(parent, &adminpb.Cluster{Location: "projects/" + in.project + "/locations/local"}))
+		return in, name, s.clusters.put(ctx, parent, readyCluster(parent, &adminpb.Cluster{Location: "projects/" + in.Project + "/locations/local"}))
 	}
 	return in, name, nil
 }
@@ -220,12 +221,12 @@ func checkExpiry(t *timestamppb.Timestamp, created time.Time, most time.Duration
 	const tolerance = time.Minute
 	switch {
 	case t == nil:
-		return invalid("expire_time is required")
+		return wire.Invalid("expire_time is required")
 	case t.CheckValid() != nil:
-		return invalid("expire_time: %v", t.CheckValid())
+		return wire.Invalid("expire_time: %v", t.CheckValid())
 	}
 	if life := t.AsTime().Sub(created); life < minBackupLife-tolerance || life > most+tolerance {
-		return invalid("expire_time is %v after the backup's creation; it must be at least %v and at most %v", life.Round(time.Second), minBackupLife, most)
+		return wire.Invalid("expire_time is %v after the backup's creation; it must be at least %v and at most %v", life.Round(time.Second), minBackupLife, most)
 	}
 	return nil
 }
@@ -234,15 +235,15 @@ func checkHot(m *adminpb.Backup, created time.Time) error {
 	t := m.GetHotToStandardTime()
 	switch {
 	case m.GetBackupType() < 0 || m.GetBackupType() > adminpb.Backup_HOT:
-		return invalid("unknown backup type %v", m.GetBackupType())
+		return wire.Invalid("unknown backup type %v", m.GetBackupType())
 	case t == nil:
 		return nil
 	case m.GetBackupType() != adminpb.Backup_HOT:
-		return invalid("hot_to_standard_time is for hot backups")
+		return wire.Invalid("hot_to_standard_time is for hot backups")
 	case t.CheckValid() != nil:
-		return invalid("hot_to_standard_time: %v", t.CheckValid())
+		return wire.Invalid("hot_to_standard_time: %v", t.CheckValid())
 	case t.AsTime().Sub(created) < minHotLife-time.Minute:
-		return invalid("hot_to_standard_time must be at least %v after the backup's creation", minHotLife)
+		return wire.Invalid("hot_to_standard_time must be at least %v after the backup's creation", minHotLife)
 	}
 	return nil
 }
@@ -252,9 +253,9 @@ func checkHot(m *adminpb.Backup, created time.Time) error {
 func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBackupRequest) (*operation, error) {
 	given := req.GetBackup()
 	if given == nil {
-		return nil, invalid("the request has no backup")
+		return nil, wire.Invalid("the request has no backup")
 	}
-	t, err := s.own.parseTable(given.GetSourceTable())
+	t, err := s.own.ParseTable(given.GetSourceTable())
 	if err != nil {
 		return nil, err
 	}
@@ -264,15 +265,15 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 	if err != nil {
 		return nil, err
 	}
-	if t.in != in {
-		return nil, invalid("table %q is not of the instance of cluster %q", t, req.GetParent())
+	if t.In != in {
+		return nil, wire.Invalid("table %q is not of the instance of cluster %q", t, req.GetParent())
 	}
 	began := s.backups.now()
 	if err := cmp.Or(checkExpiry(given.GetExpireTime(), began, maxBackupLife), checkHot(given, began)); err != nil {
 		return nil, err
 	}
-	if _, ok := s.db.LookupTable(t.stored); !ok {
-		return nil, t.notFound()
+	if _, ok := s.db.LookupTable(t.Stored); !ok {
+		return nil, t.NotFound()
 	}
 	note := &adminpb.CreateBackupRequest{BackupId: s.backups.newDir(began), Backup: &adminpb.Backup{
 		Name:              name,
@@ -284,7 +285,7 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 		BackupType:        cmp.Or(given.GetBackupType(), adminpb.Backup_STANDARD),
 		HotToStandardTime: given.GetHotToStandardTime(),
 	}}
-	if err := s.db.CheckpointTable(ctx, t.stored, s.backups.path(note)); err != nil {
+	if err := s.db.CheckpointTable(ctx, t.Stored, s.backups.path(note)); err != nil {
 		return nil, toStatus(ctx, err)
 	}
 	note.Backup.EndTime = timestamppb.New(s.backups.now())
@@ -338,11 +339,11 @@ func (s *tableService) GetBackup(_ context.Context, req *adminpb.GetBackupReques
 // UpdateBackup changes when a backup expires, or is no longer hot.
 func (s *tableService) UpdateBackup(ctx context.Context, req *adminpb.UpdateBackupRequest) (*adminpb.Backup, error) {
 	from := req.GetBackup()
-	if _, _, err := parseBackup(from.GetName()); err != nil {
+	if _, _, err := wire.ParseBackup(from.GetName()); err != nil {
 		return nil, err
 	}
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, invalid("update_mask is required")
+		return nil, wire.Invalid("update_mask is required")
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
@@ -369,7 +370,7 @@ func (s *tableService) UpdateBackup(ctx context.Context, req *adminpb.UpdateBack
 				return nil, err
 			}
 		default:
-			return nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
+			return nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
 		}
 	}
 	if err := s.backups.put(ctx, m.GetName(), note); err != nil {
@@ -394,7 +395,7 @@ func (s *tableService) DeleteBackup(ctx context.Context, req *adminpb.DeleteBack
 
 // CopyBackup makes a backup of the data of another one, at no cost.
 func (s *tableService) CopyBackup(ctx context.Context, req *adminpb.CopyBackupRequest) (*operation, error) {
-	if _, _, err := parseBackup(req.GetSourceBackup()); err != nil {
+	if _, _, err := wire.ParseBackup(req.GetSourceBackup()); err != nil {
 		return nil, err
 	}
 	s.adminMu.Lock()

@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
 )
 
@@ -18,17 +19,17 @@ import (
 // if it is asked to: those that a filter leaves, of tables that the caller may read,
 // in an order.
 func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackupsRequest) (*adminpb.ListBackupsResponse, error) {
-	in, cluster, err := parseChild(req.GetParent(), "clusters", "a cluster")
+	in, cluster, err := wire.ParseChild(req.GetParent(), "clusters", "a cluster")
 	if err != nil {
 		return nil, err
 	}
 	filter, err := parseBackupFilter(req.GetFilter())
 	if err != nil {
-		return nil, invalid("filter: %v", err)
+		return nil, wire.Invalid("filter: %v", err)
 	}
 	order, err := parseBackupOrder(req.GetOrderBy())
 	if err != nil {
-		return nil, invalid("order_by: %v", err)
+		return nil, wire.Invalid("order_by: %v", err)
 	}
 	parent := req.GetParent()
 	if cluster == "-" {
@@ -49,8 +50,8 @@ func (s *Server) listBackups(ctx context.Context, parent string, filter backupFi
 		if err != nil {
 			continue // expired
 		}
-		source, err := s.own.parseTable(note.GetBackup().GetSourceTable())
-		if err != nil || !access.MayRead(ctx, source.stored) {
+		source, err := s.own.ParseTable(note.GetBackup().GetSourceTable())
+		if err != nil || !access.MayRead(ctx, source.Stored) {
 			continue
 		}
 		if m := s.backups.message(note); filter(m) {
@@ -70,7 +71,7 @@ func backupPage(all []*adminpb.Backup, order backupOrder, size int32, token stri
 		last := new(adminpb.Backup)
 		b, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil || proto.Unmarshal(b, last) != nil || last.GetName() == "" {
-			return nil, invalid("page_token %q is none that was given out", token)
+			return nil, wire.Invalid("page_token %q is none that was given out", token)
 		}
 		all = slices.DeleteFunc(all, func(m *adminpb.Backup) bool { return order.compare(m, last) <= 0 })
 	}

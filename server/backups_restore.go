@@ -10,23 +10,24 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
 // RestoreTable makes a table of a backup: its families, and all cells that it had
 // at the backup's moment. The table is there as a whole or not at all.
 func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTableRequest) (*operation, error) {
-	in, err := parseInstance(req.GetParent())
+	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTableID(req.GetTableId()); err != nil {
+	if err := wire.CheckTableID(req.GetTableId()); err != nil {
 		return nil, err
 	}
-	if _, _, err := parseBackup(req.GetBackup()); err != nil {
+	if _, _, err := wire.ParseBackup(req.GetBackup()); err != nil {
 		return nil, err
 	}
-	t := s.own.tableIn(in, req.GetTableId())
+	t := s.own.Table(in, req.GetTableId())
 	began := now()
 	backup, err := s.holdBackup(ctx, req.GetBackup(), t)
 	if err != nil {
@@ -51,17 +52,17 @@ func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTab
 
 // holdBackup finds a backup to restore as a table that is not there yet, and keeps
 // its directory from being removed until releaseBackup.
-func (s *Server) holdBackup(ctx context.Context, name string, t tableName) (*adminpb.CreateBackupRequest, error) {
+func (s *Server) holdBackup(ctx context.Context, name string, t wire.Table) (*adminpb.CreateBackupRequest, error) {
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
 	note, err := s.backups.find(name)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.db.LookupTable(t.stored); ok {
+	if _, ok := s.db.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
-	if err := s.ensureInstance(ctx, t.in); err != nil {
+	if err := s.ensureInstance(ctx, t.In); err != nil {
 		return nil, err
 	}
 	s.backups.uses[note.GetBackupId()]++
@@ -84,7 +85,7 @@ func (s *Server) releaseBackup(ctx context.Context, note *adminpb.CreateBackupRe
 const restoreMemory = 16 << 20
 
 // restore copies the one table of the database in a directory.
-func (s *Server) restore(ctx context.Context, dir string, t tableName, info *adminpb.BackupInfo) (err error) {
+func (s *Server) restore(ctx context.Context, dir string, t wire.Table, info *adminpb.BackupInfo) (err error) {
 	from, err := query.OpenReadOnly(dir, query.Options{Memory: restoreMemory})
 	if err != nil {
 		return fmt.Errorf("the backup cannot be read: %w", err)
@@ -102,12 +103,12 @@ func (s *Server) restore(ctx context.Context, dir string, t tableName, info *adm
 	if err != nil {
 		return err
 	}
-	if err := s.db.CopyTable(ctx, t.stored, from.Table(tables[0].Name), b); err != nil {
+	if err := s.db.CopyTable(ctx, t.Stored, from.Table(tables[0].Name), b); err != nil {
 		return err
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	s.notes.put(t.stored, note)
+	s.notes.put(t.Stored, note)
 	return nil
 }
 

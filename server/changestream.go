@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -29,7 +30,7 @@ func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.Gene
 		return t.noChangeStream()
 	}
 	start := ""
-	for _, end := range append(spread(s.notes.splits(t.name.stored), maxPartitions-1), "") {
+	for _, end := range append(spread(s.notes.splits(t.name.Stored), maxPartitions-1), "") {
 		p := partition(query.RowRange{Start: start, End: end})
 		if err := stream.Send(&bigtablepb.GenerateInitialChangeStreamPartitionsResponse{Partition: p}); err != nil {
 			return err
@@ -63,7 +64,7 @@ func partition(rows query.RowRange) *bigtablepb.StreamPartition {
 
 // clusterOf is the cluster that changes of an instance's tables are said to come of:
 // clients want one.
-func (s *Server) clusterOf(in instanceID) string {
+func (s *Server) clusterOf(in wire.Instance) string {
 	if ids := slices.Sorted(maps.Keys(s.clusterStates(in))); len(ids) > 0 {
 		return ids[0]
 	}
@@ -89,7 +90,7 @@ func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, 
 	defer cancel()
 	h := newHold(ctx)
 	defer h.release()
-	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.name.in), hold: h}
+	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.name.In), hold: h}
 	for c, err := range t.Changes(ctx, opts...) {
 		switch {
 		case err == nil:
@@ -138,20 +139,20 @@ func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp
 	beat := 5 * time.Second
 	if d := req.GetHeartbeatDuration(); d != nil {
 		if beat = d.AsDuration(); d.CheckValid() != nil || beat <= 0 {
-			return nil, rows, invalid("heartbeat_duration must be longer than 0")
+			return nil, rows, wire.Invalid("heartbeat_duration must be longer than 0")
 		}
 	}
 	opts = append(opts, query.ChangesIn(rows), query.Heartbeats(max(beat, leastHeartbeat)))
 	switch from := req.GetStartFrom().(type) {
 	case *bigtablepb.ReadChangeStreamRequest_StartTime:
 		if err := from.StartTime.CheckValid(); err != nil {
-			return nil, rows, invalid("start_time: %v", err)
+			return nil, rows, wire.Invalid("start_time: %v", err)
 		}
 		opts = append(opts, query.ChangesSince(from.StartTime.AsTime()))
 	case *bigtablepb.ReadChangeStreamRequest_ContinuationTokens:
 		tokens := from.ContinuationTokens.GetTokens()
 		if len(tokens) == 0 {
-			return nil, rows, invalid("continuation_tokens has no tokens")
+			return nil, rows, wire.Invalid("continuation_tokens has no tokens")
 		}
 		for i, token := range tokens {
 			of, err := partitionRange(token.GetPartition())
@@ -159,14 +160,14 @@ func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp
 				return nil, rows, err
 			}
 			if len(tokens) == 1 && token.GetPartition() != nil && of != rows {
-				return nil, rows, invalid("continuation token %d is of another partition than the one to read", i)
+				return nil, rows, wire.Invalid("continuation token %d is of another partition than the one to read", i)
 			}
 			opts = append(opts, query.ChangesAfter(token.GetToken()))
 		}
 	}
 	if end := req.GetEndTime(); end != nil {
 		if err := end.CheckValid(); err != nil {
-			return nil, rows, invalid("end_time: %v", err)
+			return nil, rows, wire.Invalid("end_time: %v", err)
 		}
 		opts = append(opts, query.ChangesUntil(endTime(end.AsTime(), time.Now(), now.Time())))
 	}
@@ -197,14 +198,14 @@ func partitionRange(p *bigtablepb.StreamPartition) (rows query.RowRange, err err
 	case *bigtablepb.RowRange_StartKeyClosed:
 		rows.Start = string(k.StartKeyClosed)
 	default:
-		return rows, invalid("a partition starts with start_key_closed")
+		return rows, wire.Invalid("a partition starts with start_key_closed")
 	}
 	switch k := r.GetEndKey().(type) {
 	case nil:
 	case *bigtablepb.RowRange_EndKeyOpen:
 		rows.End = string(k.EndKeyOpen)
 	default:
-		return rows, invalid("a partition ends with end_key_open")
+		return rows, wire.Invalid("a partition ends with end_key_open")
 	}
 	return rows, nil
 }

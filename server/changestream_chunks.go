@@ -4,6 +4,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -104,18 +105,18 @@ func mutationOf(c *query.Change) *bigtablepb.Mutation {
 	switch c.Kind {
 	case query.SetChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
-			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: int64(c.Since), Value: appendPayload(nil, c.Value),
+			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: int64(c.Since), Value: wire.AppendValue(nil, c.Value),
 		}}}
 	case query.AddChange:
 		n, _ := c.Value.Int()
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
-			FamilyName: c.Family, ColumnQualifier: rawValue([]byte(c.Qualifier)), Timestamp: rawTimestamp(c.Since),
+			FamilyName: c.Family, ColumnQualifier: wire.RawValue([]byte(c.Qualifier)), Timestamp: wire.RawTimestamp(c.Since),
 			Input: &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}},
 		}}}
 	case query.MergeChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_MergeToCell_{MergeToCell: &bigtablepb.Mutation_MergeToCell{
-			FamilyName: c.Family, ColumnQualifier: rawValue([]byte(c.Qualifier)), Timestamp: rawTimestamp(c.Since),
-			Input: rawValue(appendPayload(nil, c.Value)),
+			FamilyName: c.Family, ColumnQualifier: wire.RawValue([]byte(c.Qualifier)), Timestamp: wire.RawTimestamp(c.Since),
+			Input: wire.RawValue(wire.AppendValue(nil, c.Value)),
 		}}}
 	case query.DeleteVersionsChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{

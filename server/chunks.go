@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -112,7 +113,7 @@ func (w *chunkWriter) row(row *query.Row) error {
 }
 
 func (w *chunkWriter) cell(key string, c *cells.Cell, label string, last bool) error {
-	value := payload(c.Value, &w.room)
+	value := wire.ValueBytes(c.Value, &w.room)
 	if len(value) <= valuePart {
 		return w.chunk(key, c, label, value, 0, last)
 	}
@@ -151,7 +152,7 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 		n += 2
 	}
 	if w.exact {
-		n += exactLen
+		n += wire.ExactLen
 	}
 	if err := w.reserve(n); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 		b = appendText(b, chunkLabels, label)
 	}
 	if w.exact {
-		b = appendExact(b, c.Value.Type())
+		b = wire.AppendExact(b, c.Value.Type())
 	}
 	w.end(b, value, size, last)
 	return nil

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -47,7 +48,7 @@ type Client struct {
 	admin adminpb.BigtableTableAdminClient
 	// database is what Bigtable's API has no words for.
 	database smolwcpb.DatabaseAdminClient
-	own      instanceID // its tables have plain names
+	own      wire.Instance // its tables have plain names
 
 	mu      sync.Mutex
 	tables  map[string]*schema.Table // by their names in the database
@@ -62,18 +63,18 @@ func Dial(addr string, o ClientOptions) (*Client, error) {
 	if o.TLS != nil {
 		creds = credentials.NewTLS(o.TLS)
 	}
-	o.Instance = cmp.Or(o.Instance, DefaultInstance)
-	if err := CheckInstance(o.Instance); err != nil {
+	o.Instance = cmp.Or(o.Instance, wire.DefaultInstance)
+	if err := wire.CheckInstance(o.Instance); err != nil {
 		return nil, err
 	}
-	own, _ := parseInstance(o.Instance)
-	headers := []string{exactHeader, "1"}
+	own, _ := wire.ParseInstance(o.Instance)
+	headers := []string{wire.ExactHeader, "1"}
 	if o.Token != "" {
 		headers = append(headers, "authorization", "Bearer "+o.Token)
 	}
 	conn, err := grpc.NewClient(addr,
 		grpc.WithTransportCredentials(creds),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxRequest), grpc.MaxCallSendMsgSize(maxRequest)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxRequest), grpc.MaxCallSendMsgSize(wire.MaxRequest)),
 		grpc.WithUnaryInterceptor(sendUnary(headers)), grpc.WithStreamInterceptor(sendStream(headers)))
 	if err != nil {
 		return nil, err
@@ -111,9 +112,9 @@ func (c *Client) Close() error {
 func (c *Client) ready(ctx context.Context) error {
 	switch {
 	case c == nil || c.conn == nil:
-		return invalid("there is no client; Dial gives one")
+		return wire.Invalid("there is no client; Dial gives one")
 	case ctx == nil:
-		return invalid("the context is nil; context.Background gives one")
+		return wire.Invalid("the context is nil; context.Background gives one")
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (c *Client) ready(ctx context.Context) error {
 func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixMicro()) }
 
 // name is a table as the server names it: p/i/t is one of another instance.
-func (c *Client) name(table string) string { return c.own.tableOf(table).String() }
+func (c *Client) name(table string) string { return c.own.StoredTable(table).String() }
 
 // schemaFor is for how long what is known of the tables is taken for true.
 const schemaFor = time.Second
@@ -159,7 +160,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tables, c.fetched, c.exact = tables, time.Now(), len(header.Get(exactHeader)) > 0
+	c.tables, c.fetched, c.exact = tables, time.Now(), len(header.Get(wire.ExactHeader)) > 0
 	return nil
 }
 
@@ -172,11 +173,11 @@ func (c *Client) isExact() bool {
 
 // declared is a table as the server describes it.
 func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {
-	name, err := c.own.parseTable(m.GetName())
+	name, err := c.own.ParseTable(m.GetName())
 	if err != nil {
 		return &schema.Table{Name: m.GetName()}, err
 	}
-	t, err := declaration(name.stored, m.GetColumnFamilies())
+	t, err := wire.Declaration(name.Stored, m.GetColumnFamilies())
 	t.ChangeStream = m.GetChangeStreamConfig().GetRetentionPeriod().AsDuration()
 	return &t, err
 }
@@ -197,7 +198,7 @@ func (c *Client) Schema() *schema.Schema {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
-		if c.own.tableOf(name).in == c.own {
+		if c.own.StoredTable(name).In == c.own {
 			s.Tables = append(s.Tables, *c.tables[name])
 		}
 	}
@@ -219,7 +220,7 @@ func (c *Client) LookupTable(table string) (schema.Table, bool) {
 	if ok {
 		return *known, true
 	}
-	if c.own.tableOf(table).in == c.own {
+	if c.own.StoredTable(table).In == c.own {
 		return schema.Table{}, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
@@ -254,10 +255,10 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 		}
 		families[t.Families[i].Name] = m
 	}
-	name := c.own.tableOf(t.Name)
+	name := c.own.StoredTable(t.Name)
 	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
-		Parent: name.in.String(), TableId: name.id,
-		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: changeStreamConfig(t.ChangeStream)},
+		Parent: name.In.String(), TableId: name.ID,
+		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: wire.ChangeStreamMessage(t.ChangeStream)},
 	})
 	return clientError(op, t.Name, "", err)
 }
@@ -266,14 +267,14 @@ func (c *Client) familyMessage(f *schema.Family) (*adminpb.ColumnFamily, error) 
 	if err := f.Validate(); err != nil { // a rule may contain itself
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	t := typeMessage(f, nil)
-	if exact := exactType(f, t); exact != t {
+	t := wire.TypeMessage(f, nil)
+	if exact := wire.ExactType(f, t); exact != t {
 		if !c.isExact() {
-			return nil, invalid("family %s: this server has no type %s; i64 holds such numbers", f.Name, f.Type)
+			return nil, wire.Invalid("family %s: this server has no type %s; i64 holds such numbers", f.Name, f.Type)
 		}
 		t = exact
 	}
-	return &adminpb.ColumnFamily{GcRule: ruleMessage(f.GC), ValueType: t}, nil
+	return &adminpb.ColumnFamily{GcRule: wire.RuleMessage(f.GC), ValueType: t}, nil
 }
 
 // DropTable drops a table and its data.
@@ -293,7 +294,7 @@ func (c *Client) SetChangeStream(ctx context.Context, table string, keep time.Du
 	}
 	defer c.forget()
 	_, err := c.admin.UpdateTable(ctx, &adminpb.UpdateTableRequest{
-		Table:      &adminpb.Table{Name: c.name(table), ChangeStreamConfig: changeStreamConfig(keep)},
+		Table:      &adminpb.Table{Name: c.name(table), ChangeStreamConfig: wire.ChangeStreamMessage(keep)},
 		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"change_stream_config"}},
 	})
 	return clientError("set change stream", table, "", err)
@@ -405,7 +406,7 @@ func clientError(op, table, row string, err error) error {
 	case codes.DeadlineExceeded:
 		e.Err = context.DeadlineExceeded
 	default: // the server's database may have said already what the call was about
-		e.Err = errors.New(strings.TrimPrefix(statusText(err), e.Error()))
+		e.Err = errors.New(strings.TrimPrefix(wire.StatusText(err), e.Error()))
 	}
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -159,7 +160,7 @@ func (t *ClientTable) condition(c query.Condition) (query.Condition, error) {
 		s, _ := v.AsString()
 		return c.With(cells.Bytes([]byte(s))), nil
 	}
-	return c, invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", family, v.Type(), v)
+	return c, wire.Invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", family, v.Type(), v)
 }
 
 // predicate is a condition for CheckAndMutateRow, which the server judges. One
@@ -168,7 +169,7 @@ func (t *ClientTable) condition(c query.Condition) (query.Condition, error) {
 func (t *ClientTable) predicate(c query.Condition) (*bigtablepb.RowFilter, error) {
 	if op, v, compares := c.Comparison(); compares && t.client.isExact() {
 		family, qualifier := c.Column()
-		return comparisonMessage(family, qualifier, int(op), v)
+		return wire.ComparisonMessage(family, qualifier, int(op), v)
 	}
 	c, err := t.condition(c)
 	if err != nil {
@@ -187,7 +188,7 @@ func (t *ClientTable) predicate(c query.Condition) (*bigtablepb.RowFilter, error
 		equal = &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Condition_{Condition: &bigtablepb.RowFilter_Condition{
 			PredicateFilter: chainedFilters(append(newest, equal)), TrueFilter: blockAllFilter, FalseFilter: passAllFilter}}}
 	default:
-		return nil, invalid("over the network a cas asks whether a column is equal, != or exists, and not for %s", op)
+		return nil, wire.Invalid("over the network a cas asks whether a column is equal, != or exists, and not for %s", op)
 	}
 	return chainedFilters(append(newest, equal)), nil
 }
@@ -195,7 +196,7 @@ func (t *ClientTable) predicate(c query.Condition) (*bigtablepb.RowFilter, error
 // equalTo finds the values that are equal to v, as they come over the network.
 func (t *ClientTable) equalTo(family string, v cells.Value) []*bigtablepb.RowFilter {
 	var equal [][]byte
-	add := func(v cells.Value) { equal = append(equal, appendPayload(nil, v)) }
+	add := func(v cells.Value) { equal = append(equal, wire.AppendValue(nil, v)) }
 	declared := cells.TypeAny
 	if f, ok := t.declared.Family(family); ok {
 		declared = f.Type

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -34,7 +35,7 @@ func (c *Client) Table(name string) *ClientTable {
 // ready is an error if a call cannot begin.
 func (t *ClientTable) ready(ctx context.Context) error {
 	if t == nil {
-		return invalid("there is no table; Client.Table gives one")
+		return wire.Invalid("there is no table; Client.Table gives one")
 	}
 	return t.client.ready(ctx)
 }
@@ -247,7 +248,7 @@ func (b *rowBuilder) add(c *bigtablepb.ReadRowsResponse_CellChunk) (done bool, e
 		return false, errChunks
 	}
 	if !b.continues {
-		b.timestamp, b.label, b.value, b.exact = cells.Timestamp(c.GetTimestampMicros()), "", nil, exactOf(c)
+		b.timestamp, b.label, b.value, b.exact = cells.Timestamp(c.GetTimestampMicros()), "", nil, wire.ExactOf(c)
 		for _, l := range c.GetLabels() {
 			b.label = l
 		}
@@ -298,7 +299,7 @@ func conditionOf(label string) (n int, ok bool) {
 // family, as bytes if it is not of it.
 func (t *ClientTable) decoded(family string, exact cells.Type, b []byte) cells.Value {
 	if exact != cells.TypeAny {
-		if v, err := valueOf(&schema.Family{Type: exact}, nil, b); err == nil {
+		if v, err := wire.ValueOf(&schema.Family{Type: exact}, nil, b); err == nil {
 			return v
 		}
 		return cells.Bytes(b)
@@ -311,7 +312,7 @@ func (t *ClientTable) decoded(family string, exact cells.Type, b []byte) cells.V
 	if of.Aggregate != schema.NoAggregate {
 		of.Type = cells.TypeI64
 	}
-	v, err := valueOf(&of, nil, b)
+	v, err := wire.ValueOf(&of, nil, b)
 	if err != nil {
 		return cells.Bytes(b)
 	}

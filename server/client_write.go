@@ -7,6 +7,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -52,13 +53,13 @@ func (t *ClientTable) mutation(c query.Change) (*bigtablepb.Mutation, error) {
 			ts = -1
 		}
 		cell := &bigtablepb.Mutation_SetCell{FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: ts, Value: v}
-		setExact(cell, c.Value.Type())
+		wire.SetExact(cell, c.Value.Type())
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: cell}}, nil
 	case query.AddChange:
 		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
 			FamilyName:      c.Family,
-			ColumnQualifier: rawValue([]byte(c.Qualifier)),
-			Timestamp:       rawTimestamp(c.Since),
+			ColumnQualifier: wire.RawValue([]byte(c.Qualifier)),
+			Timestamp:       wire.RawTimestamp(c.Since),
 			Input:           inputMessage(c.Value),
 		}}}, nil
 	case query.DeleteVersionsChange:
@@ -75,9 +76,9 @@ func (t *ClientTable) mutation(c query.Change) (*bigtablepb.Mutation, error) {
 func (t *ClientTable) encoded(c query.Change) ([]byte, error) {
 	f, ok := t.declared.Family(c.Family)
 	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
-		return nil, invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
+		return nil, wire.Invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
 	}
-	return appendPayload(nil, c.Value), t.checkKept(c.Family, c.Value.Type())
+	return wire.AppendValue(nil, c.Value), t.checkKept(c.Family, c.Value.Type())
 }
 
 // checkKept refuses a value that the server would keep as one of another type.
@@ -86,7 +87,7 @@ func (t *ClientTable) checkKept(family string, of cells.Type) error {
 	if ok && f.Type != cells.TypeAny || of == cells.TypeBytes || t.client.isExact() {
 		return nil
 	}
-	return invalid("family %s declares no type, and this server would keep the %s as bytes; declare one, as in alter table %s set %s type=%s", family, of, t.name, family, of)
+	return wire.Invalid("family %s declares no type, and this server would keep the %s as bytes; declare one, as in alter table %s set %s type=%s", family, of, t.name, family, of)
 }
 
 func inputMessage(v cells.Value) *bigtablepb.Value {
@@ -96,8 +97,8 @@ func inputMessage(v cells.Value) *bigtablepb.Value {
 	if s, ok := v.AsString(); ok {
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: s}}
 	}
-	m := &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: appendPayload(nil, v)}}
-	setExact(m, v.Type())
+	m := &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: wire.AppendValue(nil, v)}}
+	wire.SetExact(m, v.Type())
 	return m
 }
 
@@ -122,7 +123,7 @@ func (t *ClientTable) checkRequest(key string, predicate query.ReadOption, ifTru
 		return nil, false, err
 	}
 	if len(want.Where) != 1 {
-		return nil, false, invalid("over the network the condition of a cas is about one column")
+		return nil, false, wire.Invalid("over the network the condition of a cas is about one column")
 	}
 	absent = want.Where[0].Absent()
 	if absent {
@@ -160,7 +161,7 @@ func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *q
 		if err := t.checkKept(r.Family, of); err != nil {
 			return nil, clientError(op, t.name, key, err)
 		}
-		setExact(rule, of)
+		wire.SetExact(rule, of)
 		req.Rules = append(req.Rules, rule)
 	}
 	resp, err := t.client.data.ReadModifyWriteRow(ctx, req)
@@ -171,7 +172,7 @@ func (t *ClientTable) ApplyReadModifyWrite(ctx context.Context, key string, m *q
 	for _, f := range resp.GetRow().GetFamilies() {
 		for _, col := range f.GetColumns() {
 			for _, c := range col.GetCells() {
-				v := t.decoded(f.GetName(), exactOf(c), c.GetValue())
+				v := t.decoded(f.GetName(), wire.ExactOf(c), c.GetValue())
 				cs = append(cs, cells.Cell{Family: f.GetName(), Qualifier: string(col.GetQualifier()), Timestamp: cells.Timestamp(c.GetTimestampMicros()), Value: v})
 			}
 		}
@@ -197,7 +198,7 @@ func (t *ClientTable) DeleteRange(ctx context.Context, rows query.RowSet) error 
 	case len(want.Ranges) == 1 && isPrefix(want.Ranges[0]):
 		req.Target = &adminpb.DropRowRangeRequest_RowKeyPrefix{RowKeyPrefix: []byte(want.Ranges[0].Start)}
 	default:
-		return clientError(op, t.name, "", invalid("over the network rows are deleted one by one, by a prefix, or all of them; a range has no call"))
+		return clientError(op, t.name, "", wire.Invalid("over the network rows are deleted one by one, by a prefix, or all of them; a range has no call"))
 	}
 	_, err = t.client.admin.DropRowRange(ctx, req)
 	return clientError(op, t.name, "", err)

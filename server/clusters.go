@@ -10,16 +10,18 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // child makes the name of a new resource of an instance, which is created if nobody
 // has; s.adminMu is held.
-func (s *Server) child(ctx context.Context, parent, kind, id, what string) (instanceID, string, error) {
-	in, err := parseInstance(parent)
+func (s *Server) child(ctx context.Context, parent, kind, id, what string) (wire.Instance, string, error) {
+	in, err := wire.ParseInstance(parent)
 	if err != nil {
 		return in, "", err
 	}
-	if err := checkID(what, id); err != nil {
+	if err := wire.CheckID(what, id); err != nil {
 		return in, "", err
 	}
 	return in, in.String() + "/" + kind + "/" + id, s.ensureInstance(ctx, in)
@@ -28,7 +30,7 @@ func (s *Server) child(ctx context.Context, parent, kind, id, what string) (inst
 // CreateCluster remembers a cluster.
 func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.CreateClusterRequest) (*operation, error) {
 	if req.GetCluster() == nil {
-		return nil, invalid("the request has no cluster")
+		return nil, wire.Invalid("the request has no cluster")
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
@@ -45,7 +47,7 @@ func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.Create
 
 // GetCluster returns a cluster.
 func (s *instanceService) GetCluster(_ context.Context, req *adminpb.GetClusterRequest) (*adminpb.Cluster, error) {
-	if _, _, err := parseChild(req.GetName(), "clusters", "a cluster"); err != nil {
+	if _, _, err := wire.ParseChild(req.GetName(), "clusters", "a cluster"); err != nil {
 		return nil, err
 	}
 	s.adminMu.Lock()
@@ -55,11 +57,11 @@ func (s *instanceService) GetCluster(_ context.Context, req *adminpb.GetClusterR
 
 // parseParent reads projects/P/instances/I, of which I may be "-" for all.
 func (s *Server) parseParent(parent string) error {
-	in, rest, ok := cutInstance(parent)
-	if ok && rest == "" && in.instance == "-" && parent == in.String() {
+	in, rest, ok := wire.CutInstance(parent)
+	if ok && rest == "" && in.ID == "-" && parent == in.String() {
 		return nil
 	}
-	if _, err := parseInstance(parent); err != nil {
+	if _, err := wire.ParseInstance(parent); err != nil {
 		return err
 	}
 	_, err := s.instances.get(parent)
@@ -92,7 +94,7 @@ func (s *instanceService) UpdateCluster(ctx context.Context, req *adminpb.Cluste
 // PartialUpdateCluster replaces what the mask names.
 func (s *instanceService) PartialUpdateCluster(ctx context.Context, req *adminpb.PartialUpdateClusterRequest) (*operation, error) {
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, invalid("update_mask is required")
+		return nil, wire.Invalid("update_mask is required")
 	}
 	in, m, err := s.updateCluster(ctx, req.GetCluster(), req.GetUpdateMask().GetPaths())
 	if err != nil {
@@ -121,8 +123,8 @@ func copyPath(to, from protoreflect.Message, path string) bool {
 	return true
 }
 
-func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (instanceID, *adminpb.Cluster, error) {
-	in, _, err := parseChild(from.GetName(), "clusters", "a cluster")
+func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (wire.Instance, *adminpb.Cluster, error) {
+	in, _, err := wire.ParseChild(from.GetName(), "clusters", "a cluster")
 	if err != nil {
 		return in, nil, err
 	}
@@ -137,7 +139,7 @@ func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths
 		field, _, _ := strings.Cut(path, ".")
 		changeable := slices.Contains([]string{"serve_nodes", "node_scaling_factor", "cluster_config"}, field)
 		if !changeable || !copyPath(m.ProtoReflect(), from.ProtoReflect(), path) {
-			return in, nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
+			return in, nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
 		}
 	}
 	return in, m, s.clusters.put(ctx, from.GetName(), readyCluster(from.GetName(), m))
@@ -145,7 +147,7 @@ func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths
 
 // DeleteCluster forgets a cluster, unless it is the last of its instance.
 func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.DeleteClusterRequest) (*emptypb.Empty, error) {
-	in, _, err := parseChild(req.GetName(), "clusters", "a cluster")
+	in, _, err := wire.ParseChild(req.GetName(), "clusters", "a cluster")
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +168,7 @@ func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.Delete
 // CreateAppProfile remembers an app profile.
 func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.CreateAppProfileRequest) (*adminpb.AppProfile, error) {
 	if req.GetAppProfile() == nil {
-		return nil, invalid("the request has no app profile")
+		return nil, wire.Invalid("the request has no app profile")
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
@@ -181,7 +183,7 @@ func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.Cre
 
 // GetAppProfile returns an app profile.
 func (s *instanceService) GetAppProfile(_ context.Context, req *adminpb.GetAppProfileRequest) (*adminpb.AppProfile, error) {
-	if _, _, err := parseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
+	if _, _, err := wire.ParseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
 		return nil, err
 	}
 	s.adminMu.Lock()
@@ -210,12 +212,12 @@ func (s *instanceService) ListAppProfiles(_ context.Context, req *adminpb.ListAp
 // UpdateAppProfile replaces what the mask names.
 func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.UpdateAppProfileRequest) (*operation, error) {
 	from := req.GetAppProfile()
-	in, _, err := parseChild(from.GetName(), "appProfiles", "an app profile")
+	in, _, err := wire.ParseChild(from.GetName(), "appProfiles", "an app profile")
 	if err != nil {
 		return nil, err
 	}
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, invalid("update_mask is required")
+		return nil, wire.Invalid("update_mask is required")
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
@@ -233,7 +235,7 @@ func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.Upd
 		case "standard_isolation", "data_boost_isolation_read_only", "priority":
 			m.Isolation = from.GetIsolation()
 		default:
-			return nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
+			return nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
 		}
 	}
 	if err := s.profiles.put(ctx, from.GetName(), readyProfile(m)); err != nil {
@@ -244,7 +246,7 @@ func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.Upd
 
 // DeleteAppProfile forgets an app profile.
 func (s *instanceService) DeleteAppProfile(ctx context.Context, req *adminpb.DeleteAppProfileRequest) (*emptypb.Empty, error) {
-	if _, _, err := parseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
+	if _, _, err := wire.ParseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
 		return nil, err
 	}
 	s.adminMu.Lock()

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -22,7 +23,7 @@ type dataService struct {
 type openTable struct {
 	*query.Table
 	db       *query.DB
-	name     tableName
+	name     wire.Table
 	declared schema.Table
 }
 
@@ -41,20 +42,20 @@ func (s *Server) open(req dataRequest) (*openTable, error) {
 }
 
 func (s *Server) openNamed(name string) (*openTable, error) {
-	t, err := s.own.parseTable(name)
+	t, err := s.own.ParseTable(name)
 	if err != nil {
 		return nil, err
 	}
-	declared, ok := s.db.LookupTable(t.stored)
+	declared, ok := s.db.LookupTable(t.Stored)
 	if !ok {
-		return nil, t.notFound()
+		return nil, t.NotFound()
 	}
-	return &openTable{s.db.Table(t.stored), s.db, t, declared}, nil
+	return &openTable{s.db.Table(t.Stored), s.db, t, declared}, nil
 }
 
 // PingAndWarm does nothing: there is nothing to warm.
 func (s *dataService) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequest) (*bigtablepb.PingAndWarmResponse, error) {
-	if _, err := parseInstance(req.GetName()); err != nil {
+	if _, err := wire.ParseInstance(req.GetName()); err != nil {
 		return nil, err
 	}
 	return &bigtablepb.PingAndWarmResponse{}, nil
@@ -76,7 +77,7 @@ func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRe
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Apply(ctx, text(req.GetRowKey()), m); err != nil {
+	if err := t.Apply(ctx, wire.Text(req.GetRowKey()), m); err != nil {
 		return nil, t.toStatus(ctx, err)
 	}
 	return &bigtablepb.MutateRowResponse{}, nil
@@ -90,9 +91,9 @@ const maxMutations = 100_000
 func checkCount(mutations int) error {
 	switch {
 	case mutations == 0:
-		return invalid("No mutations provided")
+		return wire.Invalid("No mutations provided")
 	case mutations > maxMutations:
-		return invalid("the request has %d mutations; it may have up to %d", mutations, maxMutations)
+		return wire.Invalid("the request has %d mutations; it may have up to %d", mutations, maxMutations)
 	}
 	return nil
 }
@@ -100,8 +101,8 @@ func checkCount(mutations int) error {
 // toStatus is the status of an error of the table, which may have gone meanwhile.
 func (t *openTable) toStatus(ctx context.Context, err error) error {
 	if query.KindOf(err) == query.NotFound {
-		if _, ok := t.db.LookupTable(t.name.stored); !ok {
-			return t.name.notFound()
+		if _, ok := t.db.LookupTable(t.name.Stored); !ok {
+			return t.name.NotFound()
 		}
 		return grpcstatus.Errorf(codes.NotFound, "column family not found: %v", err)
 	}
@@ -159,7 +160,7 @@ func (b *bulk) add(ctx context.Context, i int, e *bigtablepb.MutateRowsRequest_E
 		b.fail(i, err)
 		return
 	}
-	b.at, b.keys, b.ms = append(b.at, i), append(b.keys, text(e.GetRowKey())), append(b.ms, m)
+	b.at, b.keys, b.ms = append(b.at, i), append(b.keys, wire.Text(e.GetRowKey())), append(b.ms, m)
 	for _, c := range e.GetMutations() {
 		b.size += len(c.GetSetCell().GetValue())
 	}
@@ -223,7 +224,7 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 	}
 	ctx, h := s.holding(ctx)
 	defer h.release()
-	matched, err := t.CheckAndMutate(ctx, text(req.GetRowKey()), predicate, ifTrue, ifFalse)
+	matched, err := t.CheckAndMutate(ctx, wire.Text(req.GetRowKey()), predicate, ifTrue, ifFalse)
 	switch {
 	case err != nil:
 		return nil, t.toStatus(ctx, err)

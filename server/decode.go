@@ -5,6 +5,8 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // Requests that write are mostly lists of SetCell. The library makes six
@@ -27,8 +29,8 @@ func decodeWrite(b []byte, to any) bool {
 
 func decodeMutateRow(b []byte, to *bigtablepb.MutateRowRequest) bool {
 	var cells cellSlab
-	return eachField(b, func(f field) bool {
-		switch f.number {
+	return wire.EachField(b, func(f wire.Field) bool {
+		switch f.Number {
 		case 1:
 			return textOf(f, &to.TableName)
 		case 2:
@@ -44,8 +46,8 @@ func decodeMutateRow(b []byte, to *bigtablepb.MutateRowRequest) bool {
 
 func decodeMutateRows(b []byte, to *bigtablepb.MutateRowsRequest) bool {
 	var entries []bigtablepb.MutateRowsRequest_Entry
-	return eachField(b, func(f field) bool {
-		switch f.number {
+	return wire.EachField(b, func(f wire.Field) bool {
+		switch f.Number {
 		case 1:
 			return textOf(f, &to.TableName)
 		case 2:
@@ -55,7 +57,7 @@ func decodeMutateRows(b []byte, to *bigtablepb.MutateRowsRequest) bool {
 			}
 			e := &entries[len(to.Entries)]
 			to.Entries = append(to.Entries, e)
-			return f.kind == protowire.BytesType && decodeEntry(f.content, e)
+			return f.Kind == protowire.BytesType && decodeEntry(f.Content, e)
 		case 3:
 			return textOf(f, &to.AppProfileId)
 		}
@@ -65,8 +67,8 @@ func decodeMutateRows(b []byte, to *bigtablepb.MutateRowsRequest) bool {
 
 func decodeEntry(b []byte, to *bigtablepb.MutateRowsRequest_Entry) bool {
 	var cells cellSlab
-	return eachField(b, func(f field) bool {
-		switch f.number {
+	return wire.EachField(b, func(f wire.Field) bool {
+		switch f.Number {
 		case 1:
 			return bytesOf(f, &to.RowKey)
 		case 2:
@@ -87,21 +89,21 @@ type setCell struct {
 type cellSlab struct{ room []setCell }
 
 // add decodes one mutation, which is in a field of b that there are more of.
-func (s *cellSlab) add(to *[]*bigtablepb.Mutation, f field, b []byte, number protowire.Number) bool {
+func (s *cellSlab) add(to *[]*bigtablepb.Mutation, f wire.Field, b []byte, number protowire.Number) bool {
 	if s.room == nil {
 		n := count(b, number)
 		s.room, *to = make([]setCell, n), make([]*bigtablepb.Mutation, 0, n)
 	}
 	c := &s.room[len(*to)]
 	*to = append(*to, &c.mutation)
-	return f.kind == protowire.BytesType && eachField(f.content, func(f field) bool {
+	return f.Kind == protowire.BytesType && wire.EachField(f.Content, func(f wire.Field) bool {
 		switch {
-		case f.number == 1 && f.kind == protowire.BytesType && c.mutation.Mutation == nil:
+		case f.Number == 1 && f.Kind == protowire.BytesType && c.mutation.Mutation == nil:
 			c.is.SetCell = &c.cell
 			c.mutation.Mutation = &c.is
-			return decodeSetCell(f.content, &c.cell)
-		case f.number == 7 && f.kind == protowire.VarintType:
-			c.mutation.TimestampOrigin = bigtablepb.Mutation_TimestampOrigin(f.varint)
+			return decodeSetCell(f.Content, &c.cell)
+		case f.Number == 7 && f.Kind == protowire.VarintType:
+			c.mutation.TimestampOrigin = bigtablepb.Mutation_TimestampOrigin(f.Varint)
 			return true
 		}
 		return false
@@ -109,15 +111,15 @@ func (s *cellSlab) add(to *[]*bigtablepb.Mutation, f field, b []byte, number pro
 }
 
 func decodeSetCell(b []byte, to *bigtablepb.Mutation_SetCell) bool {
-	return eachField(b, func(f field) bool {
-		switch f.number {
+	return wire.EachField(b, func(f wire.Field) bool {
+		switch f.Number {
 		case 1:
 			return textOf(f, &to.FamilyName)
 		case 2:
 			return bytesOf(f, &to.ColumnQualifier)
 		case 3:
-			to.TimestampMicros = int64(f.varint)
-			return f.kind == protowire.VarintType
+			to.TimestampMicros = int64(f.Varint)
+			return f.Kind == protowire.VarintType
 		case 4:
 			return bytesOf(f, &to.Value)
 		}
@@ -128,8 +130,8 @@ func decodeSetCell(b []byte, to *bigtablepb.Mutation_SetCell) bool {
 // count is how many fields of a number there are in front of anything else than
 // fields.
 func count(b []byte, number protowire.Number) (n int) {
-	eachField(b, func(f field) bool {
-		if f.number == number {
+	wire.EachField(b, func(f wire.Field) bool {
+		if f.Number == number {
 			n++
 		}
 		return true
@@ -138,13 +140,13 @@ func count(b []byte, number protowire.Number) (n int) {
 }
 
 // bytesOf takes the content of a field, if it has one.
-func bytesOf(f field, to *[]byte) bool {
-	*to = f.content[:len(f.content):len(f.content)]
-	return f.kind == protowire.BytesType
+func bytesOf(f wire.Field, to *[]byte) bool {
+	*to = f.Content[:len(f.Content):len(f.Content)]
+	return f.Kind == protowire.BytesType
 }
 
 // textOf takes the content of a field, if it is UTF-8.
-func textOf(f field, to *string) bool {
-	*to = text(f.content)
-	return f.kind == protowire.BytesType && utf8.Valid(f.content)
+func textOf(f wire.Field, to *string) bool {
+	*to = wire.Text(f.Content)
+	return f.Kind == protowire.BytesType && utf8.Valid(f.Content)
 }

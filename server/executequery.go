@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/sql"
@@ -64,7 +65,7 @@ func (s *dataService) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQue
 
 // statement reads the query of a request and looks up its table.
 func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*statement, error) {
-	in, err := parseInstance(req.GetInstanceName())
+	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*statement
 	if st.query.Table() == "" {
 		return st, nil
 	}
-	st.table, err = s.openNamed(s.own.tableIn(in, st.query.Table()).String())
+	st.table, err = s.openNamed(s.own.Table(in, st.query.Table()).String())
 	if status.Code(err) == codes.NotFound {
 		return nil, queryStatus(st.query.TableNotFound())
 	}
@@ -97,7 +98,7 @@ func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
 // queryStatus makes a status of what is wrong with a query; other errors stay.
 func queryStatus(err error) error {
 	if e, ok := errors.AsType[*sql.Error](err); ok {
-		return invalid("%s", e)
+		return wire.Invalid("%s", e)
 	}
 	return err
 }
@@ -157,7 +158,7 @@ func preparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.Pr
 	prepared = &bigtablepb.PrepareQueryRequest{}
 	switch {
 	case (req.GetQuery() == "") == (len(req.GetPreparedQuery()) == 0):
-		return nil, 0, invalid("the request must have one of query and prepared_query")
+		return nil, 0, wire.Invalid("the request must have one of query and prepared_query")
 	case len(req.GetPreparedQuery()) == 0:
 		prepared.InstanceName, prepared.Query = req.GetInstanceName(), req.GetQuery()
 		prepared.DataFormat = &bigtablepb.PrepareQueryRequest_ProtoFormat{ProtoFormat: req.GetProtoFormat()}
@@ -169,13 +170,13 @@ func preparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.Pr
 		var n int
 		sum, n = protowire.ConsumeFixed32(req.GetPreparedQuery())
 		if n < 0 || proto.Unmarshal(req.GetPreparedQuery()[n:], prepared) != nil {
-			return nil, 0, invalid("prepared_query is not one of this server")
+			return nil, 0, wire.Invalid("prepared_query is not one of this server")
 		}
 		if req.GetDataFormat() != nil {
-			return nil, 0, invalid("data_format must be empty when prepared_query is set")
+			return nil, 0, wire.Invalid("data_format must be empty when prepared_query is set")
 		}
 		if prepared.GetInstanceName() != req.GetInstanceName() {
-			return nil, 0, invalid("the query was prepared for %s", prepared.GetInstanceName())
+			return nil, 0, wire.Invalid("the query was prepared for %s", prepared.GetInstanceName())
 		}
 	}
 	return prepared, sum, nil
@@ -217,11 +218,11 @@ func (x *execution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
 	}
 	sum, n := protowire.ConsumeFixed32(token)
 	if n < 0 || sum != x.request {
-		return invalid("resume_token is not one of this query")
+		return wire.Invalid("resume_token is not one of this query")
 	}
 	rows, m := protowire.ConsumeVarint(token[n:])
 	if m < 0 {
-		return invalid("resume_token is not one of this query")
+		return wire.Invalid("resume_token is not one of this query")
 	}
 	x.rows, x.last = rows, string(token[n+m:])
 	x.done = x.last == ""

@@ -7,26 +7,27 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
 )
 
 // ModifyColumnFamilies creates, updates and drops families of a table: all that
 // the request says, or nothing.
 func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
-	t, err := s.own.parseTable(req.GetName())
+	t, err := s.own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
 	if len(req.GetModifications()) == 0 {
-		return nil, invalid("No modifications provided")
+		return nil, wire.Invalid("No modifications provided")
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	declared, ok := s.db.LookupTable(t.stored)
+	declared, ok := s.db.LookupTable(t.Stored)
 	if !ok {
-		return nil, t.notFound()
+		return nil, t.NotFound()
 	}
-	m := modification{s: s.Server, name: t, table: declared, note: s.notes.table(t.stored).clone(), seen: map[string]bool{}}
+	m := modification{s: s.Server, name: t, table: declared, note: s.notes.table(t.Stored).clone(), seen: map[string]bool{}}
 	for _, mod := range req.GetModifications() {
 		if err := m.add(mod); err != nil {
 			return nil, err
@@ -35,7 +36,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 	if err := s.db.ApplyPlan(ctx, m.plan); err != nil {
 		return nil, toStatus(ctx, err)
 	}
-	if err := s.setTableNote(ctx, t.stored, m.note); err != nil {
+	if err := s.setTableNote(ctx, t.Stored, m.note); err != nil {
 		return nil, toStatus(ctx, err)
 	}
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
@@ -44,7 +45,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 // A modification is what a request makes of a table's families.
 type modification struct {
 	s     *Server
-	name  tableName
+	name  wire.Table
 	table schema.Table
 	note  *tableNote
 	plan  schema.Plan
@@ -54,7 +55,7 @@ type modification struct {
 func (m *modification) add(mod *adminpb.ModifyColumnFamiliesRequest_Modification) error {
 	id := mod.GetId()
 	if m.seen[id] {
-		return invalid("column family %q is modified twice in one request", id)
+		return wire.Invalid("column family %q is modified twice in one request", id)
 	}
 	m.seen[id] = true
 	old, exists := m.table.Family(id)
@@ -65,7 +66,7 @@ func (m *modification) add(mod *adminpb.ModifyColumnFamiliesRequest_Modification
 		return m.create(id, mod.GetCreate())
 	}
 	if id == "" {
-		return invalid("a modification names no column family")
+		return wire.Invalid("a modification names no column family")
 	}
 	if !exists {
 		return status.Errorf(codes.NotFound, "column family %q not found", id)
@@ -75,26 +76,26 @@ func (m *modification) add(mod *adminpb.ModifyColumnFamiliesRequest_Modification
 		return m.update(old, change.Update, mod.GetUpdateMask().GetPaths())
 	case *adminpb.ModifyColumnFamiliesRequest_Modification_Drop:
 		if !change.Drop {
-			return invalid("column family %q: drop must be true if set", id)
+			return wire.Invalid("column family %q: drop must be true if set", id)
 		}
 		return m.drop(old)
 	}
-	return invalid("column family %q: the modification says nothing to do", id)
+	return wire.Invalid("column family %q: the modification says nothing to do", id)
 }
 
 func (m *modification) change(c schema.Change) {
-	c.Table = m.name.stored
+	c.Table = m.name.Stored
 	m.plan.Changes = append(m.plan.Changes, c)
 }
 
 func (m *modification) create(id string, f *adminpb.ColumnFamily) error {
-	family, err := familyOf(id, f)
+	family, err := wire.FamilyOf(id, f)
 	if err != nil {
 		return err
 	}
 	for _, field := range m.note.table.GetRowKeySchema().GetFields() {
 		if field.GetFieldName() == id {
-			return invalid("column family %q: the row_key_schema has a field of this name", id)
+			return wire.Invalid("column family %q: the row_key_schema has a field of this name", id)
 		}
 	}
 	m.note.setType(id, f.GetValueType())
@@ -113,7 +114,7 @@ func (m *modification) drop(old *schema.Family) error {
 
 // update changes what the mask names, the GC rule when it names nothing.
 func (m *modification) update(old *schema.Family, to *adminpb.ColumnFamily, paths []string) error {
-	family, err := familyOf(old.Name, to)
+	family, err := wire.FamilyOf(old.Name, to)
 	if err != nil {
 		return err
 	}
@@ -126,12 +127,12 @@ func (m *modification) update(old *schema.Family, to *adminpb.ColumnFamily, path
 			m.change(schema.Change{Kind: schema.SetRetention, Family: old.Name, Old: *old, New: family})
 		case "value_type":
 			if old.Aggregate != family.Aggregate {
-				return invalid("column family %q: Immutable fields 'value_type.aggregate_type' cannot be updated", old.Name)
+				return wire.Invalid("column family %q: Immutable fields 'value_type.aggregate_type' cannot be updated", old.Name)
 			}
 			m.note.setType(old.Name, to.GetValueType())
 			m.change(schema.Change{Kind: schema.SetType, Family: old.Name, Old: *old, New: family})
 		default:
-			return invalid("column family %q: incorrect path in UpdateMask; %q cannot be updated", old.Name, path)
+			return wire.Invalid("column family %q: incorrect path in UpdateMask; %q cannot be updated", old.Name, path)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -19,25 +20,25 @@ const (
 // wrong with their arguments is found by the read.
 func filterOf(f *bigtablepb.RowFilter) (query.Filter, error) {
 	if n := proto.Size(f); n > maxFilterBytes {
-		return nil, invalid("the row filter has %d bytes; it may have up to %d", n, maxFilterBytes)
+		return nil, wire.Invalid("the row filter has %d bytes; it may have up to %d", n, maxFilterBytes)
 	}
 	return subFilter(f, 0)
 }
 
 func subFilter(f *bigtablepb.RowFilter, depth int) (query.Filter, error) {
 	if depth > maxFilterDepth {
-		return nil, invalid("the row filter is nested too deep: up to %d filters may be around one", maxFilterDepth)
+		return nil, wire.Invalid("the row filter is nested too deep: up to %d filters may be around one", maxFilterDepth)
 	}
 	switch f := f.GetFilter().(type) {
 	case *bigtablepb.RowFilter_Chain_:
 		if len(f.Chain.GetFilters()) < 2 {
-			return nil, invalid("Chain must contain at least two RowFilters")
+			return nil, wire.Invalid("Chain must contain at least two RowFilters")
 		}
 		subs, err := subFilters(f.Chain.GetFilters(), depth)
 		return query.ChainFilters(subs...), err
 	case *bigtablepb.RowFilter_Interleave_:
 		if len(f.Interleave.GetFilters()) < 2 {
-			return nil, invalid("Interleave must contain at least two RowFilters")
+			return nil, wire.Invalid("Interleave must contain at least two RowFilters")
 		}
 		subs, err := subFilters(f.Interleave.GetFilters(), depth)
 		return query.InterleaveFilters(subs...), err
@@ -111,7 +112,7 @@ func condition(c *bigtablepb.RowFilter_Condition, depth int) (query.Filter, erro
 
 func regex(field string, expr []byte, filter func(string) query.Filter) (query.Filter, error) {
 	if len(expr) == 0 {
-		return nil, invalid("Error in field '%s' : argument must not be empty", field)
+		return nil, wire.Invalid("Error in field '%s' : argument must not be empty", field)
 	}
 	return filter(string(expr)), nil
 }
@@ -119,7 +120,7 @@ func regex(field string, expr []byte, filter func(string) query.Filter) (query.F
 // constant is a filter whose only argument is true.
 func constant(field string, set bool, f query.Filter) (query.Filter, error) {
 	if !set {
-		return nil, invalid("%s must be true if set", field)
+		return nil, wire.Invalid("%s must be true if set", field)
 	}
 	return f, nil
 }

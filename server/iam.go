@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"cloud.google.com/go/iam/apiv1/iampb"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // Policies of access are accepted and remembered; they forbid nothing.
@@ -28,7 +30,7 @@ func (s *Server) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) 
 		return nil, err
 	}
 	if req.GetPolicy() == nil {
-		return nil, invalid("the request has no policy")
+		return nil, wire.Invalid("the request has no policy")
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
@@ -43,8 +45,8 @@ func testPermissions(req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermis
 }
 
 func checkResource(name string) error {
-	if _, _, ok := cutInstance(name); !ok {
-		return invalid("%q is not the name of a resource of an instance: projects/P/instances/I…", name)
+	if _, _, ok := wire.CutInstance(name); !ok {
+		return wire.Invalid("%q is not the name of a resource of an instance: projects/P/instances/I…", name)
 	}
 	return nil
 }

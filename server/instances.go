@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // Instances, clusters and app profiles mean nothing to a database on one
@@ -38,7 +40,7 @@ func (s *Server) loadInstances(ctx context.Context) error {
 	}
 	s.assumeInstance(s.own)
 	for _, t := range s.db.Schema().Tables {
-		s.assumeInstance(s.own.tableOf(t.Name).in)
+		s.assumeInstance(s.own.StoredTable(t.Name).In)
 	}
 	return nil
 }
@@ -48,20 +50,20 @@ const localCluster = "local"
 
 // assumeInstance has an instance that nobody created, without remembering it
 // for longer than the process.
-func (s *Server) assumeInstance(in instanceID) {
+func (s *Server) assumeInstance(in wire.Instance) {
 	name := in.String()
 	if s.instances.items[name] != nil {
 		return
 	}
 	s.instances.items[name] = readyInstance(in, &adminpb.Instance{})
 	cluster := name + "/clusters/" + localCluster
-	s.clusters.items[cluster] = readyCluster(cluster, &adminpb.Cluster{Location: "projects/" + in.project + "/locations/local"})
+	s.clusters.items[cluster] = readyCluster(cluster, &adminpb.Cluster{Location: "projects/" + in.Project + "/locations/local"})
 	profile := defaultProfile(in)
 	s.profiles.items[profile.GetName()] = profile
 }
 
 // defaultProfile is the app profile of an instance for clients that name none.
-func defaultProfile(in instanceID) *adminpb.AppProfile {
+func defaultProfile(in wire.Instance) *adminpb.AppProfile {
 	return readyProfile(&adminpb.AppProfile{Name: in.String() + "/appProfiles/default", RoutingPolicy: &adminpb.AppProfile_MultiClusterRoutingUseAny_{
 		MultiClusterRoutingUseAny: &adminpb.AppProfile_MultiClusterRoutingUseAny{},
 	}})
@@ -85,7 +87,7 @@ func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
 
 // ensureInstance creates the instance of a new table, if nobody has; s.adminMu
 // is held.
-func (s *Server) ensureInstance(ctx context.Context, in instanceID) error {
+func (s *Server) ensureInstance(ctx context.Context, in wire.Instance) error {
 	if s.instances.items[in.String()] != nil {
 		return nil
 	}
@@ -101,10 +103,10 @@ func (s *Server) ensureInstance(ctx context.Context, in instanceID) error {
 	return s.instances.put(ctx, in.String(), s.instances.items[in.String()])
 }
 
-func readyInstance(in instanceID, m *adminpb.Instance) *adminpb.Instance {
+func readyInstance(in wire.Instance, m *adminpb.Instance) *adminpb.Instance {
 	m.Name, m.State = in.String(), adminpb.Instance_READY
 	if m.DisplayName == "" {
-		m.DisplayName = in.instance
+		m.DisplayName = in.ID
 	}
 	if m.Type == adminpb.Instance_TYPE_UNSPECIFIED {
 		m.Type = adminpb.Instance_PRODUCTION
@@ -130,7 +132,7 @@ func readyCluster(name string, m *adminpb.Cluster) *adminpb.Cluster {
 }
 
 // clusterStates are those of a table of an instance: ready in every cluster.
-func (s *Server) clusterStates(in instanceID) map[string]*adminpb.Table_ClusterState {
+func (s *Server) clusterStates(in wire.Instance) map[string]*adminpb.Table_ClusterState {
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
 	states := map[string]*adminpb.Table_ClusterState{}
@@ -152,19 +154,19 @@ type instanceService struct {
 
 // CreateInstance remembers an instance and its clusters.
 func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.CreateInstanceRequest) (*operation, error) {
-	project, err := parseProject(req.GetParent())
+	project, err := wire.ParseProject(req.GetParent())
 	if err != nil {
 		return nil, err
 	}
-	in := instanceID{project, req.GetInstanceId()}
-	if err := in.check(); err != nil {
+	in := wire.Instance{Project: project, ID: req.GetInstanceId()}
+	if err := in.Check(); err != nil {
 		return nil, err
 	}
 	if req.GetInstance() == nil {
-		return nil, invalid("the request has no instance")
+		return nil, wire.Invalid("the request has no instance")
 	}
 	for _, id := range slices.Sorted(maps.Keys(req.GetClusters())) {
-		if err := checkID("cluster", id); err != nil {
+		if err := wire.CheckID("cluster", id); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +191,7 @@ func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.Creat
 
 // GetInstance returns an instance.
 func (s *instanceService) GetInstance(_ context.Context, req *adminpb.GetInstanceRequest) (*adminpb.Instance, error) {
-	in, err := parseInstance(req.GetName())
+	in, err := wire.ParseInstance(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +202,7 @@ func (s *instanceService) GetInstance(_ context.Context, req *adminpb.GetInstanc
 
 // ListInstances lists the instances of a project.
 func (s *instanceService) ListInstances(_ context.Context, req *adminpb.ListInstancesRequest) (*adminpb.ListInstancesResponse, error) {
-	project, err := parseProject(req.GetParent())
+	project, err := wire.ParseProject(req.GetParent())
 	if err != nil {
 		return nil, err
 	}
@@ -221,18 +223,18 @@ func (s *instanceService) UpdateInstance(ctx context.Context, req *adminpb.Insta
 // PartialUpdateInstance replaces what the mask names.
 func (s *instanceService) PartialUpdateInstance(ctx context.Context, req *adminpb.PartialUpdateInstanceRequest) (*operation, error) {
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, invalid("update_mask is required")
+		return nil, wire.Invalid("update_mask is required")
 	}
 	m, err := s.updateInstance(ctx, req.GetInstance(), req.GetUpdateMask().GetPaths())
 	if err != nil {
 		return nil, err
 	}
-	in, _ := parseInstance(m.GetName())
+	in, _ := wire.ParseInstance(m.GetName())
 	return s.done(in, m, &adminpb.UpdateInstanceMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
 }
 
 func (s *Server) updateInstance(ctx context.Context, from *adminpb.Instance, paths []string) (*adminpb.Instance, error) {
-	in, err := parseInstance(from.GetName())
+	in, err := wire.ParseInstance(from.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +258,7 @@ func (s *Server) updateInstance(ctx context.Context, from *adminpb.Instance, pat
 		case "edition":
 			m.Edition = from.GetEdition()
 		default:
-			return nil, invalid("incorrect path in update_mask; %q cannot be updated", path)
+			return nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
 		}
 	}
 	return m, s.instances.put(ctx, in.String(), readyInstance(in, m))
@@ -267,9 +269,9 @@ const instancePattern = `^projects/[a-z][a-z0-9\\-]+[a-z0-9]/instances/[a-z][a-z
 
 // DeleteInstance deletes an instance with its tables.
 func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.DeleteInstanceRequest) (*emptypb.Empty, error) {
-	in, err := parseInstance(req.GetName())
+	in, err := wire.ParseInstance(req.GetName())
 	if err != nil { // in Bigtable's words, which clients' tests look for
-		return nil, invalid(`Error in field 'instance_name' : Invalid name for collection instances : Should match %s but found '%s'`, instancePattern, req.GetName())
+		return nil, wire.Invalid(`Error in field 'instance_name' : Invalid name for collection instances : Should match %s but found '%s'`, instancePattern, req.GetName())
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
@@ -281,7 +283,7 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 	}
 	ids := s.tableIDs(in)
 	for _, id := range ids {
-		if err := s.checkUnprotected(s.own.tableIn(in, id)); err != nil {
+		if err := s.checkUnprotected(s.own.Table(in, id)); err != nil {
 			return nil, err
 		}
 	}
@@ -289,7 +291,7 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.dropTable(ctx, s.own.tableIn(in, id)); err != nil {
+		if err := s.dropTable(ctx, s.own.Table(in, id)); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"time"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // Limits bound what clients can make the server hold. What is 0 has its default.
@@ -26,8 +28,8 @@ func (l *Limits) SetDefaults() {
 	l.HostConnections = cmp.Or(l.HostConnections, l.Connections-l.Connections/4)
 	l.Streams = cmp.Or(l.Streams, 128)
 	l.Calls = cmp.Or(l.Calls, 4096)
-	l.ConnectionBytes = cmp.Or(l.ConnectionBytes, 2*maxRequest)
-	l.Bytes = cmp.Or(l.Bytes, 4*maxRequest)
+	l.ConnectionBytes = cmp.Or(l.ConnectionBytes, 2*wire.MaxRequest)
+	l.Bytes = cmp.Or(l.Bytes, 4*wire.MaxRequest)
 	l.Deadline = cmp.Or(l.Deadline, time.Hour)
 	l.SendTimeout = cmp.Or(l.SendTimeout, 30*time.Second)
 }

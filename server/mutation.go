@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -30,8 +31,8 @@ type mutator struct {
 // but in a table of microseconds. One that was not created through the API may
 // have cells at any microsecond, and takes such timestamps.
 func (s *Server) newMutator(ctx context.Context, t *openTable) *mutator {
-	m := &mutator{table: t.declared, now: s.db.Now(), unit: millisecond, exact: wantsExact(ctx)}
-	g := s.notes.granularity(t.name.stored)
+	m := &mutator{table: t.declared, now: s.db.Now(), unit: millisecond, exact: wire.WantsExact(ctx)}
+	g := s.notes.granularity(t.name.Stored)
 	if g != adminpb.Table_MICROS {
 		m.now -= m.now % millisecond
 	}
@@ -44,9 +45,9 @@ func (s *Server) newMutator(ctx context.Context, t *openTable) *mutator {
 func checkRowKey(key []byte) error {
 	switch {
 	case len(key) == 0:
-		return invalid("Row keys must be non-empty")
+		return wire.Invalid("Row keys must be non-empty")
 	case len(key) > query.MaxRowKey:
-		return invalid("the row key has %d bytes; it may have up to %d", len(key), query.MaxRowKey)
+		return wire.Invalid("the row key has %d bytes; it may have up to %d", len(key), query.MaxRowKey)
 	}
 	return nil
 }
@@ -66,7 +67,7 @@ func (m *mutator) family(name string) (*schema.Family, error) {
 // mutation makes one mutation of all changes of a row.
 func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*query.Mutation, error) {
 	if len(changes) == 0 {
-		return nil, invalid("No mutations provided")
+		return nil, wire.Invalid("No mutations provided")
 	}
 	to := query.NewMutation()
 	for i, c := range changes {
@@ -104,14 +105,14 @@ func (m *mutator) add(to *query.Mutation, c *bigtablepb.Mutation) error {
 		to.DeleteRow()
 		return nil
 	}
-	return invalid("the mutation says nothing to do")
+	return wire.Invalid("the mutation says nothing to do")
 }
 
 // column looks a family up and checks a qualifier.
 func (m *mutator) column(family string, qualifier []byte) (*schema.Family, error) {
 	f, err := m.family(family)
 	if err == nil && len(qualifier) > query.MaxQualifier {
-		err = invalid("%s: the column qualifier has %d bytes; it may have up to %d", family, len(qualifier), query.MaxQualifier)
+		err = wire.Invalid("%s: the column qualifier has %d bytes; it may have up to %d", family, len(qualifier), query.MaxQualifier)
 	}
 	return f, err
 }
@@ -122,7 +123,7 @@ func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell, or
 		return err
 	}
 	if f.Aggregate != schema.NoAggregate {
-		return invalid("family %q aggregates: set_cell cannot write to it, add_to_cell can", f.Name)
+		return wire.Invalid("family %q aggregates: set_cell cannot write to it, add_to_cell can", f.Name)
 	}
 	micros := c.GetTimestampMicros()
 	if origin == bigtablepb.Mutation_CLIENT_AUTO_GENERATED && micros > 0 {
@@ -141,7 +142,7 @@ func (m *mutator) setCell(to *query.Mutation, c *bigtablepb.Mutation_SetCell, or
 	if err != nil {
 		return err
 	}
-	to.SetAt(f.Name, text(c.GetColumnQualifier()), ts, v)
+	to.SetAt(f.Name, wire.Text(c.GetColumnQualifier()), ts, v)
 	return nil
 }
 
@@ -151,9 +152,9 @@ func (m *mutator) timestamp(micros int64) (cells.Timestamp, error) {
 	case micros == -1:
 		return m.now, nil
 	case micros < 0:
-		return 0, invalid("timestamp %d is neither -1, for the server's, nor from 0 to %d", micros, cells.MaxTimestamp)
+		return 0, wire.Invalid("timestamp %d is neither -1, for the server's, nor from 0 to %d", micros, cells.MaxTimestamp)
 	case micros%m.unit != 0:
-		return 0, invalid("Timestamp granularity mismatch: timestamp %d is not a multiple of %d microseconds, the table's granularity", micros, m.unit)
+		return 0, wire.Invalid("Timestamp granularity mismatch: timestamp %d is not a multiple of %d microseconds, the table's granularity", micros, m.unit)
 	}
 	return cells.Timestamp(micros), nil
 }
@@ -165,12 +166,12 @@ func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_De
 	}
 	since, until := c.GetTimeRange().GetStartTimestampMicros(), c.GetTimeRange().GetEndTimestampMicros()
 	if since < 0 || until < 0 || until != 0 && since >= until {
-		return invalid("%s:%q: inverted or invalid timestamp range [%d, %d]", f.Name, c.GetColumnQualifier(), since, until)
+		return wire.Invalid("%s:%q: inverted or invalid timestamp range [%d, %d]", f.Name, c.GetColumnQualifier(), since, until)
 	}
 	if since%m.unit != 0 || until%m.unit != 0 {
-		return invalid("Timestamp granularity mismatch: the range [%d, %d] is not one of multiples of %d microseconds, the table's granularity", since, until, m.unit)
+		return wire.Invalid("Timestamp granularity mismatch: the range [%d, %d] is not one of multiples of %d microseconds, the table's granularity", since, until, m.unit)
 	}
-	to.DeleteTimestampRange(f.Name, text(c.GetColumnQualifier()), cells.Timestamp(since), cells.Timestamp(until))
+	to.DeleteTimestampRange(f.Name, wire.Text(c.GetColumnQualifier()), cells.Timestamp(since), cells.Timestamp(until))
 	return nil
 }
 
@@ -180,18 +181,18 @@ func (m *mutator) deleteFromColumn(to *query.Mutation, c *bigtablepb.Mutation_De
 func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, timestamp, input *bigtablepb.Value) error {
 	raw, ok := qualifier.GetKind().(*bigtablepb.Value_RawValue)
 	if !ok {
-		return invalid("%s: column_qualifier must be a raw_value", what)
+		return wire.Invalid("%s: column_qualifier must be a raw_value", what)
 	}
 	f, err := m.column(family, raw.RawValue)
 	if err != nil {
 		return err
 	}
 	if f.Aggregate == schema.NoAggregate {
-		return invalid("%s: family %q does not aggregate", what, family)
+		return wire.Invalid("%s: family %q does not aggregate", what, family)
 	}
 	at, ok := timestamp.GetKind().(*bigtablepb.Value_RawTimestampMicros)
 	if !ok {
-		return invalid("%s: timestamp must be a raw_timestamp_micros", what)
+		return wire.Invalid("%s: timestamp must be a raw_timestamp_micros", what)
 	}
 	ts, err := m.timestamp(at.RawTimestampMicros)
 	if err != nil {
@@ -200,19 +201,19 @@ func (m *mutator) addToCell(to *query.Mutation, what, family string, qualifier, 
 	if what == "merge_to_cell" && f.Aggregate == schema.AggregateHLL {
 		sketch, ok := input.GetKind().(*bigtablepb.Value_RawValue)
 		if !ok {
-			return invalid("%s: family %q has the aggregate hll, whose state is a raw_value", what, family)
+			return wire.Invalid("%s: family %q has the aggregate hll, whose state is a raw_value", what, family)
 		}
-		to.MergeAt(f.Name, text(raw.RawValue), ts, sketch.RawValue)
+		to.MergeAt(f.Name, wire.Text(raw.RawValue), ts, sketch.RawValue)
 		return nil
 	}
 	v, err := inputOf(f, input)
-	if t := exactOf(input); m.exact && f.Aggregate == schema.AggregateHLL && t != cells.TypeAny {
+	if t := wire.ExactOf(input); m.exact && f.Aggregate == schema.AggregateHLL && t != cells.TypeAny {
 		v, err = givenValue(&schema.Family{Name: f.Name, Type: t}, raw.RawValue, input.GetBytesValue())
 	}
 	if err != nil {
-		return invalid("%s: %v", what, status.Convert(err).Message())
+		return wire.Invalid("%s: %v", what, status.Convert(err).Message())
 	}
-	to.AddAt(f.Name, text(raw.RawValue), ts, v)
+	to.AddAt(f.Name, wire.Text(raw.RawValue), ts, v)
 	return nil
 }
 
@@ -235,5 +236,5 @@ func inputOf(f *schema.Family, input *bigtablepb.Value) (cells.Value, error) {
 			return cells.String(v.StringValue), nil
 		}
 	}
-	return cells.Value{}, invalid("family %q has the aggregate %s, which does not take such an input", f.Name, f.Aggregate)
+	return cells.Value{}, wire.Invalid("family %q has the aggregate %s, which does not take such an input", f.Name, f.Aggregate)
 }

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // An operation is what calls that may take long in Bigtable return. Here it is
@@ -33,7 +35,7 @@ const maxOperations = 1000
 func now() *timestamppb.Timestamp { return timestamppb.Now() }
 
 // done is the operation of a call with a result.
-func (s *Server) done(in instanceID, result, metadata proto.Message) (*operation, error) {
+func (s *Server) done(in wire.Instance, result, metadata proto.Message) (*operation, error) {
 	response, err := anypb.New(result)
 	if err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ func (s *operationsService) DeleteOperation(_ context.Context, req *longrunningp
 // page.
 func (s *operationsService) ListOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
 	if req.GetPageToken() != "" {
-		return nil, invalid("page_token %q is none that was given out", req.GetPageToken())
+		return nil, wire.Invalid("page_token %q is none that was given out", req.GetPageToken())
 	}
 	below := strings.TrimSuffix(req.GetName(), "/")
 	if below != "" {

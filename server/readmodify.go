@@ -6,6 +6,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -13,7 +14,7 @@ import (
 // returns what it wrote.
 func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
 	if len(req.GetRules()) == 0 {
-		return nil, invalid("No rules provided")
+		return nil, wire.Invalid("No rules provided")
 	}
 	if err := checkCount(len(req.GetRules())); err != nil {
 		return nil, err
@@ -33,11 +34,11 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 		if err != nil {
 			return nil, err
 		}
-		qualifier := text(r.GetColumnQualifier())
+		qualifier := wire.Text(r.GetColumnQualifier())
 		switch rule := r.GetRule().(type) {
 		case *bigtablepb.ReadModifyWriteRule_AppendValue:
-			if mutator.exact && exactOf(r) == cells.TypeString {
-				m.AppendString(f.Name, qualifier, text(rule.AppendValue))
+			if mutator.exact && wire.ExactOf(r) == cells.TypeString {
+				m.AppendString(f.Name, qualifier, wire.Text(rule.AppendValue))
 			} else {
 				m.AppendValue(f.Name, qualifier, rule.AppendValue)
 			}
@@ -48,12 +49,12 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 				m.Increment(f.Name, qualifier, rule.IncrementAmount)
 			}
 		default:
-			return nil, invalid("rule %d says nothing to do", i)
+			return nil, wire.Invalid("rule %d says nothing to do", i)
 		}
 	}
 	ctx, h := s.holding(ctx)
 	defer h.release()
-	row, err := t.ApplyReadModifyWrite(ctx, text(req.GetRowKey()), m)
+	row, err := t.ApplyReadModifyWrite(ctx, wire.Text(req.GetRowKey()), m)
 	if err != nil {
 		return nil, t.toStatus(ctx, err)
 	}
@@ -74,9 +75,9 @@ func rowMessage(row *query.Row, exact bool) *bigtablepb.Row {
 			column = &bigtablepb.Column{Qualifier: []byte(c.Qualifier)}
 			family.Columns = append(family.Columns, column)
 		}
-		cell := &bigtablepb.Cell{TimestampMicros: int64(c.Timestamp), Value: appendPayload(nil, c.Value)}
+		cell := &bigtablepb.Cell{TimestampMicros: int64(c.Timestamp), Value: wire.AppendValue(nil, c.Value)}
 		if exact {
-			setExact(cell, c.Value.Type())
+			wire.SetExact(cell, c.Value.Type())
 		}
 		column.Cells = append(column.Cells, cell)
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -38,7 +39,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	ctx, h := s.holding(stream.Context())
 	defer h.release()
 	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
-	w.spelled, w.exact = plainClient(ctx), wantsExact(ctx)
+	w.spelled, w.exact = plainClient(ctx), wire.WantsExact(ctx)
 	defer w.close()
 	p := progress{w: w, every: scannedEvery}
 	if req.GetFilter() != nil {
@@ -97,7 +98,7 @@ func (t *openTable) readStatus(stream bigtablepb.Bigtable_ReadRowsServer, err er
 func readOptions(req *bigtablepb.ReadRowsRequest) ([]query.ReadOption, error) {
 	opts := make([]query.ReadOption, 0, 8)
 	if n := req.GetRowsLimit(); n < 0 {
-		return nil, invalid("rows_limit is %d; it must not be negative", n)
+		return nil, wire.Invalid("rows_limit is %d; it must not be negative", n)
 	} else if n > 0 {
 		opts = append(opts, query.Limit(int(n)))
 	}
@@ -128,7 +129,7 @@ func rowSet(set *bigtablepb.RowSet) ([]query.ReadOption, error) {
 			if err := checkRowKey(k); err != nil {
 				return nil, err
 			}
-			keys[i] = text(k)
+			keys[i] = wire.Text(k)
 		}
 		opts = append(opts, query.Key(keys...))
 	}
@@ -149,7 +150,7 @@ func rowRange(i int, r *bigtablepb.RowRange) (query.ReadOption, error) {
 	switch k := r.GetStartKey().(type) {
 	case *bigtablepb.RowRange_StartKeyClosed:
 		from, fromField = k.StartKeyClosed, "start_key_closed"
-		start = text(from)
+		start = wire.Text(from)
 	case *bigtablepb.RowRange_StartKeyOpen:
 		if from, fromField = k.StartKeyOpen, "start_key_open"; len(from) > 0 {
 			start = string(from) + "\x00"
@@ -162,10 +163,10 @@ func rowRange(i int, r *bigtablepb.RowRange) (query.ReadOption, error) {
 		}
 	case *bigtablepb.RowRange_EndKeyOpen:
 		to, toField = k.EndKeyOpen, "end_key_open"
-		end = text(to)
+		end = wire.Text(to)
 	}
 	if len(to) > 0 && string(from) > string(to) {
-		return nil, invalid("Error in element #%d: %s must be less than %s", i, fromField, toField)
+		return nil, wire.Invalid("Error in element #%d: %s must be less than %s", i, fromField, toField)
 	}
 	if end != "" && start > end { // (k, k)
 		end = start

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/server/sql"
@@ -44,9 +45,9 @@ func (s *Server) resources(req any) []access.Resource {
 		GetParent() string
 		GetTableId() string
 	}: // the table is yet to be made
-		if in, err := parseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
+		if in, err := wire.ParseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
 			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
-			return append(found, access.Resource{Name: s.own.tableIn(in, m.GetTableId()).stored, Exact: true})
+			return append(found, access.Resource{Name: s.own.Table(in, m.GetTableId()).Stored, Exact: true})
 		}
 	}
 	m, ok := req.(proto.Message)
@@ -62,7 +63,7 @@ func (s *Server) resources(req any) []access.Resource {
 // queried is the table of a query. One that has none is about nothing; so is one
 // that is not understood, so that its author learns what is wrong with it.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
-	in, err := parseInstance(req.GetInstanceName())
+	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil
 	}
@@ -70,7 +71,7 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 	if err != nil || q.Table() == "" {
 		return nil
 	}
-	return []access.Resource{{Name: s.own.tableIn(in, q.Table()).stored, Exact: true}}
+	return []access.Resource{{Name: s.own.Table(in, q.Table()).Stored, Exact: true}}
 }
 
 // namesIn are the names of resources in a message and, so many levels deep, in
@@ -95,25 +96,25 @@ func (s *Server) namesIn(m protoreflect.Message, found []access.Resource, levels
 // resourceNamed is what a full name means. A backup is the table that it is of.
 // What is not in an instance concerns the whole database.
 func (s *Server) resourceNamed(name string) access.Resource {
-	in, rest, ok := cutInstance(name)
+	in, rest, ok := wire.CutInstance(name)
 	if !ok {
 		return access.Resource{}
 	}
-	if id, _, ok := cutSegment(rest, "tables"); ok {
-		return access.Resource{Name: s.own.tableIn(in, id).stored, Exact: true}
+	if id, _, ok := wire.CutSegment(rest, "tables"); ok {
+		return access.Resource{Name: s.own.Table(in, id).Stored, Exact: true}
 	}
 	asked := ""
-	if _, _, err := parseBackup(name); err == nil {
+	if _, _, err := wire.ParseBackup(name); err == nil {
 		asked = "backup " + name
 		if t, ok := s.backupSource(name); ok {
-			return access.Resource{Name: t.stored, Exact: true, Asked: asked}
+			return access.Resource{Name: t.Stored, Exact: true, Asked: asked}
 		}
 	}
 	switch {
-	case in == s.own, in.instance == "-" && in.project == s.own.project:
+	case in == s.own, in.ID == "-" && in.Project == s.own.Project:
 		return access.Resource{Asked: asked}
-	case in.instance == "-": // all of the project
-		return access.Resource{Name: in.project + "/", Asked: asked}
+	case in.ID == "-": // all of the project
+		return access.Resource{Name: in.Project + "/", Asked: asked}
 	}
-	return access.Resource{Name: in.prefix(), Asked: asked}
+	return access.Resource{Name: in.Prefix(), Asked: asked}
 }

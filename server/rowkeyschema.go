@@ -3,6 +3,7 @@ package server
 import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -19,11 +20,11 @@ func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	for _, f := range s.GetFields() {
 		switch name := f.GetFieldName(); {
 		case name == "":
-			return invalid("row_key_schema: a field has no name")
+			return wire.Invalid("row_key_schema: a field has no name")
 		case names[name]:
-			return invalid("row_key_schema: the name %q is that of a column family, or of another field", name)
+			return wire.Invalid("row_key_schema: the name %q is that of a column family, or of another field", name)
 		case f.GetType().GetKind() == nil:
-			return invalid("row_key_schema: field %q has no type", name)
+			return wire.Invalid("row_key_schema: field %q has no type", name)
 		default:
 			names[name] = true
 		}
@@ -31,18 +32,18 @@ func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	switch e := s.GetEncoding().GetEncoding().(type) {
 	case *adminpb.Type_Struct_Encoding_Singleton_:
 		if n := len(s.GetFields()); n != 1 {
-			return invalid("row_key_schema: the singleton encoding is of one field, and there are %d", n)
+			return wire.Invalid("row_key_schema: the singleton encoding is of one field, and there are %d", n)
 		}
 	case *adminpb.Type_Struct_Encoding_DelimitedBytes_:
 		if len(e.DelimitedBytes.GetDelimiter()) == 0 {
-			return invalid("row_key_schema: the delimited encoding has no delimiter")
+			return wire.Invalid("row_key_schema: the delimited encoding has no delimiter")
 		}
 	case *adminpb.Type_Struct_Encoding_OrderedCodeBytes_:
 	default:
-		return invalid("row_key_schema: the encoding is missing: singleton, delimited_bytes or ordered_code_bytes")
+		return wire.Invalid("row_key_schema: the encoding is missing: singleton, delimited_bytes or ordered_code_bytes")
 	}
 	if len(s.GetFields()) == 0 {
-		return invalid("row_key_schema has no fields")
+		return wire.Invalid("row_key_schema has no fields")
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 // Bigtable, since queries may rely on it.
 func (n *tableNote) setRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	if s != nil && n.table.GetRowKeySchema() != nil {
-		return invalid("the table has a row_key_schema, which cannot be updated; remove it first")
+		return wire.Invalid("the table has a row_key_schema, which cannot be updated; remove it first")
 	}
 	if err := checkRowKeySchema(s, families); err != nil {
 		return err

@@ -30,10 +30,17 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
+
+// DefaultInstance is the instance whose tables have plain names in the database.
+const DefaultInstance = wire.DefaultInstance
+
+// CheckInstance finds what is wrong with the name of an instance.
+func CheckInstance(name string) error { return wire.CheckInstance(name) }
 
 // Options say how a database is served. The zero value serves it to whoever can
 // connect.
@@ -61,7 +68,7 @@ type Options struct {
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
 	db     *query.DB
-	own    instanceID // its tables have plain names
+	own    wire.Instance // its tables have plain names
 	logger *slog.Logger
 	grace  time.Duration
 	grpc   []grpc.ServerOption
@@ -109,12 +116,12 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if err := CheckInstance(o.Instance); err != nil {
 		return nil, err
 	}
-	s.own, _ = parseInstance(o.Instance)
+	s.own, _ = wire.ParseInstance(o.Instance)
 	if err := o.BackupTo.Check(); err != nil {
 		return nil, err
 	}
 	for _, t := range db.Schema().Tables {
-		if strings.HasPrefix(t.Name, s.own.prefix()) {
+		if strings.HasPrefix(t.Name, s.own.Prefix()) {
 			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, s.own)
 		}
 	}
@@ -160,7 +167,7 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 	own := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{&s.decoder}),
 		grpc.InTapHandle(s.guard.tap),
-		grpc.MaxRecvMsgSize(int(min(maxRequest, s.limits.ConnectionBytes, s.limits.Bytes))),
+		grpc.MaxRecvMsgSize(int(min(wire.MaxRequest, s.limits.ConnectionBytes, s.limits.Bytes))),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),

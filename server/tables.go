@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/access"
@@ -28,19 +29,19 @@ type tableService struct {
 // CreateTable creates a table, and the instance if nobody has named it yet.
 // Its reads enforce retention as Bigtable's do: lazily.
 func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest) (*adminpb.Table, error) {
-	in, err := parseInstance(req.GetParent())
+	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTableID(req.GetTableId()); err != nil {
+	if err := wire.CheckTableID(req.GetTableId()); err != nil {
 		return nil, err
 	}
-	t := s.own.tableIn(in, req.GetTableId())
-	declared, err := declaration(t.stored, req.GetTable().GetColumnFamilies())
+	t := s.own.Table(in, req.GetTableId())
+	declared, err := wire.Declaration(t.Stored, req.GetTable().GetColumnFamilies())
 	if err != nil {
 		return nil, err
 	}
-	if declared.ChangeStream, err = changeStreamOf(req.GetTable().GetChangeStreamConfig()); err != nil {
+	if declared.ChangeStream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig()); err != nil {
 		return nil, err
 	}
 	note, err := newTableNote(req)
@@ -52,7 +53,7 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	if _, ok := s.db.LookupTable(t.stored); ok {
+	if _, ok := s.db.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
 	if err := s.ensureInstance(ctx, in); err != nil {
@@ -61,7 +62,7 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if err := s.db.CreateTable(ctx, declared); err != nil {
 		return nil, toStatus(ctx, err)
 	}
-	if err := s.setTableNote(ctx, t.stored, note); err != nil {
+	if err := s.setTableNote(ctx, t.Stored, note); err != nil {
 		return nil, toStatus(ctx, err)
 	}
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
@@ -83,14 +84,14 @@ func newTableNote(req *adminpb.CreateTableRequest) (*tableNote, error) {
 		note.table.Granularity = adminpb.Table_MILLIS
 	case adminpb.Table_MILLIS, adminpb.Table_MICROS:
 	default:
-		return nil, invalid("unknown timestamp granularity %v", note.table.Granularity)
+		return nil, wire.Invalid("unknown timestamp granularity %v", note.table.Granularity)
 	}
 	for name, f := range given.GetColumnFamilies() {
 		note.setType(name, f.GetValueType())
 	}
 	for _, split := range req.GetInitialSplits() {
 		if err := checkRowKey(split.GetKey()); err != nil {
-			return nil, invalid("initial split: %s", statusText(err))
+			return nil, wire.Invalid("initial split: %s", wire.StatusText(err))
 		}
 		note.splits = append(note.splits, string(split.GetKey()))
 	}
@@ -108,32 +109,32 @@ func (n *tableNote) setType(family string, t *adminpb.Type) {
 	if n.table.ColumnFamilies == nil {
 		n.table.ColumnFamilies = map[string]*adminpb.ColumnFamily{}
 	}
-	n.table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: completed(inexactType(t))}
+	n.table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: wire.CompleteType(wire.InexactType(t))}
 }
 
 // tableMessage is a table as a view of it.
-func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Table, error) {
-	declared, ok := s.db.LookupTable(t.stored)
+func (s *Server) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
+	declared, ok := s.db.LookupTable(t.Stored)
 	if !ok {
-		return nil, t.notFound()
+		return nil, t.NotFound()
 	}
 	m := &adminpb.Table{Name: t.String()}
 	switch view {
 	case adminpb.Table_NAME_ONLY:
 		return m, nil
 	case adminpb.Table_REPLICATION_VIEW, adminpb.Table_ENCRYPTION_VIEW:
-		m.ClusterStates = s.clusterStates(t.in)
+		m.ClusterStates = s.clusterStates(t.In)
 		return m, nil
 	case adminpb.Table_SCHEMA_VIEW:
 	case adminpb.Table_FULL:
-		m.ClusterStates = s.clusterStates(t.in)
+		m.ClusterStates = s.clusterStates(t.In)
 	default:
-		return nil, invalid("unknown view %v of a table", view)
+		return nil, wire.Invalid("unknown view %v of a table", view)
 	}
-	note := s.notes.table(t.stored).table
+	note := s.notes.table(t.Stored).table
 	m.Granularity = cmp.Or(note.GetGranularity(), adminpb.Table_MILLIS)
 	m.DeletionProtection = note.GetDeletionProtection()
-	m.ChangeStreamConfig = changeStreamConfig(declared.ChangeStream)
+	m.ChangeStreamConfig = wire.ChangeStreamMessage(declared.ChangeStream)
 	m.AutomatedBackupConfig = note.GetAutomatedBackupConfig()
 	m.RowKeySchema = note.GetRowKeySchema()
 	m.TieredStorageConfig = note.GetTieredStorageConfig()
@@ -142,8 +143,8 @@ func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Ta
 	for i := range declared.Families {
 		f := &declared.Families[i]
 		m.ColumnFamilies[f.Name] = &adminpb.ColumnFamily{
-			GcRule:    ruleMessage(f.GC),
-			ValueType: typeMessage(f, note.GetColumnFamilies()[f.Name].GetValueType()),
+			GcRule:    wire.RuleMessage(f.GC),
+			ValueType: wire.TypeMessage(f, note.GetColumnFamilies()[f.Name].GetValueType()),
 		}
 	}
 	return m, nil
@@ -151,26 +152,26 @@ func (s *Server) tableMessage(t tableName, view adminpb.Table_View) (*adminpb.Ta
 
 // GetTable describes a table.
 func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
-	t, err := s.own.parseTable(req.GetName())
+	t, err := s.own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
 	m, err := s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
-	s.sayExactTypes(ctx, t.stored, m)
+	s.sayExactTypes(ctx, t.Stored, m)
 	return m, err
 }
 
 // sayExactTypes has a table's message say which integers its families have, if
 // the client asks for that.
 func (s *Server) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
-	if !wantsExact(ctx) {
+	if !wire.WantsExact(ctx) {
 		return
 	}
 	t, _ := s.db.LookupTable(stored)
 	for i := range t.Families {
 		f := &t.Families[i]
 		if to := m.GetColumnFamilies()[f.Name]; to.GetValueType().GetInt64Type() != nil {
-			to.ValueType = exactType(f, to.GetValueType())
+			to.ValueType = wire.ExactType(f, to.GetValueType())
 		}
 	}
 }
@@ -178,39 +179,39 @@ func (s *Server) sayExactTypes(ctx context.Context, stored string, m *adminpb.Ta
 // ListTables lists the tables of an instance that the caller may read by their ids,
 // in pages if it is asked to. A page token is the last id of the page before.
 func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
-	in, err := parseInstance(req.GetParent())
+	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
 		return nil, err
 	}
-	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.own.tableIn(in, id).stored) })
+	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.own.Table(in, id).Stored) })
 	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	resp := &adminpb.ListTablesResponse{NextPageToken: next}
 	for _, id := range page {
-		m, err := s.tableMessage(s.own.tableIn(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
+		m, err := s.tableMessage(s.own.Table(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
 		if status.Code(err) == codes.NotFound {
 			continue // dropped meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
-		s.sayExactTypes(ctx, s.own.tableIn(in, id).stored, m)
+		s.sayExactTypes(ctx, s.own.Table(in, id).Stored, m)
 		resp.Tables = append(resp.Tables, m)
 	}
-	if wantsExact(ctx) {
-		err = grpc.SetHeader(ctx, metadata.Pairs(exactHeader, "1"))
+	if wire.WantsExact(ctx) {
+		err = grpc.SetHeader(ctx, metadata.Pairs(wire.ExactHeader, "1"))
 	}
 	return resp, err
 }
 
 // tableIDs are the ids of an instance's tables, sorted.
-func (s *Server) tableIDs(in instanceID) []string {
+func (s *Server) tableIDs(in wire.Instance) []string {
 	var ids []string
 	for _, t := range s.db.Schema().Tables {
-		if name := s.own.tableOf(t.Name); name.in == in {
-			ids = append(ids, name.id)
+		if name := s.own.StoredTable(t.Name); name.In == in {
+			ids = append(ids, name.ID)
 		}
 	}
 	slices.Sort(ids)
@@ -225,7 +226,7 @@ func pageOf(ids []string, size int32, token string) (page []string, next string,
 	if token != "" {
 		after, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil {
-			return nil, "", invalid("page_token %q is none that was given out", token)
+			return nil, "", wire.Invalid("page_token %q is none that was given out", token)
 		}
 		i, found := slices.BinarySearch(ids, string(after))
 		if found {
@@ -241,21 +242,21 @@ func pageOf(ids []string, size int32, token string) (page []string, next string,
 
 func checkPageSize(size int32) error {
 	if size < 0 {
-		return invalid("page_size is %d; it must not be negative", size)
+		return wire.Invalid("page_size is %d; it must not be negative", size)
 	}
 	return nil
 }
 
 // DeleteTable deletes a table and its rows.
 func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
-	t, err := s.own.parseTable(req.GetName())
+	t, err := s.own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	if _, ok := s.db.LookupTable(t.stored); !ok {
-		return nil, t.notFound()
+	if _, ok := s.db.LookupTable(t.Stored); !ok {
+		return nil, t.NotFound()
 	}
 	if err := s.checkUnprotected(t); err != nil {
 		return nil, err
@@ -264,11 +265,11 @@ func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTable
 }
 
 // dropTable drops a table; s.adminMu is held.
-func (s *Server) dropTable(ctx context.Context, t tableName) error {
-	if err := s.db.DropTable(ctx, t.stored); err != nil {
+func (s *Server) dropTable(ctx context.Context, t wire.Table) error {
+	if err := s.db.DropTable(ctx, t.Stored); err != nil {
 		return toStatus(ctx, err)
 	}
-	s.notes.put(t.stored, nil)
+	s.notes.put(t.Stored, nil)
 	return nil
 }
 
@@ -276,18 +277,18 @@ func (s *Server) dropTable(ctx context.Context, t tableName) error {
 // are dropped, and with them their files: keeping these under a name that nobody has
 // would keep the space of every table that a test makes and deletes.
 func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
-	t, err := s.own.parseTable(req.GetName())
+	t, err := s.own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.db.LookupTable(t.stored); ok {
+	if _, ok := s.db.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.FailedPrecondition, "table %q is not deleted", t)
 	}
 	return nil, status.Errorf(codes.Unimplemented, "table %q cannot be undeleted: what is deleted is gone at once; protect tables with deletion_protection, or restore a backup with RestoreTable", t)
 }
 
-func (s *Server) checkUnprotected(t tableName) error {
-	if s.notes.table(t.stored).table.GetDeletionProtection() {
+func (s *Server) checkUnprotected(t wire.Table) error {
+	if s.notes.table(t.Stored).table.GetDeletionProtection() {
 		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
 	}
 	return nil
@@ -295,23 +296,23 @@ func (s *Server) checkUnprotected(t tableName) error {
 
 // UpdateTable changes what update_mask names.
 func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
-	t, err := s.own.parseTable(req.GetTable().GetName())
+	t, err := s.own.ParseTable(req.GetTable().GetName())
 	if err != nil {
 		return nil, err
 	}
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, invalid("UpdateTableRequest.UpdateMask required for table update")
+		return nil, wire.Invalid("UpdateTableRequest.UpdateMask required for table update")
 	}
 	s.adminMu.Lock()
 	defer s.adminMu.Unlock()
-	declared, ok := s.db.LookupTable(t.stored)
+	declared, ok := s.db.LookupTable(t.Stored)
 	if !ok {
-		return nil, t.notFound()
+		return nil, t.NotFound()
 	}
-	note, stream := s.notes.table(t.stored).clone(), declared.ChangeStream
+	note, stream := s.notes.table(t.Stored).clone(), declared.ChangeStream
 	for _, path := range req.GetUpdateMask().GetPaths() {
 		if field, _, _ := strings.Cut(path, "."); field == "change_stream_config" {
-			stream, err = changeStreamOf(req.GetTable().GetChangeStreamConfig())
+			stream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig())
 		} else {
 			err = note.update(path, req.GetTable(), declared.Families)
 		}
@@ -320,18 +321,18 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 		}
 	}
 	if stream != declared.ChangeStream {
-		if err := s.db.SetChangeStream(ctx, t.stored, stream); err != nil {
+		if err := s.db.SetChangeStream(ctx, t.Stored, stream); err != nil {
 			return nil, toStatus(ctx, err)
 		}
 	}
-	if err := s.setTableNote(ctx, t.stored, note); err != nil {
+	if err := s.setTableNote(ctx, t.Stored, note); err != nil {
 		return nil, toStatus(ctx, err)
 	}
 	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 	if err != nil {
 		return nil, err
 	}
-	return s.done(t.in, m, &adminpb.UpdateTableMetadata{Name: t.String(), StartTime: now(), EndTime: now()})
+	return s.done(t.In, m, &adminpb.UpdateTableMetadata{Name: t.String(), StartTime: now(), EndTime: now()})
 }
 
 func (n *tableNote) clone() *tableNote { return &tableNote{clone(n.table), n.splits} }
@@ -349,7 +350,7 @@ func (n *tableNote) update(path string, from *adminpb.Table, families []schema.F
 	case "tiered_storage_config":
 		n.table.TieredStorageConfig = from.GetTieredStorageConfig()
 	default:
-		return invalid("incorrect path in UpdateMask; %q cannot be updated", path)
+		return wire.Invalid("incorrect path in UpdateMask; %q cannot be updated", path)
 	}
 	return nil
 }
@@ -364,14 +365,14 @@ func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRan
 	switch target := req.GetTarget().(type) {
 	case *adminpb.DropRowRangeRequest_RowKeyPrefix:
 		if prefix = target.RowKeyPrefix; len(prefix) == 0 {
-			return nil, invalid("row_key_prefix is empty; delete_all_data_from_table deletes all rows")
+			return nil, wire.Invalid("row_key_prefix is empty; delete_all_data_from_table deletes all rows")
 		}
 	case *adminpb.DropRowRangeRequest_DeleteAllDataFromTable:
 		if !target.DeleteAllDataFromTable {
-			return nil, invalid("delete_all_data_from_table must be true if set")
+			return nil, wire.Invalid("delete_all_data_from_table must be true if set")
 		}
 	default:
-		return nil, invalid("neither row_key_prefix nor delete_all_data_from_table is given")
+		return nil, wire.Invalid("neither row_key_prefix nor delete_all_data_from_table is given")
 	}
 	if err := t.DeleteRange(ctx, query.Prefix(string(prefix))); err != nil {
 		return nil, t.toStatus(ctx, err)
@@ -396,11 +397,11 @@ func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckCon
 		return nil, err
 	}
 	if req.GetConsistencyToken() != s.consistencyToken(t) {
-		return nil, invalid("token %q not valid", req.GetConsistencyToken())
+		return nil, wire.Invalid("token %q not valid", req.GetConsistencyToken())
 	}
 	return &adminpb.CheckConsistencyResponse{Consistent: true}, nil
 }
 
 func (s *Server) consistencyToken(t *openTable) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(s.db.UUID().String() + "/" + t.name.stored))
+	return base64.RawURLEncoding.EncodeToString([]byte(s.db.UUID().String() + "/" + t.name.Stored))
 }

@@ -87,9 +87,10 @@ var rooms = map[string]room{
 	// make five times as large.
 	"server/sql":             {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
 	"server/smolwcpb":        {imports: []string{grpc, protobuf}},
+	"internal/wire":          {imports: []string{"schema", "cells", bigtablepb, adminpb, grpc, protobuf}},
 	"server/internal/access": {imports: []string{"schema", "server/smolwcpb", grpc}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{bigtable, apiOptions, civil},
 	},
 

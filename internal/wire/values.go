@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"encoding/binary"
@@ -12,32 +12,32 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// maxRequest is how many bytes a message may have. Bigtable's clients send up to
+// MaxRequest is how many bytes a message may have. Bigtable's clients send up to
 // 256 MiB, and gRPC's own limit is 4 MiB.
-const maxRequest = 256 << 20
+const MaxRequest = 256 << 20
 
 // A value of the API is bytes. In a family without a type they are stored as
 // such; in one with a type they are its encoding in Bigtable, which has integers
 // of eight bytes only: i32 and byte are Int64 too, of a smaller range.
 
-// valueOf makes a cell's value of the bytes that came for a family. It keeps b.
-func valueOf(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
+// ValueOf makes a cell's value of the bytes that came for a family. It keeps b.
+func ValueOf(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
 	switch f.Type {
 	case cells.TypeAny, cells.TypeBytes:
 		return cells.Bytes(b), nil
 	case cells.TypeString:
 		if !utf8.Valid(b) {
-			return cells.Value{}, invalid("%s:%q: the value is not valid UTF-8, and the family's type is string", f.Name, qualifier)
+			return cells.Value{}, Invalid("%s:%q: the value is not valid UTF-8, and the family's type is string", f.Name, qualifier)
 		}
 		return cells.String(unsafe.String(unsafe.SliceData(b), len(b))), nil
 	}
 	if want := encodedLen[f.Type]; len(b) != want {
-		return cells.Value{}, invalid("%s:%q: the value has %d bytes; the family's type is %s, which has %d", f.Name, qualifier, len(b), f.Type, want)
+		return cells.Value{}, Invalid("%s:%q: the value has %d bytes; the family's type is %s, which has %d", f.Name, qualifier, len(b), f.Type, want)
 	}
 	switch f.Type {
 	case cells.TypeBool:
 		if b[0] > 1 {
-			return cells.Value{}, invalid("%s:%q: the value is 0x%02x; a bool is 0x00 or 0x01", f.Name, qualifier, b[0])
+			return cells.Value{}, Invalid("%s:%q: the value is 0x%02x; a bool is 0x00 or 0x01", f.Name, qualifier, b[0])
 		}
 		return cells.Bool(b[0] == 1), nil
 	case cells.TypeF32:
@@ -63,11 +63,11 @@ func integerOf(f *schema.Family, qualifier []byte, n int64) (cells.Value, error)
 	case f.Type == cells.TypeI64:
 		return cells.I64(n), nil
 	}
-	return cells.Value{}, invalid("%s:%q: %d is out of the range of %s, the family's type", f.Name, qualifier, n, f.Type)
+	return cells.Value{}, Invalid("%s:%q: %d is out of the range of %s, the family's type", f.Name, qualifier, n, f.Type)
 }
 
-// appendPayload appends what clients get for a value.
-func appendPayload(dst []byte, v cells.Value) []byte {
+// AppendValue appends what clients get for a value.
+func AppendValue(dst []byte, v cells.Value) []byte {
 	switch v.Type() {
 	case cells.TypeBytes:
 		b, _ := v.AsBytes()
@@ -91,9 +91,9 @@ func appendPayload(dst []byte, v cells.Value) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(n))
 }
 
-// payload is appendPayload without a copy of strings and bytes, which belong to
-// the value.
-func payload(v cells.Value, room *[8]byte) []byte {
+// ValueBytes is [AppendValue] without a copy of strings and bytes, which belong to
+// the value. Other values are written to room.
+func ValueBytes(v cells.Value, room *[8]byte) []byte {
 	switch v.Type() {
 	case cells.TypeBytes:
 		b, _ := v.AsBytes()
@@ -102,15 +102,15 @@ func payload(v cells.Value, room *[8]byte) []byte {
 		s, _ := v.AsString()
 		return unsafe.Slice(unsafe.StringData(s), len(s))
 	}
-	return appendPayload(room[:0], v)
+	return AppendValue(room[:0], v)
 }
 
-// rawValue is bytes as an input.
-func rawValue(b []byte) *bigtablepb.Value {
+// RawValue is bytes as an input.
+func RawValue(b []byte) *bigtablepb.Value {
 	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: b}}
 }
 
-// rawTimestamp is a timestamp as an input.
-func rawTimestamp(t cells.Timestamp) *bigtablepb.Value {
+// RawTimestamp is a timestamp as an input.
+func RawTimestamp(t cells.Timestamp) *bigtablepb.Value {
 	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawTimestampMicros{RawTimestampMicros: int64(t)}}
 }

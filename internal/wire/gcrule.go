@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"time"
@@ -17,7 +17,7 @@ const maxGCRule = 500
 // schema judges the result.
 func ruleOf(r *adminpb.GcRule) (*schema.Rule, error) {
 	if n := proto.Size(r); n > maxGCRule {
-		return nil, invalid("the GC rule has %d bytes; it may have up to %d", n, maxGCRule)
+		return nil, Invalid("the GC rule has %d bytes; it may have up to %d", n, maxGCRule)
 	}
 	return subRule(r)
 }
@@ -26,13 +26,13 @@ func subRule(r *adminpb.GcRule) (*schema.Rule, error) {
 	switch rule := r.GetRule().(type) {
 	case *adminpb.GcRule_MaxNumVersions:
 		if rule.MaxNumVersions < 1 {
-			return nil, invalid("max_num_versions is %d; it must be at least 1", rule.MaxNumVersions)
+			return nil, Invalid("max_num_versions is %d; it must be at least 1", rule.MaxNumVersions)
 		}
 		return schema.MaxVersions(int(rule.MaxNumVersions)), nil
 	case *adminpb.GcRule_MaxAge:
 		age := rule.MaxAge.AsDuration()
 		if rule.MaxAge.CheckValid() != nil || age < time.Millisecond {
-			return nil, invalid("max_age is %v; it must be at least 1ms", age)
+			return nil, Invalid("max_age is %v; it must be at least 1ms", age)
 		}
 		return schema.MaxAge(age.Truncate(time.Microsecond)), nil
 	case *adminpb.GcRule_Intersection_:
@@ -47,7 +47,7 @@ func subRule(r *adminpb.GcRule) (*schema.Rule, error) {
 
 func subRules(kind string, rs []*adminpb.GcRule) ([]*schema.Rule, error) {
 	if len(rs) < 2 {
-		return nil, invalid("a GC rule is the %s of %d rules; it must be of at least two", kind, len(rs))
+		return nil, Invalid("a GC rule is the %s of %d rules; it must be of at least two", kind, len(rs))
 	}
 	rules := make([]*schema.Rule, len(rs))
 	for i, r := range rs {
@@ -56,14 +56,14 @@ func subRules(kind string, rs []*adminpb.GcRule) ([]*schema.Rule, error) {
 			return nil, err
 		}
 		if rules[i] == nil {
-			return nil, invalid("a GC rule is the %s of rules of which one says nothing", kind)
+			return nil, Invalid("a GC rule is the %s of rules of which one says nothing", kind)
 		}
 	}
 	return rules, nil
 }
 
-// ruleMessage is a rule as a message.
-func ruleMessage(r *schema.Rule) *adminpb.GcRule {
+// RuleMessage is a rule as a message.
+func RuleMessage(r *schema.Rule) *adminpb.GcRule {
 	switch {
 	case r == nil:
 		return nil
@@ -80,7 +80,7 @@ func ruleMessage(r *schema.Rule) *adminpb.GcRule {
 func ruleMessages(rs []*schema.Rule) []*adminpb.GcRule {
 	ms := make([]*adminpb.GcRule, 0, len(rs))
 	for _, r := range rs {
-		ms = append(ms, ruleMessage(r))
+		ms = append(ms, RuleMessage(r))
 	}
 	return ms
 }

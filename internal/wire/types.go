@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -19,7 +19,7 @@ func typeOf(t *adminpb.Type) (cells.Type, schema.Aggregate, error) {
 	case *adminpb.Type_StringType:
 		return cells.TypeString, schema.NoAggregate, nil
 	case *adminpb.Type_Int64Type:
-		if exact := exactOf(kind.Int64Type); exact == cells.TypeI32 || exact == cells.TypeByte {
+		if exact := ExactOf(kind.Int64Type); exact == cells.TypeI32 || exact == cells.TypeByte {
 			return exact, schema.NoAggregate, nil
 		}
 		return integerType(kind.Int64Type.GetEncoding()), schema.NoAggregate, nil
@@ -59,7 +59,7 @@ func aggregateOf(a *adminpb.Type_Aggregate) (schema.Aggregate, error) {
 	case *adminpb.Type_Aggregate_HllppUniqueCount:
 		return schema.AggregateHLL, nil
 	default:
-		return 0, invalid("the aggregate type has no aggregator: sum, min, max or hllpp_unique_count")
+		return 0, Invalid("the aggregate type has no aggregator: sum, min, max or hllpp_unique_count")
 	}
 	switch k := a.GetInputType().GetKind().(type) {
 	case *adminpb.Type_Int64Type:
@@ -69,12 +69,12 @@ func aggregateOf(a *adminpb.Type_Aggregate) (schema.Aggregate, error) {
 	case nil:
 		return aggregate, nil
 	}
-	return 0, invalid("the %s of other values than big-endian Int64 is not supported", aggregate)
+	return 0, Invalid("the %s of other values than big-endian Int64 is not supported", aggregate)
 }
 
-// typeMessage is the value type of a family: as it was given, if that is still
+// TypeMessage is the value type of a family: as it was given, if that is still
 // what the family is.
-func typeMessage(f *schema.Family, given *adminpb.Type) *adminpb.Type {
+func TypeMessage(f *schema.Family, given *adminpb.Type) *adminpb.Type {
 	if t, a, err := typeOf(given); err == nil && given != nil && t == f.Type && a == f.Aggregate {
 		return given
 	}
@@ -126,9 +126,9 @@ func aggregateMessage(a schema.Aggregate) *adminpb.Type {
 	return &adminpb.Type{Kind: &adminpb.Type_AggregateType{AggregateType: m}}
 }
 
-// completed is a type with what the server says of it: the state of an
+// CompleteType is a type with what the server says of it: the state of an
 // aggregate, the encoding of an integer.
-func completed(t *adminpb.Type) *adminpb.Type {
+func CompleteType(t *adminpb.Type) *adminpb.Type {
 	if t == nil {
 		return nil
 	}
