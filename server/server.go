@@ -1,6 +1,5 @@
 // Package server serves a database to Bigtable's clients: google.bigtable.v2
-// and google.bigtable.admin.v2 over gRPC. It is the only package that knows
-// protocol buffers and gRPC.
+// and google.bigtable.admin.v2 over gRPC.
 //
 // [New] makes the services of a database, [Server.Serve] serves them. What a
 // client names projects/P/instances/I/tables/T is the table P/I/T of the

@@ -82,16 +82,17 @@ var rooms = map[string]room{
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
 
-	// The server alone knows gRPC, and with its language protocol buffers.
-	// Bigtable's client is in its tests and not in the binary, which it would
-	// make five times as large.
+	// The server and the client alone know gRPC and, with what they share and the
+	// server's language, protocol buffers. Bigtable's client is in the server's tests
+	// and not in the binary, which it would make five times as large.
 	"server/sql":             {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
 	"server/smolwcpb":        {imports: []string{grpc, protobuf}},
+	"client":                 {imports: []string{"query", "schema", "cells", "archive", "internal/wire", "server/smolwcpb", bigtablepb, adminpb, grpc, protobuf}, tests: []string{"server"}},
 	"internal/wire":          {imports: []string{"schema", "cells", bigtablepb, adminpb, grpc, protobuf}},
 	"server/internal/access": {imports: []string{"schema", "server/smolwcpb", grpc}},
 	"server": {
 		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
-		tests:   []string{bigtable, apiOptions, civil},
+		tests:   []string{"client", bigtable, apiOptions, civil},
 	},
 
 	// The shell is handed a query.DB and prints its rows.
@@ -110,7 +111,7 @@ var rooms = map[string]room{
 	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "archive", "internal/bench/yardstick"}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", "internal/bench", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "client", "internal/config", "internal/bench", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},

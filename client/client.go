@@ -1,4 +1,9 @@
-package server
+// Package client reaches the database of a server over the network: [Dial] gives a
+// [Client], whose methods do what those of [query.DB] do. The server is smolwc's, or
+// another that has Bigtable's API.
+//
+// It is the client of the shell. Programs use Bigtable's own clients, or this one.
+package client
 
 import (
 	"cmp"
@@ -28,8 +33,15 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// ClientOptions say how a server is reached.
-type ClientOptions struct {
+// DefaultInstance is the instance whose tables have plain names, where
+// [Options.Instance] is empty.
+const DefaultInstance = wire.DefaultInstance
+
+// CheckInstance finds what is wrong with the name of an instance.
+func CheckInstance(name string) error { return wire.CheckInstance(name) }
+
+// Options say how a server is reached.
+type Options struct {
 	// Instance is the instance whose tables have plain names; empty is
 	// [DefaultInstance].
 	Instance string
@@ -58,13 +70,13 @@ type Client struct {
 
 // Dial makes a client of the server at an address. It connects with the first
 // call.
-func Dial(addr string, o ClientOptions) (*Client, error) {
+func Dial(addr string, o Options) (*Client, error) {
 	creds := insecure.NewCredentials()
 	if o.TLS != nil {
 		creds = credentials.NewTLS(o.TLS)
 	}
-	o.Instance = cmp.Or(o.Instance, wire.DefaultInstance)
-	if err := wire.CheckInstance(o.Instance); err != nil {
+	o.Instance = cmp.Or(o.Instance, DefaultInstance)
+	if err := CheckInstance(o.Instance); err != nil {
 		return nil, err
 	}
 	own, _ := wire.ParseInstance(o.Instance)
