@@ -47,9 +47,8 @@ type watcher struct{ s *Server }
 // TagRPC begins a call.
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := w.newCall(ctx, info.FullMethodName)
-	if c.conn, _ = ctx.Value(connKey{}).(*conn); c.conn != nil {
-		c.conn.spoke.Store(true)
-	}
+	c.conn = connOf(ctx)
+	c.conn.speaks()
 	return context.WithValue(ctx, callKey{}, c)
 }
 
@@ -95,9 +94,7 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 		c.messages.Add(1)
 	case *stats.End:
 		c.conn.ended(c.arrived, c.held)
-		if c.held >= largeHold {
-			go w.s.conns.tidy()
-		}
+		w.s.conns.endedWith(c.held)
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
 		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())
@@ -108,7 +105,7 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 // TagConn finds the connection among those that the listener accepted.
 func (w watcher) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	if c := w.s.conns.find(info.RemoteAddr); c != nil {
-		return context.WithValue(ctx, connKey{}, c)
+		return c.with(ctx)
 	}
 	return ctx
 }

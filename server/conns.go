@@ -1,12 +1,10 @@
 package server
 
 import (
-	"errors"
 	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // The bytes that the server has in hand for a connection are those of requests
@@ -19,7 +17,7 @@ import (
 
 // conns are the connections that a listener has accepted.
 type conns struct {
-	limits *Limits
+	limits Limits
 	logger *slog.Logger
 	inHand atomic.Int64 // of all connections
 	reads  atomic.Int64 // of them those of reads and of calls as such, which are refused
@@ -35,11 +33,20 @@ type conns struct {
 	closed bool
 }
 
-func (cs *conns) init(limits *Limits, logger *slog.Logger) {
-	cs.limits, cs.logger = limits, logger
-	cs.open, cs.hosts, cs.room.L = map[string]*conn{}, map[string]int{}, &cs.mu
+// newConns makes the connections of a listener, see [conns.listen].
+func newConns(limits Limits, logger *slog.Logger) *conns {
+	cs := &conns{limits: limits, logger: logger, open: map[string]*conn{}, hosts: map[string]int{}}
+	cs.room.L = &cs.mu
+	return cs
 }
 
+// connections is how many are open.
+func (cs *conns) connections() int64 { return cs.count.Load() }
+
+// bytesInHand are those of all connections.
+func (cs *conns) bytesInHand() int64 { return cs.inHand.Load() }
+
+// find returns the connection of a client, nil when the listener did not accept it.
 func (cs *conns) find(client net.Addr) *conn {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -69,6 +76,7 @@ func (cs *conns) reserve(n int64) bool {
 	return true
 }
 
+// unreserve forgets bytes that were reserved.
 func (cs *conns) unreserve(n int64) { cs.inHand.Add(-n) }
 
 // callBytes is what a call takes besides what it holds: its goroutines, and what gRPC
@@ -81,49 +89,6 @@ func (cs *conns) share() int64 {
 	return max(callBytes, (cs.limits.Bytes-cs.limits.forReads())/max(1, cs.count.Load()))
 }
 
-type connKey struct{}
-
-// A conn is a connection whose bytes in hand are counted. Of a nil one nothing
-// is counted.
-type conn struct {
-	net.Conn
-	conns *conns
-	host  string      // of the client, see hostOf
-	since time.Time   // when it was accepted
-	spoke atomic.Bool // a call of it has begun
-
-	mu       sync.Mutex
-	awaiting int   // calls whose requests have not arrived
-	received int64 // since one was awaited, less the requests that have arrived
-	held     int64 // of requests that are being carried out
-	queued   int64 // of responses that are being sent
-	reads    int64 // of what is being read
-	inHand   int64 // all of these
-	stalls   int   // streams whose client did not read
-	closed   bool
-}
-
-// Read implements net.Conn.
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.mu.Lock()
-	if c.awaiting > 0 {
-		c.received += int64(n)
-		c.count()
-	}
-	inHand := c.inHand - c.reads
-	c.mu.Unlock()
-	if greedy := c.conns.check(c, inHand); greedy != nil {
-		greedy.refuse("it has too many bytes in hand")
-		if greedy == c {
-			return 0, errTooMuch
-		}
-	}
-	return n, err
-}
-
-var errTooMuch = errors.New("the connection has too many bytes in hand")
-
 // check is the connection that has to go, nil when there is none. It does not go for
 // what is being read: of that the next is refused.
 func (cs *conns) check(c *conn, inHand int64) *conn {
@@ -134,164 +99,4 @@ func (cs *conns) check(c *conn, inHand int64) *conn {
 		return cs.greediest()
 	}
 	return nil
-}
-
-// refuse closes the connection.
-func (c *conn) refuse(why string) {
-	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
-	_ = c.Close() // whoever uses it finds out
-}
-
-// Close implements net.Conn.
-func (c *conn) Close() error {
-	c.mu.Lock()
-	first := !c.closed
-	c.closed = true
-	c.count()
-	c.mu.Unlock()
-	if first {
-		c.conns.remove(c)
-	}
-	return c.Conn.Close()
-}
-
-func (c *conn) bytes() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.inHand
-}
-
-// count brings the sums up to date; c.mu is held.
-func (c *conn) count() {
-	inHand := max(0, c.received) + c.held + c.queued + c.reads
-	if c.closed {
-		inHand = c.reads // until its calls have ended
-	}
-	c.conns.inHand.Add(inHand - c.inHand)
-	c.inHand = inHand
-}
-
-// awaits says that a call has begun, whose request will arrive.
-func (c *conn) awaits() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.awaiting++
-}
-
-// arrived says that a request has arrived: wire bytes of what was received are
-// now held ones.
-func (c *conn) arrived(wire, held int64) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.received -= wire
-	c.held += held
-	c.awaited()
-	c.count()
-}
-
-// awaited says that one call less awaits its request. When none does, what was
-// received besides requests is forgotten: the frames around them, and requests
-// that came before they were awaited.
-func (c *conn) awaited() {
-	if c.awaiting--; c.awaiting == 0 {
-		c.received = 0
-	}
-}
-
-// ended says that a call has ended.
-func (c *conn) ended(arrived bool, held int64) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.held -= held
-	if !arrived {
-		c.awaited()
-	}
-	c.count()
-}
-
-// queue counts bytes that are being sent, less than 0 when they have been.
-func (c *conn) queue(n int64) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queued += n
-	c.count()
-}
-
-// holds counts n bytes more of what is being read, or of calls as such, less than 0 when
-// they have gone, unless there are too many then.
-func (c *conn) holds(n int64) bool {
-	if c == nil {
-		return true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n > 0 && !c.hasRoom(n) {
-		return false
-	}
-	c.reads += n
-	c.conns.reads.Add(n)
-	c.count()
-	return true
-}
-
-// hasRoom reports whether n bytes more are not too many; c.mu is held.
-func (c *conn) hasRoom(n int64) bool {
-	limits := c.conns.limits
-	if c.inHand+n > limits.ConnectionBytes {
-		return false
-	}
-	return c.conns.inHand.Load()+n <= limits.forReads() || c.inHand+n <= c.conns.share()
-}
-
-// idle reports whether none of the connection's calls is under way.
-func (c *conn) idle() bool {
-	if c == nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.reads == 0
-}
-
-// left is how many bytes more of what is read there is room for.
-func (c *conn) left() int64 {
-	limits := c.conns.limits
-	return min(limits.ConnectionBytes-c.bytes(), limits.forReads()-c.conns.inHand.Load())
-}
-
-// spares reports whether there is much room beside n bytes, for reads that can do
-// without them.
-func (c *conn) spares(n int64) bool {
-	limits := c.conns.limits
-	return c.bytes()+n <= limits.ConnectionBytes/4 && c.conns.inHand.Load()+n <= limits.Bytes/4
-}
-
-// maxStalls is how many streams of a connection may end because the client does
-// not read. Each leaves a little in the queue of the connection.
-const maxStalls = 16
-
-// stalled says that the client of a stream does not read.
-func (c *conn) stalled() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	c.stalls++
-	enough := c.stalls == maxStalls
-	c.mu.Unlock()
-	if enough {
-		c.refuse("its client does not read what it asks for")
-	}
 }

@@ -222,7 +222,7 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 	if err != nil {
 		return nil, err
 	}
-	ctx, h := s.holding(ctx)
+	ctx, h := holding(ctx)
 	defer h.release()
 	matched, err := t.CheckAndMutate(ctx, wire.Text(req.GetRowKey()), predicate, ifTrue, ifFalse)
 	switch {

@@ -139,7 +139,7 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	} else if now != sum {
 		return expired()
 	}
-	ctx, h := s.holding(stream.Context())
+	ctx, h := holding(stream.Context())
 	defer h.release()
 	x := execution{plan: p, out: valueWriter{send: stream.Send, size: firstMessage, hold: h}}
 	if err := x.resume(req); err != nil {

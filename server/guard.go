@@ -27,16 +27,16 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
 	if !access.Free(method) {
-		conn := callConn(ctx)
+		conn := connOf(ctx)
 		if limit := g.s.limits.Calls; n > int64(limit) && !conn.idle() {
 			leave()
 			return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
 		}
-		if !conn.holds(callBytes) {
+		if !conn.beginCall() {
 			leave()
 			return nil, nil, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")
 		}
-		leave = func() { conn.holds(-callBytes); g.calls.Add(-1) }
+		leave = func() { conn.endCall(); g.calls.Add(-1) }
 	}
 	if access.OfDatabase(method) { // it takes as long as there is data, if its client stays
 		return ctx, leave, nil
@@ -153,7 +153,7 @@ type guardedStream struct {
 }
 
 // end forgets the first messages.
-func (g *guardedStream) end() { callConn(g.ctx).queue(-g.first) }
+func (g *guardedStream) end() { connOf(g.ctx).queue(-g.first) }
 
 // Context implements grpc.ServerStream.
 func (g *guardedStream) Context() context.Context { return g.ctx }
@@ -182,7 +182,7 @@ func (g *guardedStream) SendMsg(m any) error {
 	}
 	n := messageSize(m)
 	before := g.sent
-	conn := callConn(g.ctx)
+	conn := connOf(g.ctx)
 	if g.sent += messageHeader + n; before < freeToSend {
 		conn.queue(int64(n))
 		g.first += int64(n)
@@ -205,13 +205,6 @@ func (g *guardedStream) SendMsg(m any) error {
 		conn.stalled()
 		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may go on behind the last row that it has", g.guard.s.limits.SendTimeout)
 	}
-}
-
-func callConn(ctx context.Context) *conn {
-	if c := callOf(ctx); c != nil {
-		return c.conn
-	}
-	return nil
 }
 
 func messageSize(m any) int {

@@ -30,7 +30,7 @@ type hold struct {
 const holdStep = 64 << 10
 
 // holding returns a context whose reads count what they hold, until it is released.
-func (s *Server) holding(ctx context.Context) (context.Context, *hold) {
+func holding(ctx context.Context) (context.Context, *hold) {
 	h := newHold(ctx)
 	if h == nil {
 		return ctx, nil
@@ -40,7 +40,7 @@ func (s *Server) holding(ctx context.Context) (context.Context, *hold) {
 
 // newHold is the hold of a call, nil when its connection is not known.
 func newHold(ctx context.Context) *hold {
-	if c := callConn(ctx); c != nil {
+	if c := connOf(ctx); c != nil {
 		return &hold{conn: c}
 	}
 	return nil
@@ -117,6 +117,13 @@ const (
 	largeHold   = 16 << 20
 	muchGarbage = 128 << 20
 )
+
+// endedWith tidies up behind a call that held so many bytes, beside the caller.
+func (cs *conns) endedWith(held int64) {
+	if held >= largeHold {
+		go cs.tidy()
+	}
+}
 
 // tidy gives garbage back when there is much of it.
 func (cs *conns) tidy() {

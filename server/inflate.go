@@ -78,7 +78,7 @@ type decoding struct {
 func (d *decoder) admit(b []byte, m proto.Message) bool {
 	to := decoding{bytes: inflated(b, m.ProtoReflect().Descriptor())}
 	need := to.bytes + int64(len(b)) // which are there twice
-	switch limits := d.conns.limits; {
+	switch limits := &d.conns.limits; {
 	case need > min(limits.ConnectionBytes, limits.Bytes):
 		to = decoding{err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}
 	case !d.conns.reserve(need):

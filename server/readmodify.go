@@ -52,7 +52,7 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 			return nil, wire.Invalid("rule %d says nothing to do", i)
 		}
 	}
-	ctx, h := s.holding(ctx)
+	ctx, h := holding(ctx)
 	defer h.release()
 	row, err := t.ApplyReadModifyWrite(ctx, wire.Text(req.GetRowKey()), m)
 	if err != nil {

@@ -36,7 +36,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	if stats {
 		opts = append(opts, query.ReportCost(&cost))
 	}
-	ctx, h := s.holding(stream.Context())
+	ctx, h := holding(stream.Context())
 	defer h.release()
 	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
 	w.spelled, w.exact = plainClient(ctx), wire.WantsExact(ctx)

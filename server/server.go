@@ -78,7 +78,7 @@ type Server struct {
 	access  access.Control
 	limits  Limits
 	guard   guard
-	conns   conns
+	conns   *conns
 	decoder decoder
 	metrics *metrics
 	state   atomic.Int32
@@ -108,8 +108,8 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
-	s.conns.init(&s.limits, s.logger)
-	s.decoder.conns = &s.conns
+	s.conns = newConns(s.limits, s.logger)
+	s.decoder.conns = s.conns
 	s.metrics = newMetrics(s)
 	o.Instance = cmp.Or(o.Instance, DefaultInstance)
 	if err := CheckInstance(o.Instance); err != nil {
