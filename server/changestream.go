@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // GenerateInitialChangeStreamPartitions divides the table's rows where it was
@@ -88,8 +89,8 @@ func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, 
 	}
 	ctx, cancel := s.untilClosing(stream.Context())
 	defer cancel()
-	h := newHold(ctx)
-	defer h.release()
+	h := account.NewHold(ctx)
+	defer h.Release()
 	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.name.In), hold: h}
 	for c, err := range t.Changes(ctx, opts...) {
 		switch {
@@ -215,8 +216,8 @@ type changeWriter struct {
 	send    func(*bigtablepb.ReadChangeStreamResponse) error
 	rows    query.RowRange
 	cluster string
-	token   string // of what was sent last, or of the start
-	hold    *hold  // counts changes that are large
+	token   string        // of what was sent last, or of the start
+	hold    *account.Hold // counts changes that are large
 }
 
 func (w *changeWriter) write(c *query.RowChange) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // A chunkWriter writes rows as the chunks of ReadRowsResponse messages. It
@@ -24,7 +25,7 @@ type chunkWriter struct {
 	large func() division // asked when a row is too large for a message
 	buf   *[]byte         // nil when nothing was written since the last message
 	full  int             // from how many bytes on a message is sent
-	hold  *hold           // counts rows that are large
+	hold  *account.Hold   // counts rows that are large
 
 	// spelled has each cell name its row, family and column, as the emulator
 	// does. Bigtable leaves out what is as in the chunk before: its clients know
@@ -79,7 +80,7 @@ const (
 	wrapped = 1 // the field of StringValue and BytesValue
 )
 
-func newChunkWriter(send func(*encoded) error, large func() division, h *hold) *chunkWriter {
+func newChunkWriter(send func(*encoded) error, large func() division, h *account.Hold) *chunkWriter {
 	return &chunkWriter{send: send, large: large, full: firstMessage, hold: h}
 }
 
@@ -197,10 +198,10 @@ func (w *chunkWriter) ensure() error {
 	if w.buf != nil {
 		return nil
 	}
-	if !w.hold.spares(w.full) {
+	if !w.hold.Spares(w.full) {
 		w.full = firstMessage
 	}
-	if err := w.hold.message(buffers.size(w.full)); err != nil {
+	if err := w.hold.Message(buffers.size(w.full)); err != nil {
 		return err
 	}
 	w.buf = buffers.Get(w.full)
@@ -234,7 +235,7 @@ func (w *chunkWriter) widen(n int) error {
 	if n <= cap(*w.buf) {
 		return nil
 	}
-	if err := w.hold.message(max(n, buffers.size(n))); err != nil {
+	if err := w.hold.Message(max(n, buffers.size(n))); err != nil {
 		return err
 	}
 	wider := buffers.Get(n)
@@ -249,7 +250,7 @@ func (w *chunkWriter) grow() error {
 	if cap(*w.buf) >= w.rowSize() {
 		return nil
 	}
-	if err := w.hold.message(w.rowSize()); err != nil {
+	if err := w.hold.Message(w.rowSize()); err != nil {
 		return err
 	}
 	*w.buf = slices.Grow(*w.buf, w.rowSize()-len(*w.buf))
@@ -285,7 +286,7 @@ func (w *chunkWriter) flushRows() error {
 	if err != nil {
 		return err
 	}
-	return w.hold.message(cap(*rest))
+	return w.hold.Message(cap(*rest))
 }
 
 // begin begins a chunk of n bytes, which it makes room for. A row's later chunks
@@ -332,7 +333,7 @@ func (w *chunkWriter) flush() error {
 		return nil
 	}
 	m := &encoded{w.buf}
-	if err := w.hold.message(0); err != nil { // which counts as being sent now
+	if err := w.hold.Message(0); err != nil { // which counts as being sent now
 		return err
 	}
 	w.buf, w.full = nil, min(w.full*4, fullMessage)

@@ -50,7 +50,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	err := decode(b, v)
 	if err != nil {
-		c.conns.unreserve(c.take(m).reserved) // no call will
+		c.conns.Unreserve(c.take(m).reserved) // no call will
 	}
 	return err
 }

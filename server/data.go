@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // A dataService is google.bigtable.v2.Bigtable.
@@ -222,8 +223,8 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 	if err != nil {
 		return nil, err
 	}
-	ctx, h := holding(ctx)
-	defer h.release()
+	ctx, h := account.Holding(ctx)
+	defer h.Release()
 	matched, err := t.CheckAndMutate(ctx, wire.Text(req.GetRowKey()), predicate, ifTrue, ifFalse)
 	switch {
 	case err != nil:

@@ -18,6 +18,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
@@ -139,8 +140,8 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	} else if now != sum {
 		return expired()
 	}
-	ctx, h := holding(stream.Context())
-	defer h.release()
+	ctx, h := account.Holding(stream.Context())
+	defer h.Release()
 	x := execution{plan: p, out: valueWriter{send: stream.Send, size: firstMessage, hold: h}}
 	if err := x.resume(req); err != nil {
 		return err
@@ -330,9 +331,9 @@ func (x *execution) row(row *query.Row) error {
 // whole. A large one comes in several messages.
 type valueWriter struct {
 	send  func(*bigtablepb.ExecuteQueryResponse) error
-	batch []byte // a ProtoRows
-	size  int    // from how many bytes on a batch is sent
-	hold  *hold  // counts batches that are large
+	batch []byte        // a ProtoRows
+	size  int           // from how many bytes on a batch is sent
+	hold  *account.Hold // counts batches that are large
 }
 
 // value adds a value: the field values of ProtoRows.
@@ -340,7 +341,7 @@ func (w *valueWriter) value(v *bigtablepb.Value) error {
 	const values = 2
 	size := proto.Size(v)
 	if n := len(w.batch) + size; n > largestMessage {
-		if err := w.hold.message(n); err != nil {
+		if err := w.hold.Message(n); err != nil {
 			return err
 		}
 	}
@@ -378,5 +379,5 @@ func (w *valueWriter) flush(token []byte) error {
 		}
 	}
 	w.batch, w.size = nil, min(w.size*4, fullMessage)
-	return w.hold.message(0)
+	return w.hold.Message(0)
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // A guard stands before every handler: it lets in who may, and not too many.
@@ -27,16 +28,16 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
 	if !access.Free(method) {
-		conn := connOf(ctx)
-		if limit := g.s.limits.Calls; n > int64(limit) && !conn.idle() {
+		conn := account.ConnOf(ctx)
+		if limit := g.s.limits.Calls; n > int64(limit) && !conn.Idle() {
 			leave()
 			return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
 		}
-		if !conn.beginCall() {
+		if !conn.BeginCall() {
 			leave()
 			return nil, nil, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")
 		}
-		leave = func() { conn.endCall(); g.calls.Add(-1) }
+		leave = func() { conn.EndCall(); g.calls.Add(-1) }
 	}
 	if access.OfDatabase(method) { // it takes as long as there is data, if its client stays
 		return ctx, leave, nil
@@ -153,7 +154,7 @@ type guardedStream struct {
 }
 
 // end forgets the first messages.
-func (g *guardedStream) end() { connOf(g.ctx).queue(-g.first) }
+func (g *guardedStream) end() { account.ConnOf(g.ctx).Queue(-g.first) }
 
 // Context implements grpc.ServerStream.
 func (g *guardedStream) Context() context.Context { return g.ctx }
@@ -182,16 +183,16 @@ func (g *guardedStream) SendMsg(m any) error {
 	}
 	n := messageSize(m)
 	before := g.sent
-	conn := connOf(g.ctx)
+	conn := account.ConnOf(g.ctx)
 	if g.sent += messageHeader + n; before < freeToSend {
-		conn.queue(int64(n))
+		conn.Queue(int64(n))
 		g.first += int64(n)
 		return g.ServerStream.SendMsg(m)
 	}
-	conn.queue(int64(n))
+	conn.Queue(int64(n))
 	done := make(chan error, 1)
 	go func() {
-		defer conn.queue(-int64(n))
+		defer conn.Queue(-int64(n))
 		done <- g.ServerStream.SendMsg(m)
 	}()
 	late := time.NewTimer(g.guard.s.limits.SendTimeout)
@@ -202,7 +203,7 @@ func (g *guardedStream) SendMsg(m any) error {
 	case <-g.ctx.Done():
 		return status.FromContextError(g.ctx.Err()).Err()
 	case <-late.C:
-		conn.stalled()
+		conn.Stalled()
 		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may go on behind the last row that it has", g.guard.s.limits.SendTimeout)
 	}
 }

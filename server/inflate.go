@@ -8,6 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // An empty message takes two bytes on the wire and a hundred and more once it is
@@ -63,7 +65,7 @@ func inflatedField(content []byte, f protoreflect.FieldDescriptor) int64 {
 // A decoder keeps what is known of messages from their decoding to the call that
 // they belong to, which the decoding does not know.
 type decoder struct {
-	conns    *conns
+	conns    *account.Conns
 	messages sync.Map // of decoding by the message
 }
 
@@ -78,10 +80,10 @@ type decoding struct {
 func (d *decoder) admit(b []byte, m proto.Message) bool {
 	to := decoding{bytes: inflated(b, m.ProtoReflect().Descriptor())}
 	need := to.bytes + int64(len(b)) // which are there twice
-	switch limits := &d.conns.limits; {
+	switch limits := &d.conns.Limits; {
 	case need > min(limits.ConnectionBytes, limits.Bytes):
 		to = decoding{err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}
-	case !d.conns.reserve(need):
+	case !d.conns.Reserve(need):
 		to = decoding{err: status.Errorf(codes.Unavailable, "the server has no room for a request that becomes %d MiB of messages; try again when other calls have ended", need>>20)}
 	default:
 		to.reserved = need

@@ -43,8 +43,8 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.registry.MustRegister(m.inFlight, m.ended, m.took, m.received, m.sent, &storeCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.connections()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.bytesInHand()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.Connections()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.BytesInHand()) }),
 	)
 	return m
 }

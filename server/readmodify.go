@@ -8,6 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // ReadModifyWriteRow appends to values and increments integers of a row, and
@@ -52,8 +53,8 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 			return nil, wire.Invalid("rule %d says nothing to do", i)
 		}
 	}
-	ctx, h := holding(ctx)
-	defer h.release()
+	ctx, h := account.Holding(ctx)
+	defer h.Release()
 	row, err := t.ApplyReadModifyWrite(ctx, wire.Text(req.GetRowKey()), m)
 	if err != nil {
 		return nil, t.toStatus(ctx, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // ReadRows streams rows.
@@ -36,8 +37,8 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	if stats {
 		opts = append(opts, query.ReportCost(&cost))
 	}
-	ctx, h := holding(stream.Context())
-	defer h.release()
+	ctx, h := account.Holding(stream.Context())
+	defer h.Release()
 	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
 	w.spelled, w.exact = plainClient(ctx), wire.WantsExact(ctx)
 	defer w.close()

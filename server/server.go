@@ -32,6 +32,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
@@ -64,6 +65,9 @@ type Options struct {
 	BackupTo archive.Places
 }
 
+// Limits bound what clients can make the server hold. What is 0 has its default.
+type Limits = account.Limits
+
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
 	db     *query.DB
@@ -78,7 +82,7 @@ type Server struct {
 	access  access.Control
 	limits  Limits
 	guard   guard
-	conns   *conns
+	conns   *account.Conns
 	decoder decoder
 	metrics *metrics
 	state   atomic.Int32
@@ -108,7 +112,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
-	s.conns = newConns(s.limits, s.logger)
+	s.conns = account.NewConns(s.limits, s.logger)
 	s.decoder.conns = s.conns
 	s.metrics = newMetrics(s)
 	o.Instance = cmp.Or(o.Instance, DefaultInstance)
@@ -209,7 +213,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer beside(ctx, s.expireBackups)()
-	err := g.Serve(s.conns.listen(listener))
+	err := g.Serve(s.conns.Listen(listener))
 	if stop() { // it ended by itself
 		s.state.Store(stateStopping)
 		g.Stop()

@@ -85,13 +85,14 @@ var rooms = map[string]room{
 	// The server and the client alone know gRPC and, with what they share and the
 	// server's language, protocol buffers. Bigtable's client is in the server's tests
 	// and not in the binary, which it would make five times as large.
-	"server/sql":             {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
-	"server/smolwcpb":        {imports: []string{grpc, protobuf}},
-	"client":                 {imports: []string{"query", "schema", "cells", "archive", "internal/wire", "server/smolwcpb", bigtablepb, adminpb, grpc, protobuf}, tests: []string{"server"}},
-	"internal/wire":          {imports: []string{"schema", "cells", bigtablepb, adminpb, grpc, protobuf}},
-	"server/internal/access": {imports: []string{"schema", "server/smolwcpb", grpc}},
+	"server/sql":              {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
+	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
+	"client":                  {imports: []string{"query", "schema", "cells", "archive", "internal/wire", "server/smolwcpb", bigtablepb, adminpb, grpc, protobuf}, tests: []string{"server"}},
+	"internal/wire":           {imports: []string{"schema", "cells", bigtablepb, adminpb, grpc, protobuf}},
+	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
+	"server/internal/access":  {imports: []string{"schema", "server/smolwcpb", grpc}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "server/internal/account", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{"client", bigtable, apiOptions, civil},
 	},
 

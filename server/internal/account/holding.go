@@ -1,4 +1,4 @@
-package server
+package account
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A hold counts what a call holds of what it reads among the bytes in hand of its
+// A Hold counts what a call holds of what it reads among the bytes in hand of its
 // connection: the blocks and rows that are read, and the message that is made of them.
 // When there are too many the call ends, so that others can go on. A nil one counts
 // nothing.
-type hold struct {
-	conn *conn
+type Hold struct {
+	conn *Conn
 
 	mu      sync.Mutex // reads have several goroutines
 	read    int64
@@ -29,25 +29,25 @@ type hold struct {
 // its connection seldom, and a small one never: the call's own part has room for it.
 const holdStep = 64 << 10
 
-// holding returns a context whose reads count what they hold, until it is released.
-func holding(ctx context.Context) (context.Context, *hold) {
-	h := newHold(ctx)
+// Holding returns a context whose reads count what they hold, until it is released.
+func Holding(ctx context.Context) (context.Context, *Hold) {
+	h := NewHold(ctx)
 	if h == nil {
 		return ctx, nil
 	}
 	return query.WithHolding(ctx, h), h
 }
 
-// newHold is the hold of a call, nil when its connection is not known.
-func newHold(ctx context.Context) *hold {
-	if c := connOf(ctx); c != nil {
-		return &hold{conn: c}
+// NewHold is the hold of a call, nil when its connection is not known.
+func NewHold(ctx context.Context) *Hold {
+	if c := ConnOf(ctx); c != nil {
+		return &Hold{conn: c}
 	}
 	return nil
 }
 
 // Hold implements query.Holding.
-func (h *hold) Hold(n int, needed bool) error {
+func (h *Hold) Hold(n int, needed bool) error {
 	if h == nil {
 		return nil
 	}
@@ -62,14 +62,14 @@ func (h *hold) Hold(n int, needed bool) error {
 var errNothingToSpare = status.Error(codes.Unavailable, "the server has no room to spare")
 
 // Room implements query.Holding.
-func (h *hold) Room() (n int, alone bool) {
+func (h *Hold) Room() (n int, alone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return int(h.conn.left()), h.alone()
 }
 
-// message says how many bytes of a message are being made.
-func (h *hold) message(n int) error {
+// Message says how many bytes of a message are being made.
+func (h *Hold) Message(n int) error {
 	if h == nil {
 		return nil
 	}
@@ -78,11 +78,11 @@ func (h *hold) message(n int) error {
 	return h.set(h.read, int64(n))
 }
 
-// spares reports whether there is room for n bytes that the call can do without.
-func (h *hold) spares(n int) bool { return h == nil || h.conn.spares(int64(n)) }
+// Spares reports whether there is room for n bytes that the call can do without.
+func (h *Hold) Spares(n int) bool { return h == nil || h.conn.spares(int64(n)) }
 
-// release forgets everything.
-func (h *hold) release() {
+// Release forgets everything.
+func (h *Hold) Release() {
 	if h == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func (h *hold) release() {
 }
 
 // set counts in steps; h.mu is held.
-func (h *hold) set(read, sent int64) error {
+func (h *Hold) set(read, sent int64) error {
 	if h.over {
 		read, sent = 0, 0
 	}
@@ -118,15 +118,15 @@ const (
 	muchGarbage = 128 << 20
 )
 
-// endedWith tidies up behind a call that held so many bytes, beside the caller.
-func (cs *conns) endedWith(held int64) {
+// EndedWith tidies up behind a call that held so many bytes, beside the caller.
+func (cs *Conns) EndedWith(held int64) {
 	if held >= largeHold {
 		go cs.tidy()
 	}
 }
 
 // tidy gives garbage back when there is much of it.
-func (cs *conns) tidy() {
+func (cs *Conns) tidy() {
 	if !cs.tidying.TryLock() {
 		return
 	}
@@ -143,19 +143,19 @@ func (cs *conns) tidy() {
 // a row that is too large then will be so again.
 const aloneInHand = 1 << 20
 
-func (h *hold) alone() bool {
+func (h *Hold) alone() bool {
 	return max(h.conn.bytes(), h.conn.conns.inHand.Load())-h.counted < aloneInHand
 }
 
-func (h *hold) tooMuch(want int64) error {
+func (h *Hold) tooMuch(want int64) error {
 	conns := h.conn.conns
 	if h.alone() {
-		return status.Errorf(codes.FailedPrecondition, "the row takes more than the %d MiB that the server has for it", min(conns.limits.ConnectionBytes, conns.limits.forReads())>>20)
+		return status.Errorf(codes.FailedPrecondition, "the row takes more than the %d MiB that the server has for it", min(conns.Limits.ConnectionBytes, conns.Limits.forReads())>>20)
 	}
 	return h.Refusal(int(want))
 }
 
 // Refusal implements query.Holding.
-func (h *hold) Refusal(want int) error {
+func (h *Hold) Refusal(want int) error {
 	return status.Errorf(codes.Unavailable, "the server has no room for a read that holds %d KiB; try again when other calls have ended", want>>10)
 }

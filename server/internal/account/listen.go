@@ -1,4 +1,4 @@
-package server
+package account
 
 import (
 	"net"
@@ -11,11 +11,11 @@ import (
 // so that connections that only sit there keep no client out.
 type listener struct {
 	net.Listener
-	conns *conns
+	conns *Conns
 }
 
-// listen accepts the connections that come to l.
-func (cs *conns) listen(l net.Listener) net.Listener { return &listener{l, cs} }
+// Listen accepts the connections that come to l.
+func (cs *Conns) Listen(l net.Listener) net.Listener { return &listener{l, cs} }
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
@@ -24,7 +24,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: accepted, conns: l.conns, host: hostOf(accepted.RemoteAddr()), since: time.Now()}
+		c := &Conn{Conn: accepted, conns: l.conns, host: hostOf(accepted.RemoteAddr()), since: time.Now()}
 		if l.conns.admit(c) {
 			return c, nil
 		}
@@ -43,17 +43,17 @@ func (l *listener) Close() error {
 
 // admit waits for room for a connection. It reports false when the host of its
 // client has too many, or the listener is closed.
-func (cs *conns) admit(c *conn) bool {
+func (cs *Conns) admit(c *Conn) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for !cs.closed {
 		switch {
-		case cs.hosts[c.host] >= cs.limits.HostConnections:
+		case cs.hosts[c.host] >= cs.Limits.HostConnections:
 			if !cs.dismiss(c.host) {
-				cs.logger.Warn("refusing a connection: its host has too many", "peer", c.RemoteAddr().String(), "limit", cs.limits.HostConnections)
+				cs.logger.Warn("refusing a connection: its host has too many", "peer", c.RemoteAddr().String(), "limit", cs.Limits.HostConnections)
 				return false
 			}
-		case len(cs.open) >= cs.limits.Connections:
+		case len(cs.open) >= cs.Limits.Connections:
 			if !cs.dismiss("") {
 				cs.room.Wait()
 			}
@@ -69,8 +69,8 @@ func (cs *conns) admit(c *conn) bool {
 
 // dismiss closes the oldest connection without a call, of a host or, if that is
 // empty, of all. It reports whether there was one. cs.mu is held, but not meanwhile.
-func (cs *conns) dismiss(host string) bool {
-	var oldest *conn
+func (cs *Conns) dismiss(host string) bool {
+	var oldest *Conn
 	for _, c := range cs.open {
 		if !c.spoke.Load() && (host == "" || c.host == host) && (oldest == nil || c.since.Before(oldest.since)) {
 			oldest = c
@@ -86,7 +86,7 @@ func (cs *conns) dismiss(host string) bool {
 }
 
 // remove forgets a connection.
-func (cs *conns) remove(c *conn) {
+func (cs *Conns) remove(c *Conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	key := c.RemoteAddr().String()

@@ -1,4 +1,4 @@
-package server
+package account
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 
 type connKey struct{}
 
-// with returns a context whose calls are those of the connection.
-func (c *conn) with(ctx context.Context) context.Context { return context.WithValue(ctx, connKey{}, c) }
+// With returns a context whose calls are those of the connection.
+func (c *Conn) With(ctx context.Context) context.Context { return context.WithValue(ctx, connKey{}, c) }
 
-// connOf is the connection of a call, nil when it is not known.
-func connOf(ctx context.Context) *conn {
-	c, _ := ctx.Value(connKey{}).(*conn)
+// ConnOf is the connection of a call, nil when it is not known.
+func ConnOf(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
 }
 
-// A conn is a connection whose bytes in hand are counted. Of a nil one nothing
+// A Conn is a connection whose bytes in hand are counted. Of a nil one nothing
 // is counted.
-type conn struct {
+type Conn struct {
 	net.Conn
-	conns *conns
+	conns *Conns
 	host  string      // of the client, see hostOf
 	since time.Time   // when it was accepted
 	spoke atomic.Bool // a call of it has begun
@@ -41,7 +41,7 @@ type conn struct {
 }
 
 // Read implements net.Conn.
-func (c *conn) Read(b []byte) (int, error) {
+func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	if c.awaiting > 0 {
@@ -62,13 +62,13 @@ func (c *conn) Read(b []byte) (int, error) {
 var errTooMuch = errors.New("the connection has too many bytes in hand")
 
 // refuse closes the connection.
-func (c *conn) refuse(why string) {
+func (c *Conn) refuse(why string) {
 	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
 	_ = c.Close() // whoever uses it finds out
 }
 
 // Close implements net.Conn.
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	c.mu.Lock()
 	first := !c.closed
 	c.closed = true
@@ -80,14 +80,14 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-func (c *conn) bytes() int64 {
+func (c *Conn) bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inHand
 }
 
 // count brings the sums up to date; c.mu is held.
-func (c *conn) count() {
+func (c *Conn) count() {
 	inHand := max(0, c.received) + c.held + c.queued + c.reads
 	if c.closed {
 		inHand = c.reads // until its calls have ended
@@ -96,22 +96,22 @@ func (c *conn) count() {
 	c.inHand = inHand
 }
 
-// speaks says that a call is made.
-func (c *conn) speaks() {
+// Speaks says that a call is made.
+func (c *Conn) Speaks() {
 	if c != nil {
 		c.spoke.Store(true)
 	}
 }
 
-// beginCall counts what a call takes besides what it holds. It reports false, and
+// BeginCall counts what a call takes besides what it holds. It reports false, and
 // counts nothing, when there is no room for the call.
-func (c *conn) beginCall() bool { return c.holds(callBytes) }
+func (c *Conn) BeginCall() bool { return c.holds(callBytes) }
 
-// endCall forgets what beginCall counted.
-func (c *conn) endCall() { c.holds(-callBytes) }
+// EndCall forgets what beginCall counted.
+func (c *Conn) EndCall() { c.holds(-callBytes) }
 
-// awaits says that a call has begun, whose request will arrive.
-func (c *conn) awaits() {
+// Awaits says that a call has begun, whose request will arrive.
+func (c *Conn) Awaits() {
 	if c == nil {
 		return
 	}
@@ -120,9 +120,9 @@ func (c *conn) awaits() {
 	c.awaiting++
 }
 
-// arrived says that a request has arrived: wire bytes of what was received are
+// Arrived says that a request has arrived: wire bytes of what was received are
 // now held ones.
-func (c *conn) arrived(wire, held int64) {
+func (c *Conn) Arrived(wire, held int64) {
 	if c == nil {
 		return
 	}
@@ -137,14 +137,14 @@ func (c *conn) arrived(wire, held int64) {
 // awaited says that one call less awaits its request. When none does, what was
 // received besides requests is forgotten: the frames around them, and requests
 // that came before they were awaited.
-func (c *conn) awaited() {
+func (c *Conn) awaited() {
 	if c.awaiting--; c.awaiting == 0 {
 		c.received = 0
 	}
 }
 
-// ended says that a call has ended.
-func (c *conn) ended(arrived bool, held int64) {
+// Ended says that a call has ended.
+func (c *Conn) Ended(arrived bool, held int64) {
 	if c == nil {
 		return
 	}
@@ -157,8 +157,8 @@ func (c *conn) ended(arrived bool, held int64) {
 	c.count()
 }
 
-// queue counts bytes that are being sent, less than 0 when they have been.
-func (c *conn) queue(n int64) {
+// Queue counts bytes that are being sent, less than 0 when they have been.
+func (c *Conn) Queue(n int64) {
 	if c == nil {
 		return
 	}
@@ -170,7 +170,7 @@ func (c *conn) queue(n int64) {
 
 // holds counts n bytes more of what is being read, or of calls as such, less than 0 when
 // they have gone, unless there are too many then.
-func (c *conn) holds(n int64) bool {
+func (c *Conn) holds(n int64) bool {
 	if c == nil {
 		return true
 	}
@@ -186,16 +186,16 @@ func (c *conn) holds(n int64) bool {
 }
 
 // hasRoom reports whether n bytes more are not too many; c.mu is held.
-func (c *conn) hasRoom(n int64) bool {
-	limits := &c.conns.limits
+func (c *Conn) hasRoom(n int64) bool {
+	limits := &c.conns.Limits
 	if c.inHand+n > limits.ConnectionBytes {
 		return false
 	}
 	return c.conns.inHand.Load()+n <= limits.forReads() || c.inHand+n <= c.conns.share()
 }
 
-// idle reports whether none of the connection's calls is under way.
-func (c *conn) idle() bool {
+// Idle reports whether none of the connection's calls is under way.
+func (c *Conn) Idle() bool {
 	if c == nil {
 		return false
 	}
@@ -205,15 +205,15 @@ func (c *conn) idle() bool {
 }
 
 // left is how many bytes more of what is read there is room for.
-func (c *conn) left() int64 {
-	limits := &c.conns.limits
+func (c *Conn) left() int64 {
+	limits := &c.conns.Limits
 	return min(limits.ConnectionBytes-c.bytes(), limits.forReads()-c.conns.inHand.Load())
 }
 
 // spares reports whether there is much room beside n bytes, for reads that can do
 // without them.
-func (c *conn) spares(n int64) bool {
-	limits := &c.conns.limits
+func (c *Conn) spares(n int64) bool {
+	limits := &c.conns.Limits
 	return c.bytes()+n <= limits.ConnectionBytes/4 && c.conns.inHand.Load()+n <= limits.Bytes/4
 }
 
@@ -221,8 +221,8 @@ func (c *conn) spares(n int64) bool {
 // not read. Each leaves a little in the queue of the connection.
 const maxStalls = 16
 
-// stalled says that the client of a stream does not read.
-func (c *conn) stalled() {
+// Stalled says that the client of a stream does not read.
+func (c *Conn) Stalled() {
 	if c == nil {
 		return
 	}
