@@ -85,7 +85,7 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
 		if !c.arrived {
-			d := w.s.decoder.take(e.Payload)
+			d := w.s.codec.take(e.Payload)
 			c.arrived, c.held, c.refused = true, int64(e.Length)+d.bytes, d.err
 			c.conn.Arrived(int64(e.WireLength), c.held)
 			w.s.conns.Unreserve(d.reserved)

@@ -52,15 +52,9 @@ const (
 	whole                   // it is not divided: Go's client accepts no message that ends within a row
 )
 
-// The first message of a read is sent early, and the later ones larger, so that
-// the client has something to do while the server reads on. Large ones are less
-// work for both: a client waits for the rest of each.
 const (
-	firstMessage   = 16 << 10
-	fullMessage    = 960 << 10
-	largestMessage = 1 << 20   // of several rows
-	largestRow     = 4 << 20   // of one row
-	valuePart      = 512 << 10 // larger values are split into parts of so many bytes
+	largestRow = 4 << 20   // of one row in a message
+	valuePart  = 512 << 10 // larger values are split into parts of so many bytes
 )
 
 // The fields of ReadRowsResponse, and of its CellChunk.
@@ -332,7 +326,7 @@ func (w *chunkWriter) flush() error {
 	if w.buf == nil {
 		return nil
 	}
-	m := &encoded{w.buf}
+	m := newEncoded(w.buf)
 	if err := w.hold.Message(0); err != nil { // which counts as being sent now
 		return err
 	}

@@ -211,7 +211,7 @@ func (g *guardedStream) SendMsg(m any) error {
 func messageSize(m any) int {
 	switch m := m.(type) {
 	case *encoded:
-		return cap(*m.buf)
+		return m.room()
 	case proto.Message:
 		return proto.Size(m)
 	}

@@ -1,15 +1,11 @@
 package server
 
 import (
-	"sync"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // An empty message takes two bytes on the wire and a hundred and more once it is
@@ -62,13 +58,7 @@ func inflatedField(content []byte, f protoreflect.FieldDescriptor) int64 {
 	return 0
 }
 
-// A decoder keeps what is known of messages from their decoding to the call that
-// they belong to, which the decoding does not know.
-type decoder struct {
-	conns    *account.Conns
-	messages sync.Map // of decoding by the message
-}
-
+// A decoding is the counts of a message.
 type decoding struct {
 	bytes    int64 // that the message takes beside its content
 	reserved int64 // while it is decoded
@@ -77,24 +67,25 @@ type decoding struct {
 
 // admit makes room for a message. It reports false when there is none: the message
 // is not to be decoded, and its call fails.
-func (d *decoder) admit(b []byte, m proto.Message) bool {
+func (c *codec) admit(b []byte, m proto.Message) bool {
 	to := decoding{bytes: inflated(b, m.ProtoReflect().Descriptor())}
 	need := to.bytes + int64(len(b)) // which are there twice
-	switch limits := &d.conns.Limits; {
+	switch limits := &c.conns.Limits; {
 	case need > min(limits.ConnectionBytes, limits.Bytes):
 		to = decoding{err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}
-	case !d.conns.Reserve(need):
+	case !c.conns.Reserve(need):
 		to = decoding{err: status.Errorf(codes.Unavailable, "the server has no room for a request that becomes %d MiB of messages; try again when other calls have ended", need>>20)}
 	default:
 		to.reserved = need
 	}
-	d.messages.Store(m, to)
+	c.messages.Store(m, to)
 	return to.err == nil
 }
 
-// take is what is known of a message that was decoded, or would have been.
-func (d *decoder) take(message any) decoding {
-	if known, ok := d.messages.LoadAndDelete(message); ok {
+// take returns the counts of a message that was decoded, or was refused, and forgets
+// them.
+func (c *codec) take(message any) decoding {
+	if known, ok := c.messages.LoadAndDelete(message); ok {
 		return known.(decoding)
 	}
 	return decoding{}

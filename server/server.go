@@ -83,7 +83,7 @@ type Server struct {
 	limits  Limits
 	guard   guard
 	conns   *account.Conns
-	decoder decoder
+	codec   *codec
 	metrics *metrics
 	state   atomic.Int32
 
@@ -113,7 +113,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
 	s.conns = account.NewConns(s.limits, s.logger)
-	s.decoder.conns = s.conns
+	s.codec = newCodec(s.conns)
 	s.metrics = newMetrics(s)
 	o.Instance = cmp.Or(o.Instance, DefaultInstance)
 	if err := CheckInstance(o.Instance); err != nil {
@@ -168,7 +168,7 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		return nil
 	}
 	own := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(codec{&s.decoder}),
+		grpc.ForceServerCodecV2(s.codec),
 		grpc.InTapHandle(s.guard.tap),
 		grpc.MaxRecvMsgSize(int(min(wire.MaxRequest, s.limits.ConnectionBytes, s.limits.Bytes))),
 		grpc.NumStreamWorkers(streamWorkers),
