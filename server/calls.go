@@ -85,10 +85,10 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
 		if !c.arrived {
-			d := w.s.codec.take(e.Payload)
-			c.arrived, c.held, c.refused = true, int64(e.Length)+d.bytes, d.err
+			d := w.s.codec.Take(e.Payload)
+			c.arrived, c.held, c.refused = true, int64(e.Length)+d.Bytes, d.Err
 			c.conn.Arrived(int64(e.WireLength), c.held)
-			w.s.conns.Unreserve(d.reserved)
+			w.s.conns.Unreserve(d.Reserved)
 		}
 	case *stats.OutPayload:
 		c.out.Add(int64(e.WireLength))

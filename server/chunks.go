@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
 // A chunkWriter writes rows as the chunks of ReadRowsResponse messages. It
@@ -21,7 +22,7 @@ import (
 // several messages. A large value comes in several chunks. Two of Bigtable's clients
 // do not accept rows in several messages as they are; see division.
 type chunkWriter struct {
-	send  func(*encoded) error
+	send  func(*codec.Encoded) error
 	large func() division // asked when a row is too large for a message
 	buf   *[]byte         // nil when nothing was written since the last message
 	full  int             // from how many bytes on a message is sent
@@ -74,14 +75,14 @@ const (
 	wrapped = 1 // the field of StringValue and BytesValue
 )
 
-func newChunkWriter(send func(*encoded) error, large func() division, h *account.Hold) *chunkWriter {
-	return &chunkWriter{send: send, large: large, full: firstMessage, hold: h}
+func newChunkWriter(send func(*codec.Encoded) error, large func() division, h *account.Hold) *chunkWriter {
+	return &chunkWriter{send: send, large: large, full: codec.FirstMessage, hold: h}
 }
 
 // close gives back what was not sent.
 func (w *chunkWriter) close() {
 	if w.buf != nil {
-		buffers.Put(w.buf)
+		codec.Buffers.Put(w.buf)
 		w.buf = nil
 	}
 }
@@ -193,12 +194,12 @@ func (w *chunkWriter) ensure() error {
 		return nil
 	}
 	if !w.hold.Spares(w.full) {
-		w.full = firstMessage
+		w.full = codec.FirstMessage
 	}
-	if err := w.hold.Message(buffers.size(w.full)); err != nil {
+	if err := w.hold.Message(codec.Buffers.Size(w.full)); err != nil {
 		return err
 	}
-	w.buf = buffers.Get(w.full)
+	w.buf = codec.Buffers.Get(w.full)
 	return nil
 }
 
@@ -208,7 +209,7 @@ func (w *chunkWriter) ensure() error {
 func (w *chunkWriter) reserve(n int) error {
 	have := len(*w.buf)
 	switch {
-	case have+n <= largestMessage, have == 0:
+	case have+n <= codec.LargestMessage, have == 0:
 		return w.widen(have + chunkRoom + len(w.current.Key()) + n)
 	case w.rowStart > 0:
 		if err := w.flushRows(); err != nil {
@@ -229,12 +230,12 @@ func (w *chunkWriter) widen(n int) error {
 	if n <= cap(*w.buf) {
 		return nil
 	}
-	if err := w.hold.Message(max(n, buffers.size(n))); err != nil {
+	if err := w.hold.Message(max(n, codec.Buffers.Size(n))); err != nil {
 		return err
 	}
-	wider := buffers.Get(n)
+	wider := codec.Buffers.Get(n)
 	*wider = append(slices.Grow(*wider, n), *w.buf...)
-	buffers.Put(w.buf)
+	codec.Buffers.Put(w.buf)
 	w.buf = wider
 	return nil
 }
@@ -272,7 +273,7 @@ const chunkRoom = 64
 
 // flushRows sends the rows before the current one.
 func (w *chunkWriter) flushRows() error {
-	rest := buffers.Get(len(*w.buf) - w.rowStart)
+	rest := codec.Buffers.Get(len(*w.buf) - w.rowStart)
 	*rest = append(*rest, (*w.buf)[w.rowStart:]...)
 	*w.buf = (*w.buf)[:w.rowStart]
 	err := w.flush()
@@ -326,11 +327,11 @@ func (w *chunkWriter) flush() error {
 	if w.buf == nil {
 		return nil
 	}
-	m := newEncoded(w.buf)
+	m := codec.NewEncoded(w.buf)
 	if err := w.hold.Message(0); err != nil { // which counts as being sent now
 		return err
 	}
-	w.buf, w.full = nil, min(w.full*4, fullMessage)
+	w.buf, w.full = nil, min(w.full*4, codec.FullMessage)
 	return w.send(m)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
@@ -142,7 +143,7 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	}
 	ctx, h := account.Holding(stream.Context())
 	defer h.Release()
-	x := execution{plan: p, out: valueWriter{send: stream.Send, size: firstMessage, hold: h}}
+	x := execution{plan: p, out: valueWriter{send: stream.Send, size: codec.FirstMessage, hold: h}}
 	if err := x.resume(req); err != nil {
 		return err
 	}
@@ -340,7 +341,7 @@ type valueWriter struct {
 func (w *valueWriter) value(v *bigtablepb.Value) error {
 	const values = 2
 	size := proto.Size(v)
-	if n := len(w.batch) + size; n > largestMessage {
+	if n := len(w.batch) + size; n > codec.LargestMessage {
 		if err := w.hold.Message(n); err != nil {
 			return err
 		}
@@ -358,7 +359,7 @@ func (w *valueWriter) full() bool { return len(w.batch) >= w.size }
 func (w *valueWriter) flush(token []byte) error {
 	sum := crc32.Checksum(w.batch, castagnoli)
 	for rest := w.batch; ; {
-		part := rest[:min(len(rest), largestMessage)]
+		part := rest[:min(len(rest), codec.LargestMessage)]
 		rest = rest[len(part):]
 		// Without an estimated_batch_size: Node's client fails where there is one.
 		set := &bigtablepb.PartialResultSet{}
@@ -378,6 +379,6 @@ func (w *valueWriter) flush(token []byte) error {
 			break
 		}
 	}
-	w.batch, w.size = nil, min(w.size*4, fullMessage)
+	w.batch, w.size = nil, min(w.size*4, codec.FullMessage)
 	return w.hold.Message(0)
 }

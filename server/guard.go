@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
 // A guard stands before every handler: it lets in who may, and not too many.
@@ -210,8 +211,8 @@ func (g *guardedStream) SendMsg(m any) error {
 
 func messageSize(m any) int {
 	switch m := m.(type) {
-	case *encoded:
-		return m.room()
+	case *codec.Encoded:
+		return m.Room()
 	case proto.Message:
 		return proto.Size(m)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
 // ReadRows streams rows.
@@ -39,7 +40,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	}
 	ctx, h := account.Holding(stream.Context())
 	defer h.Release()
-	w := newChunkWriter(func(m *encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
+	w := newChunkWriter(func(m *codec.Encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
 	w.spelled, w.exact = plainClient(ctx), wire.WantsExact(ctx)
 	defer w.close()
 	p := progress{w: w, every: scannedEvery}

@@ -33,6 +33,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
@@ -83,7 +84,7 @@ type Server struct {
 	limits  Limits
 	guard   guard
 	conns   *account.Conns
-	codec   *codec
+	codec   *codec.Codec
 	metrics *metrics
 	state   atomic.Int32
 
@@ -113,7 +114,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
 	s.conns = account.NewConns(s.limits, s.logger)
-	s.codec = newCodec(s.conns)
+	s.codec = codec.New(s.conns)
 	s.metrics = newMetrics(s)
 	o.Instance = cmp.Or(o.Instance, DefaultInstance)
 	if err := CheckInstance(o.Instance); err != nil {

@@ -90,9 +90,10 @@ var rooms = map[string]room{
 	"client":                  {imports: []string{"query", "schema", "cells", "archive", "internal/wire", "server/smolwcpb", bigtablepb, adminpb, grpc, protobuf}, tests: []string{"server"}},
 	"internal/wire":           {imports: []string{"schema", "cells", bigtablepb, adminpb, grpc, protobuf}},
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
+	"server/internal/codec":   {imports: []string{"internal/wire", "server/internal/account", bigtablepb, grpc, protobuf}},
 	"server/internal/access":  {imports: []string{"schema", "server/smolwcpb", grpc}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "server/internal/account", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "server/internal/account", "server/internal/codec", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{"client", bigtable, apiOptions, civil},
 	},
 

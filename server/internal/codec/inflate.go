@@ -1,4 +1,4 @@
-package server
+package codec
 
 import (
 	"google.golang.org/grpc/codes"
@@ -60,31 +60,31 @@ func inflatedField(content []byte, f protoreflect.FieldDescriptor) int64 {
 
 // A decoding is the counts of a message.
 type decoding struct {
-	bytes    int64 // that the message takes beside its content
-	reserved int64 // while it is decoded
-	err      error // why it was not
+	Bytes    int64 // that the message takes beside its content
+	Reserved int64 // while it is decoded
+	Err      error // why it was not
 }
 
 // admit makes room for a message. It reports false when there is none: the message
 // is not to be decoded, and its call fails.
-func (c *codec) admit(b []byte, m proto.Message) bool {
-	to := decoding{bytes: inflated(b, m.ProtoReflect().Descriptor())}
-	need := to.bytes + int64(len(b)) // which are there twice
+func (c *Codec) admit(b []byte, m proto.Message) bool {
+	to := decoding{Bytes: inflated(b, m.ProtoReflect().Descriptor())}
+	need := to.Bytes + int64(len(b)) // which are there twice
 	switch limits := &c.conns.Limits; {
 	case need > min(limits.ConnectionBytes, limits.Bytes):
-		to = decoding{err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}
+		to = decoding{Err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}
 	case !c.conns.Reserve(need):
-		to = decoding{err: status.Errorf(codes.Unavailable, "the server has no room for a request that becomes %d MiB of messages; try again when other calls have ended", need>>20)}
+		to = decoding{Err: status.Errorf(codes.Unavailable, "the server has no room for a request that becomes %d MiB of messages; try again when other calls have ended", need>>20)}
 	default:
-		to.reserved = need
+		to.Reserved = need
 	}
 	c.messages.Store(m, to)
-	return to.err == nil
+	return to.Err == nil
 }
 
-// take returns the counts of a message that was decoded, or was refused, and forgets
+// Take returns the counts of a message that was decoded, or was refused, and forgets
 // them.
-func (c *codec) take(message any) decoding {
+func (c *Codec) Take(message any) decoding {
 	if known, ok := c.messages.LoadAndDelete(message); ok {
 		return known.(decoding)
 	}

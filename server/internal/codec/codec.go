@@ -1,4 +1,6 @@
-package server
+// Package codec turns bytes of the wire into requests, and counts these before they
+// are decoded; and it sends messages whose bytes are made already.
+package codec
 
 import (
 	"fmt"
@@ -13,32 +15,32 @@ import (
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 
-// A codec is gRPC's own, which also sends messages that are encoded already, decodes
+// A Codec is gRPC's own, which also sends messages that are encoded already, decodes
 // those that write with less work, and decodes nothing that there is no room for. It
 // keeps the counts of a message from its decoding to its call, which the decoding
 // does not know.
-type codec struct {
+type Codec struct {
 	conns    *account.Conns
 	messages sync.Map // of decoding by the message
 }
 
-// newCodec makes a codec that counts the requests of connections.
-func newCodec(conns *account.Conns) *codec { return &codec{conns: conns} }
+// New makes a codec that counts the requests of connections.
+func New(conns *account.Conns) *Codec { return &Codec{conns: conns} }
 
 // Name implements encoding.CodecV2.
-func (*codec) Name() string { return "proto" }
+func (*Codec) Name() string { return "proto" }
 
 // Marshal implements encoding.CodecV2.
-func (*codec) Marshal(v any) (mem.BufferSlice, error) {
-	if e, ok := v.(*encoded); ok {
+func (*Codec) Marshal(v any) (mem.BufferSlice, error) {
+	if e, ok := v.(*Encoded); ok {
 		return e.take(), nil
 	}
 	return encoding.GetCodecV2("proto").Marshal(v)
 }
 
 // Unmarshal implements encoding.CodecV2.
-func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if _, ok := v.(*encoded); ok {
+func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if _, ok := v.(*Encoded); ok {
 		return fmt.Errorf("%T is a message to send", v)
 	}
 	var b []byte
@@ -59,7 +61,7 @@ func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	err := decode(b, v)
 	if err != nil {
-		c.conns.Unreserve(c.take(m).reserved) // no call will
+		c.conns.Unreserve(c.Take(m).Reserved) // no call will
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package server_test
+package codec
 
 import (
 	"testing"
@@ -6,8 +6,6 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
-
-	"github.com/smolwc/smolwc/server"
 )
 
 func anySetCells(t *rapid.T) []*bigtablepb.Mutation {
@@ -36,7 +34,7 @@ func TestWritesAreDecodedAsTheLibraryDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := want.ProtoReflect().New().Interface()
-			if !server.DecodeWrite(b, got) {
+			if !decodeWrite(b, got) {
 				t.Fatalf("left to the library: %v", want)
 			}
 			if !proto.Equal(got, want) {
@@ -61,7 +59,7 @@ func TestOtherWritesAreLeftToTheLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if server.DecodeWrite(b, m.ProtoReflect().New().Interface()) {
+		if decodeWrite(b, m.ProtoReflect().New().Interface()) {
 			t.Errorf("decoded: %v", m)
 		}
 	}
@@ -82,7 +80,7 @@ func FuzzDecodeWrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, got := range []proto.Message{new(bigtablepb.MutateRowRequest), new(bigtablepb.MutateRowsRequest)} {
-			if !server.DecodeWrite(b, got) {
+			if !decodeWrite(b, got) {
 				continue
 			}
 			want := got.ProtoReflect().New().Interface()

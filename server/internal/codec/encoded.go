@@ -1,4 +1,4 @@
-package server
+package codec
 
 import (
 	"slices"
@@ -11,25 +11,25 @@ import (
 // the client has something to do while the server reads on. Large ones are less
 // work for both: a client waits for the rest of each.
 const (
-	firstMessage   = 16 << 10
-	fullMessage    = 960 << 10
-	largestMessage = 1 << 20 // of several rows
+	FirstMessage   = 16 << 10
+	FullMessage    = 960 << 10
+	LargestMessage = 1 << 20 // of several rows
 )
 
-// encoded is a message as it goes over the wire. Sending it takes its bytes.
-type encoded struct{ buf *[]byte }
+// Encoded is a message as it goes over the wire. Sending it takes its bytes.
+type Encoded struct{ buf *[]byte }
 
-// newEncoded makes a message of the bytes in a buffer of [buffers].
-func newEncoded(buf *[]byte) *encoded { return &encoded{buf} }
+// NewEncoded makes a message of the bytes in a buffer of [Buffers].
+func NewEncoded(buf *[]byte) *Encoded { return &Encoded{buf} }
 
-// room is how many bytes the buffer of the message takes.
-func (e *encoded) room() int { return cap(*e.buf) }
+// Room is how many bytes the buffer of the message takes.
+func (e *Encoded) Room() int { return cap(*e.buf) }
 
 // take hands the bytes to gRPC, which gives the buffer back when they are sent.
-func (e *encoded) take() mem.BufferSlice {
+func (e *Encoded) take() mem.BufferSlice {
 	buf := e.buf
 	e.buf = nil
-	return mem.BufferSlice{mem.NewBuffer(buf, buffers)}
+	return mem.BufferSlice{mem.NewBuffer(buf, Buffers)}
 }
 
 // A bufferPool keeps buffers for messages of the sizes that they have in a read,
@@ -37,10 +37,10 @@ func (e *encoded) take() mem.BufferSlice {
 // large rows, are not kept. It implements mem.BufferPool.
 type bufferPool [len(bufferSizes)]sync.Pool
 
-var bufferSizes = [...]int{firstMessage + 4<<10, 4*firstMessage + 16<<10, 16*firstMessage + 64<<10, largestMessage}
+var bufferSizes = [...]int{FirstMessage + 4<<10, 4*FirstMessage + 16<<10, 16*FirstMessage + 64<<10, LargestMessage}
 
-// buffers are those of all messages.
-var buffers = new(bufferPool)
+// Buffers are those of all messages.
+var Buffers = new(bufferPool)
 
 // Get gives an empty buffer, which grows by append if it has to.
 func (p *bufferPool) Get(size int) *[]byte {
@@ -59,8 +59,8 @@ func (p *bufferPool) Get(size int) *[]byte {
 	return &b
 }
 
-// size is how many bytes Get gives for a size.
-func (*bufferPool) size(size int) int {
+// Size is how many bytes Get gives for a size.
+func (*bufferPool) Size(size int) int {
 	for _, n := range bufferSizes {
 		if size <= n {
 			return n
