@@ -41,7 +41,7 @@ var ownBackup = regexp.MustCompile(`^[0-9a-f]{16}(\.tmp)*$`)
 
 // loadBackups reads what there is. A backup without its directory, in a database
 // that was restored or copied, is forgotten.
-func (s *Server) loadBackups(ctx context.Context) error {
+func (s *admin) loadBackups(ctx context.Context) error {
 	b := &s.backups
 	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.db, what: "backup", empty: func() *adminpb.CreateBackupRequest { return new(adminpb.CreateBackupRequest) }}
 	b.uses, b.now = map[string]int{}, func() time.Time { return s.db.Now().Time() }
@@ -68,8 +68,8 @@ func (b *backups) path(note *adminpb.CreateBackupRequest) string {
 }
 
 // tidyBackups forgets the backups that have expired, and removes the directories
-// that nothing names or reads; s.adminMu is held.
-func (s *Server) tidyBackups(ctx context.Context) error {
+// that nothing names or reads; s.mu is held.
+func (s *admin) tidyBackups(ctx context.Context) error {
 	b := &s.backups
 	named := map[string]bool{}
 	for name, note := range b.items {
@@ -102,8 +102,13 @@ func (s *Server) tidyBackups(ctx context.Context) error {
 // expiryPeriod is how often the directories of expired backups are looked for.
 const expiryPeriod = time.Minute
 
-// expireBackups frees the space of backups that expire, until the context ends.
-func (s *Server) expireBackups(ctx context.Context) {
+// expireBackups frees the space of backups that expire, until stop is called, which
+// waits for its end.
+func (s *admin) expireBackups(ctx context.Context) (stop func()) {
+	return beside(ctx, s.tidyExpired)
+}
+
+func (s *admin) tidyExpired(ctx context.Context) {
 	t := time.NewTicker(expiryPeriod)
 	defer t.Stop()
 	for {
@@ -112,15 +117,15 @@ func (s *Server) expireBackups(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		s.adminMu.Lock()
+		s.mu.Lock()
 		if err := s.tidyBackups(ctx); err != nil && ctx.Err() == nil {
 			s.logger.Error("backups that have expired cannot be removed", "err", err)
 		}
-		s.adminMu.Unlock()
+		s.mu.Unlock()
 	}
 }
 
-// find is the note of a backup that has not expired; s.adminMu is held.
+// find is the note of a backup that has not expired; s.mu is held.
 func (b *backups) find(name string) (*adminpb.CreateBackupRequest, error) {
 	if _, _, err := wire.ParseBackup(name); err != nil {
 		return nil, err
@@ -136,8 +141,8 @@ func (b *backups) find(name string) (*adminpb.CreateBackupRequest, error) {
 }
 
 // checkNoBackups refuses to delete an instance or a cluster that has backups, as
-// Bigtable does; s.adminMu is held.
-func (s *Server) checkNoBackups(ctx context.Context, parent string) error {
+// Bigtable does; s.mu is held.
+func (s *admin) checkNoBackups(ctx context.Context, parent string) error {
 	if err := s.tidyBackups(ctx); err != nil {
 		return err
 	}
@@ -148,9 +153,9 @@ func (s *Server) checkNoBackups(ctx context.Context, parent string) error {
 }
 
 // backupSource is the table that a backup is of, if there is such a backup.
-func (s *Server) backupSource(name string) (wire.Table, bool) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+func (s *admin) backupSource(name string) (wire.Table, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	note, err := s.backups.find(name)
 	if err != nil {
 		return wire.Table{}, false
@@ -169,8 +174,8 @@ func (b *backups) message(note *adminpb.CreateBackupRequest) *adminpb.Backup {
 }
 
 // newBackup is the name of a backup that is to be made, in a cluster that is
-// created if need be; s.adminMu is held.
-func (s *Server) newBackup(ctx context.Context, parent, id string) (wire.Instance, string, error) {
+// created if need be; s.mu is held.
+func (s *admin) newBackup(ctx context.Context, parent, id string) (wire.Instance, string, error) {
 	in, cluster, err := wire.ParseChild(parent, "clusters", "a cluster")
 	if err != nil {
 		return in, "", err
@@ -259,8 +264,8 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 	if err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	in, name, err := s.newBackup(ctx, req.GetParent(), req.GetBackupId())
 	if err != nil {
 		return nil, err
@@ -327,8 +332,8 @@ func sizeOfFiles(dir string) (size int64, err error) {
 
 // GetBackup describes a backup.
 func (s *tableService) GetBackup(_ context.Context, req *adminpb.GetBackupRequest) (*adminpb.Backup, error) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	note, err := s.backups.find(req.GetName())
 	if err != nil {
 		return nil, err
@@ -345,8 +350,8 @@ func (s *tableService) UpdateBackup(ctx context.Context, req *adminpb.UpdateBack
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
 		return nil, wire.Invalid("update_mask is required")
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	note, err := s.backups.find(from.GetName())
 	if err != nil {
 		return nil, err
@@ -382,8 +387,8 @@ func (s *tableService) UpdateBackup(ctx context.Context, req *adminpb.UpdateBack
 // DeleteBackup deletes a backup. Its files stay while a copy, or a restore under
 // way, has them.
 func (s *tableService) DeleteBackup(ctx context.Context, req *adminpb.DeleteBackupRequest) (*emptypb.Empty, error) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, err := s.backups.find(req.GetName()); err != nil {
 		return nil, err
 	}
@@ -398,8 +403,8 @@ func (s *tableService) CopyBackup(ctx context.Context, req *adminpb.CopyBackupRe
 	if _, _, err := wire.ParseBackup(req.GetSourceBackup()); err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	in, name, err := s.newBackup(ctx, req.GetParent(), req.GetBackupId())
 	if err != nil {
 		return nil, err

@@ -41,9 +41,9 @@ func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackups
 }
 
 // listBackups are the backups below a parent that a filter leaves.
-func (s *Server) listBackups(ctx context.Context, parent string, filter backupFilter) []*adminpb.Backup {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+func (s *admin) listBackups(ctx context.Context, parent string, filter backupFilter) []*adminpb.Backup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var found []*adminpb.Backup
 	for _, name := range s.backups.under(parent) {
 		note, err := s.backups.find(name)

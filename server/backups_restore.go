@@ -8,7 +8,6 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
@@ -52,9 +51,9 @@ func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTab
 
 // holdBackup finds a backup to restore as a table that is not there yet, and keeps
 // its directory from being removed until releaseBackup.
-func (s *Server) holdBackup(ctx context.Context, name string, t wire.Table) (*adminpb.CreateBackupRequest, error) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+func (s *admin) holdBackup(ctx context.Context, name string, t wire.Table) (*adminpb.CreateBackupRequest, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	note, err := s.backups.find(name)
 	if err != nil {
 		return nil, err
@@ -69,9 +68,9 @@ func (s *Server) holdBackup(ctx context.Context, name string, t wire.Table) (*ad
 	return note, nil
 }
 
-func (s *Server) releaseBackup(ctx context.Context, note *adminpb.CreateBackupRequest) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+func (s *admin) releaseBackup(ctx context.Context, note *adminpb.CreateBackupRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	b := &s.backups
 	if b.uses[note.GetBackupId()]--; b.uses[note.GetBackupId()] == 0 {
 		delete(b.uses, note.GetBackupId())
@@ -85,7 +84,7 @@ func (s *Server) releaseBackup(ctx context.Context, note *adminpb.CreateBackupRe
 const restoreMemory = 16 << 20
 
 // restore copies the one table of the database in a directory.
-func (s *Server) restore(ctx context.Context, dir string, t wire.Table, info *adminpb.BackupInfo) (err error) {
+func (s *admin) restore(ctx context.Context, dir string, t wire.Table, info *adminpb.BackupInfo) (err error) {
 	from, err := query.OpenReadOnly(dir, query.Options{Memory: restoreMemory})
 	if err != nil {
 		return fmt.Errorf("the backup cannot be read: %w", err)
@@ -106,9 +105,9 @@ func (s *Server) restore(ctx context.Context, dir string, t wire.Table, info *ad
 	if err := s.db.CopyTable(ctx, t.Stored, from.Table(tables[0].Name), b); err != nil {
 		return err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
-	s.notes.put(t.Stored, note)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noted(t.Stored, note)
 	return nil
 }
 
@@ -119,11 +118,10 @@ func restoredNote(ctx context.Context, from *query.DB, table string, info *admin
 	if err != nil {
 		return nil, err
 	}
-	r := new(adminpb.CreateTableRequest)
-	if err := proto.Unmarshal(stored[table], r); err != nil {
-		return nil, fmt.Errorf("the note of table %s is damaged: %w", table, err)
+	note, err := readNote(table, stored[table])
+	if err != nil {
+		return nil, err
 	}
-	note := noteOf(r)
 	note.table.DeletionProtection = false
 	note.table.ChangeStreamConfig = nil
 	note.table.AutomatedBackupConfig = nil

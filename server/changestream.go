@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -31,7 +30,7 @@ func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.Gene
 		return t.noChangeStream()
 	}
 	start := ""
-	for _, end := range append(spread(s.notes.splits(t.name.Stored), maxPartitions-1), "") {
+	for _, end := range append(spread(s.note(t.name.Stored).splits, maxPartitions-1), "") {
 		p := partition(query.RowRange{Start: start, End: end})
 		if err := stream.Send(&bigtablepb.GenerateInitialChangeStreamPartitionsResponse{Partition: p}); err != nil {
 			return err
@@ -61,15 +60,6 @@ func partition(rows query.RowRange) *bigtablepb.StreamPartition {
 		StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(rows.Start)},
 		EndKey:   &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte(rows.End)},
 	}}
-}
-
-// clusterOf is the cluster that changes of an instance's tables are said to come of:
-// clients want one.
-func (s *Server) clusterOf(in wire.Instance) string {
-	if ids := slices.Sorted(maps.Keys(s.clusterStates(in))); len(ids) > 0 {
-		return ids[0]
-	}
-	return localCluster
 }
 
 func (t *openTable) noChangeStream() error {
@@ -113,8 +103,8 @@ const closingMargin = 2 * time.Second
 
 // untilClosing is a context that ends when the server is about to stop, and shortly
 // before its limit for calls.
-func (s *Server) untilClosing(ctx context.Context) (context.Context, func()) {
-	limit := s.limits.Deadline - min(closingMargin, s.limits.Deadline/10)
+func (s *dataService) untilClosing(ctx context.Context) (context.Context, func()) {
+	limit := s.deadline - min(closingMargin, s.deadline/10)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	stop := context.AfterFunc(s.closing, cancel)
 	return ctx, func() { stop(); cancel() }

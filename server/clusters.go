@@ -15,8 +15,8 @@ import (
 )
 
 // child makes the name of a new resource of an instance, which is created if nobody
-// has; s.adminMu is held.
-func (s *Server) child(ctx context.Context, parent, kind, id, what string) (wire.Instance, string, error) {
+// has; s.mu is held.
+func (s *admin) child(ctx context.Context, parent, kind, id, what string) (wire.Instance, string, error) {
 	in, err := wire.ParseInstance(parent)
 	if err != nil {
 		return in, "", err
@@ -32,8 +32,8 @@ func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.Create
 	if req.GetCluster() == nil {
 		return nil, wire.Invalid("the request has no cluster")
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	in, name, err := s.child(ctx, req.GetParent(), "clusters", req.GetClusterId(), "cluster")
 	if err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func (s *instanceService) GetCluster(_ context.Context, req *adminpb.GetClusterR
 	if _, _, err := wire.ParseChild(req.GetName(), "clusters", "a cluster"); err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.clusters.get(req.GetName())
 }
 
 // parseParent reads projects/P/instances/I, of which I may be "-" for all.
-func (s *Server) parseParent(parent string) error {
+func (s *admin) parseParent(parent string) error {
 	in, rest, ok := wire.CutInstance(parent)
 	if ok && rest == "" && in.ID == "-" && parent == in.String() {
 		return nil
@@ -70,8 +70,8 @@ func (s *Server) parseParent(parent string) error {
 
 // ListClusters lists the clusters of an instance, or of all of a project.
 func (s *instanceService) ListClusters(_ context.Context, req *adminpb.ListClustersRequest) (*adminpb.ListClustersResponse, error) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.parseParent(req.GetParent()); err != nil {
 		return nil, err
 	}
@@ -123,13 +123,13 @@ func copyPath(to, from protoreflect.Message, path string) bool {
 	return true
 }
 
-func (s *Server) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (wire.Instance, *adminpb.Cluster, error) {
+func (s *admin) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (wire.Instance, *adminpb.Cluster, error) {
 	in, _, err := wire.ParseChild(from.GetName(), "clusters", "a cluster")
 	if err != nil {
 		return in, nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	m, err := s.clusters.get(from.GetName())
 	if err != nil {
 		return in, nil, err
@@ -151,8 +151,8 @@ func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.Delete
 	if err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, err := s.clusters.get(req.GetName()); err != nil {
 		return nil, err
 	}
@@ -170,8 +170,8 @@ func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.Cre
 	if req.GetAppProfile() == nil {
 		return nil, wire.Invalid("the request has no app profile")
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_, name, err := s.child(ctx, req.GetParent(), "appProfiles", req.GetAppProfileId(), "app profile")
 	if err != nil {
 		return nil, err
@@ -186,15 +186,15 @@ func (s *instanceService) GetAppProfile(_ context.Context, req *adminpb.GetAppPr
 	if _, _, err := wire.ParseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.profiles.get(req.GetName())
 }
 
 // ListAppProfiles lists the app profiles of an instance, or of all of a project.
 func (s *instanceService) ListAppProfiles(_ context.Context, req *adminpb.ListAppProfilesRequest) (*adminpb.ListAppProfilesResponse, error) {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.parseParent(req.GetParent()); err != nil {
 		return nil, err
 	}
@@ -219,8 +219,8 @@ func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.Upd
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
 		return nil, wire.Invalid("update_mask is required")
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	m, err := s.profiles.get(from.GetName())
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (s *instanceService) DeleteAppProfile(ctx context.Context, req *adminpb.Del
 	if _, _, err := wire.ParseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return &emptypb.Empty{}, s.profiles.delete(ctx, req.GetName())
 }

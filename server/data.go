@@ -2,30 +2,33 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // A dataService is google.bigtable.v2.Bigtable.
 type dataService struct {
 	bigtablepb.UnimplementedBigtableServer
-	*Server
+	*catalog
+	clusterOf func(wire.Instance) string // from which changes are said to come
+	deadline  time.Duration              // of every call
+	closing   context.Context            // ends when the server is about to stop
 }
 
-// An openTable is a table that a request is about.
-type openTable struct {
-	*query.Table
-	db       *query.DB
-	name     wire.Table
-	declared schema.Table
+// registerData adds the service to a gRPC server. clusterOf is the cluster from which
+// the changes of an instance are said to come. closing ends when the server is about to
+// stop, and every call ends after its deadline.
+func registerData(to *grpc.Server, c *catalog, clusterOf func(wire.Instance) string, deadline time.Duration, closing context.Context) {
+	bigtablepb.RegisterBigtableServer(to, &dataService{catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
 }
 
 // dataRequest is what requests to a table have in common.
@@ -35,23 +38,11 @@ type dataRequest interface {
 }
 
 // open looks up the table of a request.
-func (s *Server) open(req dataRequest) (*openTable, error) {
+func (s *dataService) open(req dataRequest) (*openTable, error) {
 	if req.GetAuthorizedViewName() != "" {
 		return nil, grpcstatus.Error(codes.Unimplemented, "there are no authorized views")
 	}
 	return s.openNamed(req.GetTableName())
-}
-
-func (s *Server) openNamed(name string) (*openTable, error) {
-	t, err := s.own.ParseTable(name)
-	if err != nil {
-		return nil, err
-	}
-	declared, ok := s.db.LookupTable(t.Stored)
-	if !ok {
-		return nil, t.NotFound()
-	}
-	return &openTable{s.db.Table(t.Stored), s.db, t, declared}, nil
 }
 
 // PingAndWarm does nothing: there is nothing to warm.
@@ -97,17 +88,6 @@ func checkCount(mutations int) error {
 		return wire.Invalid("the request has %d mutations; it may have up to %d", mutations, maxMutations)
 	}
 	return nil
-}
-
-// toStatus is the status of an error of the table, which may have gone meanwhile.
-func (t *openTable) toStatus(ctx context.Context, err error) error {
-	if query.KindOf(err) == query.NotFound {
-		if _, ok := t.db.LookupTable(t.name.Stored); !ok {
-			return t.name.NotFound()
-		}
-		return grpcstatus.Errorf(codes.NotFound, "column family not found: %v", err)
-	}
-	return toStatus(ctx, err)
 }
 
 // MutateRows applies mutations to many rows: those of each row all or none, and

@@ -3,23 +3,34 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A databaseService is smolwc.admin.v1.DatabaseAdmin.
 type databaseService struct {
 	smolwcpb.UnimplementedDatabaseAdminServer
-	*Server
+	db       *query.DB
+	backupTo archive.Places
+	logger   *slog.Logger
+}
+
+// registerDatabase adds the service of a database to a gRPC server. backupTo are the
+// places to which clients may have the database backed up and copied.
+func registerDatabase(to *grpc.Server, db *query.DB, backupTo archive.Places, logger *slog.Logger) {
+	smolwcpb.RegisterDatabaseAdminServer(to, &databaseService{db: db, backupTo: backupTo, logger: logger})
 }
 
 func (s *databaseService) local() archive.Local { return archive.Local{DB: s.db} }
@@ -189,4 +200,19 @@ func reporting(ctx context.Context, send func(*smolwcpb.Progress) error) (_ cont
 		}
 	})
 	return ctx, func(p archive.Progress) { last.Store(&p) }, func() { stopSending(); cancel() }
+}
+
+// beside runs f until the function that it returns is called, which waits for its
+// end.
+func beside(ctx context.Context, f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }

@@ -21,13 +21,13 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 	if len(req.GetModifications()) == 0 {
 		return nil, wire.Invalid("No modifications provided")
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	declared, ok := s.db.LookupTable(t.Stored)
 	if !ok {
 		return nil, t.NotFound()
 	}
-	m := modification{s: s.Server, name: t, table: declared, note: s.notes.table(t.Stored).clone(), seen: map[string]bool{}}
+	m := modification{s: s.admin, name: t, table: declared, note: s.note(t.Stored).clone(), seen: map[string]bool{}}
 	for _, mod := range req.GetModifications() {
 		if err := m.add(mod); err != nil {
 			return nil, err
@@ -36,7 +36,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 	if err := s.db.ApplyPlan(ctx, m.plan); err != nil {
 		return nil, toStatus(ctx, err)
 	}
-	if err := s.setTableNote(ctx, t.Stored, m.note); err != nil {
+	if err := s.setNote(ctx, t.Stored, m.note); err != nil {
 		return nil, toStatus(ctx, err)
 	}
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
@@ -44,7 +44,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 
 // A modification is what a request makes of a table's families.
 type modification struct {
-	s     *Server
+	s     *admin
 	name  wire.Table
 	table schema.Table
 	note  *tableNote

@@ -13,27 +13,27 @@ import (
 // noPolicy is the etag of a policy that nobody has set, as Bigtable has it.
 var noPolicy = []byte("\x00\x20\x01")
 
-func (s *Server) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
+func (s *admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if p := s.policies.items[req.GetResource()]; p != nil {
 		return p, nil
 	}
 	return &iampb.Policy{Etag: noPolicy}, nil
 }
 
-func (s *Server) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
+func (s *admin) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
 	}
 	if req.GetPolicy() == nil {
 		return nil, wire.Invalid("the request has no policy")
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return req.GetPolicy(), s.policies.put(ctx, req.GetResource(), req.GetPolicy())
 }
 

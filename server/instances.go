@@ -28,7 +28,7 @@ type registries struct {
 
 // loadInstances reads what is remembered, and adds the instances that there are
 // through their tables.
-func (s *Server) loadInstances(ctx context.Context) error {
+func (s *admin) loadInstances(ctx context.Context) error {
 	s.instances = registry[*adminpb.Instance]{db: s.db, what: "instance", empty: func() *adminpb.Instance { return new(adminpb.Instance) }}
 	s.clusters = registry[*adminpb.Cluster]{db: s.db, what: "cluster", empty: func() *adminpb.Cluster { return new(adminpb.Cluster) }}
 	s.profiles = registry[*adminpb.AppProfile]{db: s.db, what: "app profile", empty: func() *adminpb.AppProfile { return new(adminpb.AppProfile) }}
@@ -50,7 +50,7 @@ const localCluster = "local"
 
 // assumeInstance has an instance that nobody created, without remembering it
 // for longer than the process.
-func (s *Server) assumeInstance(in wire.Instance) {
+func (s *admin) assumeInstance(in wire.Instance) {
 	name := in.String()
 	if s.instances.items[name] != nil {
 		return
@@ -85,9 +85,9 @@ func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
 	return m
 }
 
-// ensureInstance creates the instance of a new table, if nobody has; s.adminMu
+// ensureInstance creates the instance of a new table, if nobody has; s.mu
 // is held.
-func (s *Server) ensureInstance(ctx context.Context, in wire.Instance) error {
+func (s *admin) ensureInstance(ctx context.Context, in wire.Instance) error {
 	if s.instances.items[in.String()] != nil {
 		return nil
 	}
@@ -132,9 +132,9 @@ func readyCluster(name string, m *adminpb.Cluster) *adminpb.Cluster {
 }
 
 // clusterStates are those of a table of an instance: ready in every cluster.
-func (s *Server) clusterStates(in wire.Instance) map[string]*adminpb.Table_ClusterState {
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+func (s *admin) clusterStates(in wire.Instance) map[string]*adminpb.Table_ClusterState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	states := map[string]*adminpb.Table_ClusterState{}
 	for _, name := range s.clusters.under(in.String() + "/clusters") {
 		id := name[strings.LastIndexByte(name, '/')+1:]
@@ -149,7 +149,7 @@ func (s *Server) clusterStates(in wire.Instance) map[string]*adminpb.Table_Clust
 // An instanceService is google.bigtable.admin.v2.BigtableInstanceAdmin.
 type instanceService struct {
 	adminpb.UnimplementedBigtableInstanceAdminServer
-	*Server
+	*admin
 }
 
 // CreateInstance remembers an instance and its clusters.
@@ -170,8 +170,8 @@ func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.Creat
 			return nil, err
 		}
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	m := readyInstance(in, clone(req.GetInstance()))
 	if err := s.instances.create(ctx, in.String(), m); err != nil {
 		return nil, err
@@ -195,8 +195,8 @@ func (s *instanceService) GetInstance(_ context.Context, req *adminpb.GetInstanc
 	if err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.instances.get(in.String())
 }
 
@@ -206,8 +206,8 @@ func (s *instanceService) ListInstances(_ context.Context, req *adminpb.ListInst
 	if err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	resp := &adminpb.ListInstancesResponse{}
 	for _, name := range s.instances.under("projects/" + project + "/instances") {
 		resp.Instances = append(resp.Instances, s.instances.items[name])
@@ -233,13 +233,13 @@ func (s *instanceService) PartialUpdateInstance(ctx context.Context, req *adminp
 	return s.done(in, m, &adminpb.UpdateInstanceMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
 }
 
-func (s *Server) updateInstance(ctx context.Context, from *adminpb.Instance, paths []string) (*adminpb.Instance, error) {
+func (s *admin) updateInstance(ctx context.Context, from *adminpb.Instance, paths []string) (*adminpb.Instance, error) {
 	in, err := wire.ParseInstance(from.GetName())
 	if err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	m, err := s.instances.get(in.String())
 	if err != nil {
 		return nil, err
@@ -273,8 +273,8 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 	if err != nil { // in Bigtable's words, which clients' tests look for
 		return nil, wire.Invalid(`Error in field 'instance_name' : Invalid name for collection instances : Should match %s but found '%s'`, instancePattern, req.GetName())
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, err := s.instances.get(in.String()); err != nil {
 		return nil, err
 	}

@@ -30,9 +30,9 @@ type mutator struct {
 // newMutator takes the time. The server's timestamps are whole milliseconds,
 // but in a table of microseconds. One that was not created through the API may
 // have cells at any microsecond, and takes such timestamps.
-func (s *Server) newMutator(ctx context.Context, t *openTable) *mutator {
+func (s *dataService) newMutator(ctx context.Context, t *openTable) *mutator {
 	m := &mutator{table: t.declared, now: s.db.Now(), unit: millisecond, exact: wire.WantsExact(ctx)}
-	g := s.notes.granularity(t.name.Stored)
+	g := s.granularity(t.name.Stored)
 	if g != adminpb.Table_MICROS {
 		m.now -= m.now % millisecond
 	}
@@ -40,16 +40,6 @@ func (s *Server) newMutator(ctx context.Context, t *openTable) *mutator {
 		m.unit = 1
 	}
 	return m
-}
-
-func checkRowKey(key []byte) error {
-	switch {
-	case len(key) == 0:
-		return wire.Invalid("Row keys must be non-empty")
-	case len(key) > query.MaxRowKey:
-		return wire.Invalid("the row key has %d bytes; it may have up to %d", len(key), query.MaxRowKey)
-	}
-	return nil
 }
 
 func (m *mutator) family(name string) (*schema.Family, error) {

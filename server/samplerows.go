@@ -26,7 +26,7 @@ func (s *dataService) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream
 	if err != nil {
 		return t.toStatus(stream.Context(), err)
 	}
-	splits := s.notes.splits(t.name.Stored)
+	splits := s.note(t.name.Stored).splits
 	if end := samples[len(samples)-1]; end.OffsetBytes > exactUpTo {
 		samples = withSplits(samples, splits)
 	} else if samples, err = exactSamples(stream.Context(), t, samples, splits); err != nil {

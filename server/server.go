@@ -16,13 +16,9 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -34,7 +30,6 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/codec"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -71,12 +66,12 @@ type Limits = account.Limits
 
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
-	db     *query.DB
-	own    wire.Instance // its tables have plain names
-	logger *slog.Logger
-	grace  time.Duration
-	grpc   []grpc.ServerOption
-	health *health.Server
+	catalog *catalog
+	admin   *admin
+	logger  *slog.Logger
+	grace   time.Duration
+	grpc    []grpc.ServerOption
+	health  *health.Server
 
 	backupTo archive.Places
 
@@ -91,18 +86,12 @@ type Server struct {
 	// closing ends when the server is about to stop.
 	closing context.Context
 	close   context.CancelFunc
-
-	adminMu sync.Mutex // held by changes of tables, and by all of resources
-	registries
-	backups    backups
-	notes      notes
-	operations operations
 }
 
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo}
+	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {
@@ -120,16 +109,22 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if err := CheckInstance(o.Instance); err != nil {
 		return nil, err
 	}
-	s.own, _ = wire.ParseInstance(o.Instance)
+	own, _ := wire.ParseInstance(o.Instance)
 	if err := o.BackupTo.Check(); err != nil {
 		return nil, err
 	}
 	for _, t := range db.Schema().Tables {
-		if strings.HasPrefix(t.Name, s.own.Prefix()) {
-			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, s.own)
+		if strings.HasPrefix(t.Name, own.Prefix()) {
+			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, own)
 		}
 	}
-	return s, s.loadNotes(context.Background())
+	ctx := context.Background()
+	var err error
+	if s.catalog, err = openCatalog(ctx, db, own); err != nil {
+		return nil, err
+	}
+	s.admin, err = newAdmin(ctx, s.catalog, s.logger)
+	return s, err
 }
 
 // made reports whether New has made the server.
@@ -141,11 +136,9 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	bigtablepb.RegisterBigtableServer(to, &dataService{Server: s})
-	adminpb.RegisterBigtableTableAdminServer(to, &tableService{Server: s})
-	adminpb.RegisterBigtableInstanceAdminServer(to, &instanceService{Server: s})
-	longrunningpb.RegisterOperationsServer(to, &operationsService{Server: s})
-	smolwcpb.RegisterDatabaseAdminServer(to, &databaseService{Server: s})
+	registerData(to, s.catalog, s.admin.clusterOf, s.limits.Deadline, s.closing)
+	s.admin.register(to)
+	registerDatabase(to, s.catalog.db, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }
@@ -213,7 +206,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer beside(ctx, s.expireBackups)()
+	defer s.admin.expireBackups(ctx)()
 	err := g.Serve(s.conns.Listen(listener))
 	if stop() { // it ended by itself
 		s.state.Store(stateStopping)
@@ -226,21 +219,6 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 func serveError(text string) error {
 	return &query.Error{Op: "serve", Kind: query.InvalidArgument, Err: errors.New(text)}
-}
-
-// beside runs f until the function that it returns is called, which waits for its
-// end.
-func beside(ctx context.Context, f func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
 }
 
 // silentStop is how long calls may take to end before who waits for that is told.

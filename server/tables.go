@@ -16,14 +16,13 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/access"
 )
 
 // A tableService is google.bigtable.admin.v2.BigtableTableAdmin.
 type tableService struct {
 	adminpb.UnimplementedBigtableTableAdminServer
-	*Server
+	*admin
 }
 
 // CreateTable creates a table, and the instance if nobody has named it yet.
@@ -44,15 +43,12 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if declared.ChangeStream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig()); err != nil {
 		return nil, err
 	}
-	note, err := newTableNote(req)
+	note, err := newTableNote(req, declared.Families)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRowKeySchema(note.table.GetRowKeySchema(), declared.Families); err != nil {
-		return nil, err
-	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, ok := s.db.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
@@ -62,58 +58,14 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if err := s.db.CreateTable(ctx, declared); err != nil {
 		return nil, toStatus(ctx, err)
 	}
-	if err := s.setTableNote(ctx, t.Stored, note); err != nil {
+	if err := s.setNote(ctx, t.Stored, note); err != nil {
 		return nil, toStatus(ctx, err)
 	}
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 }
 
-// newTableNote is what the schema does not say of a table.
-func newTableNote(req *adminpb.CreateTableRequest) (*tableNote, error) {
-	given := req.GetTable()
-	note := &tableNote{table: &adminpb.Table{
-		Granularity:           given.GetGranularity(),
-		DeletionProtection:    given.GetDeletionProtection(),
-		AutomatedBackupConfig: given.GetAutomatedBackupConfig(),
-		RowKeySchema:          given.GetRowKeySchema(),
-		TieredStorageConfig:   given.GetTieredStorageConfig(),
-		ColumnFamilies:        map[string]*adminpb.ColumnFamily{},
-	}}
-	switch note.table.Granularity {
-	case adminpb.Table_TIMESTAMP_GRANULARITY_UNSPECIFIED:
-		note.table.Granularity = adminpb.Table_MILLIS
-	case adminpb.Table_MILLIS, adminpb.Table_MICROS:
-	default:
-		return nil, wire.Invalid("unknown timestamp granularity %v", note.table.Granularity)
-	}
-	for name, f := range given.GetColumnFamilies() {
-		note.setType(name, f.GetValueType())
-	}
-	for _, split := range req.GetInitialSplits() {
-		if err := checkRowKey(split.GetKey()); err != nil {
-			return nil, wire.Invalid("initial split: %s", wire.StatusText(err))
-		}
-		note.splits = append(note.splits, string(split.GetKey()))
-	}
-	slices.Sort(note.splits)
-	note.splits = slices.Compact(note.splits)
-	return note, nil
-}
-
-// setType remembers the type of a family as it was given; nil forgets it.
-func (n *tableNote) setType(family string, t *adminpb.Type) {
-	if t == nil {
-		delete(n.table.ColumnFamilies, family)
-		return
-	}
-	if n.table.ColumnFamilies == nil {
-		n.table.ColumnFamilies = map[string]*adminpb.ColumnFamily{}
-	}
-	n.table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: wire.CompleteType(wire.InexactType(t))}
-}
-
 // tableMessage is a table as a view of it.
-func (s *Server) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
+func (s *admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
 	declared, ok := s.db.LookupTable(t.Stored)
 	if !ok {
 		return nil, t.NotFound()
@@ -131,7 +83,7 @@ func (s *Server) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.T
 	default:
 		return nil, wire.Invalid("unknown view %v of a table", view)
 	}
-	note := s.notes.table(t.Stored).table
+	note := s.note(t.Stored).table
 	m.Granularity = cmp.Or(note.GetGranularity(), adminpb.Table_MILLIS)
 	m.DeletionProtection = note.GetDeletionProtection()
 	m.ChangeStreamConfig = wire.ChangeStreamMessage(declared.ChangeStream)
@@ -163,7 +115,7 @@ func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableReques
 
 // sayExactTypes has a table's message say which integers its families have, if
 // the client asks for that.
-func (s *Server) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
+func (s *admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
 	if !wire.WantsExact(ctx) {
 		return
 	}
@@ -207,7 +159,7 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 }
 
 // tableIDs are the ids of an instance's tables, sorted.
-func (s *Server) tableIDs(in wire.Instance) []string {
+func (s *admin) tableIDs(in wire.Instance) []string {
 	var ids []string
 	for _, t := range s.db.Schema().Tables {
 		if name := s.own.StoredTable(t.Name); name.In == in {
@@ -253,8 +205,8 @@ func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTable
 	if err != nil {
 		return nil, err
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, ok := s.db.LookupTable(t.Stored); !ok {
 		return nil, t.NotFound()
 	}
@@ -264,12 +216,12 @@ func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTable
 	return &emptypb.Empty{}, s.dropTable(ctx, t)
 }
 
-// dropTable drops a table; s.adminMu is held.
-func (s *Server) dropTable(ctx context.Context, t wire.Table) error {
+// dropTable drops a table; s.mu is held.
+func (s *admin) dropTable(ctx context.Context, t wire.Table) error {
 	if err := s.db.DropTable(ctx, t.Stored); err != nil {
 		return toStatus(ctx, err)
 	}
-	s.notes.put(t.Stored, nil)
+	s.noted(t.Stored, nil)
 	return nil
 }
 
@@ -287,8 +239,8 @@ func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTab
 	return nil, status.Errorf(codes.Unimplemented, "table %q cannot be undeleted: what is deleted is gone at once; protect tables with deletion_protection, or restore a backup with RestoreTable", t)
 }
 
-func (s *Server) checkUnprotected(t wire.Table) error {
-	if s.notes.table(t.Stored).table.GetDeletionProtection() {
+func (s *admin) checkUnprotected(t wire.Table) error {
+	if s.note(t.Stored).table.GetDeletionProtection() {
 		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
 	}
 	return nil
@@ -303,13 +255,13 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
 		return nil, wire.Invalid("UpdateTableRequest.UpdateMask required for table update")
 	}
-	s.adminMu.Lock()
-	defer s.adminMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	declared, ok := s.db.LookupTable(t.Stored)
 	if !ok {
 		return nil, t.NotFound()
 	}
-	note, stream := s.notes.table(t.Stored).clone(), declared.ChangeStream
+	note, stream := s.note(t.Stored).clone(), declared.ChangeStream
 	for _, path := range req.GetUpdateMask().GetPaths() {
 		if field, _, _ := strings.Cut(path, "."); field == "change_stream_config" {
 			stream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig())
@@ -325,7 +277,7 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 			return nil, toStatus(ctx, err)
 		}
 	}
-	if err := s.setTableNote(ctx, t.Stored, note); err != nil {
+	if err := s.setNote(ctx, t.Stored, note); err != nil {
 		return nil, toStatus(ctx, err)
 	}
 	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
@@ -333,26 +285,6 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 		return nil, err
 	}
 	return s.done(t.In, m, &adminpb.UpdateTableMetadata{Name: t.String(), StartTime: now(), EndTime: now()})
-}
-
-func (n *tableNote) clone() *tableNote { return &tableNote{clone(n.table), n.splits} }
-
-// update copies what a path of a mask names.
-func (n *tableNote) update(path string, from *adminpb.Table, families []schema.Family) error {
-	field, _, _ := strings.Cut(path, ".")
-	switch field {
-	case "deletion_protection":
-		n.table.DeletionProtection = from.GetDeletionProtection()
-	case "automated_backup_policy":
-		n.table.AutomatedBackupConfig = from.GetAutomatedBackupConfig()
-	case "row_key_schema":
-		return n.setRowKeySchema(from.GetRowKeySchema(), families)
-	case "tiered_storage_config":
-		n.table.TieredStorageConfig = from.GetTieredStorageConfig()
-	default:
-		return wire.Invalid("incorrect path in UpdateMask; %q cannot be updated", path)
-	}
-	return nil
 }
 
 // DropRowRange deletes the rows with a prefix, or all.
@@ -402,6 +334,6 @@ func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckCon
 	return &adminpb.CheckConsistencyResponse{Consistent: true}, nil
 }
 
-func (s *Server) consistencyToken(t *openTable) string {
+func (s *admin) consistencyToken(t *openTable) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(s.db.UUID().String() + "/" + t.name.Stored))
 }
