@@ -13,12 +13,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // An admin is the services that change tables, instances and backups: they share
 // what they remember.
 type admin struct {
-	*catalog
+	*catalog.Catalog
 	logger *slog.Logger
 
 	mu sync.Mutex // held by changes of tables, and by all of resources
@@ -28,8 +29,8 @@ type admin struct {
 }
 
 // newAdmin reads what the database remembers.
-func newAdmin(ctx context.Context, c *catalog, logger *slog.Logger) (*admin, error) {
-	s := &admin{catalog: c, logger: logger}
+func newAdmin(ctx context.Context, c *catalog.Catalog, logger *slog.Logger) (*admin, error) {
+	s := &admin{Catalog: c, logger: logger}
 	if err := s.loadInstances(ctx); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // A backup is a database of one table in a directory of the server's database,
@@ -43,13 +44,13 @@ var ownBackup = regexp.MustCompile(`^[0-9a-f]{16}(\.tmp)*$`)
 // that was restored or copied, is forgotten.
 func (s *admin) loadBackups(ctx context.Context) error {
 	b := &s.backups
-	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.db, what: "backup", empty: func() *adminpb.CreateBackupRequest { return new(adminpb.CreateBackupRequest) }}
-	b.uses, b.now = map[string]int{}, func() time.Time { return s.db.Now().Time() }
+	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.DB, what: "backup", empty: func() *adminpb.CreateBackupRequest { return new(adminpb.CreateBackupRequest) }}
+	b.uses, b.now = map[string]int{}, func() time.Time { return s.DB.Now().Time() }
 	if err := b.load(ctx); err != nil {
 		return err
 	}
-	if s.db.Dir() != "" {
-		b.dir = filepath.Join(s.db.Dir(), backupsDir)
+	if s.DB.Dir() != "" {
+		b.dir = filepath.Join(s.DB.Dir(), backupsDir)
 	}
 	for name, note := range b.items {
 		if _, err := os.Stat(b.path(note)); err == nil {
@@ -160,7 +161,7 @@ func (s *admin) backupSource(name string) (wire.Table, bool) {
 	if err != nil {
 		return wire.Table{}, false
 	}
-	t, err := s.own.ParseTable(note.GetBackup().GetSourceTable())
+	t, err := s.Own.ParseTable(note.GetBackup().GetSourceTable())
 	return t, err == nil
 }
 
@@ -260,7 +261,7 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 	if given == nil {
 		return nil, wire.Invalid("the request has no backup")
 	}
-	t, err := s.own.ParseTable(given.GetSourceTable())
+	t, err := s.Own.ParseTable(given.GetSourceTable())
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +278,7 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 	if err := cmp.Or(checkExpiry(given.GetExpireTime(), began, maxBackupLife), checkHot(given, began)); err != nil {
 		return nil, err
 	}
-	if _, ok := s.db.LookupTable(t.Stored); !ok {
+	if _, ok := s.DB.LookupTable(t.Stored); !ok {
 		return nil, t.NotFound()
 	}
 	note := &adminpb.CreateBackupRequest{BackupId: s.backups.newDir(began), Backup: &adminpb.Backup{
@@ -290,8 +291,8 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 		BackupType:        cmp.Or(given.GetBackupType(), adminpb.Backup_STANDARD),
 		HotToStandardTime: given.GetHotToStandardTime(),
 	}}
-	if err := s.db.CheckpointTable(ctx, t.Stored, s.backups.path(note)); err != nil {
-		return nil, toStatus(ctx, err)
+	if err := s.DB.CheckpointTable(ctx, t.Stored, s.backups.path(note)); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
 	note.Backup.EndTime = timestamppb.New(s.backups.now())
 	if note.Backup.SizeBytes, err = sizeOfFiles(s.backups.path(note)); err != nil {

@@ -50,7 +50,7 @@ func (s *admin) listBackups(ctx context.Context, parent string, filter backupFil
 		if err != nil {
 			continue // expired
 		}
-		source, err := s.own.ParseTable(note.GetBackup().GetSourceTable())
+		source, err := s.Own.ParseTable(note.GetBackup().GetSourceTable())
 		if err != nil || !access.MayRead(ctx, source.Stored) {
 			continue
 		}

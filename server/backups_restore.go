@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // RestoreTable makes a table of a backup: its families, and all cells that it had
@@ -26,7 +27,7 @@ func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTab
 	if _, _, err := wire.ParseBackup(req.GetBackup()); err != nil {
 		return nil, err
 	}
-	t := s.own.Table(in, req.GetTableId())
+	t := s.Own.Table(in, req.GetTableId())
 	began := now()
 	backup, err := s.holdBackup(ctx, req.GetBackup(), t)
 	if err != nil {
@@ -35,7 +36,7 @@ func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTab
 	defer s.releaseBackup(ctx, backup)
 	info := backupInfo(backup.GetBackup())
 	if err := s.restore(ctx, s.backups.path(backup), t, info); err != nil {
-		return nil, toStatus(ctx, err)
+		return nil, catalog.Status(ctx, err)
 	}
 	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *admin) holdBackup(ctx context.Context, name string, t wire.Table) (*adm
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.db.LookupTable(t.Stored); ok {
+	if _, ok := s.DB.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
 	if err := s.ensureInstance(ctx, t.In); err != nil {
@@ -98,34 +99,34 @@ func (s *admin) restore(ctx context.Context, dir string, t wire.Table, info *adm
 	if err != nil {
 		return err
 	}
-	b, err := note.marshal()
+	b, err := note.Marshal()
 	if err != nil {
 		return err
 	}
-	if err := s.db.CopyTable(ctx, t.Stored, from.Table(tables[0].Name), b); err != nil {
+	if err := s.DB.CopyTable(ctx, t.Stored, from.Table(tables[0].Name), b); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.noted(t.Stored, note)
+	s.Noted(t.Stored, note)
 	return nil
 }
 
 // restoredNote is the note of a table that is made of a backup: what its source
 // had, but protection from deletion and change streams, which are not restored.
-func restoredNote(ctx context.Context, from *query.DB, table string, info *adminpb.BackupInfo) (*tableNote, error) {
+func restoredNote(ctx context.Context, from *query.DB, table string, info *adminpb.BackupInfo) (*catalog.Note, error) {
 	stored, err := from.TableNotes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	note, err := readNote(table, stored[table])
+	note, err := catalog.ReadNote(table, stored[table])
 	if err != nil {
 		return nil, err
 	}
-	note.table.DeletionProtection = false
-	note.table.ChangeStreamConfig = nil
-	note.table.AutomatedBackupConfig = nil
-	note.table.RestoreInfo = &adminpb.RestoreInfo{
+	note.Table.DeletionProtection = false
+	note.Table.ChangeStreamConfig = nil
+	note.Table.AutomatedBackupConfig = nil
+	note.Table.RestoreInfo = &adminpb.RestoreInfo{
 		SourceType: adminpb.RestoreSourceType_BACKUP,
 		SourceInfo: &adminpb.RestoreInfo_BackupInfo{BackupInfo: info},
 	}

@@ -16,21 +16,22 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // GenerateInitialChangeStreamPartitions divides the table's rows where it was
 // created to be split. Any other ranges can be read as well; each reading reads the
 // whole log of the database.
 func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.GenerateInitialChangeStreamPartitionsRequest, stream bigtablepb.Bigtable_GenerateInitialChangeStreamPartitionsServer) error {
-	t, err := s.openNamed(req.GetTableName())
+	t, err := s.LookUp(req.GetTableName())
 	if err != nil {
 		return err
 	}
-	if t.declared.ChangeStream == 0 {
-		return t.noChangeStream()
+	if t.Declared.ChangeStream == 0 {
+		return noChangeStream(t)
 	}
 	start := ""
-	for _, end := range append(spread(s.note(t.name.Stored).splits, maxPartitions-1), "") {
+	for _, end := range append(spread(s.Note(t.Name.Stored).Splits, maxPartitions-1), "") {
 		p := partition(query.RowRange{Start: start, End: end})
 		if err := stream.Send(&bigtablepb.GenerateInitialChangeStreamPartitionsResponse{Partition: p}); err != nil {
 			return err
@@ -62,18 +63,18 @@ func partition(rows query.RowRange) *bigtablepb.StreamPartition {
 	}}
 }
 
-func (t *openTable) noChangeStream() error {
-	return status.Errorf(codes.FailedPrecondition, "change stream is not enabled on table %q", t.name)
+func noChangeStream(t *catalog.Table) error {
+	return status.Errorf(codes.FailedPrecondition, "change stream is not enabled on table %q", t.Name)
 }
 
 // ReadChangeStream streams the changes of a partition, until end_time or for as long
 // as the client, the deadline of calls and the server let it.
 func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stream bigtablepb.Bigtable_ReadChangeStreamServer) error {
-	t, err := s.openNamed(req.GetTableName())
+	t, err := s.LookUp(req.GetTableName())
 	if err != nil {
 		return err
 	}
-	opts, rows, err := changesOptions(req, s.db.Now())
+	opts, rows, err := changesOptions(req, s.DB.Now())
 	if err != nil {
 		return err
 	}
@@ -81,14 +82,14 @@ func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, 
 	defer cancel()
 	h := account.NewHold(ctx)
 	defer h.Release()
-	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.name.In), hold: h}
+	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.Name.In), hold: h}
 	for c, err := range t.Changes(ctx, opts...) {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil && stream.Context().Err() == nil && w.token != "":
 			return w.close(w.token)
 		default:
-			return t.changesStatus(stream.Context(), err)
+			return changesStatus(stream.Context(), t, err)
 		}
 		if err := w.write(c); err != nil {
 			return err
@@ -111,14 +112,14 @@ func (s *dataService) untilClosing(ctx context.Context) (context.Context, func()
 }
 
 // changesStatus is the status of a stream that failed.
-func (t *openTable) changesStatus(ctx context.Context, err error) error {
+func changesStatus(ctx context.Context, t *catalog.Table, err error) error {
 	switch {
 	case errors.Is(err, query.ErrNoChangeStream):
-		return t.noChangeStream()
+		return noChangeStream(t)
 	case errors.Is(err, query.ErrChangesGone):
 		return status.Error(codes.OutOfRange, err.Error())
 	}
-	return t.toStatus(ctx, err)
+	return t.Status(ctx, err)
 }
 
 // changesOptions says in the words of package query what to read. now is that of the

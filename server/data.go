@@ -13,12 +13,13 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // A dataService is google.bigtable.v2.Bigtable.
 type dataService struct {
 	bigtablepb.UnimplementedBigtableServer
-	*catalog
+	*catalog.Catalog
 	clusterOf func(wire.Instance) string // from which changes are said to come
 	deadline  time.Duration              // of every call
 	closing   context.Context            // ends when the server is about to stop
@@ -27,8 +28,8 @@ type dataService struct {
 // registerData adds the service to a gRPC server. clusterOf is the cluster from which
 // the changes of an instance are said to come. closing ends when the server is about to
 // stop, and every call ends after its deadline.
-func registerData(to *grpc.Server, c *catalog, clusterOf func(wire.Instance) string, deadline time.Duration, closing context.Context) {
-	bigtablepb.RegisterBigtableServer(to, &dataService{catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
+func registerData(to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration, closing context.Context) {
+	bigtablepb.RegisterBigtableServer(to, &dataService{Catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
 }
 
 // dataRequest is what requests to a table have in common.
@@ -38,11 +39,11 @@ type dataRequest interface {
 }
 
 // open looks up the table of a request.
-func (s *dataService) open(req dataRequest) (*openTable, error) {
+func (s *dataService) open(req dataRequest) (*catalog.Table, error) {
 	if req.GetAuthorizedViewName() != "" {
 		return nil, grpcstatus.Error(codes.Unimplemented, "there are no authorized views")
 	}
-	return s.openNamed(req.GetTableName())
+	return s.LookUp(req.GetTableName())
 }
 
 // PingAndWarm does nothing: there is nothing to warm.
@@ -62,7 +63,7 @@ func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRe
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRowKey(req.GetRowKey()); err != nil {
+	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
 	m, err := s.newMutator(ctx, t).mutation(req.GetMutations())
@@ -70,7 +71,7 @@ func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRe
 		return nil, err
 	}
 	if err := t.Apply(ctx, wire.Text(req.GetRowKey()), m); err != nil {
-		return nil, t.toStatus(ctx, err)
+		return nil, t.Status(ctx, err)
 	}
 	return &bigtablepb.MutateRowResponse{}, nil
 }
@@ -114,7 +115,7 @@ func (s *dataService) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigta
 
 // A bulk is a MutateRows under way. It writes many rows in one batch.
 type bulk struct {
-	t        *openTable
+	t        *catalog.Table
 	mutator  *mutator
 	statuses []*bigtablepb.MutateRowsResponse_Entry
 
@@ -132,7 +133,7 @@ var okStatus = &status.Status{}
 
 func (b *bulk) add(ctx context.Context, i int, e *bigtablepb.MutateRowsRequest_Entry) {
 	b.statuses[i] = &bigtablepb.MutateRowsResponse_Entry{Index: int64(i), Status: okStatus}
-	if err := checkRowKey(e.GetRowKey()); err != nil {
+	if err := catalog.CheckRowKey(e.GetRowKey()); err != nil {
 		b.fail(i, err)
 		return
 	}
@@ -162,9 +163,9 @@ func (b *bulk) apply(ctx context.Context) {
 	for j, i := range b.at {
 		switch {
 		case err != nil:
-			b.fail(i, b.t.toStatus(ctx, err))
+			b.fail(i, b.t.Status(ctx, err))
 		case errs != nil && errs[j] != nil:
-			b.fail(i, b.t.toStatus(ctx, errs[j]))
+			b.fail(i, b.t.Status(ctx, errs[j]))
 		}
 	}
 	b.at, b.keys, b.ms, b.size = b.at[:0], b.keys[:0], b.ms[:0], 0
@@ -180,7 +181,7 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRowKey(req.GetRowKey()); err != nil {
+	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
 	mutator := s.newMutator(ctx, t)
@@ -208,7 +209,7 @@ func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.Che
 	matched, err := t.CheckAndMutate(ctx, wire.Text(req.GetRowKey()), predicate, ifTrue, ifFalse)
 	switch {
 	case err != nil:
-		return nil, t.toStatus(ctx, err)
+		return nil, t.Status(ctx, err)
 	case matched && unlessFalse != nil:
 		return nil, unlessFalse
 	case !matched && unlessTrue != nil:

@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/sql"
 )
@@ -35,8 +36,8 @@ const preparedFor = time.Hour
 // A statement is a query that was read, of a table.
 type statement struct {
 	query  *sql.Query
-	table  *openTable // nil: the query is of none
-	params sql.Params // not bound
+	table  *catalog.Table // nil: the query is of none
+	params sql.Params     // not bound
 }
 
 // PrepareQuery says which columns a query will have.
@@ -81,7 +82,7 @@ func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*statement
 	if st.query.Table() == "" {
 		return st, nil
 	}
-	st.table, err = s.openNamed(s.own.Table(in, st.query.Table()).String())
+	st.table, err = s.LookUp(s.Own.Table(in, st.query.Table()).String())
 	if status.Code(err) == codes.NotFound {
 		return nil, queryStatus(st.query.TableNotFound())
 	}
@@ -91,7 +92,7 @@ func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*statement
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
 	var declared schema.Table
 	if st.table != nil {
-		declared = st.table.declared
+		declared = st.table.Declared
 	}
 	p, err := st.query.Plan(declared, params)
 	return p, queryStatus(err)
@@ -151,7 +152,7 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	if st.table == nil {
 		return err
 	}
-	return st.table.toStatus(ctx, err)
+	return st.table.Status(ctx, err)
 }
 
 // preparedQuery is the request that a query was prepared from, and the checksum of
@@ -236,7 +237,7 @@ func (x *execution) token() []byte {
 	return append(protowire.AppendVarint(b, x.rows), x.last...)
 }
 
-func (x *execution) run(ctx context.Context, t *openTable) error {
+func (x *execution) run(ctx context.Context, t *catalog.Table) error {
 	first, end, err := x.plan.Bounds()
 	if err != nil {
 		return err
@@ -255,7 +256,7 @@ func (x *execution) run(ctx context.Context, t *openTable) error {
 }
 
 // counted sends the number of rows, unless the bounds leave out that row.
-func (x *execution) counted(ctx context.Context, t *openTable, end uint64) error {
+func (x *execution) counted(ctx context.Context, t *catalog.Table, end uint64) error {
 	if x.done {
 		return x.out.flush(x.token())
 	}
@@ -274,7 +275,7 @@ func (x *execution) counted(ctx context.Context, t *openTable, end uint64) error
 }
 
 // scan reads rows until so many were wanted.
-func (x *execution) scan(ctx context.Context, t *openTable, end uint64) error {
+func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) error {
 	opts, some := x.plan.Reads(x.last, end-x.rows)
 	switch {
 	case !some:

@@ -9,12 +9,13 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // ModifyColumnFamilies creates, updates and drops families of a table: all that
 // the request says, or nothing.
 func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
-	t, err := s.own.ParseTable(req.GetName())
+	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -23,21 +24,21 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	declared, ok := s.db.LookupTable(t.Stored)
+	declared, ok := s.DB.LookupTable(t.Stored)
 	if !ok {
 		return nil, t.NotFound()
 	}
-	m := modification{s: s.admin, name: t, table: declared, note: s.note(t.Stored).clone(), seen: map[string]bool{}}
+	m := modification{s: s.admin, name: t, table: declared, note: s.Note(t.Stored).Clone(), seen: map[string]bool{}}
 	for _, mod := range req.GetModifications() {
 		if err := m.add(mod); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.db.ApplyPlan(ctx, m.plan); err != nil {
-		return nil, toStatus(ctx, err)
+	if err := s.DB.ApplyPlan(ctx, m.plan); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
-	if err := s.setNote(ctx, t.Stored, m.note); err != nil {
-		return nil, toStatus(ctx, err)
+	if err := s.SetNote(ctx, t.Stored, m.note); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 }
@@ -47,7 +48,7 @@ type modification struct {
 	s     *admin
 	name  wire.Table
 	table schema.Table
-	note  *tableNote
+	note  *catalog.Note
 	plan  schema.Plan
 	seen  map[string]bool
 }
@@ -93,12 +94,12 @@ func (m *modification) create(id string, f *adminpb.ColumnFamily) error {
 	if err != nil {
 		return err
 	}
-	for _, field := range m.note.table.GetRowKeySchema().GetFields() {
+	for _, field := range m.note.Table.GetRowKeySchema().GetFields() {
 		if field.GetFieldName() == id {
 			return wire.Invalid("column family %q: the row_key_schema has a field of this name", id)
 		}
 	}
-	m.note.setType(id, f.GetValueType())
+	m.note.SetType(id, f.GetValueType())
 	m.change(schema.Change{Kind: schema.AddFamily, Family: id, New: family})
 	return nil
 }
@@ -107,7 +108,7 @@ func (m *modification) drop(old *schema.Family) error {
 	if err := m.s.checkUnprotected(m.name); err != nil {
 		return err
 	}
-	m.note.setType(old.Name, nil)
+	m.note.SetType(old.Name, nil)
 	m.change(schema.Change{Kind: schema.DropFamily, Family: old.Name, Old: *old})
 	return nil
 }
@@ -129,7 +130,7 @@ func (m *modification) update(old *schema.Family, to *adminpb.ColumnFamily, path
 			if old.Aggregate != family.Aggregate {
 				return wire.Invalid("column family %q: Immutable fields 'value_type.aggregate_type' cannot be updated", old.Name)
 			}
-			m.note.setType(old.Name, to.GetValueType())
+			m.note.SetType(old.Name, to.GetValueType())
 			m.change(schema.Change{Kind: schema.SetType, Family: old.Name, Old: *old, New: family})
 		default:
 			return wire.Invalid("column family %q: incorrect path in UpdateMask; %q cannot be updated", old.Name, path)

@@ -29,18 +29,18 @@ type registries struct {
 // loadInstances reads what is remembered, and adds the instances that there are
 // through their tables.
 func (s *admin) loadInstances(ctx context.Context) error {
-	s.instances = registry[*adminpb.Instance]{db: s.db, what: "instance", empty: func() *adminpb.Instance { return new(adminpb.Instance) }}
-	s.clusters = registry[*adminpb.Cluster]{db: s.db, what: "cluster", empty: func() *adminpb.Cluster { return new(adminpb.Cluster) }}
-	s.profiles = registry[*adminpb.AppProfile]{db: s.db, what: "app profile", empty: func() *adminpb.AppProfile { return new(adminpb.AppProfile) }}
-	s.policies = registry[*iampb.Policy]{db: s.db, what: "policy", empty: func() *iampb.Policy { return new(iampb.Policy) }}
+	s.instances = registry[*adminpb.Instance]{db: s.DB, what: "instance", empty: func() *adminpb.Instance { return new(adminpb.Instance) }}
+	s.clusters = registry[*adminpb.Cluster]{db: s.DB, what: "cluster", empty: func() *adminpb.Cluster { return new(adminpb.Cluster) }}
+	s.profiles = registry[*adminpb.AppProfile]{db: s.DB, what: "app profile", empty: func() *adminpb.AppProfile { return new(adminpb.AppProfile) }}
+	s.policies = registry[*iampb.Policy]{db: s.DB, what: "policy", empty: func() *iampb.Policy { return new(iampb.Policy) }}
 	for _, load := range []func(context.Context) error{s.instances.load, s.clusters.load, s.profiles.load, s.policies.load} {
 		if err := load(ctx); err != nil {
 			return err
 		}
 	}
-	s.assumeInstance(s.own)
-	for _, t := range s.db.Schema().Tables {
-		s.assumeInstance(s.own.StoredTable(t.Name).In)
+	s.assumeInstance(s.Own)
+	for _, t := range s.DB.Schema().Tables {
+		s.assumeInstance(s.Own.StoredTable(t.Name).In)
 	}
 	return nil
 }
@@ -278,12 +278,12 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 	if _, err := s.instances.get(in.String()); err != nil {
 		return nil, err
 	}
-	if in == s.own {
+	if in == s.Own {
 		return nil, status.Errorf(codes.FailedPrecondition, "instance %q is the database's own and cannot be deleted; its tables can", in)
 	}
 	ids := s.tableIDs(in)
 	for _, id := range ids {
-		if err := s.checkUnprotected(s.own.Table(in, id)); err != nil {
+		if err := s.checkUnprotected(s.Own.Table(in, id)); err != nil {
 			return nil, err
 		}
 	}
@@ -291,7 +291,7 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.dropTable(ctx, s.own.Table(in, id)); err != nil {
+		if err := s.dropTable(ctx, s.Own.Table(in, id)); err != nil {
 			return nil, err
 		}
 	}

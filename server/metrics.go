@@ -105,7 +105,7 @@ func (*storeCollector) Describe(chan<- *prometheus.Desc) {}
 func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	stats, err := c.s.catalog.db.Stats(ctx)
+	stats, err := c.s.catalog.DB.Stats(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("smolwc_store", "What the store tells of itself.", nil, nil), err)
 		return

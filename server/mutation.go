@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // millisecond is the usual granularity of timestamps, in microseconds.
@@ -30,9 +31,9 @@ type mutator struct {
 // newMutator takes the time. The server's timestamps are whole milliseconds,
 // but in a table of microseconds. One that was not created through the API may
 // have cells at any microsecond, and takes such timestamps.
-func (s *dataService) newMutator(ctx context.Context, t *openTable) *mutator {
-	m := &mutator{table: t.declared, now: s.db.Now(), unit: millisecond, exact: wire.WantsExact(ctx)}
-	g := s.granularity(t.name.Stored)
+func (s *dataService) newMutator(ctx context.Context, t *catalog.Table) *mutator {
+	m := &mutator{table: t.Declared, now: s.DB.Now(), unit: millisecond, exact: wire.WantsExact(ctx)}
+	g := s.Granularity(t.Name.Stored)
 	if g != adminpb.Table_MICROS {
 		m.now -= m.now % millisecond
 	}

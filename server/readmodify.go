@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // ReadModifyWriteRow appends to values and increments integers of a row, and
@@ -24,7 +25,7 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRowKey(req.GetRowKey()); err != nil {
+	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
 	mutator := s.newMutator(ctx, t)
@@ -57,7 +58,7 @@ func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.Re
 	defer h.Release()
 	row, err := t.ApplyReadModifyWrite(ctx, wire.Text(req.GetRowKey()), m)
 	if err != nil {
-		return nil, t.toStatus(ctx, err)
+		return nil, t.Status(ctx, err)
 	}
 	return &bigtablepb.ReadModifyWriteRowResponse{Row: rowMessage(row, mutator.exact)}, nil
 }

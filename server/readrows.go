@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
@@ -49,7 +50,7 @@ func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablep
 	}
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
-			return t.readStatus(stream, err)
+			return readStatus(stream, t, err)
 		}
 		p.last = ""
 		if err := w.row(row); err != nil {
@@ -89,11 +90,11 @@ func divisionFor(ctx context.Context) division {
 
 // readStatus is the status of a read that failed. A row that is too large is one
 // in Bigtable's words.
-func (t *openTable) readStatus(stream bigtablepb.Bigtable_ReadRowsServer, err error) error {
+func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err error) error {
 	if query.KindOf(err) == query.ResourceExhausted && stream.Context().Err() == nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
-	return t.toStatus(stream.Context(), err)
+	return t.Status(stream.Context(), err)
 }
 
 // readOptions says in the words of package query what to read.
@@ -128,7 +129,7 @@ func rowSet(set *bigtablepb.RowSet) ([]query.ReadOption, error) {
 	if len(set.GetRowKeys()) > 0 {
 		keys := make([]string, len(set.GetRowKeys()))
 		for i, k := range set.GetRowKeys() {
-			if err := checkRowKey(k); err != nil {
+			if err := catalog.CheckRowKey(k); err != nil {
 				return nil, err
 			}
 			keys[i] = wire.Text(k)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // A registry remembers resources that mean nothing to the database, by their
@@ -71,7 +72,7 @@ func (r *registry[M]) put(ctx context.Context, name string, m M) error {
 		b = []byte{}
 	}
 	if err := r.db.SetNote(ctx, r.prefix()+name, b); err != nil {
-		return toStatus(ctx, err)
+		return catalog.Status(ctx, err)
 	}
 	r.items[name] = m
 	return nil
@@ -82,7 +83,7 @@ func (r *registry[M]) delete(ctx context.Context, name string) error {
 		return r.notFound(name)
 	}
 	if err := r.db.SetNote(ctx, r.prefix()+name, nil); err != nil {
-		return toStatus(ctx, err)
+		return catalog.Status(ctx, err)
 	}
 	delete(r.items, name)
 	return nil

@@ -47,7 +47,7 @@ func (s *Server) resources(req any) []access.Resource {
 	}: // the table is yet to be made
 		if in, err := wire.ParseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
 			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
-			return append(found, access.Resource{Name: s.catalog.own.Table(in, m.GetTableId()).Stored, Exact: true})
+			return append(found, access.Resource{Name: s.catalog.Own.Table(in, m.GetTableId()).Stored, Exact: true})
 		}
 	}
 	m, ok := req.(proto.Message)
@@ -71,7 +71,7 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 	if err != nil || q.Table() == "" {
 		return nil
 	}
-	return []access.Resource{{Name: s.catalog.own.Table(in, q.Table()).Stored, Exact: true}}
+	return []access.Resource{{Name: s.catalog.Own.Table(in, q.Table()).Stored, Exact: true}}
 }
 
 // namesIn are the names of resources in a message and, so many levels deep, in
@@ -101,7 +101,7 @@ func (s *Server) resourceNamed(name string) access.Resource {
 		return access.Resource{}
 	}
 	if id, _, ok := wire.CutSegment(rest, "tables"); ok {
-		return access.Resource{Name: s.catalog.own.Table(in, id).Stored, Exact: true}
+		return access.Resource{Name: s.catalog.Own.Table(in, id).Stored, Exact: true}
 	}
 	asked := ""
 	if _, _, err := wire.ParseBackup(name); err == nil {
@@ -111,7 +111,7 @@ func (s *Server) resourceNamed(name string) access.Resource {
 		}
 	}
 	switch {
-	case in == s.catalog.own, in.ID == "-" && in.Project == s.catalog.own.Project:
+	case in == s.catalog.Own, in.ID == "-" && in.Project == s.catalog.Own.Project:
 		return access.Resource{Asked: asked}
 	case in.ID == "-": // all of the project
 		return access.Resource{Name: in.Project + "/", Asked: asked}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // SampleRowKeys returns row keys that divide the table into parts of about the
@@ -24,13 +25,13 @@ func (s *dataService) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream
 	}
 	samples, err := t.SampleRowKeys(stream.Context())
 	if err != nil {
-		return t.toStatus(stream.Context(), err)
+		return t.Status(stream.Context(), err)
 	}
-	splits := s.note(t.name.Stored).splits
+	splits := s.Note(t.Name.Stored).Splits
 	if end := samples[len(samples)-1]; end.OffsetBytes > exactUpTo {
 		samples = withSplits(samples, splits)
 	} else if samples, err = exactSamples(stream.Context(), t, samples, splits); err != nil {
-		return t.toStatus(stream.Context(), err)
+		return t.Status(stream.Context(), err)
 	}
 	for _, p := range samples {
 		if err := stream.Send(&bigtablepb.SampleRowKeysResponse{RowKey: []byte(p.Key), OffsetBytes: p.OffsetBytes}); err != nil {
@@ -47,7 +48,7 @@ const exactUpTo = 1 << 20
 // the values before them then, as the emulator counts them, and the last row is
 // one of them. Where the table was created to be split it is split there alone, as
 // in Bigtable. The last sample is the end of the table.
-func exactSamples(ctx context.Context, t *openTable, samples []query.RowKeySample, splits []string) ([]query.RowKeySample, error) {
+func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeySample, splits []string) ([]query.RowKeySample, error) {
 	keys := samples[:len(samples)-1]
 	if len(splits) > 0 {
 		keys = make([]query.RowKeySample, len(splits))

@@ -29,6 +29,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
@@ -66,7 +67,7 @@ type Limits = account.Limits
 
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
-	catalog *catalog
+	catalog *catalog.Catalog
 	admin   *admin
 	logger  *slog.Logger
 	grace   time.Duration
@@ -120,7 +121,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	ctx := context.Background()
 	var err error
-	if s.catalog, err = openCatalog(ctx, db, own); err != nil {
+	if s.catalog, err = catalog.Open(ctx, db, own); err != nil {
 		return nil, err
 	}
 	s.admin, err = newAdmin(ctx, s.catalog, s.logger)
@@ -138,7 +139,7 @@ func (s *Server) Register(to *grpc.Server) {
 	}
 	registerData(to, s.catalog, s.admin.clusterOf, s.limits.Deadline, s.closing)
 	s.admin.register(to)
-	registerDatabase(to, s.catalog.db, s.backupTo, s.logger)
+	registerDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }

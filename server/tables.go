@@ -17,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // A tableService is google.bigtable.admin.v2.BigtableTableAdmin.
@@ -35,7 +36,7 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if err := wire.CheckTableID(req.GetTableId()); err != nil {
 		return nil, err
 	}
-	t := s.own.Table(in, req.GetTableId())
+	t := s.Own.Table(in, req.GetTableId())
 	declared, err := wire.Declaration(t.Stored, req.GetTable().GetColumnFamilies())
 	if err != nil {
 		return nil, err
@@ -43,30 +44,30 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if declared.ChangeStream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig()); err != nil {
 		return nil, err
 	}
-	note, err := newTableNote(req, declared.Families)
+	note, err := catalog.NewNote(req, declared.Families)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.db.LookupTable(t.Stored); ok {
+	if _, ok := s.DB.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
 	if err := s.ensureInstance(ctx, in); err != nil {
 		return nil, err
 	}
-	if err := s.db.CreateTable(ctx, declared); err != nil {
-		return nil, toStatus(ctx, err)
+	if err := s.DB.CreateTable(ctx, declared); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
-	if err := s.setNote(ctx, t.Stored, note); err != nil {
-		return nil, toStatus(ctx, err)
+	if err := s.SetNote(ctx, t.Stored, note); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 }
 
 // tableMessage is a table as a view of it.
 func (s *admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
-	declared, ok := s.db.LookupTable(t.Stored)
+	declared, ok := s.DB.LookupTable(t.Stored)
 	if !ok {
 		return nil, t.NotFound()
 	}
@@ -83,7 +84,7 @@ func (s *admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Ta
 	default:
 		return nil, wire.Invalid("unknown view %v of a table", view)
 	}
-	note := s.note(t.Stored).table
+	note := s.Note(t.Stored).Table
 	m.Granularity = cmp.Or(note.GetGranularity(), adminpb.Table_MILLIS)
 	m.DeletionProtection = note.GetDeletionProtection()
 	m.ChangeStreamConfig = wire.ChangeStreamMessage(declared.ChangeStream)
@@ -104,7 +105,7 @@ func (s *admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Ta
 
 // GetTable describes a table.
 func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
-	t, err := s.own.ParseTable(req.GetName())
+	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (s *admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Tab
 	if !wire.WantsExact(ctx) {
 		return
 	}
-	t, _ := s.db.LookupTable(stored)
+	t, _ := s.DB.LookupTable(stored)
 	for i := range t.Families {
 		f := &t.Families[i]
 		if to := m.GetColumnFamilies()[f.Name]; to.GetValueType().GetInt64Type() != nil {
@@ -135,21 +136,21 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 	if err != nil {
 		return nil, err
 	}
-	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.own.Table(in, id).Stored) })
+	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.Own.Table(in, id).Stored) })
 	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	resp := &adminpb.ListTablesResponse{NextPageToken: next}
 	for _, id := range page {
-		m, err := s.tableMessage(s.own.Table(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
+		m, err := s.tableMessage(s.Own.Table(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
 		if status.Code(err) == codes.NotFound {
 			continue // dropped meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
-		s.sayExactTypes(ctx, s.own.Table(in, id).Stored, m)
+		s.sayExactTypes(ctx, s.Own.Table(in, id).Stored, m)
 		resp.Tables = append(resp.Tables, m)
 	}
 	if wire.WantsExact(ctx) {
@@ -161,8 +162,8 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 // tableIDs are the ids of an instance's tables, sorted.
 func (s *admin) tableIDs(in wire.Instance) []string {
 	var ids []string
-	for _, t := range s.db.Schema().Tables {
-		if name := s.own.StoredTable(t.Name); name.In == in {
+	for _, t := range s.DB.Schema().Tables {
+		if name := s.Own.StoredTable(t.Name); name.In == in {
 			ids = append(ids, name.ID)
 		}
 	}
@@ -201,13 +202,13 @@ func checkPageSize(size int32) error {
 
 // DeleteTable deletes a table and its rows.
 func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
-	t, err := s.own.ParseTable(req.GetName())
+	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.db.LookupTable(t.Stored); !ok {
+	if _, ok := s.DB.LookupTable(t.Stored); !ok {
 		return nil, t.NotFound()
 	}
 	if err := s.checkUnprotected(t); err != nil {
@@ -218,10 +219,10 @@ func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTable
 
 // dropTable drops a table; s.mu is held.
 func (s *admin) dropTable(ctx context.Context, t wire.Table) error {
-	if err := s.db.DropTable(ctx, t.Stored); err != nil {
-		return toStatus(ctx, err)
+	if err := s.DB.DropTable(ctx, t.Stored); err != nil {
+		return catalog.Status(ctx, err)
 	}
-	s.noted(t.Stored, nil)
+	s.Noted(t.Stored, nil)
 	return nil
 }
 
@@ -229,18 +230,18 @@ func (s *admin) dropTable(ctx context.Context, t wire.Table) error {
 // are dropped, and with them their files: keeping these under a name that nobody has
 // would keep the space of every table that a test makes and deletes.
 func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
-	t, err := s.own.ParseTable(req.GetName())
+	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.db.LookupTable(t.Stored); ok {
+	if _, ok := s.DB.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.FailedPrecondition, "table %q is not deleted", t)
 	}
 	return nil, status.Errorf(codes.Unimplemented, "table %q cannot be undeleted: what is deleted is gone at once; protect tables with deletion_protection, or restore a backup with RestoreTable", t)
 }
 
 func (s *admin) checkUnprotected(t wire.Table) error {
-	if s.note(t.Stored).table.GetDeletionProtection() {
+	if s.Note(t.Stored).Table.GetDeletionProtection() {
 		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
 	}
 	return nil
@@ -248,7 +249,7 @@ func (s *admin) checkUnprotected(t wire.Table) error {
 
 // UpdateTable changes what update_mask names.
 func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
-	t, err := s.own.ParseTable(req.GetTable().GetName())
+	t, err := s.Own.ParseTable(req.GetTable().GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -257,28 +258,28 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	declared, ok := s.db.LookupTable(t.Stored)
+	declared, ok := s.DB.LookupTable(t.Stored)
 	if !ok {
 		return nil, t.NotFound()
 	}
-	note, stream := s.note(t.Stored).clone(), declared.ChangeStream
+	note, stream := s.Note(t.Stored).Clone(), declared.ChangeStream
 	for _, path := range req.GetUpdateMask().GetPaths() {
 		if field, _, _ := strings.Cut(path, "."); field == "change_stream_config" {
 			stream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig())
 		} else {
-			err = note.update(path, req.GetTable(), declared.Families)
+			err = note.Update(path, req.GetTable(), declared.Families)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if stream != declared.ChangeStream {
-		if err := s.db.SetChangeStream(ctx, t.Stored, stream); err != nil {
-			return nil, toStatus(ctx, err)
+		if err := s.DB.SetChangeStream(ctx, t.Stored, stream); err != nil {
+			return nil, catalog.Status(ctx, err)
 		}
 	}
-	if err := s.setNote(ctx, t.Stored, note); err != nil {
-		return nil, toStatus(ctx, err)
+	if err := s.SetNote(ctx, t.Stored, note); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
 	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 	if err != nil {
@@ -289,7 +290,7 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 
 // DropRowRange deletes the rows with a prefix, or all.
 func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequest) (*emptypb.Empty, error) {
-	t, err := s.openNamed(req.GetName())
+	t, err := s.LookUp(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +308,7 @@ func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRan
 		return nil, wire.Invalid("neither row_key_prefix nor delete_all_data_from_table is given")
 	}
 	if err := t.DeleteRange(ctx, query.Prefix(string(prefix))); err != nil {
-		return nil, t.toStatus(ctx, err)
+		return nil, t.Status(ctx, err)
 	}
 	return &emptypb.Empty{}, nil
 }
@@ -315,7 +316,7 @@ func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRan
 // GenerateConsistencyToken gives a token for CheckConsistency. There is one
 // replica, which is consistent at once.
 func (s *tableService) GenerateConsistencyToken(_ context.Context, req *adminpb.GenerateConsistencyTokenRequest) (*adminpb.GenerateConsistencyTokenResponse, error) {
-	t, err := s.openNamed(req.GetName())
+	t, err := s.LookUp(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +325,7 @@ func (s *tableService) GenerateConsistencyToken(_ context.Context, req *adminpb.
 
 // CheckConsistency says that a token's writes are visible.
 func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckConsistencyRequest) (*adminpb.CheckConsistencyResponse, error) {
-	t, err := s.openNamed(req.GetName())
+	t, err := s.LookUp(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -334,6 +335,6 @@ func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckCon
 	return &adminpb.CheckConsistencyResponse{Consistent: true}, nil
 }
 
-func (s *admin) consistencyToken(t *openTable) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(s.db.UUID().String() + "/" + t.name.Stored))
+func (s *admin) consistencyToken(t *catalog.Table) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(s.DB.UUID().String() + "/" + t.Name.Stored))
 }

@@ -1,4 +1,4 @@
-package server
+package catalog
 
 import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -50,13 +50,13 @@ func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 
 // setRowKeySchema changes it: one that is there must be removed first, as in
 // Bigtable, since queries may rely on it.
-func (n *tableNote) setRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
-	if s != nil && n.table.GetRowKeySchema() != nil {
+func (n *Note) setRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
+	if s != nil && n.Table.GetRowKeySchema() != nil {
 		return wire.Invalid("the table has a row_key_schema, which cannot be updated; remove it first")
 	}
 	if err := checkRowKeySchema(s, families); err != nil {
 		return err
 	}
-	n.table.RowKeySchema = s
+	n.Table.RowKeySchema = s
 	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package catalog
 
 import (
 	"context"
@@ -27,9 +27,9 @@ var codeOf = map[query.Kind]codes.Code{
 	query.Canceled:           codes.Canceled,
 }
 
-// toStatus makes a status of what the database, or a function of this package,
-// returned; nil stays nil.
-func toStatus(ctx context.Context, err error) error {
+// Status makes a status of an error of the database. A status stays as it is, and nil
+// stays nil.
+func Status(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
