@@ -106,7 +106,7 @@ func (s *Server) resourceNamed(name string) access.Resource {
 	asked := ""
 	if _, _, err := wire.ParseBackup(name); err == nil {
 		asked = "backup " + name
-		if t, ok := s.admin.backupSource(name); ok {
+		if t, ok := s.admin.BackupSource(name); ok {
 			return access.Resource{Name: t.Stored, Exact: true, Asked: asked}
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/admin"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 )
@@ -68,7 +69,7 @@ type Limits = account.Limits
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
 	catalog *catalog.Catalog
-	admin   *admin
+	admin   *admin.Admin
 	logger  *slog.Logger
 	grace   time.Duration
 	grpc    []grpc.ServerOption
@@ -124,7 +125,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if s.catalog, err = catalog.Open(ctx, db, own); err != nil {
 		return nil, err
 	}
-	s.admin, err = newAdmin(ctx, s.catalog, s.logger)
+	s.admin, err = admin.New(ctx, s.catalog, s.logger)
 	return s, err
 }
 
@@ -137,9 +138,9 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	registerData(to, s.catalog, s.admin.clusterOf, s.limits.Deadline, s.closing)
-	s.admin.register(to)
-	registerDatabase(to, s.catalog.DB, s.backupTo, s.logger)
+	registerData(to, s.catalog, s.admin.ClusterOf, s.limits.Deadline, s.closing)
+	s.admin.Register(to)
+	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }
@@ -207,7 +208,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer s.admin.expireBackups(ctx)()
+	defer s.admin.ExpireBackups(ctx)()
 	err := g.Serve(s.conns.Listen(listener))
 	if stop() { // it ended by itself
 		s.state.Store(stateStopping)

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"cmp"
@@ -52,6 +52,9 @@ func (f *backupField) compare(a, b *adminpb.Backup) int {
 	}
 	return f.time(a).AsTime().Compare(f.time(b).AsTime())
 }
+
+// maxParentheses is how many parentheses may be around a condition.
+const maxParentheses = 20
 
 // A backupLexer splits a filter into words: parentheses, operators, texts.
 type backupLexer struct {
@@ -117,7 +120,7 @@ func (l *backupLexer) is(word string) bool {
 // and OR binds before it; and parentheses.
 type backupParser struct {
 	backupLexer
-	depth int // of parentheses, up to maxFilterDepth
+	depth int // of parentheses, up to maxParentheses
 }
 
 func parseBackupFilter(text string) (backupFilter, error) {
@@ -137,8 +140,8 @@ func parseBackupFilter(text string) (backupFilter, error) {
 
 // all is a list of which all must hold.
 func (p *backupParser) all() (backupFilter, error) {
-	if p.depth++; p.depth > maxFilterDepth {
-		return nil, fmt.Errorf("more than %d levels", maxFilterDepth)
+	if p.depth++; p.depth > maxParentheses {
+		return nil, fmt.Errorf("more than %d levels", maxParentheses)
 	}
 	defer func() { p.depth-- }()
 	var parts []backupFilter

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"cmp"
@@ -41,7 +41,7 @@ func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackups
 }
 
 // listBackups are the backups below a parent that a filter leaves.
-func (s *admin) listBackups(ctx context.Context, parent string, filter backupFilter) []*adminpb.Backup {
+func (s *Admin) listBackups(ctx context.Context, parent string, filter backupFilter) []*adminpb.Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []*adminpb.Backup

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type registries struct {
 
 // loadInstances reads what is remembered, and adds the instances that there are
 // through their tables.
-func (s *admin) loadInstances(ctx context.Context) error {
+func (s *Admin) loadInstances(ctx context.Context) error {
 	s.instances = registry[*adminpb.Instance]{db: s.DB, what: "instance", empty: func() *adminpb.Instance { return new(adminpb.Instance) }}
 	s.clusters = registry[*adminpb.Cluster]{db: s.DB, what: "cluster", empty: func() *adminpb.Cluster { return new(adminpb.Cluster) }}
 	s.profiles = registry[*adminpb.AppProfile]{db: s.DB, what: "app profile", empty: func() *adminpb.AppProfile { return new(adminpb.AppProfile) }}
@@ -50,7 +50,7 @@ const localCluster = "local"
 
 // assumeInstance has an instance that nobody created, without remembering it
 // for longer than the process.
-func (s *admin) assumeInstance(in wire.Instance) {
+func (s *Admin) assumeInstance(in wire.Instance) {
 	name := in.String()
 	if s.instances.items[name] != nil {
 		return
@@ -87,7 +87,7 @@ func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
 
 // ensureInstance creates the instance of a new table, if nobody has; s.mu
 // is held.
-func (s *admin) ensureInstance(ctx context.Context, in wire.Instance) error {
+func (s *Admin) ensureInstance(ctx context.Context, in wire.Instance) error {
 	if s.instances.items[in.String()] != nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func readyCluster(name string, m *adminpb.Cluster) *adminpb.Cluster {
 }
 
 // clusterStates are those of a table of an instance: ready in every cluster.
-func (s *admin) clusterStates(in wire.Instance) map[string]*adminpb.Table_ClusterState {
+func (s *Admin) clusterStates(in wire.Instance) map[string]*adminpb.Table_ClusterState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	states := map[string]*adminpb.Table_ClusterState{}
@@ -149,7 +149,7 @@ func (s *admin) clusterStates(in wire.Instance) map[string]*adminpb.Table_Cluste
 // An instanceService is google.bigtable.admin.v2.BigtableInstanceAdmin.
 type instanceService struct {
 	adminpb.UnimplementedBigtableInstanceAdminServer
-	*admin
+	*Admin
 }
 
 // CreateInstance remembers an instance and its clusters.
@@ -233,7 +233,7 @@ func (s *instanceService) PartialUpdateInstance(ctx context.Context, req *adminp
 	return s.done(in, m, &adminpb.UpdateInstanceMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
 }
 
-func (s *admin) updateInstance(ctx context.Context, from *adminpb.Instance, paths []string) (*adminpb.Instance, error) {
+func (s *Admin) updateInstance(ctx context.Context, from *adminpb.Instance, paths []string) (*adminpb.Instance, error) {
 	in, err := wire.ParseInstance(from.GetName())
 	if err != nil {
 		return nil, err

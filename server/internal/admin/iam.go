@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // noPolicy is the etag of a policy that nobody has set, as Bigtable has it.
 var noPolicy = []byte("\x00\x20\x01")
 
-func (s *admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
+func (s *Admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (s *admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error)
 	return &iampb.Policy{Etag: noPolicy}, nil
 }
 
-func (s *admin) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
+func (s *Admin) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const maxOperations = 1000
 func now() *timestamppb.Timestamp { return timestamppb.Now() }
 
 // done is the operation of a call with a result.
-func (s *admin) done(in wire.Instance, result, metadata proto.Message) (*operation, error) {
+func (s *Admin) done(in wire.Instance, result, metadata proto.Message) (*operation, error) {
 	response, err := anypb.New(result)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *admin) done(in wire.Instance, result, metadata proto.Message) (*operati
 // An operationsService is google.longrunning.Operations.
 type operationsService struct {
 	longrunningpb.UnimplementedOperationsServer
-	*admin
+	*Admin
 }
 
 func (s *operationsService) find(name string) (*operation, error) {

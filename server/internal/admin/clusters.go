@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // child makes the name of a new resource of an instance, which is created if nobody
 // has; s.mu is held.
-func (s *admin) child(ctx context.Context, parent, kind, id, what string) (wire.Instance, string, error) {
+func (s *Admin) child(ctx context.Context, parent, kind, id, what string) (wire.Instance, string, error) {
 	in, err := wire.ParseInstance(parent)
 	if err != nil {
 		return in, "", err
@@ -56,7 +56,7 @@ func (s *instanceService) GetCluster(_ context.Context, req *adminpb.GetClusterR
 }
 
 // parseParent reads projects/P/instances/I, of which I may be "-" for all.
-func (s *admin) parseParent(parent string) error {
+func (s *Admin) parseParent(parent string) error {
 	in, rest, ok := wire.CutInstance(parent)
 	if ok && rest == "" && in.ID == "-" && parent == in.String() {
 		return nil
@@ -123,7 +123,7 @@ func copyPath(to, from protoreflect.Message, path string) bool {
 	return true
 }
 
-func (s *admin) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (wire.Instance, *adminpb.Cluster, error) {
+func (s *Admin) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (wire.Instance, *adminpb.Cluster, error) {
 	in, _, err := wire.ParseChild(from.GetName(), "clusters", "a cluster")
 	if err != nil {
 		return in, nil, err

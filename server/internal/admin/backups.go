@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ var ownBackup = regexp.MustCompile(`^[0-9a-f]{16}(\.tmp)*$`)
 
 // loadBackups reads what there is. A backup without its directory, in a database
 // that was restored or copied, is forgotten.
-func (s *admin) loadBackups(ctx context.Context) error {
+func (s *Admin) loadBackups(ctx context.Context) error {
 	b := &s.backups
 	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.DB, what: "backup", empty: func() *adminpb.CreateBackupRequest { return new(adminpb.CreateBackupRequest) }}
 	b.uses, b.now = map[string]int{}, func() time.Time { return s.DB.Now().Time() }
@@ -70,7 +70,7 @@ func (b *backups) path(note *adminpb.CreateBackupRequest) string {
 
 // tidyBackups forgets the backups that have expired, and removes the directories
 // that nothing names or reads; s.mu is held.
-func (s *admin) tidyBackups(ctx context.Context) error {
+func (s *Admin) tidyBackups(ctx context.Context) error {
 	b := &s.backups
 	named := map[string]bool{}
 	for name, note := range b.items {
@@ -103,13 +103,13 @@ func (s *admin) tidyBackups(ctx context.Context) error {
 // expiryPeriod is how often the directories of expired backups are looked for.
 const expiryPeriod = time.Minute
 
-// expireBackups frees the space of backups that expire, until stop is called, which
+// ExpireBackups frees the space of backups that expire, until stop is called, which
 // waits for its end.
-func (s *admin) expireBackups(ctx context.Context) (stop func()) {
+func (s *Admin) ExpireBackups(ctx context.Context) (stop func()) {
 	return beside(ctx, s.tidyExpired)
 }
 
-func (s *admin) tidyExpired(ctx context.Context) {
+func (s *Admin) tidyExpired(ctx context.Context) {
 	t := time.NewTicker(expiryPeriod)
 	defer t.Stop()
 	for {
@@ -143,7 +143,7 @@ func (b *backups) find(name string) (*adminpb.CreateBackupRequest, error) {
 
 // checkNoBackups refuses to delete an instance or a cluster that has backups, as
 // Bigtable does; s.mu is held.
-func (s *admin) checkNoBackups(ctx context.Context, parent string) error {
+func (s *Admin) checkNoBackups(ctx context.Context, parent string) error {
 	if err := s.tidyBackups(ctx); err != nil {
 		return err
 	}
@@ -153,8 +153,8 @@ func (s *admin) checkNoBackups(ctx context.Context, parent string) error {
 	return nil
 }
 
-// backupSource is the table that a backup is of, if there is such a backup.
-func (s *admin) backupSource(name string) (wire.Table, bool) {
+// BackupSource is the table that a backup is of, if there is such a backup.
+func (s *Admin) BackupSource(name string) (wire.Table, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	note, err := s.backups.find(name)
@@ -176,7 +176,7 @@ func (b *backups) message(note *adminpb.CreateBackupRequest) *adminpb.Backup {
 
 // newBackup is the name of a backup that is to be made, in a cluster that is
 // created if need be; s.mu is held.
-func (s *admin) newBackup(ctx context.Context, parent, id string) (wire.Instance, string, error) {
+func (s *Admin) newBackup(ctx context.Context, parent, id string) (wire.Instance, string, error) {
 	in, cluster, err := wire.ParseChild(parent, "clusters", "a cluster")
 	if err != nil {
 		return in, "", err

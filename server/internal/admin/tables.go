@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ import (
 // A tableService is google.bigtable.admin.v2.BigtableTableAdmin.
 type tableService struct {
 	adminpb.UnimplementedBigtableTableAdminServer
-	*admin
+	*Admin
 }
 
 // CreateTable creates a table, and the instance if nobody has named it yet.
@@ -66,7 +66,7 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 }
 
 // tableMessage is a table as a view of it.
-func (s *admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
+func (s *Admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
 	declared, ok := s.DB.LookupTable(t.Stored)
 	if !ok {
 		return nil, t.NotFound()
@@ -116,7 +116,7 @@ func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableReques
 
 // sayExactTypes has a table's message say which integers its families have, if
 // the client asks for that.
-func (s *admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
+func (s *Admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
 	if !wire.WantsExact(ctx) {
 		return
 	}
@@ -160,7 +160,7 @@ func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRe
 }
 
 // tableIDs are the ids of an instance's tables, sorted.
-func (s *admin) tableIDs(in wire.Instance) []string {
+func (s *Admin) tableIDs(in wire.Instance) []string {
 	var ids []string
 	for _, t := range s.DB.Schema().Tables {
 		if name := s.Own.StoredTable(t.Name); name.In == in {
@@ -218,7 +218,7 @@ func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTable
 }
 
 // dropTable drops a table; s.mu is held.
-func (s *admin) dropTable(ctx context.Context, t wire.Table) error {
+func (s *Admin) dropTable(ctx context.Context, t wire.Table) error {
 	if err := s.DB.DropTable(ctx, t.Stored); err != nil {
 		return catalog.Status(ctx, err)
 	}
@@ -240,7 +240,7 @@ func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTab
 	return nil, status.Errorf(codes.Unimplemented, "table %q cannot be undeleted: what is deleted is gone at once; protect tables with deletion_protection, or restore a backup with RestoreTable", t)
 }
 
-func (s *admin) checkUnprotected(t wire.Table) error {
+func (s *Admin) checkUnprotected(t wire.Table) error {
 	if s.Note(t.Stored).Table.GetDeletionProtection() {
 		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
 	}
@@ -335,6 +335,6 @@ func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckCon
 	return &adminpb.CheckConsistencyResponse{Consistent: true}, nil
 }
 
-func (s *admin) consistencyToken(t *catalog.Table) string {
+func (s *Admin) consistencyToken(t *catalog.Table) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(s.DB.UUID().String() + "/" + t.Name.Stored))
 }

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 	if !ok {
 		return nil, t.NotFound()
 	}
-	m := modification{s: s.admin, name: t, table: declared, note: s.Note(t.Stored).Clone(), seen: map[string]bool{}}
+	m := modification{s: s.Admin, name: t, table: declared, note: s.Note(t.Stored).Clone(), seen: map[string]bool{}}
 	for _, mod := range req.GetModifications() {
 		if err := m.add(mod); err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 
 // A modification is what a request makes of a table's families.
 type modification struct {
-	s     *admin
+	s     *Admin
 	name  wire.Table
 	table schema.Table
 	note  *catalog.Note

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -27,9 +27,9 @@ type databaseService struct {
 	logger   *slog.Logger
 }
 
-// registerDatabase adds the service of a database to a gRPC server. backupTo are the
+// RegisterDatabase adds the service of a database to a gRPC server. backupTo are the
 // places to which clients may have the database backed up and copied.
-func registerDatabase(to *grpc.Server, db *query.DB, backupTo archive.Places, logger *slog.Logger) {
+func RegisterDatabase(to *grpc.Server, db *query.DB, backupTo archive.Places, logger *slog.Logger) {
 	smolwcpb.RegisterDatabaseAdminServer(to, &databaseService{db: db, backupTo: backupTo, logger: logger})
 }
 

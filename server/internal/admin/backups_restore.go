@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTab
 
 // holdBackup finds a backup to restore as a table that is not there yet, and keeps
 // its directory from being removed until releaseBackup.
-func (s *admin) holdBackup(ctx context.Context, name string, t wire.Table) (*adminpb.CreateBackupRequest, error) {
+func (s *Admin) holdBackup(ctx context.Context, name string, t wire.Table) (*adminpb.CreateBackupRequest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	note, err := s.backups.find(name)
@@ -69,7 +69,7 @@ func (s *admin) holdBackup(ctx context.Context, name string, t wire.Table) (*adm
 	return note, nil
 }
 
-func (s *admin) releaseBackup(ctx context.Context, note *adminpb.CreateBackupRequest) {
+func (s *Admin) releaseBackup(ctx context.Context, note *adminpb.CreateBackupRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &s.backups
@@ -85,7 +85,7 @@ func (s *admin) releaseBackup(ctx context.Context, note *adminpb.CreateBackupReq
 const restoreMemory = 16 << 20
 
 // restore copies the one table of the database in a directory.
-func (s *admin) restore(ctx context.Context, dir string, t wire.Table, info *adminpb.BackupInfo) (err error) {
+func (s *Admin) restore(ctx context.Context, dir string, t wire.Table, info *adminpb.BackupInfo) (err error) {
 	from, err := query.OpenReadOnly(dir, query.Options{Memory: restoreMemory})
 	if err != nil {
 		return fmt.Errorf("the backup cannot be read: %w", err)
