@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/server/sql"
 )
@@ -24,7 +25,7 @@ func (s *Server) resources(req any) []access.Resource {
 	switch m := req.(type) {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
 		return everything // whatever their targets look like
-	case dataRequest:
+	case data.Request:
 		view, _ := req.(interface{ GetMaterializedViewName() string })
 		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
 			return []access.Resource{s.resourceNamed(name)}
@@ -32,7 +33,7 @@ func (s *Server) resources(req any) []access.Resource {
 	case *bigtablepb.PrepareQueryRequest:
 		return s.queried(m)
 	case *bigtablepb.ExecuteQueryRequest:
-		prepared, _, err := preparedQuery(m)
+		prepared, _, err := data.PreparedQuery(m)
 		if err != nil {
 			return nil // nor is anything read
 		}

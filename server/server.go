@@ -32,6 +32,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/admin"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
+	"github.com/smolwc/smolwc/server/internal/data"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -138,7 +139,7 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	registerData(to, s.catalog, s.admin.ClusterOf, s.limits.Deadline, s.closing)
+	data.Register(to, s.catalog, s.admin.ClusterOf, s.limits.Deadline, s.closing)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)

@@ -93,9 +93,10 @@ var rooms = map[string]room{
 	"server/internal/codec":   {imports: []string{"internal/wire", "server/internal/account", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog": {imports: []string{"query", "schema", "internal/wire", adminpb, grpc, protobuf}},
 	"server/internal/admin":   {imports: []string{"query", "schema", "cells", "archive", "internal/wire", "server/smolwcpb", "server/internal/access", "server/internal/catalog", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/data":    {imports: []string{"query", "schema", "cells", "internal/wire", "server/sql", "server/internal/account", "server/internal/codec", "server/internal/catalog", adminpb, bigtablepb, genproto, genprotoRPC, grpc, protobuf}},
 	"server/internal/access":  {imports: []string{"schema", "server/smolwcpb", grpc}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "server/internal/account", "server/internal/codec", "server/internal/catalog", "server/internal/admin", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "server/internal/account", "server/internal/codec", "server/internal/catalog", "server/internal/admin", "server/internal/data", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{"client", bigtable, apiOptions, civil},
 	},
 

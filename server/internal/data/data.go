@@ -1,4 +1,6 @@
-package server
+// Package data serves google.bigtable.v2: reads and writes of rows, queries, and change
+// streams.
+package data
 
 import (
 	"context"
@@ -16,8 +18,8 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// A dataService is google.bigtable.v2.Bigtable.
-type dataService struct {
+// A service is google.bigtable.v2.Bigtable.
+type service struct {
 	bigtablepb.UnimplementedBigtableServer
 	*catalog.Catalog
 	clusterOf func(wire.Instance) string // from which changes are said to come
@@ -25,21 +27,21 @@ type dataService struct {
 	closing   context.Context            // ends when the server is about to stop
 }
 
-// registerData adds the service to a gRPC server. clusterOf is the cluster from which
+// Register adds the service to a gRPC server. clusterOf is the cluster from which
 // the changes of an instance are said to come. closing ends when the server is about to
 // stop, and every call ends after its deadline.
-func registerData(to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration, closing context.Context) {
-	bigtablepb.RegisterBigtableServer(to, &dataService{Catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
+func Register(to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration, closing context.Context) {
+	bigtablepb.RegisterBigtableServer(to, &service{Catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
 }
 
-// dataRequest is what requests to a table have in common.
-type dataRequest interface {
+// Request is what requests to a table have in common.
+type Request interface {
 	GetTableName() string
 	GetAuthorizedViewName() string
 }
 
 // open looks up the table of a request.
-func (s *dataService) open(req dataRequest) (*catalog.Table, error) {
+func (s *service) open(req Request) (*catalog.Table, error) {
 	if req.GetAuthorizedViewName() != "" {
 		return nil, grpcstatus.Error(codes.Unimplemented, "there are no authorized views")
 	}
@@ -47,7 +49,7 @@ func (s *dataService) open(req dataRequest) (*catalog.Table, error) {
 }
 
 // PingAndWarm does nothing: there is nothing to warm.
-func (s *dataService) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequest) (*bigtablepb.PingAndWarmResponse, error) {
+func (s *service) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequest) (*bigtablepb.PingAndWarmResponse, error) {
 	if _, err := wire.ParseInstance(req.GetName()); err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func (s *dataService) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarm
 }
 
 // MutateRow applies mutations to a row, all or none.
-func (s *dataService) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
+func (s *service) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
 	if err := checkCount(len(req.GetMutations())); err != nil {
 		return nil, err
 	}
@@ -93,7 +95,7 @@ func checkCount(mutations int) error {
 
 // MutateRows applies mutations to many rows: those of each row all or none, and
 // what is wrong with one row is said for it alone.
-func (s *dataService) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
+func (s *service) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
 	n := 0
 	for _, e := range req.GetEntries() {
 		n += len(e.GetMutations())
@@ -173,7 +175,7 @@ func (b *bulk) apply(ctx context.Context) {
 
 // CheckAndMutateRow applies one of two lists of mutations, depending on whether
 // a filter leaves anything of the row.
-func (s *dataService) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
+func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
 	if err := checkCount(len(req.GetTrueMutations()) + len(req.GetFalseMutations())); err != nil {
 		return nil, err
 	}

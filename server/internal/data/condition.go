@@ -1,4 +1,4 @@
-package server
+package data
 
 import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"

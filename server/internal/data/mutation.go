@@ -1,4 +1,4 @@
-package server
+package data
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type mutator struct {
 // newMutator takes the time. The server's timestamps are whole milliseconds,
 // but in a table of microseconds. One that was not created through the API may
 // have cells at any microsecond, and takes such timestamps.
-func (s *dataService) newMutator(ctx context.Context, t *catalog.Table) *mutator {
+func (s *service) newMutator(ctx context.Context, t *catalog.Table) *mutator {
 	m := &mutator{table: t.Declared, now: s.DB.Now(), unit: millisecond, exact: wire.WantsExact(ctx)}
 	g := s.Granularity(t.Name.Stored)
 	if g != adminpb.Table_MICROS {

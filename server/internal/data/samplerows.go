@@ -1,4 +1,4 @@
-package server
+package data
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // SampleRowKeys returns row keys that divide the table into parts of about the
 // same size, the keys that the table was created to be split at among them, and
 // last the end of the table, whose key is empty.
-func (s *dataService) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigtablepb.Bigtable_SampleRowKeysServer) error {
+func (s *service) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigtablepb.Bigtable_SampleRowKeysServer) error {
 	if req.GetMaterializedViewName() != "" {
 		return status.Error(codes.Unimplemented, "there are no materialized views")
 	}

@@ -1,4 +1,4 @@
-package server
+package data
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 )
 
 // ReadRows streams rows.
-func (s *dataService) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bigtable_ReadRowsServer) error {
+func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bigtable_ReadRowsServer) error {
 	began := time.Now()
 	if req.GetMaterializedViewName() != "" {
 		return status.Error(codes.Unimplemented, "there are no materialized views")

@@ -1,4 +1,4 @@
-package server
+package data
 
 import (
 	"context"
@@ -41,7 +41,7 @@ type statement struct {
 }
 
 // PrepareQuery says which columns a query will have.
-func (s *dataService) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
+func (s *service) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
 	st, err := s.statement(req)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *dataService) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQue
 }
 
 // statement reads the query of a request and looks up its table.
-func (s *dataService) statement(req *bigtablepb.PrepareQueryRequest) (*statement, error) {
+func (s *service) statement(req *bigtablepb.PrepareQueryRequest) (*statement, error) {
 	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil, err
@@ -115,8 +115,8 @@ func checksum(m proto.Message) (uint32, error) {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ExecuteQuery streams the rows of a query.
-func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigtablepb.Bigtable_ExecuteQueryServer) error {
-	prepared, sum, err := preparedQuery(req)
+func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigtablepb.Bigtable_ExecuteQueryServer) error {
+	prepared, sum, err := PreparedQuery(req)
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func (s *dataService) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream b
 	return st.table.Status(ctx, err)
 }
 
-// preparedQuery is the request that a query was prepared from, and the checksum of
+// PreparedQuery is the request that a query was prepared from, and the checksum of
 // the columns that it had then. One that was not is as if it had been just now.
-func preparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.PrepareQueryRequest, sum uint32, err error) {
+func PreparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.PrepareQueryRequest, sum uint32, err error) {
 	prepared = &bigtablepb.PrepareQueryRequest{}
 	switch {
 	case (req.GetQuery() == "") == (len(req.GetPreparedQuery()) == 0):

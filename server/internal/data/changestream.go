@@ -1,4 +1,4 @@
-package server
+package data
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // GenerateInitialChangeStreamPartitions divides the table's rows where it was
 // created to be split. Any other ranges can be read as well; each reading reads the
 // whole log of the database.
-func (s *dataService) GenerateInitialChangeStreamPartitions(req *bigtablepb.GenerateInitialChangeStreamPartitionsRequest, stream bigtablepb.Bigtable_GenerateInitialChangeStreamPartitionsServer) error {
+func (s *service) GenerateInitialChangeStreamPartitions(req *bigtablepb.GenerateInitialChangeStreamPartitionsRequest, stream bigtablepb.Bigtable_GenerateInitialChangeStreamPartitionsServer) error {
 	t, err := s.LookUp(req.GetTableName())
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func noChangeStream(t *catalog.Table) error {
 
 // ReadChangeStream streams the changes of a partition, until end_time or for as long
 // as the client, the deadline of calls and the server let it.
-func (s *dataService) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stream bigtablepb.Bigtable_ReadChangeStreamServer) error {
+func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stream bigtablepb.Bigtable_ReadChangeStreamServer) error {
 	t, err := s.LookUp(req.GetTableName())
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ const closingMargin = 2 * time.Second
 
 // untilClosing is a context that ends when the server is about to stop, and shortly
 // before its limit for calls.
-func (s *dataService) untilClosing(ctx context.Context) (context.Context, func()) {
+func (s *service) untilClosing(ctx context.Context) (context.Context, func()) {
 	limit := s.deadline - min(closingMargin, s.deadline/10)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	stop := context.AfterFunc(s.closing, cancel)

@@ -1,4 +1,4 @@
-package server
+package data
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // ReadModifyWriteRow appends to values and increments integers of a row, and
 // returns what it wrote.
-func (s *dataService) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
+func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
 	if len(req.GetRules()) == 0 {
 		return nil, wire.Invalid("No rules provided")
 	}
