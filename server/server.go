@@ -57,7 +57,7 @@ type Options struct {
 	// call; nil discards it.
 	Logger *slog.Logger
 	// Tokens are asked for when there are any; nil asks nobody.
-	Tokens *access.Tokens
+	Tokens *Tokens
 	Limits Limits
 	// BackupTo are the places to which clients may have the database backed
 	// up and copied. nil: clients cannot.
@@ -126,8 +126,10 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if s.catalog, err = catalog.Open(ctx, db, own); err != nil {
 		return nil, err
 	}
-	s.admin, err = admin.New(ctx, s.catalog, s.logger)
-	return s, err
+	if s.admin, err = admin.New(ctx, s.catalog, s.logger); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // made reports whether New has made the server.
@@ -139,7 +141,7 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	data.Register(to, s.catalog, s.admin.ClusterOf, s.limits.Deadline, s.closing)
+	data.Register(s.closing, to, s.catalog, s.admin.ClusterOf, s.limits.Deadline)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
@@ -224,7 +226,7 @@ func serveError(text string) error {
 	return &query.Error{Op: "serve", Kind: query.InvalidArgument, Err: errors.New(text)}
 }
 
-// silentStop is how long calls may take to end before who waits for that is told.
+// silentStop is how long a stop waits for calls before it says so.
 const silentStop = 500 * time.Millisecond
 
 func (s *Server) stop(g *grpc.Server) {

@@ -82,23 +82,23 @@ var rooms = map[string]room{
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
 
-	// The server and the client alone know gRPC and, with what they share and the
-	// server's language, protocol buffers. Bigtable's client is in the server's tests
-	// and not in the binary, which it would make five times as large.
+	// The server's rooms and the client alone know gRPC and, with what they share and
+	// the server's language, protocol buffers. Bigtable's client is in the server's
+	// tests and not in the binary, which it would make five times as large.
 	"server/sql":              {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
 	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
-	"client":                  {imports: []string{"query", "schema", "cells", "archive", "internal/wire", "server/smolwcpb", bigtablepb, adminpb, grpc, protobuf}, tests: []string{"server"}},
-	"internal/wire":           {imports: []string{"schema", "cells", bigtablepb, adminpb, grpc, protobuf}},
-	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
-	"server/internal/codec":   {imports: []string{"internal/wire", "server/internal/account", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog": {imports: []string{"query", "schema", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/admin":   {imports: []string{"query", "schema", "cells", "archive", "internal/wire", "server/smolwcpb", "server/internal/access", "server/internal/catalog", adminpb, iampb, longrunning, grpc, protobuf}},
-	"server/internal/data":    {imports: []string{"query", "schema", "cells", "internal/wire", "server/sql", "server/internal/account", "server/internal/codec", "server/internal/catalog", adminpb, bigtablepb, genproto, genprotoRPC, grpc, protobuf}},
+	"internal/wire":           {imports: []string{"schema", "cells", adminpb, bigtablepb, grpc, protobuf}},
 	"server/internal/access":  {imports: []string{"schema", "server/smolwcpb", grpc}},
+	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
+	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
+	"server/internal/catalog": {imports: []string{"query", "schema", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"query", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/data":    {imports: []string{"query", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "server/internal/access", "server/internal/account", "server/internal/codec", "server/internal/catalog", "server/internal/admin", "server/internal/data", "internal/wire", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
-		tests:   []string{"client", bigtable, apiOptions, civil},
+		imports: []string{"query", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		tests:   []string{"cells", "schema", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
+	"client": {imports: []string{"query", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},

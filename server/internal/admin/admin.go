@@ -31,7 +31,8 @@ type Admin struct {
 	operations operations
 }
 
-// New reads what the database remembers.
+// New makes the services of a catalog. It reads the instances and backups that the
+// database remembers.
 func New(ctx context.Context, c *catalog.Catalog, logger *slog.Logger) (*Admin, error) {
 	s := &Admin{Catalog: c, logger: logger}
 	if err := s.loadInstances(ctx); err != nil {
@@ -47,8 +48,8 @@ func (s *Admin) Register(to *grpc.Server) {
 	longrunningpb.RegisterOperationsServer(to, &operationsService{Admin: s})
 }
 
-// ClusterOf is the cluster that changes of an instance's tables are said to come of:
-// clients want one.
+// ClusterOf names the cluster from which the changes of an instance come: clients want
+// one.
 func (s *Admin) ClusterOf(in wire.Instance) string {
 	if ids := slices.Sorted(maps.Keys(s.clusterStates(in))); len(ids) > 0 {
 		return ids[0]

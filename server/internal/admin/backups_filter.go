@@ -53,9 +53,6 @@ func (f *backupField) compare(a, b *adminpb.Backup) int {
 	return f.time(a).AsTime().Compare(f.time(b).AsTime())
 }
 
-// maxParentheses is how many parentheses may be around a condition.
-const maxParentheses = 20
-
 // A backupLexer splits a filter into words: parentheses, operators, texts.
 type backupLexer struct {
 	rest string
@@ -120,7 +117,7 @@ func (l *backupLexer) is(word string) bool {
 // and OR binds before it; and parentheses.
 type backupParser struct {
 	backupLexer
-	depth int // of parentheses, up to maxParentheses
+	depth int // of parentheses, up to maxListDepth
 }
 
 func parseBackupFilter(text string) (backupFilter, error) {
@@ -138,10 +135,13 @@ func parseBackupFilter(text string) (backupFilter, error) {
 	return f, err
 }
 
+// maxListDepth keeps the parser from recursing without end.
+const maxListDepth = 20
+
 // all is a list of which all must hold.
 func (p *backupParser) all() (backupFilter, error) {
-	if p.depth++; p.depth > maxParentheses {
-		return nil, fmt.Errorf("more than %d levels", maxParentheses)
+	if p.depth++; p.depth > maxListDepth {
+		return nil, fmt.Errorf("more than %d levels", maxListDepth)
 	}
 	defer func() { p.depth-- }()
 	var parts []backupFilter

@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// givenValue is [valueOf] for bytes that a client sent.
+// givenValue is [wire.ValueOf] for bytes that a client sent.
 func givenValue(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
 	if len(b) > query.MaxValue {
 		return cells.Value{}, wire.Invalid("%s:%q: the value has %d bytes; it may have up to %d", f.Name, qualifier, len(b), query.MaxValue)

@@ -22,15 +22,15 @@ import (
 type service struct {
 	bigtablepb.UnimplementedBigtableServer
 	*catalog.Catalog
-	clusterOf func(wire.Instance) string // from which changes are said to come
+	clusterOf func(wire.Instance) string // names where changes come from
 	deadline  time.Duration              // of every call
 	closing   context.Context            // ends when the server is about to stop
 }
 
-// Register adds the service to a gRPC server. clusterOf is the cluster from which
-// the changes of an instance are said to come. closing ends when the server is about to
-// stop, and every call ends after its deadline.
-func Register(to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration, closing context.Context) {
+// Register adds the service to a gRPC server. closing ends when the server is about to
+// stop. clusterOf names the cluster from which the changes of an instance come, and the
+// server ends every call after its deadline.
+func Register(closing context.Context, to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration) {
 	bigtablepb.RegisterBigtableServer(to, &service{Catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
 }
 
