@@ -2,7 +2,7 @@
 // [Client], whose methods do what those of [query.DB] do. The server is smolwc's, or
 // another that has Bigtable's API.
 //
-// It is the client of the shell. Programs use Bigtable's own clients, or this one.
+// The shell uses it. Other programs use it or any of Bigtable's own clients.
 package client
 
 import (

@@ -15,8 +15,8 @@ const maxHeaders = 64 << 10
 // has one of the connections that others may wait for, and gRPC's own limit is 2 min.
 const connectTime = 20 * time.Second
 
-// connectionOptions bound what a connection costs that does nothing. Pings find out
-// clients that have gone without a word.
+// connectionOptions bound the cost of idle connections. Pings detect clients that have
+// vanished.
 var connectionOptions = []grpc.ServerOption{
 	grpc.MaxHeaderListSize(maxHeaders),
 	grpc.ConnectionTimeout(connectTime),

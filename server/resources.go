@@ -18,9 +18,9 @@ import (
 // everything is the resource of a call that does not say what it is about.
 var everything = []access.Resource{{}}
 
-// resources are those that a request names. It looks into the requests of the
-// data API for their table alone, which every call does, and into others for
-// every name that there is, so that none is overlooked.
+// resources returns the resources that a request names. In requests of the data API,
+// which come with every call, it looks at the table alone; in others it looks at every
+// name, so that it misses none.
 func (s *Server) resources(req any) []access.Resource {
 	switch m := req.(type) {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
@@ -61,8 +61,8 @@ func (s *Server) resources(req any) []access.Resource {
 	return everything
 }
 
-// queried is the table of a query. One that has none is about nothing; so is one
-// that is not understood, so that its author learns what is wrong with it.
+// queried is the table of a query. A query without a table is about nothing, and so is
+// one that does not parse: its author is to learn what is wrong with it.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
 	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 	return []access.Resource{{Name: s.catalog.Own.Table(in, q.Table()).Stored, Exact: true}}
 }
 
-// namesIn are the names of resources in a message and, so many levels deep, in
-// those inside it, but for one field.
+// namesIn adds the names of resources in a message to found, and those in the messages
+// inside it down to a number of levels. It passes over the field except.
 func (s *Server) namesIn(m protoreflect.Message, found []access.Resource, levels int, except protoreflect.Name) []access.Resource {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {

@@ -6,10 +6,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Text is bytes of a request as a string. Nothing changes a request.
+// Text is the bytes of a request as a string, without a copy. Nothing changes a request.
 func Text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// A Field is one of a message as it came over the wire.
+// A Field is one field of a message as it came over the wire.
 type Field struct {
 	Number  protowire.Number
 	Kind    protowire.Type
@@ -17,8 +17,9 @@ type Field struct {
 	Content []byte // of a field with a length
 }
 
-// EachField goes through the fields of a message for as long as do says so. It is
-// false when do was, or when there is a field of another kind than these two.
+// EachField calls do for each field of a message until do returns false. It reports
+// whether it came to the end: a field that is neither a varint nor has a length ends it
+// too.
 func EachField(b []byte, do func(Field) bool) bool {
 	for len(b) > 0 {
 		f, n := nextField(b)

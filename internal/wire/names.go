@@ -1,6 +1,6 @@
-// Package wire says in the messages of Bigtable's API what the other packages say in
-// their own words, and the other way round: names of tables, values and their types,
-// families and their rules. The server and the client stand on it.
+// Package wire converts between the messages of Bigtable's API and smolwc's own types:
+// names of tables, values and their types, families and their rules. The server and
+// the client stand on it.
 package wire
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// DefaultInstance is the instance whose tables have plain names in the database,
-// where nothing else is said.
+// DefaultInstance is the instance whose tables have plain names in the database, unless
+// another one is given.
 const DefaultInstance = "projects/local/instances/local"
 
 // An Instance is what projects/P/instances/I names.

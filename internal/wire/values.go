@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// MaxRequest is how many bytes a message may have. Bigtable's clients send up to
+// MaxRequest is the largest size of a message in bytes. Bigtable's clients send up to
 // 256 MiB, and gRPC's own limit is 4 MiB.
 const MaxRequest = 256 << 20
 

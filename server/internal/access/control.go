@@ -114,7 +114,7 @@ func Authorize(token *Token, method string, resources []Resource) error {
 	return nil
 }
 
-// whoHas says how an operator gets the right to what concerns the whole database.
+// whoHas says how an operator gives the right to the whole database.
 func whoHas(method string) string {
 	if !OfDatabase(method) {
 		return ""
@@ -123,7 +123,7 @@ func whoHas(method string) string {
 }
 
 // MayRead reports whether a call may read a table, by its name in the database.
-// Lists, and the tokens of their pages, tell of no other.
+// Lists, and the tokens of their pages, name no other table.
 func MayRead(ctx context.Context, table string) bool {
 	token := TokenOf(ctx)
 	return token == nil || token.allows(Read, Resource{Name: table, Exact: true})

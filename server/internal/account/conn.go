@@ -20,8 +20,8 @@ func ConnOf(ctx context.Context) *Conn {
 	return c
 }
 
-// A Conn is a connection whose bytes in hand are counted. Of a nil one nothing
-// is counted.
+// A Conn is a connection whose bytes in hand are counted. A nil one counts
+// nothing.
 type Conn struct {
 	net.Conn
 	conns *Conns
@@ -96,7 +96,7 @@ func (c *Conn) count() {
 	c.inHand = inHand
 }
 
-// Speaks says that a call is made.
+// Speaks says that the client makes a call.
 func (c *Conn) Speaks() {
 	if c != nil {
 		c.spoke.Store(true)
@@ -107,7 +107,7 @@ func (c *Conn) Speaks() {
 // counts nothing, when there is no room for the call.
 func (c *Conn) BeginCall() bool { return c.holds(callBytes) }
 
-// EndCall forgets what beginCall counted.
+// EndCall gives back the room of BeginCall.
 func (c *Conn) EndCall() { c.holds(-callBytes) }
 
 // Awaits says that a call has begun, whose request will arrive.

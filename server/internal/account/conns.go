@@ -1,13 +1,13 @@
 // Package account counts the bytes that a server has in hand for each connection, and
 // refuses requests and reads that have no room.
 //
-// The bytes that the server has in hand for a connection are those of requests
-// that have arrived in part, of requests that are being carried out, of what is being
-// read, of responses that the client does not take, and a part for each call. gRPC bounds
-// none of them: it takes in the whole of a request before anybody sees it, and a
-// request may have 256 MiB. So they are counted where they arrive, at the socket. A
-// connection that has more than its share is closed, and when all have too much
-// together, the one that has most. What is read in excess ends the call alone.
+// The bytes in hand of a connection are requests that have arrived in part, requests
+// under way, blocks and rows of reads, responses that the client does not take, and a
+// part for each call. gRPC does not bound them: it takes in the whole of a request
+// before it gives the request away, and a request may have 256 MiB. So this package
+// counts them where they arrive, at the socket. It closes a connection that has more
+// than its share and, when all together have too much, the connection with most. A
+// read that holds too much ends its own call only.
 package account
 
 import (
@@ -68,8 +68,8 @@ func (cs *Conns) greediest() *Conn {
 	return most
 }
 
-// Reserve counts n bytes that belong to no connection yet, unless there are too many
-// then.
+// Reserve counts n bytes that belong to no connection yet. It reports false, and counts
+// nothing, when there is no room for them.
 func (cs *Conns) Reserve(n int64) bool {
 	if cs.inHand.Add(n) > cs.Limits.Bytes {
 		cs.inHand.Add(-n)
@@ -81,18 +81,18 @@ func (cs *Conns) Reserve(n int64) bool {
 // Unreserve forgets bytes that were reserved.
 func (cs *Conns) Unreserve(n int64) { cs.inHand.Add(-n) }
 
-// callBytes is what a call takes besides what it holds: its goroutines, and what gRPC
-// has of it.
+// callBytes is the part of each call: its goroutines, and gRPC's own data of it.
 const callBytes = 64 << 10
 
-// share is what a connection may have in hand whatever others have: one call at least.
-// So a client that asks for little is served beside clients that ask for everything.
+// share is how much a connection may have in hand however much others have: one call
+// at least. So the server serves a client that asks for little beside clients that ask
+// for everything.
 func (cs *Conns) share() int64 {
 	return max(callBytes, (cs.Limits.Bytes-cs.Limits.forReads())/max(1, cs.count.Load()))
 }
 
-// check is the connection that has to go, nil when there is none. It does not go for
-// what is being read: of that the next is refused.
+// check returns the connection to close, nil for none. The bytes of reads close no
+// connection: the next read is refused.
 func (cs *Conns) check(c *Conn, inHand int64) *Conn {
 	switch {
 	case inHand > cs.Limits.ConnectionBytes:

@@ -11,10 +11,9 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A Hold counts what a call holds of what it reads among the bytes in hand of its
-// connection: the blocks and rows that are read, and the message that is made of them.
-// When there are too many the call ends, so that others can go on. A nil one counts
-// nothing.
+// A Hold counts the bytes that a call holds among the bytes in hand of its connection:
+// the blocks and rows of its reads, and the message that it makes of them. When there
+// are too many the call ends, so that others can go on. A nil one counts nothing.
 type Hold struct {
 	conn *Conn
 
@@ -118,7 +117,8 @@ const (
 	muchGarbage = 128 << 20
 )
 
-// EndedWith tidies up behind a call that held so many bytes, beside the caller.
+// EndedWith gives garbage back, in a goroutine of its own, after a call whose request
+// held much.
 func (cs *Conns) EndedWith(held int64) {
 	if held >= largeHold {
 		go cs.tidy()

@@ -19,13 +19,13 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// An Admin is the services that change tables, instances and backups: they share
-// what they remember.
+// An Admin is the services of tables, instances and backups. They share a lock and the
+// resources that they remember.
 type Admin struct {
 	*catalog.Catalog
 	logger *slog.Logger
 
-	mu sync.Mutex // held by changes of tables, and by all of resources
+	mu sync.Mutex // held by changes of tables, and by all uses of the fields below
 	registries
 	backups    backups
 	operations operations

@@ -16,7 +16,7 @@ import (
 )
 
 // A registry remembers resources that mean nothing to the database, by their
-// full names, and keeps them as notes of it. admin.mu guards it. What it
+// full names, and keeps them as notes of it. Admin.mu guards it. What it
 // holds is replaced and never changed.
 type registry[M proto.Message] struct {
 	db    *query.DB

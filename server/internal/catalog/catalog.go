@@ -20,11 +20,11 @@ import (
 // A Catalog is the tables of a database as clients name them, and their notes.
 type Catalog struct {
 	DB    *query.DB
-	Own   wire.Instance // its tables have plain names
+	Own   wire.Instance // its tables have plain names in the database
 	notes atomic.Pointer[map[string]*Note]
 }
 
-// Open reads what the database has of its tables.
+// Open reads the notes of a database. The tables of own have plain names in it.
 func Open(ctx context.Context, db *query.DB, own wire.Instance) (*Catalog, error) {
 	stored, err := db.TableNotes(ctx)
 	if err != nil {

@@ -12,21 +12,17 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// What clients say of a table that the database's schema has no place for is
-// kept beside it, in a note: a CreateTableRequest with the splits that the table
-// was created with, its granularity, protection from deletion, and the types of its
-// families as they were given.
-//
-// A table that was not created through the API has no note.
-
-// A Note is what clients said of a table. One that the catalog has is never
-// changed.
+// A Note keeps the parts of a client's table that the database's schema has no place
+// for: the splits that the table was created with, its granularity, protection from
+// deletion, and the types of its families as the client gave them. The database keeps
+// it beside the table as a CreateTableRequest. A table that was not created through the
+// API has no note. Nobody changes a note that the catalog has.
 type Note struct {
 	Table  *adminpb.Table
 	Splits []string
 }
 
-// emptyNote is that of a table that has none.
+// emptyNote stands for the note of a table that has none.
 var emptyNote = &Note{Table: &adminpb.Table{}}
 
 // ReadNote reads the note of a table as the database keeps it.
@@ -98,7 +94,7 @@ func (n *Note) SetType(family string, t *adminpb.Type) {
 	n.Table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: wire.CompleteType(wire.InexactType(t))}
 }
 
-// Clone copies a note, to be changed.
+// Clone copies a note, so that the copy can be changed.
 func (n *Note) Clone() *Note {
 	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits}
 }

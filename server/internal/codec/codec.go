@@ -1,5 +1,5 @@
-// Package codec turns bytes of the wire into requests, and counts these before they
-// are decoded; and it sends messages whose bytes are made already.
+// Package codec counts requests and decodes them, and sends messages that are already
+// encoded.
 package codec
 
 import (
@@ -15,10 +15,9 @@ import (
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 
-// A Codec is gRPC's own, which also sends messages that are encoded already, decodes
-// those that write with less work, and decodes nothing that there is no room for. It
-// keeps the counts of a message from its decoding to its call, which the decoding
-// does not know.
+// A Codec is gRPC's own, and more: it sends messages that are already encoded, decodes
+// writes with less work, and decodes no request that there is no room for. It keeps the
+// counts of a request until its call takes them: the decoding does not know the call.
 type Codec struct {
 	conns    *account.Conns
 	messages sync.Map // of decoding by the message

@@ -16,7 +16,7 @@ const (
 	LargestMessage = 1 << 20 // of several rows
 )
 
-// Encoded is a message as it goes over the wire. Sending it takes its bytes.
+// Encoded is a message as it goes over the wire. It can be sent once.
 type Encoded struct{ buf *[]byte }
 
 // NewEncoded makes a message of the bytes in a buffer of [Buffers].
@@ -39,7 +39,7 @@ type bufferPool [len(bufferSizes)]sync.Pool
 
 var bufferSizes = [...]int{FirstMessage + 4<<10, 4*FirstMessage + 16<<10, 16*FirstMessage + 64<<10, LargestMessage}
 
-// Buffers are those of all messages.
+// Buffers is the pool of the buffers of all messages.
 var Buffers = new(bufferPool)
 
 // Get gives an empty buffer, which grows by append if it has to.
