@@ -9,26 +9,20 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -249,176 +243,4 @@ func (c *Client) LookupTable(table string) (schema.Table, bool) {
 	defer c.mu.Unlock()
 	c.tables[table] = t
 	return *t, true
-}
-
-// CreateTable creates a table of timestamps in microseconds, as those of the
-// database are.
-func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
-	const op = "create table"
-	if err := c.ready(ctx); err != nil {
-		return clientError(op, t.Name, "", err)
-	}
-	defer c.forget()
-	families := map[string]*adminpb.ColumnFamily{}
-	for i := range t.Families {
-		m, err := c.familyMessage(&t.Families[i])
-		if err != nil {
-			return clientError(op, t.Name, "", err)
-		}
-		families[t.Families[i].Name] = m
-	}
-	name := c.own.StoredTable(t.Name)
-	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
-		Parent: name.In.String(), TableId: name.ID,
-		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: wire.ChangeStreamMessage(t.ChangeStream)},
-	})
-	return clientError(op, t.Name, "", err)
-}
-
-func (c *Client) familyMessage(f *schema.Family) (*adminpb.ColumnFamily, error) {
-	if err := f.Validate(); err != nil { // a rule may contain itself
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
-	t := wire.TypeMessage(f, nil)
-	if exact := wire.ExactType(f, t); exact != t {
-		if !c.isExact() {
-			return nil, wire.Invalid("family %s: this server has no type %s; i64 holds such numbers", f.Name, f.Type)
-		}
-		t = exact
-	}
-	return &adminpb.ColumnFamily{GcRule: wire.RuleMessage(f.GC), ValueType: t}, nil
-}
-
-// DropTable drops a table and its data.
-func (c *Client) DropTable(ctx context.Context, table string) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError("drop table", table, "", err)
-	}
-	defer c.forget()
-	_, err := c.admin.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: c.name(table)})
-	return clientError("drop table", table, "", err)
-}
-
-// SetChangeStream has the changes of a table kept for a time.
-func (c *Client) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError("set change stream", table, "", err)
-	}
-	defer c.forget()
-	_, err := c.admin.UpdateTable(ctx, &adminpb.UpdateTableRequest{
-		Table:      &adminpb.Table{Name: c.name(table), ChangeStreamConfig: wire.ChangeStreamMessage(keep)},
-		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"change_stream_config"}},
-	})
-	return clientError("set change stream", table, "", err)
-}
-
-// TruncateTable deletes all rows.
-func (c *Client) TruncateTable(ctx context.Context, table string) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError("truncate table", table, "", err)
-	}
-	_, err := c.admin.DropRowRange(ctx, &adminpb.DropRowRangeRequest{Name: c.name(table), Target: &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}})
-	return clientError("truncate table", table, "", err)
-}
-
-func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*adminpb.ModifyColumnFamiliesRequest_Modification) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError(op, table, "", err)
-	}
-	defer c.forget()
-	_, err := c.admin.ModifyColumnFamilies(ctx, &adminpb.ModifyColumnFamiliesRequest{Name: c.name(table), Modifications: mods})
-	return clientError(op, table, "", err)
-}
-
-// AddFamily adds a family to a table.
-func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) error {
-	const op = "add family"
-	if err := c.ready(ctx); err != nil {
-		return clientError(op, table, "", err)
-	}
-	m, err := c.familyMessage(&f)
-	if err != nil {
-		return clientError(op, table, "", err)
-	}
-	return c.modifyFamilies(ctx, op, table, &adminpb.ModifyColumnFamiliesRequest_Modification{
-		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: m},
-	})
-}
-
-// SetFamily sets the type and the retention of a family, those that change.
-func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) error {
-	const op = "set family"
-	if err := c.ready(ctx); err != nil {
-		return clientError(op, table, "", err)
-	}
-	t, ok := c.LookupTable(table)
-	old, there := t.Family(f.Name)
-	if !ok || !there {
-		return clientError(op, table, "", status.Errorf(codes.NotFound, "column family %q not found", f.Name))
-	}
-	var paths []string
-	if old.Type != f.Type || old.Aggregate != f.Aggregate {
-		paths = append(paths, "value_type")
-	}
-	if old.GC.String() != f.GC.String() {
-		paths = append(paths, "gc_rule")
-	}
-	if len(paths) == 0 {
-		return nil
-	}
-	m, err := c.familyMessage(&f)
-	if err != nil {
-		return clientError(op, table, "", err)
-	}
-	return c.modifyFamilies(ctx, op, table, &adminpb.ModifyColumnFamiliesRequest_Modification{
-		Id: f.Name, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Update{Update: m},
-		UpdateMask: &fieldmaskpb.FieldMask{Paths: paths},
-	})
-}
-
-// DropFamily drops a family and its data.
-func (c *Client) DropFamily(ctx context.Context, table, family string) error {
-	return c.modifyFamilies(ctx, "drop family", table, &adminpb.ModifyColumnFamiliesRequest_Modification{
-		Id: family, Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Drop{Drop: true},
-	})
-}
-
-// kindOf maps codes onto the kinds of errors.
-var kindOf = map[codes.Code]query.Kind{
-	codes.NotFound:           query.NotFound,
-	codes.AlreadyExists:      query.AlreadyExists,
-	codes.InvalidArgument:    query.InvalidArgument,
-	codes.OutOfRange:         query.InvalidArgument,
-	codes.Unimplemented:      query.FailedPrecondition,
-	codes.FailedPrecondition: query.FailedPrecondition,
-	codes.Unauthenticated:    query.FailedPrecondition,
-	codes.PermissionDenied:   query.FailedPrecondition,
-	codes.Aborted:            query.Conflict,
-	codes.DataLoss:           query.Corruption,
-	codes.ResourceExhausted:  query.ResourceExhausted,
-	codes.Unavailable:        query.Unavailable,
-	codes.Unknown:            query.UnknownOutcome,
-	codes.Canceled:           query.Canceled,
-	codes.DeadlineExceeded:   query.Canceled,
-}
-
-// clientError is what a call returned as an error of package query; nil stays
-// nil.
-func clientError(op, table, row string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[*query.Error](err); ok {
-		return e
-	}
-	e := &query.Error{Op: op, Table: table, Row: row, Kind: kindOf[status.Code(err)], Err: errors.New("")}
-	switch status.Code(err) {
-	case codes.Canceled:
-		e.Err = context.Canceled
-	case codes.DeadlineExceeded:
-		e.Err = context.DeadlineExceeded
-	default: // the server's database may have said already what the call was about
-		e.Err = errors.New(strings.TrimPrefix(wire.StatusText(err), e.Error()))
-	}
-	return e
 }
