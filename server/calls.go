@@ -12,13 +12,16 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // A call is one that is under way: what the log of calls, the metrics and the
 // limits know of it.
 type call struct {
-	method string // service/Method
-	conn   *conn  // nil when the listener is not the server's own
+	method string        // service/Method
+	conn   *account.Conn // nil when the listener is not the server's own
 	peer   net.Addr
 	table  atomic.Pointer[string] // as the database names it
 	token  atomic.Pointer[string] // its name; nil without one
@@ -45,15 +48,14 @@ type watcher struct{ s *Server }
 // TagRPC begins a call.
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := w.newCall(ctx, info.FullMethodName)
-	if c.conn, _ = ctx.Value(connKey{}).(*conn); c.conn != nil {
-		c.conn.spoke.Store(true)
-	}
+	c.conn = account.ConnOf(ctx)
+	c.conn.Speaks()
 	return context.WithValue(ctx, callKey{}, c)
 }
 
 func (w watcher) newCall(ctx context.Context, method string) *call {
 	c := &call{method: strings.TrimPrefix(method, "/")}
-	if needs[method] == needUnknown {
+	if !access.Known(method) {
 		c.method = "unknown" // anybody can think of names
 	}
 	if p, ok := peer.FromContext(ctx); ok {
@@ -63,7 +65,7 @@ func (w watcher) newCall(ctx context.Context, method string) *call {
 }
 
 // turnedAway counts and logs a call that ends with its headers.
-func (w watcher) turnedAway(ctx context.Context, method string, token *Token, err error) {
+func (w watcher) turnedAway(ctx context.Context, method string, token *access.Token, err error) {
 	c := w.newCall(ctx, method)
 	if token != nil {
 		c.token.Store(&token.Name)
@@ -79,23 +81,21 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	switch e := e.(type) {
 	case *stats.Begin:
 		w.s.metrics.begin(c.method)
-		c.conn.awaits()
+		c.conn.Awaits()
 	case *stats.InPayload:
 		c.in.Add(int64(e.WireLength))
 		if !c.arrived {
-			d := w.s.decoder.take(e.Payload)
-			c.arrived, c.held, c.refused = true, int64(e.Length)+d.bytes, d.err
-			c.conn.arrived(int64(e.WireLength), c.held)
-			w.s.conns.unreserve(d.reserved)
+			d := w.s.codec.Take(e.Payload)
+			c.arrived, c.held, c.refused = true, int64(e.Length)+d.Bytes, d.Err
+			c.conn.Arrived(int64(e.WireLength), c.held)
+			w.s.conns.Unreserve(d.Reserved)
 		}
 	case *stats.OutPayload:
 		c.out.Add(int64(e.WireLength))
 		c.messages.Add(1)
 	case *stats.End:
-		c.conn.ended(c.arrived, c.held)
-		if c.held >= largeHold {
-			go w.s.conns.tidy()
-		}
+		c.conn.Ended(c.arrived, c.held)
+		w.s.conns.EndedWith(c.held)
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
 		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())
@@ -105,8 +105,8 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 
 // TagConn finds the connection among those that the listener accepted.
 func (w watcher) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
-	if c := w.s.conns.find(info.RemoteAddr); c != nil {
-		return context.WithValue(ctx, connKey{}, c)
+	if c := w.s.conns.Find(info.RemoteAddr); c != nil {
+		return c.With(ctx)
 	}
 	return ctx
 }

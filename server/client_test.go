@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/read"
@@ -20,9 +21,9 @@ import (
 )
 
 // dialled is a client of a rig's server, whose tables have plain names.
-func (r *rig) dialled() *server.Client {
+func (r *rig) dialled() *client.Client {
 	r.t.Helper()
-	c, err := server.Dial(r.addr, server.ClientOptions{Instance: parent})
+	c, err := client.Dial(r.addr, client.Options{Instance: parent})
 	r.must(err)
 	r.t.Cleanup(func() { _ = c.Close() })
 	r.must(c.Refresh(r.ctx()))

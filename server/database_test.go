@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -35,9 +36,9 @@ func onDisk(t *testing.T) *query.DB {
 }
 
 // remotely is the client of a shell.
-func (r *rig) remotely(token string) *server.Client {
+func (r *rig) remotely(token string) *client.Client {
 	r.t.Helper()
-	c, err := server.Dial(r.addr, server.ClientOptions{Token: token})
+	c, err := client.Dial(r.addr, client.Options{Token: token})
 	r.must(err)
 	r.t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -189,7 +190,7 @@ func TestWhoMayHaveABackupAndWhere(t *testing.T) {
 	operator := newToken(t, tokens, "operator", never, grant(server.Admin, "*"))
 	r := serve(t, db, server.Options{Tokens: tokens, BackupTo: archive.Places{place, "s3://bucket/fleet"}})
 	waitForTokens(r)
-	calls := func(c *server.Client, target string) map[string]error {
+	calls := func(c *client.Client, target string) map[string]error {
 		_, backup := c.BackUp(r.ctx(), target, archive.BackupOptions{})
 		_, list := c.ListBackups(r.ctx(), target)
 		_, verify := c.VerifyBackups(r.ctx(), target, archive.Options{})

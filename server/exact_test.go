@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -70,7 +71,7 @@ func TestAServerWithoutTypesGetsNoneToForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c, err := server.Dial(s.Addr, server.ClientOptions{Instance: parent})
+	c, err := client.Dial(s.Addr, client.Options{Instance: parent})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,19 +2,19 @@ package server
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
 // A guard stands before every handler: it lets in who may, and not too many.
@@ -28,19 +28,19 @@ type guard struct {
 func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
-	if needs[method] != needNothing {
-		conn := callConn(ctx)
-		if limit := g.s.limits.Calls; n > int64(limit) && !conn.idle() {
+	if !access.Free(method) {
+		conn := account.ConnOf(ctx)
+		if limit := g.s.limits.Calls; n > int64(limit) && !conn.Idle() {
 			leave()
 			return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
 		}
-		if !conn.holds(callBytes) {
+		if !conn.BeginCall() {
 			leave()
 			return nil, nil, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")
 		}
-		leave = func() { conn.holds(-callBytes); g.calls.Add(-1) }
+		leave = func() { conn.EndCall(); g.calls.Add(-1) }
 	}
-	if ofDatabase(method) { // it takes as long as there is data, if its client stays
+	if access.OfDatabase(method) { // it takes as long as there is data, if its client stays
 		return ctx, leave, nil
 	}
 	latest := time.Now().Add(g.s.limits.Deadline)
@@ -51,47 +51,31 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 	return ctx, func() { cancel(); leave() }, nil
 }
 
-// ofDatabase reports whether a method concerns the database as a whole.
-func ofDatabase(method string) bool {
-	return strings.HasPrefix(method, "/"+smolwcpb.DatabaseAdmin_ServiceDesc.ServiceName+"/")
-}
-
 // tap lets calls in by their headers, before the server takes anything of their
 // requests. A method that does not exist is left to gRPC, which says so.
 func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	if needs[info.FullMethodName] == needUnknown {
+	if !access.Known(info.FullMethodName) {
 		return ctx, nil
 	}
-	token, err := g.identify(ctx, info.FullMethodName)
+	token, err := g.s.access.Identify(ctx, info.FullMethodName)
 	if err != nil {
 		watcher{g.s}.turnedAway(ctx, info.FullMethodName, token, err)
 		return ctx, err
 	}
-	if token != nil {
-		ctx = context.WithValue(ctx, tokenKey{}, token)
-	}
-	return ctx, nil
+	return access.WithToken(ctx, token), nil
 }
-
-type tokenKey struct{}
 
 // token is that of a call which was let in, nil when it needs none. It may have been
 // revoked while the request came.
-func (g *guard) token(ctx context.Context, method string) (*Token, error) {
-	if needs[method] == needUnknown {
+func (g *guard) token(ctx context.Context, method string) (*access.Token, error) {
+	if !access.Known(method) {
 		return nil, status.Errorf(codes.PermissionDenied, "there is no right to call %s", method)
 	}
-	token, ok := ctx.Value(tokenKey{}).(*Token)
-	if !ok {
-		return nil, nil
-	}
-	if c := callOf(ctx); c != nil {
+	token := access.TokenOf(ctx)
+	if c := callOf(ctx); c != nil && token != nil {
 		c.token.Store(&token.Name)
 	}
-	if err := g.s.tokens.check(token); err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
-	}
-	return token, nil
+	return token, g.s.access.Check(token)
 }
 
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -108,13 +92,6 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 		return nil, err
 	}
 	return handler(ctx, req)
-}
-
-// mayRead reports whether the caller may read a table, so that lists, and the tokens
-// of their pages, tell of no other.
-func mayRead(ctx context.Context, t tableName) bool {
-	token, ok := ctx.Value(tokenKey{}).(*Token)
-	return !ok || token.allows(Read, resource{name: t.stored, exact: true})
 }
 
 func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -148,46 +125,9 @@ func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// identify is the token that a call shows, nil when it needs none. With an error it
-// is the one that is not good.
-func (g *guard) identify(ctx context.Context, method string) (*Token, error) {
-	if g.s.tokens == nil || needs[method] == needNothing {
-		return nil, nil
-	}
-	required, err := g.s.tokens.required()
-	if err != nil {
-		g.s.logger.Error("the tokens cannot be read, so that nobody is let in", "err", err)
-		return nil, status.Error(codes.Unauthenticated, "the tokens of this server cannot be read")
-	}
-	if !required {
-		return nil, nil
-	}
-	secret, err := bearer(ctx)
-	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
-	}
-	token, err := g.s.tokens.find(secret)
-	if err != nil {
-		return token, status.Error(codes.Unauthenticated, err.Error())
-	}
-	return token, nil
-}
-
-// bearer is the secret that a client shows.
-func bearer(ctx context.Context) (string, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	for _, v := range md.Get("authorization") {
-		const scheme = "bearer "
-		if len(v) > len(scheme) && strings.EqualFold(v[:len(scheme)], scheme) {
-			return v[len(scheme):], nil
-		}
-	}
-	return "", errNoToken
-}
-
 // authorize finds out whether a token is good for a request, and takes note of
 // the request's table. Without a token everything is allowed.
-func (g *guard) authorize(ctx context.Context, token *Token, method string, req any) error {
+func (g *guard) authorize(ctx context.Context, token *access.Token, method string, req any) error {
 	c := callOf(ctx)
 	if c != nil && c.refused != nil {
 		return c.refused
@@ -196,27 +136,10 @@ func (g *guard) authorize(ctx context.Context, token *Token, method string, req 
 		return nil
 	}
 	resources := g.s.resources(req)
-	if c != nil && len(resources) == 1 && resources[0].exact {
-		c.table.Store(&resources[0].name)
+	if c != nil && len(resources) == 1 && resources[0].Exact {
+		c.table.Store(&resources[0].Name)
 	}
-	right := needs[method].right()
-	if token == nil || right == NoRight {
-		return nil
-	}
-	for _, r := range resources {
-		if !token.allows(right, r) {
-			return status.Errorf(codes.PermissionDenied, "token %q has no right to %s %s%s", token.Name, right, r, whoHas(method))
-		}
-	}
-	return nil
-}
-
-// whoHas says how an operator gets the right to what concerns the whole database.
-func whoHas(method string) string {
-	if !ofDatabase(method) {
-		return ""
-	}
-	return "; one that has is made with: smolwc --db DIR token create NAME --admin '*'"
+	return access.Authorize(token, method, resources)
 }
 
 // A guardedStream asks for rights when the request comes, ends when its token is no
@@ -225,14 +148,14 @@ type guardedStream struct {
 	grpc.ServerStream
 	guard  *guard
 	ctx    context.Context
-	token  *Token
+	token  *access.Token
 	method string
 	sent   int
 	first  int64 // bytes of the first messages, which gRPC may have until the end
 }
 
 // end forgets the first messages.
-func (g *guardedStream) end() { callConn(g.ctx).queue(-g.first) }
+func (g *guardedStream) end() { account.ConnOf(g.ctx).Queue(-g.first) }
 
 // Context implements grpc.ServerStream.
 func (g *guardedStream) Context() context.Context { return g.ctx }
@@ -256,23 +179,21 @@ const (
 // beside, so that the call can end, and let go of what it holds, while gRPC
 // waits for the client; its end makes gRPC give up.
 func (g *guardedStream) SendMsg(m any) error {
-	if g.token != nil {
-		if err := g.guard.s.tokens.check(g.token); err != nil {
-			return status.Error(codes.Unauthenticated, err.Error())
-		}
+	if err := g.guard.s.access.Check(g.token); err != nil {
+		return err
 	}
 	n := messageSize(m)
 	before := g.sent
-	conn := callConn(g.ctx)
+	conn := account.ConnOf(g.ctx)
 	if g.sent += messageHeader + n; before < freeToSend {
-		conn.queue(int64(n))
+		conn.Queue(int64(n))
 		g.first += int64(n)
 		return g.ServerStream.SendMsg(m)
 	}
-	conn.queue(int64(n))
+	conn.Queue(int64(n))
 	done := make(chan error, 1)
 	go func() {
-		defer conn.queue(-int64(n))
+		defer conn.Queue(-int64(n))
 		done <- g.ServerStream.SendMsg(m)
 	}()
 	late := time.NewTimer(g.guard.s.limits.SendTimeout)
@@ -283,22 +204,15 @@ func (g *guardedStream) SendMsg(m any) error {
 	case <-g.ctx.Done():
 		return status.FromContextError(g.ctx.Err()).Err()
 	case <-late.C:
-		conn.stalled()
+		conn.Stalled()
 		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may go on behind the last row that it has", g.guard.s.limits.SendTimeout)
 	}
 }
 
-func callConn(ctx context.Context) *conn {
-	if c := callOf(ctx); c != nil {
-		return c.conn
-	}
-	return nil
-}
-
 func messageSize(m any) int {
 	switch m := m.(type) {
-	case *encoded:
-		return cap(*m.buf)
+	case *codec.Encoded:
+		return m.Room()
 	case proto.Message:
 		return proto.Size(m)
 	}

@@ -50,7 +50,7 @@ func (s *Server) notReady(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	stats, err := s.db.Stats(ctx)
+	stats, err := s.catalog.DB.Stats(ctx)
 	switch {
 	case err != nil:
 		return "the database does not answer: " + err.Error()
@@ -61,7 +61,7 @@ func (s *Server) notReady(ctx context.Context) string {
 	}
 	// Who asks may keep all clients away until it is ready, so that no write of theirs
 	// would find out that writes are taken again.
-	if err := s.db.SetNote(ctx, "probe", nil); err != nil {
+	if err := s.catalog.DB.SetNote(ctx, "probe", nil); err != nil {
 		return "the database takes no writes: " + err.Error()
 	}
 	return ""

@@ -43,8 +43,8 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.registry.MustRegister(m.inFlight, m.ended, m.took, m.received, m.sent, &storeCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.count.Load()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.inHand.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.Connections()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.BytesInHand()) }),
 	)
 	return m
 }
@@ -105,7 +105,7 @@ func (*storeCollector) Describe(chan<- *prometheus.Desc) {}
 func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	stats, err := c.s.db.Stats(ctx)
+	stats, err := c.s.catalog.DB.Stats(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("smolwc_store", "What the store tells of itself.", nil, nil), err)
 		return

@@ -20,7 +20,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			server.CheckInstance, server.Dial, server.New, server.OpenTokens,
+			server.CheckInstance, server.New, server.OpenTokens,
 		},
 		Types: []any{server.Options{}, server.Token{}, server.TLSFiles{}, server.Grant{}, server.Right(0)},
 		Fresh: []any{func(t testing.TB) *grpc.Server { return grpc.NewServer() }},
@@ -34,8 +34,6 @@ func TestNil(t *testing.T) {
 				}
 				return s
 			},
-			func(t testing.TB) *server.Client { return newClient(t) },
-			func(t testing.TB) *server.ClientTable { return newClient(t).Table("t") },
 			func(t testing.TB) *slog.Logger { return slog.New(slog.DiscardHandler) },
 			func(t testing.TB) net.Listener { // which is closed: Serve ends at once
 				l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +45,7 @@ func TestNil(t *testing.T) {
 			},
 		},
 		Judge: func(c nilcheck.Call) string {
-			if c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && c.Name != "Client.Close" && query.KindOf(c.Err) != query.InvalidArgument {
+			if c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && query.KindOf(c.Err) != query.InvalidArgument {
 				return "the error is not one of a wrong argument"
 			}
 			return ""
@@ -59,35 +57,7 @@ func TestNil(t *testing.T) {
 // needed are the arguments that no call can do without.
 var needed = []reflect.Type{
 	reflect.TypeFor[context.Context](), reflect.TypeFor[net.Listener](), reflect.TypeFor[*query.DB](),
-	reflect.TypeFor[*server.Server](), reflect.TypeFor[*server.Client](), reflect.TypeFor[*server.ClientTable](),
-}
-
-// newClient is a client of a server with a table that is named t.
-func newClient(t testing.TB) *server.Client {
-	s, err := server.New(usableDB(t), server.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- s.Serve(ctx, l) }()
-	c, err := server.Dial(l.Addr().String(), server.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		c.Close()
-		cancel()
-		<-done
-	})
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	reflect.TypeFor[*server.Server](),
 }
 
 func usableDB(t testing.TB) *query.DB {

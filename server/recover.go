@@ -7,6 +7,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // A call that panics is a fault of smolwc. It fails, and the others go on.
@@ -14,12 +16,12 @@ import (
 func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	defer s.recovered(info.FullMethod, &err)
 	resp, err = handler(ctx, req)
-	return resp, toStatus(ctx, err)
+	return resp, catalog.Status(ctx, err)
 }
 
 func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer s.recovered(info.FullMethod, &err)
-	return toStatus(stream.Context(), handler(srv, stream))
+	return catalog.Status(stream.Context(), handler(srv, stream))
 }
 
 func (s *Server) recovered(method string, err *error) {

@@ -1,6 +1,5 @@
 // Package server serves a database to Bigtable's clients: google.bigtable.v2
-// and google.bigtable.admin.v2 over gRPC. It is the only package that knows
-// protocol buffers and gRPC.
+// and google.bigtable.admin.v2 over gRPC.
 //
 // [New] makes the services of a database, [Server.Serve] serves them. What a
 // client names projects/P/instances/I/tables/T is the table P/I/T of the
@@ -12,29 +11,35 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/admin"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+	"github.com/smolwc/smolwc/server/internal/codec"
+	"github.com/smolwc/smolwc/server/internal/data"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
-const DefaultInstance = "projects/local/instances/local"
+const DefaultInstance = wire.DefaultInstance
+
+// CheckInstance finds what is wrong with the name of an instance.
+func CheckInstance(name string) error { return wire.CheckInstance(name) }
 
 // Options say how a database is served. The zero value serves it to whoever can
 // connect.
@@ -59,40 +64,37 @@ type Options struct {
 	BackupTo archive.Places
 }
 
+// Limits bound what clients can make the server hold. What is 0 has its default.
+type Limits = account.Limits
+
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
-	db     *query.DB
-	own    instanceID // its tables have plain names
-	logger *slog.Logger
-	grace  time.Duration
-	grpc   []grpc.ServerOption
-	health *health.Server
+	catalog *catalog.Catalog
+	admin   *admin.Admin
+	logger  *slog.Logger
+	grace   time.Duration
+	grpc    []grpc.ServerOption
+	health  *health.Server
 
 	backupTo archive.Places
 
-	tokens  *Tokens
+	access  access.Control
 	limits  Limits
 	guard   guard
-	conns   conns
-	decoder decoder
+	conns   *account.Conns
+	codec   *codec.Codec
 	metrics *metrics
 	state   atomic.Int32
 
 	// closing ends when the server is about to stop.
 	closing context.Context
 	close   context.CancelFunc
-
-	adminMu sync.Mutex // held by changes of tables, and by all of resources
-	registries
-	backups    backups
-	notes      notes
-	operations operations
 }
 
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{db: db, logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), tokens: o.Tokens, limits: o.Limits, backupTo: o.BackupTo}
+	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {
@@ -101,24 +103,33 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if s.grace == 0 {
 		s.grace = 10 * time.Second
 	}
+	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
-	s.conns.init(&s.limits, s.logger)
-	s.decoder.conns = &s.conns
+	s.conns = account.NewConns(s.limits, s.logger)
+	s.codec = codec.New(s.conns)
 	s.metrics = newMetrics(s)
 	o.Instance = cmp.Or(o.Instance, DefaultInstance)
 	if err := CheckInstance(o.Instance); err != nil {
 		return nil, err
 	}
-	s.own, _ = parseInstance(o.Instance)
+	own, _ := wire.ParseInstance(o.Instance)
 	if err := o.BackupTo.Check(); err != nil {
 		return nil, err
 	}
 	for _, t := range db.Schema().Tables {
-		if strings.HasPrefix(t.Name, s.own.prefix()) {
-			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, s.own)
+		if strings.HasPrefix(t.Name, own.Prefix()) {
+			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, own)
 		}
 	}
-	return s, s.loadNotes(context.Background())
+	ctx := context.Background()
+	var err error
+	if s.catalog, err = catalog.Open(ctx, db, own); err != nil {
+		return nil, err
+	}
+	if s.admin, err = admin.New(ctx, s.catalog, s.logger); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // made reports whether New has made the server.
@@ -130,11 +141,9 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	bigtablepb.RegisterBigtableServer(to, &dataService{Server: s})
-	adminpb.RegisterBigtableTableAdminServer(to, &tableService{Server: s})
-	adminpb.RegisterBigtableInstanceAdminServer(to, &instanceService{Server: s})
-	longrunningpb.RegisterOperationsServer(to, &operationsService{Server: s})
-	smolwcpb.RegisterDatabaseAdminServer(to, &databaseService{Server: s})
+	data.Register(s.closing, to, s.catalog, s.admin.ClusterOf, s.limits.Deadline)
+	s.admin.Register(to)
+	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }
@@ -158,9 +167,9 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		return nil
 	}
 	own := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(codec{&s.decoder}),
+		grpc.ForceServerCodecV2(s.codec),
 		grpc.InTapHandle(s.guard.tap),
-		grpc.MaxRecvMsgSize(int(min(maxRequest, s.limits.ConnectionBytes, s.limits.Bytes))),
+		grpc.MaxRecvMsgSize(int(min(wire.MaxRequest, s.limits.ConnectionBytes, s.limits.Bytes))),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
@@ -187,9 +196,9 @@ const (
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	switch {
 	case !s.made():
-		return clientError("serve", "", "", invalid("there is no server; New gives one"))
+		return serveError("there is no server; New gives one")
 	case ctx == nil || listener == nil:
-		return clientError("serve", "", "", invalid("a server needs a context and a listener; one of them is nil"))
+		return serveError("a server needs a context and a listener; one of them is nil")
 	}
 	g := grpc.NewServer(s.ServerOptions()...)
 	s.Register(g)
@@ -202,8 +211,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer beside(ctx, s.expireBackups)()
-	err := g.Serve(s.conns.listen(listener))
+	defer s.admin.ExpireBackups(ctx)()
+	err := g.Serve(s.conns.Listen(listener))
 	if stop() { // it ended by itself
 		s.state.Store(stateStopping)
 		g.Stop()
@@ -213,22 +222,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// beside runs f until the function that it returns is called, which waits for its
-// end.
-func beside(ctx context.Context, f func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+func serveError(text string) error {
+	return &query.Error{Op: "serve", Kind: query.InvalidArgument, Err: errors.New(text)}
 }
 
-// silentStop is how long calls may take to end before who waits for that is told.
+// silentStop is how long a stop waits for calls before it says so.
 const silentStop = 500 * time.Millisecond
 
 func (s *Server) stop(g *grpc.Server) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/server/internal/access"
 )
 
 // A method without a need would be one that nobody may call.
@@ -49,11 +50,11 @@ func TestEveryMethodHasItsNeed(t *testing.T) {
 		served["/"+string(m.Parent().FullName())+"/"+string(m.Name())] = true
 	})
 	for method := range served {
-		if !server.HasNeed(method) {
+		if !access.Known(method) {
 			t.Errorf("%s is not in the list of what methods need", method)
 		}
 	}
-	for _, method := range server.MethodsWithNeeds() {
+	for _, method := range access.Methods() {
 		if !served[method] {
 			t.Errorf("there is no %s", method)
 		}

@@ -29,7 +29,11 @@ func TestMetrics(t *testing.T) {
 	if err := r.conn.Invoke(r.ctx(), "/made.Up/Name", &grpc_health_v1.HealthCheckRequest{}, &grpc_health_v1.HealthCheckResponse{}); status.Code(err) != codes.Unimplemented {
 		t.Error(err)
 	}
-	text := page(t, s, "/metrics", http.StatusOK)
+	text := ""
+	r.until("the calls are counted", func() bool { // the client may see their ends first
+		text = page(t, s, "/metrics", http.StatusOK)
+		return strings.Contains(text, `smolwc_call_seconds_count{method="google.bigtable.v2.Bigtable/ReadRows"} 3`)
+	})
 	for _, want := range []string{
 		`smolwc_call_seconds_bucket{method="google.bigtable.v2.Bigtable/ReadRows",le="+Inf"} 3`,
 		`smolwc_call_seconds_count{method="google.bigtable.v2.Bigtable/MutateRows"} 20`,

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -32,7 +32,7 @@ type remoteFlags struct {
 func (r *remoteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "", "use the database that smolwc serve serves on `HOST:PORT`")
-	flags.StringVar(&r.instance, "instance", "", "with --addr: the tables of `NAME` are those with plain names (default "+server.DefaultInstance+")")
+	flags.StringVar(&r.instance, "instance", "", "with --addr: the tables of `NAME` are those with plain names (default "+client.DefaultInstance+")")
 	flags.StringVar(&r.token, "token", "", "with --addr: show the server `TOKEN` (default $"+envToken+")")
 	flags.BoolVar(&r.tls, "tls", false, "with --addr: use TLS, with the authorities of this machine")
 	flags.StringVar(&r.ca, "tls-ca", "", "with --addr: use TLS, with the authorities in `FILE`")
@@ -51,8 +51,8 @@ func (r *remoteFlags) check(c *command) error {
 	switch {
 	case !isAddr(r.addr):
 		return fmt.Errorf("--addr is %q; want HOST:PORT, as in localhost:8086", r.addr)
-	case r.instance != "" && server.CheckInstance(r.instance) != nil:
-		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
+	case r.instance != "" && client.CheckInstance(r.instance) != nil:
+		return fmt.Errorf("--instance: %w", client.CheckInstance(r.instance))
 	case c.db != "":
 		return errors.New("--db is a database here, and --addr one over the network; give one of them")
 	case c.readOnly:
@@ -95,7 +95,7 @@ func (r *remoteFlags) config() (*tls.Config, error) {
 }
 
 // A remote is a client as statements use it.
-type remote struct{ *server.Client }
+type remote struct{ *client.Client }
 
 // Table implements ql.Database.
 func (r remote) Table(name string) ql.Table { return r.Client.Table(name) }
@@ -104,26 +104,26 @@ func (r remote) Table(name string) ql.Table { return r.Client.Table(name) }
 const connectTime = 10 * time.Second
 
 // connect reaches the server, and learns what tables it has.
-func (r *remoteFlags) connect(ctx context.Context, c *command) (*server.Client, error) {
+func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, error) {
 	config, err := r.config()
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
-	o := server.ClientOptions{Instance: r.instance, Token: r.token, TLS: config}
+	o := client.Options{Instance: r.instance, Token: r.token, TLS: config}
 	if o.Token == "" {
 		o.Token = c.getenv(envToken)
 	}
-	client, err := server.Dial(r.addr, o)
+	db, err := client.Dial(r.addr, o)
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	if err := client.Refresh(ctx); err != nil {
-		_ = client.Close()
+	if err := db.Refresh(ctx); err != nil {
+		_ = db.Close()
 		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w%s", r.addr, err, hintOf(err, config != nil)))
 	}
-	return client, nil
+	return db, nil
 }
 
 // hintOf is what the words of gRPC and TLS mean for the flags, "" when they mean
@@ -144,13 +144,13 @@ func hintOf(err error, withTLS bool) string {
 
 // runRemote runs statements on a server's database.
 func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
-	client, err := r.remote.connect(ctx, r.command)
+	db, err := r.remote.connect(ctx, r.command)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }() // nothing is under way
+	defer func() { _ = db.Close() }() // nothing is under way
 	o := r.options(nil)
-	o.Remote = remote{client}
+	o.Remote = remote{db}
 	return r.session(ctx, o, interactive)
 }
 

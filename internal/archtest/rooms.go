@@ -87,15 +87,23 @@ var rooms = map[string]room{
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 
-	// The server alone knows gRPC, and with its language protocol buffers.
-	// Bigtable's client is in its tests and not in the binary, which it would
-	// make five times as large.
-	"server/sql":      {imports: []string{"cells", "cf", "query", "query/read", "schema", bigtablepb, genproto, protobuf}, tests: []string{"query/write"}},
-	"server/smolwcpb": {imports: []string{grpc, protobuf}},
+	// The server's rooms and the client alone know gRPC and, with what they share and
+	// the server's language, protocol buffers. Bigtable's client is in the server's
+	// tests and not in the binary, which it would make five times as large.
+	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", bigtablepb, genproto, protobuf}, tests: []string{"query/write"}},
+	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
+	"internal/wire":           {imports: []string{"schema", "cells", adminpb, bigtablepb, grpc, protobuf}},
+	"server/internal/access":  {imports: []string{"schema", "server/smolwcpb", grpc}},
+	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
+	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
+	"server/internal/catalog": {imports: []string{"cells", "query", "schema", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/data":    {imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server": {
-		imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "cf", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
-		tests:   []string{bigtable, apiOptions, civil},
+		imports: []string{"query", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		tests:   []string{"cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
+	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
@@ -110,7 +118,7 @@ var rooms = map[string]room{
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "query/read", "query/write", "transfer", "archive", "shell", "server", "internal/config", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/config", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},

@@ -1,0 +1,246 @@
+// Package client reaches the database of a server over the network: [Dial] gives a
+// [Client], whose methods do what those of [query.DB] do. The server is smolwc's, or
+// another that has Bigtable's API.
+//
+// The shell uses it. Other programs use it or any of Bigtable's own clients.
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// DefaultInstance is the instance whose tables have plain names, where
+// [Options.Instance] is empty.
+const DefaultInstance = wire.DefaultInstance
+
+// CheckInstance finds what is wrong with the name of an instance.
+func CheckInstance(name string) error { return wire.CheckInstance(name) }
+
+// Options say how a server is reached.
+type Options struct {
+	// Instance is the instance whose tables have plain names; empty is
+	// [DefaultInstance].
+	Instance string
+	Token    string      // shown with every call; "": none
+	TLS      *tls.Config // nil: no TLS
+}
+
+// A Client is the database of a server, as far as Bigtable's API and smolwc's own go. Its
+// methods do what those of [query.DB] do, and their errors are *[query.Error].
+// Values have their types. A server that is not smolwc's, or an older one, keeps
+// none in families without a type: what is to be written there is refused unless
+// it is bytes, and read as bytes. It is safe for concurrent use.
+type Client struct {
+	conn  *grpc.ClientConn
+	data  bigtablepb.BigtableClient
+	admin adminpb.BigtableTableAdminClient
+	// database is what Bigtable's API has no words for.
+	database smolwcpb.DatabaseAdminClient
+	own      wire.Instance // its tables have plain names
+
+	mu      sync.Mutex
+	tables  map[string]*schema.Table // by their names in the database
+	fetched time.Time
+	exact   bool // the server knows types of values
+}
+
+// Dial makes a client of the server at an address. It connects with the first
+// call.
+func Dial(addr string, o Options) (*Client, error) {
+	creds := insecure.NewCredentials()
+	if o.TLS != nil {
+		creds = credentials.NewTLS(o.TLS)
+	}
+	o.Instance = cmp.Or(o.Instance, DefaultInstance)
+	if err := CheckInstance(o.Instance); err != nil {
+		return nil, err
+	}
+	own, _ := wire.ParseInstance(o.Instance)
+	headers := []string{wire.ExactHeader, "1"}
+	if o.Token != "" {
+		headers = append(headers, "authorization", "Bearer "+o.Token)
+	}
+	conn, err := grpc.NewClient(addr,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxRequest), grpc.MaxCallSendMsgSize(wire.MaxRequest)),
+		grpc.WithUnaryInterceptor(sendUnary(headers)), grpc.WithStreamInterceptor(sendStream(headers)))
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn),
+		own: own, tables: map[string]*schema.Table{},
+	}, nil
+}
+
+// Not credentials.PerRPCCredentials: gRPC sends these over TLS alone, and a
+// server on the loopback may want a token without it.
+
+func sendUnary(headers []string) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		return invoke(metadata.AppendToOutgoingContext(ctx, headers...), method, req, reply, cc, opts...)
+	}
+}
+
+func sendStream(headers []string) grpc.StreamClientInterceptor {
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		return stream(metadata.AppendToOutgoingContext(ctx, headers...), desc, cc, method, opts...)
+	}
+}
+
+// Close closes the connection.
+func (c *Client) Close() error {
+	if c == nil || c.conn == nil {
+		return nil
+	}
+	return c.conn.Close()
+}
+
+// ready is an error if a call cannot begin.
+func (c *Client) ready(ctx context.Context) error {
+	switch {
+	case c == nil || c.conn == nil:
+		return wire.Invalid("there is no client; Dial gives one")
+	case ctx == nil:
+		return wire.Invalid("the context is nil; context.Background gives one")
+	}
+	return nil
+}
+
+// Now is the clock of this machine.
+func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixMicro()) }
+
+// name is a table as the server names it: p/i/t is one of another instance.
+func (c *Client) name(table string) string { return c.own.StoredTable(table).String() }
+
+// schemaFor is for how long what is known of the tables is taken for true.
+const schemaFor = time.Second
+
+// Refresh learns what tables there are, if that was long ago.
+func (c *Client) Refresh(ctx context.Context) error {
+	if err := c.ready(ctx); err != nil {
+		return clientError("list tables", "", "", err)
+	}
+	c.mu.Lock()
+	fresh := time.Since(c.fetched) < schemaFor
+	c.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	tables := map[string]*schema.Table{}
+	req := &adminpb.ListTablesRequest{Parent: c.own.String(), View: adminpb.Table_SCHEMA_VIEW}
+	var header metadata.MD
+	for {
+		resp, err := c.admin.ListTables(ctx, req, grpc.Header(&header))
+		if err != nil {
+			return clientError("list tables", "", "", err)
+		}
+		for _, m := range resp.GetTables() {
+			t, err := c.declared(m)
+			if err != nil {
+				return clientError("list tables", t.Name, "", err)
+			}
+			tables[t.Name] = t
+		}
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			break
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables, c.fetched, c.exact = tables, time.Now(), len(header.Get(wire.ExactHeader)) > 0
+	return nil
+}
+
+// isExact reports whether the server knows types of values, as of the last Refresh.
+func (c *Client) isExact() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.exact
+}
+
+// declared is a table as the server describes it.
+func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {
+	name, err := c.own.ParseTable(m.GetName())
+	if err != nil {
+		return &schema.Table{Name: m.GetName()}, err
+	}
+	t, err := wire.Declaration(name.Stored, m.GetColumnFamilies())
+	t.ChangeStream = m.GetChangeStreamConfig().GetRetentionPeriod().AsDuration()
+	return &t, err
+}
+
+// forget makes the next Refresh ask the server.
+func (c *Client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fetched = time.Time{}
+}
+
+// Schema is the tables of the client's instance, sorted by name.
+func (c *Client) Schema() *schema.Schema {
+	s := new(schema.Schema)
+	if c == nil {
+		return s
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
+		if c.own.StoredTable(name).In == c.own {
+			s.Tables = append(s.Tables, *c.tables[name])
+		}
+	}
+	return s.Clone()
+}
+
+// lookUpTime is how long the server may take to describe a table.
+const lookUpTime = 10 * time.Second
+
+// LookupTable is a table of the client's instance as of the last Refresh, or one
+// of another, p/i/t.
+func (c *Client) LookupTable(table string) (schema.Table, bool) {
+	if c == nil || c.conn == nil {
+		return schema.Table{}, false
+	}
+	c.mu.Lock()
+	known, ok := c.tables[table]
+	c.mu.Unlock()
+	if ok {
+		return *known, true
+	}
+	if c.own.StoredTable(table).In == c.own {
+		return schema.Table{}, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	defer cancel()
+	m, err := c.admin.GetTable(ctx, &adminpb.GetTableRequest{Name: c.name(table), View: adminpb.Table_SCHEMA_VIEW})
+	if err != nil {
+		return schema.Table{}, false
+	}
+	t, err := c.declared(m)
+	if err != nil {
+		return schema.Table{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables[table] = t
+	return *t, true
+}

@@ -1,0 +1,357 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Table is one table of a [Client].
+type Table struct {
+	client   *Client
+	name     string
+	declared schema.Table // without families when it is not known
+}
+
+// Table is the table of this name, as it was declared at the last Refresh.
+func (c *Client) Table(name string) *Table {
+	t, _ := c.LookupTable(name)
+	return &Table{c, name, t}
+}
+
+// ready is an error if a call cannot begin.
+func (t *Table) ready(ctx context.Context) error {
+	if t == nil {
+		return wire.Invalid("there is no table; Client.Table gives one")
+	}
+	return t.client.ready(ctx)
+}
+
+func (t *Table) tableName() string {
+	if t == nil {
+		return ""
+	}
+	return t.name
+}
+
+// ReadRows reads rows. When the server ends the stream for a reason that passes,
+// as that nobody has read for a while, the read goes on behind its last row,
+// with what is there then.
+func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
+	const op = "read rows"
+	return func(yield func(*query.Row, error) bool) {
+		r, err := t.newClientRead(ctx, opts)
+		if err != nil {
+			yield(nil, clientError(op, t.tableName(), "", err))
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // ends the stream when the loop is left
+		for failures := 0; ; {
+			before := r.last
+			more, err := r.stream(ctx, func(row *query.Row) bool { return yield(row, nil) })
+			if !more {
+				return
+			}
+			if r.last != before {
+				failures = 0
+			}
+			if failures++; failures > 3 || !passes(ctx, err) {
+				yield(nil, clientError(op, t.name, "", err))
+				return
+			}
+			time.Sleep(time.Duration(failures) * 50 * time.Millisecond)
+		}
+	}
+}
+
+// passes reports whether the reason why a read failed is one that passes.
+func passes(ctx context.Context, err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
+		return ctx.Err() == nil
+	}
+	return false
+}
+
+// A clientRead is a read under way.
+type clientRead struct {
+	t      *Table
+	want   *read.Request
+	msg    *bigtablepb.ReadRowsRequest
+	where  []read.Condition
+	last   string // the last row, also of those that were not returned
+	passed int    // rows, for the offset
+	given  int    // rows
+}
+
+func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientRead, error) {
+	if err := t.ready(ctx); err != nil {
+		return nil, err
+	}
+	want, err := read.New(opts...)
+	if err != nil {
+		return nil, wire.Invalid("%v", err)
+	}
+	r := &clientRead{t: t, want: want}
+	for _, c := range want.Where {
+		if c, err = t.condition(c); err != nil {
+			return nil, err
+		}
+		r.where = append(r.where, c)
+	}
+	filter, err := readFilter(want, r.where)
+	if err != nil {
+		return nil, err
+	}
+	r.msg = &bigtablepb.ReadRowsRequest{TableName: t.client.name(t.name), Filter: filter, Reversed: want.Reverse}
+	return r, nil
+}
+
+// request is the message for the rows that are yet to be read; ok is false when
+// there are none.
+func (r *clientRead) request() (msg *bigtablepb.ReadRowsRequest, ok bool) {
+	set := &bigtablepb.RowSet{}
+	for _, rows := range r.want.RowRanges() {
+		switch {
+		case r.last == "":
+		case r.want.Reverse && (rows.End == "" || rows.End > r.last):
+			rows.End = r.last
+		case !r.want.Reverse && rows.Start <= r.last:
+			rows.Start = r.last + "\x00"
+		}
+		if rows.Empty() {
+			continue
+		}
+		if key, ok := rows.Single(); ok {
+			set.RowKeys = append(set.RowKeys, []byte(key))
+			continue
+		}
+		set.RowRanges = append(set.RowRanges, &bigtablepb.RowRange{
+			StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(rows.Start)},
+			EndKey:   &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte(rows.End)},
+		})
+	}
+	if len(set.RowKeys)+len(set.RowRanges) == 0 {
+		return nil, false
+	}
+	r.msg.Rows = set
+	if r.want.Limit > 0 && len(r.where) == 0 {
+		r.msg.RowsLimit = int64(r.want.Limit - r.given + r.want.Offset - r.passed)
+	}
+	return r.msg, true
+}
+
+// stream reads from one stream. more is false when the read has ended, as it
+// should or because the caller has enough; otherwise err is why the stream did.
+func (r *clientRead) stream(ctx context.Context, yield func(*query.Row) bool) (more bool, err error) {
+	msg, ok := r.request()
+	if !ok {
+		return false, nil
+	}
+	stream, err := r.t.client.data.ReadRows(ctx, msg)
+	if err != nil {
+		return true, err
+	}
+	b := rowBuilder{t: r.t}
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return true, err
+		}
+		for _, chunk := range resp.GetChunks() {
+			done, err := b.add(chunk)
+			if err != nil {
+				return true, err
+			}
+			if done && !r.row(&b, yield) {
+				return false, nil
+			}
+		}
+		if key := resp.GetLastScannedRowKey(); len(key) > 0 {
+			r.last = string(key)
+		}
+	}
+}
+
+// row takes a row that is complete, and returns false when it was the last.
+func (r *clientRead) row(b *rowBuilder, yield func(*query.Row) bool) bool {
+	row, judged := b.take(len(r.where))
+	r.last = row.Key()
+	for i, c := range r.where {
+		if !c.Holds(judged[i].Cell(c.Family, c.Qualifier)) {
+			return true
+		}
+	}
+	if row.Len() == 0 { // only the columns of conditions are there
+		return true
+	}
+	if r.passed < r.want.Offset {
+		r.passed++
+		return true
+	}
+	if r.given++; !yield(row) {
+		return false
+	}
+	return r.want.Limit == 0 || r.given < r.want.Limit
+}
+
+// A rowBuilder makes rows of chunks.
+type rowBuilder struct {
+	t          *Table
+	key        string
+	cells      []cells.Cell
+	conditions map[int][]cells.Cell // by the number of the condition
+
+	family, qualifier string
+	timestamp         cells.Timestamp
+	label             string
+	value             []byte
+	exact             cells.Type // of the value, if the server says it
+	continues         bool       // the value does
+}
+
+var errChunks = status.Error(codes.Internal, "the server's answer makes no row")
+
+// add takes a chunk, and reports whether it is the last one of its row.
+func (b *rowBuilder) add(c *bigtablepb.ReadRowsResponse_CellChunk) (done bool, err error) {
+	if c.GetResetRow() {
+		*b = rowBuilder{t: b.t}
+		return false, nil
+	}
+	if len(c.GetRowKey()) > 0 {
+		b.key = string(c.GetRowKey())
+	}
+	if c.GetFamilyName() != nil {
+		b.family = c.GetFamilyName().GetValue()
+	}
+	if c.GetQualifier() != nil {
+		b.qualifier = string(c.GetQualifier().GetValue())
+	}
+	if b.key == "" || b.family == "" {
+		return false, errChunks
+	}
+	if !b.continues {
+		b.timestamp, b.label, b.value, b.exact = cells.Timestamp(c.GetTimestampMicros()), "", nil, wire.ExactOf(c)
+		for _, l := range c.GetLabels() {
+			b.label = l
+		}
+	}
+	b.value = append(b.value, c.GetValue()...)
+	if b.continues = c.GetValueSize() > 0; b.continues {
+		return false, nil
+	}
+	b.cell(cells.Cell{Family: b.family, Qualifier: b.qualifier, Timestamp: b.timestamp, Value: b.t.decoded(b.family, b.exact, b.value)})
+	return c.GetCommitRow(), nil
+}
+
+// cell takes a cell; one with a label is of a condition.
+func (b *rowBuilder) cell(c cells.Cell) {
+	if n, ok := conditionOf(b.label); ok {
+		if b.conditions == nil {
+			b.conditions = map[int][]cells.Cell{}
+		}
+		b.conditions[n] = append(b.conditions[n], c)
+		return
+	}
+	b.cells = append(b.cells, c)
+}
+
+// take gives the row, and for each condition a row of its column.
+func (b *rowBuilder) take(conditions int) (row *query.Row, judged []*query.Row) {
+	row = query.NewRow(b.key, b.cells)
+	for i := range conditions {
+		judged = append(judged, query.NewRow(b.key, b.conditions[i]))
+	}
+	*b = rowBuilder{t: b.t}
+	return row, judged
+}
+
+// The label of the cells that a condition is about.
+func conditionLabel(n int) string { return "where-" + strconv.Itoa(n) }
+
+func conditionOf(label string) (n int, ok bool) {
+	const prefix = "where-"
+	if len(label) <= len(prefix) || label[:len(prefix)] != prefix {
+		return 0, false
+	}
+	n, err := strconv.Atoi(label[len(prefix):])
+	return n, err == nil
+}
+
+// decoded is a value with the type that the server says, or with the type of its
+// family, as bytes if it is not of it.
+func (t *Table) decoded(family string, exact cells.Type, b []byte) cells.Value {
+	if exact != cells.TypeAny {
+		if v, err := wire.ValueOf(&schema.Family{Type: exact}, nil, b); err == nil {
+			return v
+		}
+		return cells.Bytes(b)
+	}
+	f, ok := t.declared.Family(family)
+	if !ok {
+		return cells.Bytes(b)
+	}
+	of := *f
+	if of.Aggregate != schema.NoAggregate {
+		of.Type = cells.TypeI64
+	}
+	v, err := wire.ValueOf(&of, nil, b)
+	if err != nil {
+		return cells.Bytes(b)
+	}
+	return v
+}
+
+// ReadCells reads the cells of one row.
+func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
+	return func(yield func(cells.Cell, error) bool) {
+		for row, err := range t.ReadRows(ctx, append(slices.Clip(opts), read.Key(key))...) {
+			if err != nil {
+				yield(cells.Cell{}, err)
+				return
+			}
+			for c := range row.Cells() {
+				if !yield(c, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Count reads and counts. With an error comes what was counted before it.
+func (t *Table) Count(ctx context.Context, opts ...read.Option) (query.Count, error) {
+	var n query.Count
+	want, err := read.New(opts...)
+	if err != nil {
+		return n, clientError("count", t.tableName(), "", wire.Invalid("%v", err))
+	}
+	for row, err := range t.ReadRows(ctx, opts...) {
+		if err != nil {
+			return n, err
+		}
+		n.Rows++
+		if !want.KeysOnly {
+			n.Cells += int64(row.Len())
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,204 @@
+package client
+
+import (
+	"context"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+)
+
+// Apply applies a mutation to a row. It is tried once: when the connection breaks
+// nobody knows whether it took effect.
+func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
+	const op = "apply"
+	if err := t.ready(ctx); err != nil {
+		return clientError(op, t.tableName(), key, err)
+	}
+	changes, err := t.mutations(m)
+	if err == nil {
+		_, err = t.client.data.MutateRow(ctx, &bigtablepb.MutateRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key), Mutations: changes})
+	}
+	return clientError(op, t.name, key, err)
+}
+
+// mutations are the changes of a mutation; nil is of none.
+func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {
+	if m == nil {
+		return nil, nil
+	}
+	var list []*bigtablepb.Mutation
+	for _, c := range m.Changes() {
+		message, err := t.mutation(c)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, message)
+	}
+	return list, nil
+}
+
+func (t *Table) mutation(c write.Change) (*bigtablepb.Mutation, error) {
+	switch c.Kind {
+	case write.SetChange:
+		v, err := t.encoded(c)
+		if err != nil {
+			return nil, err
+		}
+		ts := int64(c.Since)
+		if c.ServerTime {
+			ts = -1
+		}
+		cell := &bigtablepb.Mutation_SetCell{FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: ts, Value: v}
+		wire.SetExact(cell, c.Value.Type())
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: cell}}, nil
+	case write.AddChange:
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
+			FamilyName:      c.Family,
+			ColumnQualifier: wire.RawValue([]byte(c.Qualifier)),
+			Timestamp:       wire.RawTimestamp(c.Since),
+			Input:           inputMessage(c.Value),
+		}}}, nil
+	case write.DeleteVersionsChange:
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
+			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier),
+			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: int64(c.Since), EndTimestampMicros: int64(c.Until)}}}}, nil
+	case write.DeleteFamilyChange:
+		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: c.Family}}}, nil
+	}
+	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}, nil
+}
+
+// encoded is what goes over the network for a value.
+func (t *Table) encoded(c write.Change) ([]byte, error) {
+	f, ok := t.declared.Family(c.Family)
+	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
+		return nil, wire.Invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
+	}
+	return wire.AppendValue(nil, c.Value), t.checkKept(c.Family, c.Value.Type())
+}
+
+// checkKept refuses a value that the server would keep as one of another type.
+func (t *Table) checkKept(family string, of cells.Type) error {
+	f, ok := t.declared.Family(family)
+	if ok && f.Type != cells.TypeAny || of == cells.TypeBytes || t.client.isExact() {
+		return nil
+	}
+	return wire.Invalid("family %s declares no type, and this server would keep the %s as bytes; declare one, as in alter table %s set %s type=%s", family, of, t.name, family, of)
+}
+
+func inputMessage(v cells.Value) *bigtablepb.Value {
+	if n, ok := v.Int(); ok {
+		return &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}}
+	}
+	if s, ok := v.AsString(); ok {
+		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: s}}
+	}
+	m := &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: wire.AppendValue(nil, v)}}
+	wire.SetExact(m, v.Type())
+	return m
+}
+
+// CheckAndMutate applies one of two mutations, depending on a condition.
+func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error) {
+	const op = "check and mutate"
+	if err := t.ready(ctx); err != nil {
+		return false, clientError(op, t.tableName(), key, err)
+	}
+	req, absent, err := t.checkRequest(key, predicate, ifTrue, ifFalse)
+	if err != nil {
+		return false, clientError(op, t.name, key, err)
+	}
+	resp, err := t.client.data.CheckAndMutateRow(ctx, req)
+	return resp.GetPredicateMatched() != absent && err == nil, clientError(op, t.name, key, err)
+}
+
+// checkRequest is the message; with absent what it asks is the opposite.
+func (t *Table) checkRequest(key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (req *bigtablepb.CheckAndMutateRowRequest, absent bool, err error) {
+	want, err := read.New(predicate)
+	if err != nil {
+		return nil, false, wire.Invalid("%v", err)
+	}
+	if len(want.Where) != 1 {
+		return nil, false, wire.Invalid("over the network the condition of a cas is about one column")
+	}
+	absent = want.Where[0].Kind == read.IsAbsent
+	if absent {
+		ifTrue, ifFalse = ifFalse, ifTrue
+	}
+	req = &bigtablepb.CheckAndMutateRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
+	if req.PredicateFilter, err = t.predicate(want.Where[0]); err != nil {
+		return nil, false, err
+	}
+	if req.TrueMutations, err = t.mutations(ifTrue); err != nil {
+		return nil, false, err
+	}
+	req.FalseMutations, err = t.mutations(ifFalse)
+	return req, absent, err
+}
+
+// ApplyReadModifyWrite changes cells by what they are.
+func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error) {
+	const op = "read-modify-write"
+	if err := t.ready(ctx); err != nil {
+		return nil, clientError(op, t.tableName(), key, err)
+	}
+	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
+	for _, r := range m.Rules() {
+		rule := &bigtablepb.ReadModifyWriteRule{FamilyName: r.Family, ColumnQualifier: []byte(r.Qualifier)}
+		of := cells.TypeI64
+		if r.Appends {
+			rule.Rule, of = &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: r.Append}, r.Absent
+		} else {
+			rule.Rule = &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: r.Delta}
+		}
+		if err := t.checkKept(r.Family, of); err != nil {
+			return nil, clientError(op, t.name, key, err)
+		}
+		wire.SetExact(rule, of)
+		req.Rules = append(req.Rules, rule)
+	}
+	resp, err := t.client.data.ReadModifyWriteRow(ctx, req)
+	if err != nil {
+		return nil, clientError(op, t.name, key, err)
+	}
+	var cs []cells.Cell
+	for _, f := range resp.GetRow().GetFamilies() {
+		for _, col := range f.GetColumns() {
+			for _, c := range col.GetCells() {
+				v := t.decoded(f.GetName(), wire.ExactOf(c), c.GetValue())
+				cs = append(cs, cells.Cell{Family: f.GetName(), Qualifier: string(col.GetQualifier()), Timestamp: cells.Timestamp(c.GetTimestampMicros()), Value: v})
+			}
+		}
+	}
+	return query.NewRow(key, cs), nil
+}
+
+// DeleteRange deletes the rows with a prefix, or all; others cannot be deleted
+// over the network.
+func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
+	const op = "delete range"
+	if err := t.ready(ctx); err != nil {
+		return clientError(op, t.tableName(), "", err)
+	}
+	if rows.Err != nil {
+		return clientError(op, t.name, "", wire.Invalid("%v", rows.Err))
+	}
+	req := &adminpb.DropRowRangeRequest{Name: t.client.name(t.name)}
+	switch ranges := cf.MergeRanges(rows.Ranges); {
+	case len(ranges) == 1 && ranges[0] == read.RowRange{}:
+		req.Target = &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}
+	case len(ranges) == 1 && ranges[0] == cf.Prefix(ranges[0].Start):
+		req.Target = &adminpb.DropRowRangeRequest_RowKeyPrefix{RowKeyPrefix: []byte(ranges[0].Start)}
+	default:
+		return clientError(op, t.name, "", wire.Invalid("over the network rows are deleted one by one, by a prefix, or all of them; a range has no call"))
+	}
+	_, err := t.client.admin.DropRowRange(ctx, req)
+	return clientError(op, t.name, "", err)
+}

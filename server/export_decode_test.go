@@ -1,4 +1,0 @@
-package server
-
-// DecodeWrite is for tests.
-var DecodeWrite = decodeWrite

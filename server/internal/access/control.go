@@ -1,0 +1,130 @@
+package access
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// A Control lets calls in by the tokens that they show.
+type Control struct {
+	Tokens *Tokens // nil: no call needs one
+	Logger *slog.Logger
+}
+
+// Known reports whether a method is in the list of needs. No other may be called.
+func Known(method string) bool { return needs[method] != needUnknown }
+
+// Free reports whether a method needs nothing, not even a token.
+func Free(method string) bool { return needs[method] == needNothing }
+
+// OfDatabase reports whether a method concerns the database as a whole.
+func OfDatabase(method string) bool {
+	return strings.HasPrefix(method, "/"+smolwcpb.DatabaseAdmin_ServiceDesc.ServiceName+"/")
+}
+
+// Methods returns all methods of the list of needs, in no order.
+func Methods() []string { return slices.Collect(maps.Keys(needs)) }
+
+// Identify returns the token that a call shows, nil when it needs none. With an
+// error, the token is the one that was refused.
+func (c *Control) Identify(ctx context.Context, method string) (*Token, error) {
+	if c.Tokens == nil || Free(method) {
+		return nil, nil
+	}
+	required, err := c.Tokens.required()
+	if err != nil {
+		c.Logger.Error("the tokens cannot be read, so that nobody is let in", "err", err)
+		return nil, status.Error(codes.Unauthenticated, "the tokens of this server cannot be read")
+	}
+	if !required {
+		return nil, nil
+	}
+	secret, err := bearer(ctx)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	token, err := c.Tokens.find(secret)
+	if err != nil {
+		return token, status.Error(codes.Unauthenticated, err.Error())
+	}
+	return token, nil
+}
+
+// bearer is the secret that a client shows.
+func bearer(ctx context.Context) (string, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	for _, v := range md.Get("authorization") {
+		const scheme = "bearer "
+		if len(v) > len(scheme) && strings.EqualFold(v[:len(scheme)], scheme) {
+			return v[len(scheme):], nil
+		}
+	}
+	return "", errNoToken
+}
+
+// Check refuses a token that was good and no longer is; nil is good.
+func (c *Control) Check(token *Token) error {
+	if token == nil {
+		return nil
+	}
+	if err := c.Tokens.check(token); err != nil {
+		return status.Error(codes.Unauthenticated, err.Error())
+	}
+	return nil
+}
+
+type tokenKey struct{}
+
+// WithToken returns the context of a call that was let in with a token; nil is a
+// call that needs none.
+func WithToken(ctx context.Context, token *Token) context.Context {
+	if token == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, tokenKey{}, token)
+}
+
+// TokenOf returns the token of a call, nil when it needs none.
+func TokenOf(ctx context.Context) *Token {
+	token, _ := ctx.Value(tokenKey{}).(*Token)
+	return token
+}
+
+// Authorize refuses a call whose token has no right to one of the resources that it
+// is about. Without a token everything is allowed.
+func Authorize(token *Token, method string, resources []Resource) error {
+	right := needs[method].right()
+	if token == nil || right == NoRight {
+		return nil
+	}
+	for _, r := range resources {
+		if !token.allows(right, r) {
+			return status.Errorf(codes.PermissionDenied, "token %q has no right to %s %s%s", token.Name, right, r, whoHas(method))
+		}
+	}
+	return nil
+}
+
+// whoHas says how an operator gives the right to the whole database.
+func whoHas(method string) string {
+	if !OfDatabase(method) {
+		return ""
+	}
+	return "; one that has is made with: smolwc --db DIR token create NAME --admin '*'"
+}
+
+// MayRead reports whether a call may read a table, by its name in the database.
+// Lists, and the tokens of their pages, name no other table.
+func MayRead(ctx context.Context, table string) bool {
+	token := TokenOf(ctx)
+	return token == nil || token.allows(Read, Resource{Name: table, Exact: true})
+}

@@ -1,0 +1,236 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+type connKey struct{}
+
+// With returns a context whose calls are those of the connection.
+func (c *Conn) With(ctx context.Context) context.Context { return context.WithValue(ctx, connKey{}, c) }
+
+// ConnOf is the connection of a call, nil when it is not known.
+func ConnOf(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
+	return c
+}
+
+// A Conn is a connection whose bytes in hand are counted. A nil one counts
+// nothing.
+type Conn struct {
+	net.Conn
+	conns *Conns
+	host  string      // of the client, see hostOf
+	since time.Time   // when it was accepted
+	spoke atomic.Bool // a call of it has begun
+
+	mu       sync.Mutex
+	awaiting int   // calls whose requests have not arrived
+	received int64 // since one was awaited, less the requests that have arrived
+	held     int64 // of requests that are being carried out
+	queued   int64 // of responses that are being sent
+	reads    int64 // of what is being read
+	inHand   int64 // all of these
+	stalls   int   // streams whose client did not read
+	closed   bool
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	if c.awaiting > 0 {
+		c.received += int64(n)
+		c.count()
+	}
+	inHand := c.inHand - c.reads
+	c.mu.Unlock()
+	if greedy := c.conns.check(c, inHand); greedy != nil {
+		greedy.refuse("it has too many bytes in hand")
+		if greedy == c {
+			return 0, errTooMuch
+		}
+	}
+	return n, err
+}
+
+var errTooMuch = errors.New("the connection has too many bytes in hand")
+
+// refuse closes the connection.
+func (c *Conn) refuse(why string) {
+	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
+	_ = c.Close() // whoever uses it finds out
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	c.count()
+	c.mu.Unlock()
+	if first {
+		c.conns.remove(c)
+	}
+	return c.Conn.Close()
+}
+
+func (c *Conn) bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inHand
+}
+
+// count brings the sums up to date; c.mu is held.
+func (c *Conn) count() {
+	inHand := max(0, c.received) + c.held + c.queued + c.reads
+	if c.closed {
+		inHand = c.reads // until its calls have ended
+	}
+	c.conns.inHand.Add(inHand - c.inHand)
+	c.inHand = inHand
+}
+
+// Speaks says that the client makes a call.
+func (c *Conn) Speaks() {
+	if c != nil {
+		c.spoke.Store(true)
+	}
+}
+
+// BeginCall counts what a call takes besides what it holds. It reports false, and
+// counts nothing, when there is no room for the call.
+func (c *Conn) BeginCall() bool { return c.holds(callBytes) }
+
+// EndCall gives back the room of BeginCall.
+func (c *Conn) EndCall() { c.holds(-callBytes) }
+
+// Awaits says that a call has begun, whose request will arrive.
+func (c *Conn) Awaits() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaiting++
+}
+
+// Arrived says that a request has arrived: wire bytes of what was received are
+// now held ones.
+func (c *Conn) Arrived(wire, held int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.received -= wire
+	c.held += held
+	c.awaited()
+	c.count()
+}
+
+// awaited says that one call less awaits its request. When none does, what was
+// received besides requests is forgotten: the frames around them, and requests
+// that came before they were awaited.
+func (c *Conn) awaited() {
+	if c.awaiting--; c.awaiting == 0 {
+		c.received = 0
+	}
+}
+
+// Ended says that a call has ended.
+func (c *Conn) Ended(arrived bool, held int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held -= held
+	if !arrived {
+		c.awaited()
+	}
+	c.count()
+}
+
+// Queue counts bytes that are being sent, less than 0 when they have been.
+func (c *Conn) Queue(n int64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queued += n
+	c.count()
+}
+
+// holds counts n bytes more of what is being read, or of calls as such, less than 0 when
+// they have gone, unless there are too many then.
+func (c *Conn) holds(n int64) bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > 0 && !c.hasRoom(n) {
+		return false
+	}
+	c.reads += n
+	c.conns.reads.Add(n)
+	c.count()
+	return true
+}
+
+// hasRoom reports whether n bytes more are not too many; c.mu is held.
+func (c *Conn) hasRoom(n int64) bool {
+	limits := &c.conns.Limits
+	if c.inHand+n > limits.ConnectionBytes {
+		return false
+	}
+	return c.conns.inHand.Load()+n <= limits.forReads() || c.inHand+n <= c.conns.share()
+}
+
+// Idle reports whether none of the connection's calls is under way.
+func (c *Conn) Idle() bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reads == 0
+}
+
+// left is how many bytes more of what is read there is room for.
+func (c *Conn) left() int64 {
+	limits := &c.conns.Limits
+	return min(limits.ConnectionBytes-c.bytes(), limits.forReads()-c.conns.inHand.Load())
+}
+
+// spares reports whether there is much room beside n bytes, for reads that can do
+// without them.
+func (c *Conn) spares(n int64) bool {
+	limits := &c.conns.Limits
+	return c.bytes()+n <= limits.ConnectionBytes/4 && c.conns.inHand.Load()+n <= limits.Bytes/4
+}
+
+// maxStalls is how many streams of a connection may end because the client does
+// not read. Each leaves a little in the queue of the connection.
+const maxStalls = 16
+
+// Stalled says that the client of a stream does not read.
+func (c *Conn) Stalled() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.stalls++
+	enough := c.stalls == maxStalls
+	c.mu.Unlock()
+	if enough {
+		c.refuse("its client does not read what it asks for")
+	}
+}

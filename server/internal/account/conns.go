@@ -1,0 +1,104 @@
+// Package account counts the bytes that a server has in hand for each connection, and
+// refuses requests and reads that have no room.
+//
+// The bytes in hand of a connection are requests that have arrived in part, requests
+// under way, blocks and rows of reads, responses that the client does not take, and a
+// part for each call. gRPC does not bound them: it takes in the whole of a request
+// before it gives the request away, and a request may have 256 MiB. So this package
+// counts them where they arrive, at the socket. It closes a connection that has more
+// than its share and, when all together have too much, the connection with most. A
+// read that holds too much ends its own call only.
+package account
+
+import (
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// Conns are the connections that a listener has accepted.
+type Conns struct {
+	Limits Limits
+	logger *slog.Logger
+	inHand atomic.Int64 // of all connections
+	reads  atomic.Int64 // of them those of reads and of calls as such, which are refused
+
+	count atomic.Int64 // of the connections that are open
+
+	tidying sync.Mutex
+
+	mu     sync.Mutex
+	open   map[string]*Conn // by the address of the client
+	hosts  map[string]int   // how many of them are of a host
+	room   sync.Cond        // a connection has been closed, or the listener
+	closed bool
+}
+
+// NewConns makes the connections of a listener, see [Conns.Listen].
+func NewConns(limits Limits, logger *slog.Logger) *Conns {
+	cs := &Conns{Limits: limits, logger: logger, open: map[string]*Conn{}, hosts: map[string]int{}}
+	cs.room.L = &cs.mu
+	return cs
+}
+
+// Connections is how many are open.
+func (cs *Conns) Connections() int64 { return cs.count.Load() }
+
+// BytesInHand are those of all connections.
+func (cs *Conns) BytesInHand() int64 { return cs.inHand.Load() }
+
+// Find returns the connection of a client, nil when the listener did not accept it.
+func (cs *Conns) Find(client net.Addr) *Conn {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.open[client.String()]
+}
+
+// greediest is the connection with most in hand.
+func (cs *Conns) greediest() *Conn {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	var most *Conn
+	for _, c := range cs.open {
+		if most == nil || c.bytes() > most.bytes() {
+			most = c
+		}
+	}
+	return most
+}
+
+// Reserve counts n bytes that belong to no connection yet. It reports false, and counts
+// nothing, when there is no room for them.
+func (cs *Conns) Reserve(n int64) bool {
+	if cs.inHand.Add(n) > cs.Limits.Bytes {
+		cs.inHand.Add(-n)
+		return false
+	}
+	return true
+}
+
+// Unreserve forgets bytes that were reserved.
+func (cs *Conns) Unreserve(n int64) { cs.inHand.Add(-n) }
+
+// callBytes is the part of each call: its goroutines, and gRPC's own data of it.
+const callBytes = 64 << 10
+
+// share is how much a connection may have in hand however much others have: one call
+// at least. So the server serves a client that asks for little beside clients that ask
+// for everything.
+func (cs *Conns) share() int64 {
+	return max(callBytes, (cs.Limits.Bytes-cs.Limits.forReads())/max(1, cs.count.Load()))
+}
+
+// check returns the connection to close, nil for none. The bytes of reads close no
+// connection: the next read is refused.
+func (cs *Conns) check(c *Conn, inHand int64) *Conn {
+	switch {
+	case inHand > cs.Limits.ConnectionBytes:
+		return c
+	case cs.inHand.Load()-cs.reads.Load() > cs.Limits.Bytes:
+		return cs.greediest()
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package account
+
+import (
+	"context"
+	gometrics "runtime/metrics"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// A Hold counts the bytes that a call holds among the bytes in hand of its connection:
+// the blocks and rows of its reads, and the message that it makes of them. When there
+// are too many the call ends, so that others can go on. A nil one counts nothing.
+type Hold struct {
+	conn *Conn
+
+	mu      sync.Mutex // reads have several goroutines
+	read    int64
+	sent    int64 // of the message that is to be sent
+	counted int64 // of the connection
+	over    bool
+}
+
+// holdStep is how many bytes are counted at a time, so that a read takes the lock of
+// its connection seldom, and a small one never: the call's own part has room for it.
+const holdStep = 64 << 10
+
+// Holding returns a context whose reads count what they hold, until it is released.
+func Holding(ctx context.Context) (context.Context, *Hold) {
+	h := NewHold(ctx)
+	if h == nil {
+		return ctx, nil
+	}
+	return query.WithHolding(ctx, h), h
+}
+
+// NewHold is the hold of a call, nil when its connection is not known.
+func NewHold(ctx context.Context) *Hold {
+	if c := ConnOf(ctx); c != nil {
+		return &Hold{conn: c}
+	}
+	return nil
+}
+
+// Hold implements query.Holding.
+func (h *Hold) Hold(n int, needed bool) error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !needed && !h.conn.spares(int64(n)) {
+		return errNothingToSpare
+	}
+	return h.set(h.read+int64(n), h.sent)
+}
+
+var errNothingToSpare = status.Error(codes.Unavailable, "the server has no room to spare")
+
+// Room implements query.Holding.
+func (h *Hold) Room() (n int, alone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return int(h.conn.left()), h.alone()
+}
+
+// Message says how many bytes of a message are being made.
+func (h *Hold) Message(n int) error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.set(h.read, int64(n))
+}
+
+// Spares reports whether there is room for n bytes that the call can do without.
+func (h *Hold) Spares(n int) bool { return h == nil || h.conn.spares(int64(n)) }
+
+// Release forgets everything.
+func (h *Hold) Release() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+	_ = h.set(0, 0) // less is never too much
+}
+
+// set counts in steps; h.mu is held.
+func (h *Hold) set(read, sent int64) error {
+	if h.over {
+		read, sent = 0, 0
+	}
+	want := max(0, read+sent) / holdStep * holdStep
+	if want > h.counted || want < h.counted-holdStep || want == 0 && h.counted > 0 {
+		if !h.conn.holds(want - h.counted) {
+			return h.tooMuch(read + sent)
+		}
+		if want-h.counted >= largeHold {
+			h.conn.conns.tidy()
+		}
+		h.counted = want
+	}
+	h.read, h.sent = read, sent
+	return nil
+}
+
+// largeHold is from how many bytes on it is worth while to look for garbage first: what a
+// request of 100 MB leaves stays until Go has as much again.
+const (
+	largeHold   = 16 << 20
+	muchGarbage = 128 << 20
+)
+
+// EndedWith gives garbage back, in a goroutine of its own, after a call whose request
+// held much.
+func (cs *Conns) EndedWith(held int64) {
+	if held >= largeHold {
+		go cs.tidy()
+	}
+}
+
+// tidy gives garbage back when there is much of it.
+func (cs *Conns) tidy() {
+	if !cs.tidying.TryLock() {
+		return
+	}
+	defer cs.tidying.Unlock()
+	have := []gometrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	gometrics.Read(have)
+	used := int64(have[0].Value.Uint64() - have[1].Value.Uint64())
+	if used-cs.inHand.Load() > muchGarbage {
+		query.ReleaseMemory()
+	}
+}
+
+// aloneInHand is less than what others have in hand when there are any that matter:
+// a row that is too large then will be so again.
+const aloneInHand = 1 << 20
+
+func (h *Hold) alone() bool {
+	return max(h.conn.bytes(), h.conn.conns.inHand.Load())-h.counted < aloneInHand
+}
+
+func (h *Hold) tooMuch(want int64) error {
+	conns := h.conn.conns
+	if h.alone() {
+		return status.Errorf(codes.FailedPrecondition, "the row takes more than the %d MiB that the server has for it", min(conns.Limits.ConnectionBytes, conns.Limits.forReads())>>20)
+	}
+	return h.Refusal(int(want))
+}
+
+// Refusal implements query.Holding.
+func (h *Hold) Refusal(want int) error {
+	return status.Errorf(codes.Unavailable, "the server has no room for a read that holds %d KiB; try again when other calls have ended", want>>10)
+}

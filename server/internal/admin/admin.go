@@ -1,0 +1,61 @@
+// Package admin serves the calls that are not about rows: tables and their families,
+// backups of tables, instances and clusters, operations, and smolwc's own calls about
+// the database as a whole.
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+)
+
+// An Admin is the services of tables, instances and backups. They share a lock and the
+// resources that they remember.
+type Admin struct {
+	*catalog.Catalog
+	logger *slog.Logger
+
+	mu sync.Mutex // held by changes of tables, and by all uses of the fields below
+	registries
+	backups    backups
+	operations operations
+}
+
+// New makes the services of a catalog. It reads the instances and backups that the
+// database remembers.
+func New(ctx context.Context, c *catalog.Catalog, logger *slog.Logger) (*Admin, error) {
+	s := &Admin{Catalog: c, logger: logger}
+	if err := s.loadInstances(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.loadBackups(ctx)
+}
+
+// Register adds the services to a gRPC server.
+func (s *Admin) Register(to *grpc.Server) {
+	adminpb.RegisterBigtableTableAdminServer(to, &tableService{Admin: s})
+	adminpb.RegisterBigtableInstanceAdminServer(to, &instanceService{Admin: s})
+	longrunningpb.RegisterOperationsServer(to, &operationsService{Admin: s})
+}
+
+// ClusterOf names the cluster from which the changes of an instance come: clients want
+// one.
+func (s *Admin) ClusterOf(in wire.Instance) string {
+	if ids := slices.Sorted(maps.Keys(s.clusterStates(in))); len(ids) > 0 {
+		return ids[0]
+	}
+	return localCluster
+}
+
+// clone copies a message.
+func clone[M proto.Message](m M) M { return proto.Clone(m).(M) }

@@ -1,0 +1,82 @@
+package admin
+
+import (
+	"context"
+
+	"cloud.google.com/go/iam/apiv1/iampb"
+
+	"github.com/smolwc/smolwc/internal/wire"
+)
+
+// Policies of access are accepted and remembered; they forbid nothing.
+
+// noPolicy is the etag of a policy that nobody has set, as Bigtable has it.
+var noPolicy = []byte("\x00\x20\x01")
+
+func (s *Admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
+	if err := checkResource(req.GetResource()); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.policies.items[req.GetResource()]; p != nil {
+		return p, nil
+	}
+	return &iampb.Policy{Etag: noPolicy}, nil
+}
+
+func (s *Admin) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
+	if err := checkResource(req.GetResource()); err != nil {
+		return nil, err
+	}
+	if req.GetPolicy() == nil {
+		return nil, wire.Invalid("the request has no policy")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return req.GetPolicy(), s.policies.put(ctx, req.GetResource(), req.GetPolicy())
+}
+
+func testPermissions(req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
+	if err := checkResource(req.GetResource()); err != nil {
+		return nil, err
+	}
+	return &iampb.TestIamPermissionsResponse{Permissions: req.GetPermissions()}, nil
+}
+
+func checkResource(name string) error {
+	if _, _, ok := wire.CutInstance(name); !ok {
+		return wire.Invalid("%q is not the name of a resource of an instance: projects/P/instances/I…", name)
+	}
+	return nil
+}
+
+// GetIamPolicy returns the policy of a table, or of what belongs to one.
+func (s *tableService) GetIamPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
+	return s.getPolicy(req)
+}
+
+// SetIamPolicy remembers a policy.
+func (s *tableService) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
+	return s.setPolicy(ctx, req)
+}
+
+// TestIamPermissions grants what is asked for.
+func (s *tableService) TestIamPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
+	return testPermissions(req)
+}
+
+// GetIamPolicy returns the policy of an instance.
+func (s *instanceService) GetIamPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
+	return s.getPolicy(req)
+}
+
+// SetIamPolicy remembers a policy.
+func (s *instanceService) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
+	return s.setPolicy(ctx, req)
+}
+
+// TestIamPermissions grants what is asked for.
+func (s *instanceService) TestIamPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
+	return testPermissions(req)
+}

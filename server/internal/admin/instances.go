@@ -1,0 +1,309 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/iam/apiv1/iampb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/smolwc/smolwc/internal/wire"
+)
+
+// Instances, clusters and app profiles mean nothing to a database on one
+// machine. They are accepted and remembered, so that what manages them, such as
+// Terraform, finds what it made.
+type registries struct {
+	instances registry[*adminpb.Instance]
+	clusters  registry[*adminpb.Cluster]
+	profiles  registry[*adminpb.AppProfile]
+	policies  registry[*iampb.Policy]
+}
+
+// loadInstances reads what is remembered, and adds the instances that there are
+// through their tables.
+func (s *Admin) loadInstances(ctx context.Context) error {
+	s.instances = registry[*adminpb.Instance]{db: s.DB, what: "instance", empty: func() *adminpb.Instance { return new(adminpb.Instance) }}
+	s.clusters = registry[*adminpb.Cluster]{db: s.DB, what: "cluster", empty: func() *adminpb.Cluster { return new(adminpb.Cluster) }}
+	s.profiles = registry[*adminpb.AppProfile]{db: s.DB, what: "app profile", empty: func() *adminpb.AppProfile { return new(adminpb.AppProfile) }}
+	s.policies = registry[*iampb.Policy]{db: s.DB, what: "policy", empty: func() *iampb.Policy { return new(iampb.Policy) }}
+	for _, load := range []func(context.Context) error{s.instances.load, s.clusters.load, s.profiles.load, s.policies.load} {
+		if err := load(ctx); err != nil {
+			return err
+		}
+	}
+	s.assumeInstance(s.Own)
+	for _, t := range s.DB.Schema().Tables {
+		s.assumeInstance(s.Own.StoredTable(t.Name).In)
+	}
+	return nil
+}
+
+// localCluster is the id of the cluster of an instance that nobody created.
+const localCluster = "local"
+
+// assumeInstance has an instance that nobody created, without remembering it
+// for longer than the process.
+func (s *Admin) assumeInstance(in wire.Instance) {
+	name := in.String()
+	if s.instances.items[name] != nil {
+		return
+	}
+	s.instances.items[name] = readyInstance(in, &adminpb.Instance{})
+	cluster := name + "/clusters/" + localCluster
+	s.clusters.items[cluster] = readyCluster(cluster, &adminpb.Cluster{Location: "projects/" + in.Project + "/locations/local"})
+	profile := defaultProfile(in)
+	s.profiles.items[profile.GetName()] = profile
+}
+
+// defaultProfile is the app profile of an instance for clients that name none.
+func defaultProfile(in wire.Instance) *adminpb.AppProfile {
+	return readyProfile(&adminpb.AppProfile{Name: in.String() + "/appProfiles/default", RoutingPolicy: &adminpb.AppProfile_MultiClusterRoutingUseAny_{
+		MultiClusterRoutingUseAny: &adminpb.AppProfile_MultiClusterRoutingUseAny{},
+	}})
+}
+
+// readyProfile gives a profile the isolation that Bigtable has for all that say
+// nothing of it, or say it in the old way.
+func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
+	priority := adminpb.AppProfile_PRIORITY_HIGH
+	switch given := m.GetIsolation().(type) {
+	case nil:
+	case *adminpb.AppProfile_Priority_:
+		//lint:ignore SA1019 clients send it
+		priority = cmp.Or(given.Priority, priority)
+	default:
+		return m
+	}
+	m.Isolation = &adminpb.AppProfile_StandardIsolation_{StandardIsolation: &adminpb.AppProfile_StandardIsolation{Priority: priority}}
+	return m
+}
+
+// ensureInstance creates the instance of a new table, if nobody has; s.mu
+// is held.
+func (s *Admin) ensureInstance(ctx context.Context, in wire.Instance) error {
+	if s.instances.items[in.String()] != nil {
+		return nil
+	}
+	s.assumeInstance(in)
+	cluster := in.String() + "/clusters/" + localCluster
+	if err := s.clusters.put(ctx, cluster, s.clusters.items[cluster]); err != nil {
+		return err
+	}
+	profile := defaultProfile(in)
+	if err := s.profiles.put(ctx, profile.GetName(), profile); err != nil {
+		return err
+	}
+	return s.instances.put(ctx, in.String(), s.instances.items[in.String()])
+}
+
+func readyInstance(in wire.Instance, m *adminpb.Instance) *adminpb.Instance {
+	m.Name, m.State = in.String(), adminpb.Instance_READY
+	if m.DisplayName == "" {
+		m.DisplayName = in.ID
+	}
+	if m.Type == adminpb.Instance_TYPE_UNSPECIFIED {
+		m.Type = adminpb.Instance_PRODUCTION
+	}
+	if m.CreateTime == nil {
+		m.CreateTime = now()
+	}
+	return m
+}
+
+func readyCluster(name string, m *adminpb.Cluster) *adminpb.Cluster {
+	m.Name, m.State = name, adminpb.Cluster_READY
+	if limits := m.GetClusterConfig().GetClusterAutoscalingConfig().GetAutoscalingLimits(); limits != nil {
+		m.ServeNodes = min(max(m.ServeNodes, limits.GetMinServeNodes()), max(limits.GetMaxServeNodes(), 1))
+	}
+	if m.ServeNodes == 0 {
+		m.ServeNodes = 1
+	}
+	if m.DefaultStorageType == adminpb.StorageType_STORAGE_TYPE_UNSPECIFIED {
+		m.DefaultStorageType = adminpb.StorageType_SSD
+	}
+	return m
+}
+
+// clusterStates are those of a table of an instance: ready in every cluster.
+func (s *Admin) clusterStates(in wire.Instance) map[string]*adminpb.Table_ClusterState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states := map[string]*adminpb.Table_ClusterState{}
+	for _, name := range s.clusters.under(in.String() + "/clusters") {
+		id := name[strings.LastIndexByte(name, '/')+1:]
+		states[id] = &adminpb.Table_ClusterState{
+			ReplicationState: adminpb.Table_ClusterState_READY,
+			EncryptionInfo:   []*adminpb.EncryptionInfo{{EncryptionType: adminpb.EncryptionInfo_GOOGLE_DEFAULT_ENCRYPTION}},
+		}
+	}
+	return states
+}
+
+// An instanceService is google.bigtable.admin.v2.BigtableInstanceAdmin.
+type instanceService struct {
+	adminpb.UnimplementedBigtableInstanceAdminServer
+	*Admin
+}
+
+// CreateInstance remembers an instance and its clusters.
+func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.CreateInstanceRequest) (*operation, error) {
+	project, err := wire.ParseProject(req.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	in := wire.Instance{Project: project, ID: req.GetInstanceId()}
+	if err := in.Check(); err != nil {
+		return nil, err
+	}
+	if req.GetInstance() == nil {
+		return nil, wire.Invalid("the request has no instance")
+	}
+	for _, id := range slices.Sorted(maps.Keys(req.GetClusters())) {
+		if err := wire.CheckID("cluster", id); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := readyInstance(in, clone(req.GetInstance()))
+	if err := s.instances.create(ctx, in.String(), m); err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(req.GetClusters())) {
+		name := in.String() + "/clusters/" + id
+		if err := s.clusters.put(ctx, name, readyCluster(name, clone(req.GetClusters()[id]))); err != nil {
+			return nil, err
+		}
+	}
+	profile := defaultProfile(in)
+	if err := s.profiles.put(ctx, profile.GetName(), profile); err != nil {
+		return nil, err
+	}
+	return s.done(in, m, &adminpb.CreateInstanceMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
+}
+
+// GetInstance returns an instance.
+func (s *instanceService) GetInstance(_ context.Context, req *adminpb.GetInstanceRequest) (*adminpb.Instance, error) {
+	in, err := wire.ParseInstance(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.instances.get(in.String())
+}
+
+// ListInstances lists the instances of a project.
+func (s *instanceService) ListInstances(_ context.Context, req *adminpb.ListInstancesRequest) (*adminpb.ListInstancesResponse, error) {
+	project, err := wire.ParseProject(req.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	resp := &adminpb.ListInstancesResponse{}
+	for _, name := range s.instances.under("projects/" + project + "/instances") {
+		resp.Instances = append(resp.Instances, s.instances.items[name])
+	}
+	return resp, nil
+}
+
+// UpdateInstance replaces what of an instance can be changed.
+func (s *instanceService) UpdateInstance(ctx context.Context, req *adminpb.Instance) (*adminpb.Instance, error) {
+	return s.updateInstance(ctx, req, []string{"display_name", "type", "labels"})
+}
+
+// PartialUpdateInstance replaces what the mask names.
+func (s *instanceService) PartialUpdateInstance(ctx context.Context, req *adminpb.PartialUpdateInstanceRequest) (*operation, error) {
+	if len(req.GetUpdateMask().GetPaths()) == 0 {
+		return nil, wire.Invalid("update_mask is required")
+	}
+	m, err := s.updateInstance(ctx, req.GetInstance(), req.GetUpdateMask().GetPaths())
+	if err != nil {
+		return nil, err
+	}
+	in, _ := wire.ParseInstance(m.GetName())
+	return s.done(in, m, &adminpb.UpdateInstanceMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
+}
+
+func (s *Admin) updateInstance(ctx context.Context, from *adminpb.Instance, paths []string) (*adminpb.Instance, error) {
+	in, err := wire.ParseInstance(from.GetName())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, err := s.instances.get(in.String())
+	if err != nil {
+		return nil, err
+	}
+	m = clone(m)
+	for _, path := range paths {
+		switch path {
+		case "display_name":
+			m.DisplayName = from.GetDisplayName()
+		case "type":
+			m.Type = from.GetType()
+		case "labels":
+			m.Labels = from.GetLabels()
+		case "tags":
+			m.Tags = from.GetTags()
+		case "edition":
+			m.Edition = from.GetEdition()
+		default:
+			return nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
+		}
+	}
+	return m, s.instances.put(ctx, in.String(), readyInstance(in, m))
+}
+
+// instancePattern is that of Bigtable, which is stricter than the server.
+const instancePattern = `^projects/[a-z][a-z0-9\\-]+[a-z0-9]/instances/[a-z][a-z0-9\\-]+[a-z0-9]$`
+
+// DeleteInstance deletes an instance with its tables.
+func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.DeleteInstanceRequest) (*emptypb.Empty, error) {
+	in, err := wire.ParseInstance(req.GetName())
+	if err != nil { // in Bigtable's words, which clients' tests look for
+		return nil, wire.Invalid(`Error in field 'instance_name' : Invalid name for collection instances : Should match %s but found '%s'`, instancePattern, req.GetName())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.instances.get(in.String()); err != nil {
+		return nil, err
+	}
+	if in == s.Own {
+		return nil, status.Errorf(codes.FailedPrecondition, "instance %q is the database's own and cannot be deleted; its tables can", in)
+	}
+	ids := s.tableIDs(in)
+	for _, id := range ids {
+		if err := s.checkUnprotected(s.Own.Table(in, id)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkNoBackups(ctx, in.String()); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := s.dropTable(ctx, s.Own.Table(in, id)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range s.clusters.under(in.String()) {
+		if err := s.clusters.delete(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range s.profiles.under(in.String()) {
+		if err := s.profiles.delete(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	return &emptypb.Empty{}, s.instances.delete(ctx, in.String())
+}

@@ -1,0 +1,127 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/smolwc/smolwc/internal/wire"
+)
+
+// An operation is what calls that may take long in Bigtable return. Here it is
+// done when they do.
+type operation = longrunningpb.Operation
+
+// operations are the latest ones, for clients that ask again.
+type operations struct {
+	mu    sync.Mutex
+	count int
+	last  []*operation // oldest first
+}
+
+// maxOperations is how many operations are remembered.
+const maxOperations = 1000
+
+func now() *timestamppb.Timestamp { return timestamppb.Now() }
+
+// done is the operation of a call with a result.
+func (s *Admin) done(in wire.Instance, result, metadata proto.Message) (*operation, error) {
+	response, err := anypb.New(result)
+	if err != nil {
+		return nil, err
+	}
+	about, err := anypb.New(metadata)
+	if err != nil {
+		return nil, err
+	}
+	o := &s.operations
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.count++
+	op := &operation{
+		Name:     fmt.Sprintf("operations/%s/operations/%d", in, o.count),
+		Done:     true,
+		Metadata: about,
+		Result:   &longrunningpb.Operation_Response{Response: response},
+	}
+	if len(o.last) == maxOperations {
+		o.last = slices.Delete(o.last, 0, 1)
+	}
+	o.last = append(o.last, op)
+	return op, nil
+}
+
+// An operationsService is google.longrunning.Operations.
+type operationsService struct {
+	longrunningpb.UnimplementedOperationsServer
+	*Admin
+}
+
+func (s *operationsService) find(name string) (*operation, error) {
+	s.operations.mu.Lock()
+	defer s.operations.mu.Unlock()
+	i := slices.IndexFunc(s.operations.last, func(op *operation) bool { return op.Name == name })
+	if i < 0 {
+		return nil, status.Errorf(codes.NotFound, "operation %q not found", name)
+	}
+	return s.operations.last[i], nil
+}
+
+// GetOperation returns an operation that is remembered.
+func (s *operationsService) GetOperation(_ context.Context, req *longrunningpb.GetOperationRequest) (*operation, error) {
+	return s.find(req.GetName())
+}
+
+// WaitOperation does not wait: the operation is done.
+func (s *operationsService) WaitOperation(_ context.Context, req *longrunningpb.WaitOperationRequest) (*operation, error) {
+	return s.find(req.GetName())
+}
+
+// CancelOperation does nothing: the operation is done.
+func (s *operationsService) CancelOperation(_ context.Context, req *longrunningpb.CancelOperationRequest) (*emptypb.Empty, error) {
+	_, err := s.find(req.GetName())
+	return &emptypb.Empty{}, err
+}
+
+// DeleteOperation forgets an operation.
+func (s *operationsService) DeleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {
+	op, err := s.find(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	s.operations.mu.Lock()
+	defer s.operations.mu.Unlock()
+	s.operations.last = slices.DeleteFunc(s.operations.last, func(o *operation) bool { return o == op })
+	return &emptypb.Empty{}, nil
+}
+
+// ListOperations lists the operations below a name that are remembered, all in one
+// page.
+func (s *operationsService) ListOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
+	if req.GetPageToken() != "" {
+		return nil, wire.Invalid("page_token %q is none that was given out", req.GetPageToken())
+	}
+	below := strings.TrimSuffix(req.GetName(), "/")
+	if below != "" {
+		below += "/"
+	}
+	s.operations.mu.Lock()
+	defer s.operations.mu.Unlock()
+	resp := &longrunningpb.ListOperationsResponse{}
+	for _, op := range s.operations.last {
+		if strings.HasPrefix(op.Name, below) {
+			resp.Operations = append(resp.Operations, op)
+		}
+	}
+	return resp, nil
+}

@@ -1,0 +1,340 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+)
+
+// A tableService is google.bigtable.admin.v2.BigtableTableAdmin.
+type tableService struct {
+	adminpb.UnimplementedBigtableTableAdminServer
+	*Admin
+}
+
+// CreateTable creates a table, and the instance if nobody has named it yet.
+// Its reads enforce retention as Bigtable's do: lazily.
+func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest) (*adminpb.Table, error) {
+	in, err := wire.ParseInstance(req.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	if err := wire.CheckTableID(req.GetTableId()); err != nil {
+		return nil, err
+	}
+	t := s.Own.Table(in, req.GetTableId())
+	declared, err := wire.Declaration(t.Stored, req.GetTable().GetColumnFamilies())
+	if err != nil {
+		return nil, err
+	}
+	if declared.ChangeStream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig()); err != nil {
+		return nil, err
+	}
+	note, err := catalog.NewNote(req, declared.Families)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.DB.LookupTable(t.Stored); ok {
+		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
+	}
+	if err := s.ensureInstance(ctx, in); err != nil {
+		return nil, err
+	}
+	if err := s.DB.CreateTable(ctx, declared); err != nil {
+		return nil, catalog.Status(ctx, err)
+	}
+	if err := s.SetNote(ctx, t.Stored, note); err != nil {
+		return nil, catalog.Status(ctx, err)
+	}
+	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
+}
+
+// tableMessage is a table as a view of it.
+func (s *Admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
+	declared, ok := s.DB.LookupTable(t.Stored)
+	if !ok {
+		return nil, t.NotFound()
+	}
+	m := &adminpb.Table{Name: t.String()}
+	switch view {
+	case adminpb.Table_NAME_ONLY:
+		return m, nil
+	case adminpb.Table_REPLICATION_VIEW, adminpb.Table_ENCRYPTION_VIEW:
+		m.ClusterStates = s.clusterStates(t.In)
+		return m, nil
+	case adminpb.Table_SCHEMA_VIEW:
+	case adminpb.Table_FULL:
+		m.ClusterStates = s.clusterStates(t.In)
+	default:
+		return nil, wire.Invalid("unknown view %v of a table", view)
+	}
+	note := s.Note(t.Stored).Table
+	m.Granularity = cmp.Or(note.GetGranularity(), adminpb.Table_MILLIS)
+	m.DeletionProtection = note.GetDeletionProtection()
+	m.ChangeStreamConfig = wire.ChangeStreamMessage(declared.ChangeStream)
+	m.AutomatedBackupConfig = note.GetAutomatedBackupConfig()
+	m.RowKeySchema = note.GetRowKeySchema()
+	m.TieredStorageConfig = note.GetTieredStorageConfig()
+	m.RestoreInfo = note.GetRestoreInfo()
+	m.ColumnFamilies = make(map[string]*adminpb.ColumnFamily, len(declared.Families))
+	for i := range declared.Families {
+		f := &declared.Families[i]
+		m.ColumnFamilies[f.Name] = &adminpb.ColumnFamily{
+			GcRule:    wire.RuleMessage(f.GC),
+			ValueType: wire.TypeMessage(f, note.GetColumnFamilies()[f.Name].GetValueType()),
+		}
+	}
+	return m, nil
+}
+
+// GetTable describes a table.
+func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
+	t, err := s.Own.ParseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
+	s.sayExactTypes(ctx, t.Stored, m)
+	return m, err
+}
+
+// sayExactTypes has a table's message say which integers its families have, if
+// the client asks for that.
+func (s *Admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
+	if !wire.WantsExact(ctx) {
+		return
+	}
+	t, _ := s.DB.LookupTable(stored)
+	for i := range t.Families {
+		f := &t.Families[i]
+		if to := m.GetColumnFamilies()[f.Name]; to.GetValueType().GetInt64Type() != nil {
+			to.ValueType = wire.ExactType(f, to.GetValueType())
+		}
+	}
+}
+
+// ListTables lists the tables of an instance that the caller may read by their ids,
+// in pages if it is asked to. A page token is the last id of the page before.
+func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
+	in, err := wire.ParseInstance(req.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.Own.Table(in, id).Stored) })
+	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	resp := &adminpb.ListTablesResponse{NextPageToken: next}
+	for _, id := range page {
+		m, err := s.tableMessage(s.Own.Table(in, id), cmp.Or(req.GetView(), adminpb.Table_NAME_ONLY))
+		if status.Code(err) == codes.NotFound {
+			continue // dropped meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.sayExactTypes(ctx, s.Own.Table(in, id).Stored, m)
+		resp.Tables = append(resp.Tables, m)
+	}
+	if wire.WantsExact(ctx) {
+		err = grpc.SetHeader(ctx, metadata.Pairs(wire.ExactHeader, "1"))
+	}
+	return resp, err
+}
+
+// tableIDs are the ids of an instance's tables, sorted.
+func (s *Admin) tableIDs(in wire.Instance) []string {
+	var ids []string
+	for _, t := range s.DB.Schema().Tables {
+		if name := s.Own.StoredTable(t.Name); name.In == in {
+			ids = append(ids, name.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// pageOf is a page of sorted ids, all of them with a size of 0.
+func pageOf(ids []string, size int32, token string) (page []string, next string, err error) {
+	if err := checkPageSize(size); err != nil {
+		return nil, "", err
+	}
+	if token != "" {
+		after, err := base64.RawURLEncoding.DecodeString(token)
+		if err != nil {
+			return nil, "", wire.Invalid("page_token %q is none that was given out", token)
+		}
+		i, found := slices.BinarySearch(ids, string(after))
+		if found {
+			i++
+		}
+		ids = ids[i:]
+	}
+	if size == 0 || len(ids) <= int(size) {
+		return ids, "", nil
+	}
+	return ids[:size], base64.RawURLEncoding.EncodeToString([]byte(ids[size-1])), nil
+}
+
+func checkPageSize(size int32) error {
+	if size < 0 {
+		return wire.Invalid("page_size is %d; it must not be negative", size)
+	}
+	return nil
+}
+
+// DeleteTable deletes a table and its rows.
+func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
+	t, err := s.Own.ParseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.DB.LookupTable(t.Stored); !ok {
+		return nil, t.NotFound()
+	}
+	if err := s.checkUnprotected(t); err != nil {
+		return nil, err
+	}
+	return &emptypb.Empty{}, s.dropTable(ctx, t)
+}
+
+// dropTable drops a table; s.mu is held.
+func (s *Admin) dropTable(ctx context.Context, t wire.Table) error {
+	if err := s.DB.DropTable(ctx, t.Stored); err != nil {
+		return catalog.Status(ctx, err)
+	}
+	s.Noted(t.Stored, nil)
+	return nil
+}
+
+// UndeleteTable says how a deleted table could have been kept. Its column families
+// are dropped, and with them their files: keeping these under a name that nobody has
+// would keep the space of every table that a test makes and deletes.
+func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
+	t, err := s.Own.ParseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := s.DB.LookupTable(t.Stored); ok {
+		return nil, status.Errorf(codes.FailedPrecondition, "table %q is not deleted", t)
+	}
+	return nil, status.Errorf(codes.Unimplemented, "table %q cannot be undeleted: what is deleted is gone at once; protect tables with deletion_protection, or restore a backup with RestoreTable", t)
+}
+
+func (s *Admin) checkUnprotected(t wire.Table) error {
+	if s.Note(t.Stored).Table.GetDeletionProtection() {
+		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
+	}
+	return nil
+}
+
+// UpdateTable changes what update_mask names.
+func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
+	t, err := s.Own.ParseTable(req.GetTable().GetName())
+	if err != nil {
+		return nil, err
+	}
+	if len(req.GetUpdateMask().GetPaths()) == 0 {
+		return nil, wire.Invalid("UpdateTableRequest.UpdateMask required for table update")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	declared, ok := s.DB.LookupTable(t.Stored)
+	if !ok {
+		return nil, t.NotFound()
+	}
+	note, stream := s.Note(t.Stored).Clone(), declared.ChangeStream
+	for _, path := range req.GetUpdateMask().GetPaths() {
+		if field, _, _ := strings.Cut(path, "."); field == "change_stream_config" {
+			stream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig())
+		} else {
+			err = note.Update(path, req.GetTable(), declared.Families)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if stream != declared.ChangeStream {
+		if err := s.DB.SetChangeStream(ctx, t.Stored, stream); err != nil {
+			return nil, catalog.Status(ctx, err)
+		}
+	}
+	if err := s.SetNote(ctx, t.Stored, note); err != nil {
+		return nil, catalog.Status(ctx, err)
+	}
+	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
+	if err != nil {
+		return nil, err
+	}
+	return s.done(t.In, m, &adminpb.UpdateTableMetadata{Name: t.String(), StartTime: now(), EndTime: now()})
+}
+
+// DropRowRange deletes the rows with a prefix, or all.
+func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequest) (*emptypb.Empty, error) {
+	t, err := s.LookUp(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	var prefix []byte
+	switch target := req.GetTarget().(type) {
+	case *adminpb.DropRowRangeRequest_RowKeyPrefix:
+		if prefix = target.RowKeyPrefix; len(prefix) == 0 {
+			return nil, wire.Invalid("row_key_prefix is empty; delete_all_data_from_table deletes all rows")
+		}
+	case *adminpb.DropRowRangeRequest_DeleteAllDataFromTable:
+		if !target.DeleteAllDataFromTable {
+			return nil, wire.Invalid("delete_all_data_from_table must be true if set")
+		}
+	default:
+		return nil, wire.Invalid("neither row_key_prefix nor delete_all_data_from_table is given")
+	}
+	if err := t.DeleteRange(ctx, read.Prefix(string(prefix))); err != nil {
+		return nil, t.Status(ctx, err)
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// GenerateConsistencyToken gives a token for CheckConsistency. There is one
+// replica, which is consistent at once.
+func (s *tableService) GenerateConsistencyToken(_ context.Context, req *adminpb.GenerateConsistencyTokenRequest) (*adminpb.GenerateConsistencyTokenResponse, error) {
+	t, err := s.LookUp(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &adminpb.GenerateConsistencyTokenResponse{ConsistencyToken: s.consistencyToken(t)}, nil
+}
+
+// CheckConsistency says that a token's writes are visible.
+func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckConsistencyRequest) (*adminpb.CheckConsistencyResponse, error) {
+	t, err := s.LookUp(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetConsistencyToken() != s.consistencyToken(t) {
+		return nil, wire.Invalid("token %q not valid", req.GetConsistencyToken())
+	}
+	return &adminpb.CheckConsistencyResponse{Consistent: true}, nil
+}
+
+func (s *Admin) consistencyToken(t *catalog.Table) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(s.DB.UUID().String() + "/" + t.Name.Stored))
+}

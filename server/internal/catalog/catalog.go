@@ -1,0 +1,126 @@
+// Package catalog finds the tables of a database by the names that clients have for
+// them, keeps notes of them beside the schema, and turns a database's errors into
+// statuses.
+package catalog
+
+import (
+	"context"
+	"maps"
+	"sync/atomic"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Catalog is the tables of a database as clients name them, and their notes.
+type Catalog struct {
+	DB    *query.DB
+	Own   wire.Instance // its tables have plain names in the database
+	notes atomic.Pointer[map[string]*Note]
+}
+
+// Open reads the notes of a database. The tables of own have plain names in it.
+func Open(ctx context.Context, db *query.DB, own wire.Instance) (*Catalog, error) {
+	stored, err := db.TableNotes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	notes := map[string]*Note{}
+	for name, b := range stored {
+		if notes[name], err = ReadNote(name, b); err != nil {
+			return nil, err
+		}
+	}
+	c := &Catalog{DB: db, Own: own}
+	c.notes.Store(&notes)
+	return c, nil
+}
+
+// A Table is a table that a request is about.
+type Table struct {
+	*query.Table
+	catalog  *Catalog
+	Name     wire.Table
+	Declared schema.Table // as it was when the request came
+}
+
+// LookUp finds a table by its full name.
+func (c *Catalog) LookUp(name string) (*Table, error) {
+	t, err := c.Own.ParseTable(name)
+	if err != nil {
+		return nil, err
+	}
+	declared, ok := c.DB.LookupTable(t.Stored)
+	if !ok {
+		return nil, t.NotFound()
+	}
+	return &Table{c.DB.Table(t.Stored), c, t, declared}, nil
+}
+
+// Status is the status of an error of the table, which may have gone meanwhile.
+func (t *Table) Status(ctx context.Context, err error) error {
+	if query.KindOf(err) == query.NotFound {
+		if _, ok := t.catalog.DB.LookupTable(t.Name.Stored); !ok {
+			return t.Name.NotFound()
+		}
+		return status.Errorf(codes.NotFound, "column family not found: %v", err)
+	}
+	return Status(ctx, err)
+}
+
+// CheckRowKey judges a row key, in Bigtable's words.
+func CheckRowKey(key []byte) error {
+	switch {
+	case len(key) == 0:
+		return wire.Invalid("Row keys must be non-empty")
+	case len(key) > cells.MaxRowKey:
+		return wire.Invalid("the row key has %d bytes; it may have up to %d", len(key), cells.MaxRowKey)
+	}
+	return nil
+}
+
+// SetNote keeps the note of a table that exists. The caller lets no other change of
+// notes happen meanwhile.
+func (c *Catalog) SetNote(ctx context.Context, stored string, n *Note) error {
+	b, err := n.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := c.DB.SetTableNote(ctx, stored, b); err != nil {
+		return err
+	}
+	c.Noted(stored, n)
+	return nil
+}
+
+// Noted takes in that the database has another note of a table, or with nil that it has
+// none. The caller lets no other change of notes happen meanwhile.
+func (c *Catalog) Noted(stored string, n *Note) {
+	notes := maps.Clone(*c.notes.Load())
+	if n == nil {
+		delete(notes, stored)
+	} else {
+		notes[stored] = n
+	}
+	c.notes.Store(&notes)
+}
+
+// Note is the note of a table, never nil.
+func (c *Catalog) Note(stored string) *Note {
+	if n := (*c.notes.Load())[stored]; n != nil {
+		return n
+	}
+	return emptyNote
+}
+
+// Granularity is that of a table's timestamps, unspecified of one that was not
+// created through the API.
+func (c *Catalog) Granularity(stored string) adminpb.Table_TimestampGranularity {
+	return c.Note(stored).Table.GetGranularity()
+}

@@ -1,0 +1,118 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Note keeps the parts of a client's table that the database's schema has no place
+// for: the splits that the table was created with, its granularity, protection from
+// deletion, and the types of its families as the client gave them. The database keeps
+// it beside the table as a CreateTableRequest. A table that was not created through the
+// API has no note. Nobody changes a note that the catalog has.
+type Note struct {
+	Table  *adminpb.Table
+	Splits []string
+}
+
+// emptyNote stands for the note of a table that has none.
+var emptyNote = &Note{Table: &adminpb.Table{}}
+
+// ReadNote reads the note of a table as the database keeps it.
+func ReadNote(stored string, b []byte) (*Note, error) {
+	r := new(adminpb.CreateTableRequest)
+	if err := proto.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("the note of table %s is damaged: %w", stored, err)
+	}
+	n := &Note{Table: r.GetTable()}
+	if n.Table == nil {
+		n.Table = &adminpb.Table{}
+	}
+	for _, split := range r.GetInitialSplits() {
+		n.Splits = append(n.Splits, string(split.GetKey()))
+	}
+	return n, nil
+}
+
+// Marshal is the note as the database keeps it.
+func (n *Note) Marshal() ([]byte, error) {
+	r := &adminpb.CreateTableRequest{Table: n.Table}
+	for _, key := range n.Splits {
+		r.InitialSplits = append(r.InitialSplits, &adminpb.CreateTableRequest_Split{Key: []byte(key)})
+	}
+	return proto.Marshal(r)
+}
+
+// NewNote is what a request says of a new table and the schema does not.
+func NewNote(req *adminpb.CreateTableRequest, families []schema.Family) (*Note, error) {
+	given := req.GetTable()
+	note := &Note{Table: &adminpb.Table{
+		Granularity:           given.GetGranularity(),
+		DeletionProtection:    given.GetDeletionProtection(),
+		AutomatedBackupConfig: given.GetAutomatedBackupConfig(),
+		RowKeySchema:          given.GetRowKeySchema(),
+		TieredStorageConfig:   given.GetTieredStorageConfig(),
+		ColumnFamilies:        map[string]*adminpb.ColumnFamily{},
+	}}
+	switch note.Table.Granularity {
+	case adminpb.Table_TIMESTAMP_GRANULARITY_UNSPECIFIED:
+		note.Table.Granularity = adminpb.Table_MILLIS
+	case adminpb.Table_MILLIS, adminpb.Table_MICROS:
+	default:
+		return nil, wire.Invalid("unknown timestamp granularity %v", note.Table.Granularity)
+	}
+	for name, f := range given.GetColumnFamilies() {
+		note.SetType(name, f.GetValueType())
+	}
+	for _, split := range req.GetInitialSplits() {
+		if err := CheckRowKey(split.GetKey()); err != nil {
+			return nil, wire.Invalid("initial split: %s", wire.StatusText(err))
+		}
+		note.Splits = append(note.Splits, string(split.GetKey()))
+	}
+	slices.Sort(note.Splits)
+	note.Splits = slices.Compact(note.Splits)
+	return note, checkRowKeySchema(given.GetRowKeySchema(), families)
+}
+
+// SetType remembers the type of a family as it was given; nil forgets it.
+func (n *Note) SetType(family string, t *adminpb.Type) {
+	if t == nil {
+		delete(n.Table.ColumnFamilies, family)
+		return
+	}
+	if n.Table.ColumnFamilies == nil {
+		n.Table.ColumnFamilies = map[string]*adminpb.ColumnFamily{}
+	}
+	n.Table.ColumnFamilies[family] = &adminpb.ColumnFamily{ValueType: wire.CompleteType(wire.InexactType(t))}
+}
+
+// Clone copies a note, so that the copy can be changed.
+func (n *Note) Clone() *Note {
+	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits}
+}
+
+// Update copies what a path of a mask names.
+func (n *Note) Update(path string, from *adminpb.Table, families []schema.Family) error {
+	field, _, _ := strings.Cut(path, ".")
+	switch field {
+	case "deletion_protection":
+		n.Table.DeletionProtection = from.GetDeletionProtection()
+	case "automated_backup_policy":
+		n.Table.AutomatedBackupConfig = from.GetAutomatedBackupConfig()
+	case "row_key_schema":
+		return n.setRowKeySchema(from.GetRowKeySchema(), families)
+	case "tiered_storage_config":
+		n.Table.TieredStorageConfig = from.GetTieredStorageConfig()
+	default:
+		return wire.Invalid("incorrect path in UpdateMask; %q cannot be updated", path)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package codec
+
+import (
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/mem"
+)
+
+// The first message of a read is sent early, and the later ones larger, so that
+// the client has something to do while the server reads on. Large ones are less
+// work for both: a client waits for the rest of each.
+const (
+	FirstMessage   = 16 << 10
+	FullMessage    = 960 << 10
+	LargestMessage = 1 << 20 // of several rows
+)
+
+// Encoded is a message as it goes over the wire. It can be sent once.
+type Encoded struct{ buf *[]byte }
+
+// NewEncoded makes a message of the bytes in a buffer of [Buffers].
+func NewEncoded(buf *[]byte) *Encoded { return &Encoded{buf} }
+
+// Room is how many bytes the buffer of the message takes.
+func (e *Encoded) Room() int { return cap(*e.buf) }
+
+// take hands the bytes to gRPC, which gives the buffer back when they are sent.
+func (e *Encoded) take() mem.BufferSlice {
+	buf := e.buf
+	e.buf = nil
+	return mem.BufferSlice{mem.NewBuffer(buf, Buffers)}
+}
+
+// A bufferPool keeps buffers for messages of the sizes that they have in a read,
+// each four times the one before, with room for one more row. Larger ones, of
+// large rows, are not kept. It implements mem.BufferPool.
+type bufferPool [len(bufferSizes)]sync.Pool
+
+var bufferSizes = [...]int{FirstMessage + 4<<10, 4*FirstMessage + 16<<10, 16*FirstMessage + 64<<10, LargestMessage}
+
+// Buffers is the pool of the buffers of all messages.
+var Buffers = new(bufferPool)
+
+// Get gives an empty buffer, which grows by append if it has to.
+func (p *bufferPool) Get(size int) *[]byte {
+	for i := range p {
+		if size > bufferSizes[i] && i < len(p)-1 {
+			continue
+		}
+		if b, ok := p[i].Get().(*[]byte); ok {
+			*b = (*b)[:0]
+			return b
+		}
+		size = bufferSizes[i]
+		break
+	}
+	b := make([]byte, 0, size)
+	return &b
+}
+
+// Size is how many bytes Get gives for a size.
+func (*bufferPool) Size(size int) int {
+	for _, n := range bufferSizes {
+		if size <= n {
+			return n
+		}
+	}
+	return bufferSizes[len(bufferSizes)-1]
+}
+
+// Put takes a buffer back.
+func (p *bufferPool) Put(b *[]byte) {
+	if i := slices.Index(bufferSizes[:], cap(*b)); i >= 0 {
+		p[i].Put(b)
+	}
+}

@@ -1,0 +1,92 @@
+package codec
+
+import (
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// An empty message takes two bytes on the wire and a hundred and more once it is
+// decoded. So a request is counted as what it becomes, before it is decoded.
+
+// smallRequest is from how many bytes on requests are counted: those of all calls
+// that there may be together are some hundred MiB.
+const smallRequest = 512
+
+// What parts of a message take when they are decoded, at most.
+const (
+	messageBytes = 256 // a message, with its place in a list or as a choice
+	elementBytes = 48  // an element of another list
+)
+
+// inflated is how many bytes a message takes beside its content once it is decoded.
+// Where the bytes are no message it counts those that are.
+func inflated(b []byte, d protoreflect.MessageDescriptor) (n int64) {
+	fields := d.Fields()
+	for len(b) > 0 {
+		number, kind, size := protowire.ConsumeTag(b)
+		if size < 0 {
+			return n
+		}
+		length := protowire.ConsumeFieldValue(number, kind, b[size:])
+		if length < 0 {
+			return n
+		}
+		if f := fields.ByNumber(number); f != nil {
+			content := b[size : size+length]
+			if kind == protowire.BytesType {
+				content, _ = protowire.ConsumeBytes(content)
+			}
+			n += inflatedField(content, f)
+		}
+		b = b[size+length:]
+	}
+	return n
+}
+
+func inflatedField(content []byte, f protoreflect.FieldDescriptor) int64 {
+	switch {
+	case f.Message() != nil:
+		return messageBytes + inflated(content, f.Message())
+	case f.IsPacked():
+		return 8 * int64(len(content))
+	case f.IsList():
+		return elementBytes
+	}
+	return 0
+}
+
+// A decoding is the counts of a message.
+type decoding struct {
+	Bytes    int64 // that the message takes beside its content
+	Reserved int64 // while it is decoded
+	Err      error // why it was not
+}
+
+// admit makes room for a message. It reports false when there is none: the message
+// is not to be decoded, and its call fails.
+func (c *Codec) admit(b []byte, m proto.Message) bool {
+	to := decoding{Bytes: inflated(b, m.ProtoReflect().Descriptor())}
+	need := to.Bytes + int64(len(b)) // which are there twice
+	switch limits := &c.conns.Limits; {
+	case need > min(limits.ConnectionBytes, limits.Bytes):
+		to = decoding{Err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}
+	case !c.conns.Reserve(need):
+		to = decoding{Err: status.Errorf(codes.Unavailable, "the server has no room for a request that becomes %d MiB of messages; try again when other calls have ended", need>>20)}
+	default:
+		to.Reserved = need
+	}
+	c.messages.Store(m, to)
+	return to.Err == nil
+}
+
+// Take returns the counts of a message that was decoded, or was refused, and forgets
+// them.
+func (c *Codec) Take(message any) decoding {
+	if known, ok := c.messages.LoadAndDelete(message); ok {
+		return known.(decoding)
+	}
+	return decoding{}
+}

@@ -1,0 +1,236 @@
+// Package data serves google.bigtable.v2: reads and writes of rows, queries, and change
+// streams.
+package data
+
+import (
+	"context"
+	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+)
+
+// A service is google.bigtable.v2.Bigtable.
+type service struct {
+	bigtablepb.UnimplementedBigtableServer
+	*catalog.Catalog
+	clusterOf func(wire.Instance) string // names where changes come from
+	deadline  time.Duration              // of every call
+	closing   context.Context            // ends when the server is about to stop
+}
+
+// Register adds the service to a gRPC server. closing ends when the server is about to
+// stop. clusterOf names the cluster from which the changes of an instance come, and the
+// server ends every call after its deadline.
+func Register(closing context.Context, to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration) {
+	bigtablepb.RegisterBigtableServer(to, &service{Catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
+}
+
+// Request is what requests to a table have in common.
+type Request interface {
+	GetTableName() string
+	GetAuthorizedViewName() string
+}
+
+// open looks up the table of a request.
+func (s *service) open(req Request) (*catalog.Table, error) {
+	if req.GetAuthorizedViewName() != "" {
+		return nil, grpcstatus.Error(codes.Unimplemented, "there are no authorized views")
+	}
+	return s.LookUp(req.GetTableName())
+}
+
+// PingAndWarm does nothing: there is nothing to warm.
+func (s *service) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequest) (*bigtablepb.PingAndWarmResponse, error) {
+	if _, err := wire.ParseInstance(req.GetName()); err != nil {
+		return nil, err
+	}
+	return &bigtablepb.PingAndWarmResponse{}, nil
+}
+
+// MutateRow applies mutations to a row, all or none.
+func (s *service) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
+	if err := checkCount(len(req.GetMutations())); err != nil {
+		return nil, err
+	}
+	t, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
+		return nil, err
+	}
+	m, err := s.newMutator(ctx, t).mutation(req.GetMutations())
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Apply(ctx, wire.Text(req.GetRowKey()), m); err != nil {
+		return nil, t.Status(ctx, err)
+	}
+	return &bigtablepb.MutateRowResponse{}, nil
+}
+
+// maxMutations is how many mutations one request may have, as in Bigtable.
+const maxMutations = 100_000
+
+// checkCount judges the number of a request's mutations, before anything else,
+// as Bigtable does.
+func checkCount(mutations int) error {
+	switch {
+	case mutations == 0:
+		return wire.Invalid("No mutations provided")
+	case mutations > maxMutations:
+		return wire.Invalid("the request has %d mutations; it may have up to %d", mutations, maxMutations)
+	}
+	return nil
+}
+
+// MutateRows applies mutations to many rows: those of each row all or none, and
+// what is wrong with one row is said for it alone.
+func (s *service) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
+	n := 0
+	for _, e := range req.GetEntries() {
+		n += len(e.GetMutations())
+	}
+	if err := checkCount(n); err != nil {
+		return err
+	}
+	t, err := s.open(req)
+	if err != nil {
+		return err
+	}
+	b := bulk{t: t, mutator: s.newMutator(stream.Context(), t), statuses: make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))}
+	for i, e := range req.GetEntries() {
+		b.add(stream.Context(), i, e)
+	}
+	b.apply(stream.Context())
+	return stream.Send(&bigtablepb.MutateRowsResponse{Entries: b.statuses})
+}
+
+// A bulk is a MutateRows under way. It writes many rows in one batch.
+type bulk struct {
+	t        *catalog.Table
+	mutator  *mutator
+	statuses []*bigtablepb.MutateRowsResponse_Entry
+
+	at   []int // the entries of the batch
+	keys []string
+	ms   []*write.Mutation
+	size int
+}
+
+// batchBytes is from how many bytes of values on a batch is written: one of
+// 256 MiB would be in memory several times over.
+const batchBytes = 16 << 20
+
+var okStatus = &status.Status{}
+
+func (b *bulk) add(ctx context.Context, i int, e *bigtablepb.MutateRowsRequest_Entry) {
+	b.statuses[i] = &bigtablepb.MutateRowsResponse_Entry{Index: int64(i), Status: okStatus}
+	if err := catalog.CheckRowKey(e.GetRowKey()); err != nil {
+		b.fail(i, err)
+		return
+	}
+	m, err := b.mutator.mutation(e.GetMutations())
+	if err != nil {
+		b.fail(i, err)
+		return
+	}
+	b.at, b.keys, b.ms = append(b.at, i), append(b.keys, wire.Text(e.GetRowKey())), append(b.ms, m)
+	for _, c := range e.GetMutations() {
+		b.size += len(c.GetSetCell().GetValue())
+	}
+	if b.size >= batchBytes {
+		b.apply(ctx)
+	}
+}
+
+func (b *bulk) fail(i int, err error) {
+	b.statuses[i].Status = grpcstatus.Convert(err).Proto()
+}
+
+func (b *bulk) apply(ctx context.Context) {
+	if len(b.at) == 0 {
+		return
+	}
+	errs, err := b.t.ApplyBulk(ctx, b.keys, b.ms)
+	for j, i := range b.at {
+		switch {
+		case err != nil:
+			b.fail(i, b.t.Status(ctx, err))
+		case errs != nil && errs[j] != nil:
+			b.fail(i, b.t.Status(ctx, errs[j]))
+		}
+	}
+	b.at, b.keys, b.ms, b.size = b.at[:0], b.keys[:0], b.ms[:0], 0
+}
+
+// CheckAndMutateRow applies one of two lists of mutations, depending on whether
+// a filter leaves anything of the row.
+func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
+	if err := checkCount(len(req.GetTrueMutations()) + len(req.GetFalseMutations())); err != nil {
+		return nil, err
+	}
+	t, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
+		return nil, err
+	}
+	mutator := s.newMutator(ctx, t)
+	predicate, exact, err := mutator.exactConditionOf(req.GetPredicateFilter())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetPredicateFilter() != nil && !exact {
+		f, err := filterOf(req.GetPredicateFilter())
+		if err != nil {
+			return nil, err
+		}
+		predicate = read.BigtableFilter(f)
+	}
+	ifTrue, unlessFalse, err := mutator.branch(req.GetTrueMutations())
+	if err != nil {
+		return nil, err
+	}
+	ifFalse, unlessTrue, err := mutator.branch(req.GetFalseMutations())
+	if err != nil {
+		return nil, err
+	}
+	ctx, h := account.Holding(ctx)
+	defer h.Release()
+	matched, err := t.CheckAndMutate(ctx, wire.Text(req.GetRowKey()), predicate, ifTrue, ifFalse)
+	switch {
+	case err != nil:
+		return nil, t.Status(ctx, err)
+	case matched && unlessFalse != nil:
+		return nil, unlessFalse
+	case !matched && unlessTrue != nil:
+		return nil, unlessTrue
+	}
+	return &bigtablepb.CheckAndMutateRowResponse{PredicateMatched: matched}, nil
+}
+
+// branch is a mutation of perhaps no changes, nil then. A family that there is not
+// matters only when the branch is taken: it is a mutation that changes nothing, and
+// the error for that case.
+func (m *mutator) branch(changes []*bigtablepb.Mutation) (_ *write.Mutation, ifTaken, err error) {
+	if len(changes) == 0 {
+		return nil, nil, nil
+	}
+	mutation, err := m.mutation(changes)
+	if grpcstatus.Code(err) == codes.NotFound {
+		return nil, err, nil
+	}
+	return mutation, nil, err
+}

@@ -1,0 +1,385 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"hash/crc32"
+	"math"
+	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+	"github.com/smolwc/smolwc/server/internal/codec"
+	"github.com/smolwc/smolwc/server/sql"
+)
+
+//lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
+
+// A prepared query is the request that it was prepared from, and the checksum of
+// the columns that it had then. It holds nothing at the server, and is planned
+// again when it is executed: when it then has other columns, it has expired.
+
+// preparedFor is how long clients use a prepared query before they ask again.
+const preparedFor = time.Hour
+
+// A statement is a query that was read, of a table.
+type statement struct {
+	query  *sql.Query
+	table  *catalog.Table // nil: the query is of none
+	params sql.Params     // not bound
+}
+
+// PrepareQuery says which columns a query will have.
+func (s *service) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
+	st, err := s.statement(req)
+	if err != nil {
+		return nil, err
+	}
+	p, err := st.plan(st.params)
+	if err != nil {
+		return nil, err
+	}
+	meta := p.Metadata()
+	sum, err := checksum(meta)
+	if err != nil {
+		return nil, err
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	return &bigtablepb.PrepareQueryResponse{
+		Metadata:      meta,
+		PreparedQuery: append(protowire.AppendFixed32(nil, sum), b...),
+		ValidUntil:    timestamppb.New(time.Now().Add(preparedFor)),
+	}, nil
+}
+
+// statement reads the query of a request and looks up its table.
+func (s *service) statement(req *bigtablepb.PrepareQueryRequest) (*statement, error) {
+	in, err := wire.ParseInstance(req.GetInstanceName())
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{}
+	if st.params, err = sql.NewParams(req.GetParamTypes()); err != nil {
+		return nil, queryStatus(err)
+	}
+	if st.query, err = sql.Parse(req.GetQuery()); err != nil {
+		return nil, queryStatus(err)
+	}
+	if st.query.Table() == "" {
+		return st, nil
+	}
+	st.table, err = s.LookUp(s.Own.Table(in, st.query.Table()).String())
+	if status.Code(err) == codes.NotFound {
+		return nil, queryStatus(st.query.TableNotFound())
+	}
+	return st, err
+}
+
+func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
+	var declared schema.Table
+	if st.table != nil {
+		declared = st.table.Declared
+	}
+	p, err := st.query.Plan(declared, params)
+	return p, queryStatus(err)
+}
+
+// queryStatus makes a status of what is wrong with a query; other errors stay.
+func queryStatus(err error) error {
+	if e, ok := errors.AsType[*sql.Error](err); ok {
+		return wire.Invalid("%s", e)
+	}
+	return err
+}
+
+// checksum is a message's.
+func checksum(m proto.Message) (uint32, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	return crc32.Checksum(b, castagnoli), err
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ExecuteQuery streams the rows of a query.
+func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigtablepb.Bigtable_ExecuteQueryServer) error {
+	prepared, sum, err := PreparedQuery(req)
+	if err != nil {
+		return err
+	}
+	st, err := s.statement(prepared)
+	if err != nil {
+		return err
+	}
+	params, err := st.params.Bind(req.GetParams())
+	if err != nil {
+		return queryStatus(err)
+	}
+	p, err := st.plan(params)
+	if err != nil {
+		return err
+	}
+	meta := p.Metadata()
+	if req.GetPreparedQuery() == nil {
+		if err := stream.Send(&bigtablepb.ExecuteQueryResponse{Response: &bigtablepb.ExecuteQueryResponse_Metadata{Metadata: meta}}); err != nil {
+			return err
+		}
+	} else if now, err := checksum(meta); err != nil {
+		return err
+	} else if now != sum {
+		return expired()
+	}
+	ctx, h := account.Holding(stream.Context())
+	defer h.Release()
+	x := execution{plan: p, out: valueWriter{send: stream.Send, size: codec.FirstMessage, hold: h}}
+	if err := x.resume(req); err != nil {
+		return err
+	}
+	err = queryStatus(x.run(ctx, st.table))
+	if st.table == nil {
+		return err
+	}
+	return st.table.Status(ctx, err)
+}
+
+// PreparedQuery is the request that a query was prepared from, and the checksum of
+// the columns that it had then. One that was not is as if it had been just now.
+func PreparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.PrepareQueryRequest, sum uint32, err error) {
+	prepared = &bigtablepb.PrepareQueryRequest{}
+	switch {
+	case (req.GetQuery() == "") == (len(req.GetPreparedQuery()) == 0):
+		return nil, 0, wire.Invalid("the request must have one of query and prepared_query")
+	case len(req.GetPreparedQuery()) == 0:
+		prepared.InstanceName, prepared.Query = req.GetInstanceName(), req.GetQuery()
+		prepared.DataFormat = &bigtablepb.PrepareQueryRequest_ProtoFormat{ProtoFormat: req.GetProtoFormat()}
+		prepared.ParamTypes = map[string]*bigtablepb.Type{}
+		for name, v := range req.GetParams() {
+			prepared.ParamTypes[name] = v.GetType()
+		}
+	default:
+		var n int
+		sum, n = protowire.ConsumeFixed32(req.GetPreparedQuery())
+		if n < 0 || proto.Unmarshal(req.GetPreparedQuery()[n:], prepared) != nil {
+			return nil, 0, wire.Invalid("prepared_query is not one of this server")
+		}
+		if req.GetDataFormat() != nil {
+			return nil, 0, wire.Invalid("data_format must be empty when prepared_query is set")
+		}
+		if prepared.GetInstanceName() != req.GetInstanceName() {
+			return nil, 0, wire.Invalid("the query was prepared for %s", prepared.GetInstanceName())
+		}
+	}
+	return prepared, sum, nil
+}
+
+// expired tells the client to prepare the query again.
+func expired() error {
+	st := status.New(codes.FailedPrecondition, "the table has changed since the query was prepared; prepare it again")
+	with, err := st.WithDetails(&errdetails.PreconditionFailure{Violations: []*errdetails.PreconditionFailure_Violation{
+		{Type: "PREPARED_QUERY_EXPIRED", Description: st.Message()},
+	}})
+	if err != nil {
+		return err
+	}
+	return with.Err()
+}
+
+// An execution is a query under way. Its tokens are the checksum of the
+// request, how many rows came, and the key of the last one that was looked at.
+type execution struct {
+	plan    *sql.Plan
+	out     valueWriter
+	request uint32
+	rows    uint64 // that were wanted, those passed over among them
+	first   uint64 // of them in the result
+	last    string
+	done    bool
+}
+
+// resume goes on behind what a token says has come.
+func (x *execution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
+	same := &bigtablepb.ExecuteQueryRequest{Query: req.GetQuery(), PreparedQuery: req.GetPreparedQuery(), Params: req.GetParams()}
+	if x.request, err = checksum(same); err != nil {
+		return err
+	}
+	token := req.GetResumeToken()
+	if len(token) == 0 {
+		return nil
+	}
+	sum, n := protowire.ConsumeFixed32(token)
+	if n < 0 || sum != x.request {
+		return wire.Invalid("resume_token is not one of this query")
+	}
+	rows, m := protowire.ConsumeVarint(token[n:])
+	if m < 0 {
+		return wire.Invalid("resume_token is not one of this query")
+	}
+	x.rows, x.last = rows, string(token[n+m:])
+	x.done = x.last == ""
+	return nil
+}
+
+func (x *execution) token() []byte {
+	b := protowire.AppendFixed32(nil, x.request)
+	return append(protowire.AppendVarint(b, x.rows), x.last...)
+}
+
+func (x *execution) run(ctx context.Context, t *catalog.Table) error {
+	first, end, err := x.plan.Bounds()
+	if err != nil {
+		return err
+	}
+	x.first = first
+	if x.plan.Counts() {
+		return x.counted(ctx, t, end)
+	}
+	if !x.done && x.rows < end {
+		if err := x.scan(ctx, t, end); err != nil {
+			return err
+		}
+	}
+	x.last = "" // the end
+	return x.out.flush(x.token())
+}
+
+// counted sends the number of rows, unless the bounds leave out that row.
+func (x *execution) counted(ctx context.Context, t *catalog.Table, end uint64) error {
+	if x.done {
+		return x.out.flush(x.token())
+	}
+	if err := x.scan(ctx, t, math.MaxInt64); err != nil {
+		return err
+	}
+	if x.first == 0 && end > 0 {
+		for _, v := range x.plan.Counted(x.rows) {
+			if err := x.out.value(v); err != nil {
+				return err
+			}
+		}
+	}
+	x.last = "" // the end
+	return x.out.flush(x.token())
+}
+
+// scan reads rows until so many were wanted.
+func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) error {
+	opts, some := x.plan.Reads(x.last, end-x.rows)
+	switch {
+	case !some:
+		return nil
+	case t == nil:
+		return x.row(nil)
+	}
+	seen := 0
+	for row, err := range t.ReadRows(ctx, opts...) {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil { // a row can take long, and a block has many
+			return err
+		}
+		seen++
+		x.last = row.Key()
+		wanted, err := x.plan.Wants(row)
+		if err != nil {
+			return err
+		}
+		if wanted {
+			if err := x.row(row); err != nil {
+				return err
+			}
+		}
+		if x.out.full() || seen%scannedEvery == 0 {
+			if err := x.out.flush(x.token()); err != nil {
+				return err
+			}
+		}
+		if x.rows == end {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (x *execution) row(row *query.Row) error {
+	if x.rows++; x.rows <= x.first || x.plan.Counts() {
+		return nil
+	}
+	for v, err := range x.plan.Values(row) {
+		if err != nil {
+			return err
+		}
+		if err := x.out.value(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A valueWriter sends values in batches, each of which clients check and take as a
+// whole. A large one comes in several messages.
+type valueWriter struct {
+	send  func(*bigtablepb.ExecuteQueryResponse) error
+	batch []byte        // a ProtoRows
+	size  int           // from how many bytes on a batch is sent
+	hold  *account.Hold // counts batches that are large
+}
+
+// value adds a value: the field values of ProtoRows.
+func (w *valueWriter) value(v *bigtablepb.Value) error {
+	const values = 2
+	size := proto.Size(v)
+	if n := len(w.batch) + size; n > codec.LargestMessage {
+		if err := w.hold.Message(n); err != nil {
+			return err
+		}
+	}
+	b := protowire.AppendTag(w.batch, values, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(size))
+	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, v)
+	w.batch = b
+	return err
+}
+
+func (w *valueWriter) full() bool { return len(w.batch) >= w.size }
+
+// flush ends the batch.
+func (w *valueWriter) flush(token []byte) error {
+	sum := crc32.Checksum(w.batch, castagnoli)
+	for rest := w.batch; ; {
+		part := rest[:min(len(rest), codec.LargestMessage)]
+		rest = rest[len(part):]
+		// Without an estimated_batch_size: Node's client fails where there is one.
+		set := &bigtablepb.PartialResultSet{}
+		if len(part) > 0 {
+			set.PartialRows = &bigtablepb.PartialResultSet_ProtoRowsBatch{ProtoRowsBatch: &bigtablepb.ProtoRowsBatch{BatchData: part}}
+		}
+		if len(rest) == 0 {
+			set.ResumeToken = token
+			if len(w.batch) > 0 {
+				set.BatchChecksum = &sum
+			}
+		}
+		if err := w.send(&bigtablepb.ExecuteQueryResponse{Response: &bigtablepb.ExecuteQueryResponse_Results{Results: set}}); err != nil {
+			return err
+		}
+		if len(rest) == 0 {
+			break
+		}
+	}
+	w.batch, w.size = nil, min(w.size*4, codec.FullMessage)
+	return w.hold.Message(0)
+}

@@ -1,0 +1,235 @@
+package data
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+	"github.com/smolwc/smolwc/server/internal/codec"
+)
+
+// ReadRows streams rows.
+func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bigtable_ReadRowsServer) error {
+	began := time.Now()
+	if req.GetMaterializedViewName() != "" {
+		return status.Error(codes.Unimplemented, "there are no materialized views")
+	}
+	t, err := s.open(req)
+	if err != nil {
+		return err
+	}
+	opts, err := readOptions(req)
+	if err != nil {
+		return err
+	}
+	var cost read.Cost
+	stats := req.GetRequestStatsView() == bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL
+	if stats {
+		opts = append(opts, read.ReportCost(&cost))
+	}
+	ctx, h := account.Holding(stream.Context())
+	defer h.Release()
+	w := newChunkWriter(func(m *codec.Encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
+	w.spelled, w.exact = plainClient(ctx), wire.WantsExact(ctx)
+	defer w.close()
+	p := progress{w: w, every: scannedEvery}
+	if req.GetFilter() != nil {
+		opts = append(opts, read.Rejected(p.rejected))
+	}
+	for row, err := range t.ReadRows(ctx, opts...) {
+		if err != nil {
+			return readStatus(stream, t, err)
+		}
+		p.last = ""
+		if err := w.row(row); err != nil {
+			return err
+		}
+	}
+	if err := p.end(features(ctx)); err != nil || !stats {
+		return err
+	}
+	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
+}
+
+// plainClient reports whether a client is one of gRPC alone: Bigtable's own send
+// headers that it does not.
+func plainClient(ctx context.Context) bool {
+	for _, header := range []string{"google-cloud-resource-prefix", "x-goog-api-client", "bigtable-features"} {
+		if len(metadata.ValueFromIncomingContext(ctx, header)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// divisionFor is how the client of a call takes large rows.
+func divisionFor(ctx context.Context) division {
+	agent := metadata.ValueFromIncomingContext(ctx, "user-agent")
+	switch {
+	case len(agent) == 0 || plainClient(ctx):
+		return divided
+	case strings.Contains(agent[0], "grpc-python"):
+		return keyed
+	case strings.Contains(agent[0], "grpc-go/"):
+		return whole
+	}
+	return divided
+}
+
+// readStatus is the status of a read that failed. A row that is too large is one
+// in Bigtable's words.
+func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err error) error {
+	if query.KindOf(err) == query.ResourceExhausted && stream.Context().Err() == nil {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return t.Status(stream.Context(), err)
+}
+
+// readOptions says in the words of package query what to read.
+func readOptions(req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
+	opts := make([]read.Option, 0, 8)
+	if n := req.GetRowsLimit(); n < 0 {
+		return nil, wire.Invalid("rows_limit is %d; it must not be negative", n)
+	} else if n > 0 {
+		opts = append(opts, read.Limit(int(n)))
+	}
+	if req.GetReversed() {
+		opts = append(opts, read.Reverse())
+	}
+	rows, err := rowSet(req.GetRows())
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, rows...)
+	if req.GetFilter() != nil {
+		f, err := filterOf(req.GetFilter())
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, read.BigtableFilter(f))
+	}
+	return opts, nil
+}
+
+// rowSet is the rows of a request: all of them, when it names none.
+func rowSet(set *bigtablepb.RowSet) ([]read.Option, error) {
+	var opts []read.Option
+	if len(set.GetRowKeys()) > 0 {
+		keys := make([]string, len(set.GetRowKeys()))
+		for i, k := range set.GetRowKeys() {
+			if err := catalog.CheckRowKey(k); err != nil {
+				return nil, err
+			}
+			keys[i] = wire.Text(k)
+		}
+		opts = append(opts, read.Key(keys...))
+	}
+	for i, r := range set.GetRowRanges() {
+		o, err := rowRange(i, r)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, o)
+	}
+	return opts, nil
+}
+
+func rowRange(i int, r *bigtablepb.RowRange) (read.Option, error) {
+	var start, end string
+	var from, to []byte
+	var fromField, toField string
+	switch k := r.GetStartKey().(type) {
+	case *bigtablepb.RowRange_StartKeyClosed:
+		from, fromField = k.StartKeyClosed, "start_key_closed"
+		start = wire.Text(from)
+	case *bigtablepb.RowRange_StartKeyOpen:
+		if from, fromField = k.StartKeyOpen, "start_key_open"; len(from) > 0 {
+			start = string(from) + "\x00"
+		}
+	}
+	switch k := r.GetEndKey().(type) {
+	case *bigtablepb.RowRange_EndKeyClosed:
+		if to, toField = k.EndKeyClosed, "end_key_closed"; len(to) > 0 {
+			end = string(to) + "\x00"
+		}
+	case *bigtablepb.RowRange_EndKeyOpen:
+		to, toField = k.EndKeyOpen, "end_key_open"
+		end = wire.Text(to)
+	}
+	if len(to) > 0 && string(from) > string(to) {
+		return nil, wire.Invalid("Error in element #%d: %s must be less than %s", i, fromField, toField)
+	}
+	if end != "" && start > end { // (k, k)
+		end = start
+	}
+	return read.Range(start, end), nil
+}
+
+// A progress tells the client how far a read has come whose filter lets nothing
+// through, so that it can go on from there.
+type progress struct {
+	w     *chunkWriter
+	every int
+	seen  int
+	last  string // row that was rejected since one was returned, or the client was told
+}
+
+// scannedEvery is after how many rows that are not returned the client is told.
+const scannedEvery = 10_000
+
+func (p *progress) rejected(key string) error {
+	p.last = key
+	if p.seen++; p.seen%p.every != 0 {
+		return nil
+	}
+	p.last = ""
+	return p.w.scanned(key)
+}
+
+// end sends what there is, and to a client that asks for it the last row that was
+// looked at behind the last one that was returned.
+func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
+	if p.last != "" && asked.GetLastScannedRowResponses() {
+		return p.w.scanned(p.last)
+	}
+	return p.w.flush()
+}
+
+// features are those that a client says it has.
+func features(ctx context.Context) *bigtablepb.FeatureFlags {
+	flags := new(bigtablepb.FeatureFlags)
+	for _, text := range metadata.ValueFromIncomingContext(ctx, "bigtable-features") {
+		b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
+		if err != nil || proto.Unmarshal(b, flags) != nil {
+			return nil
+		}
+	}
+	return flags
+}
+
+func requestStats(c *read.Cost, cells int64, took time.Duration) *bigtablepb.RequestStats {
+	return &bigtablepb.RequestStats{StatsView: &bigtablepb.RequestStats_FullReadStatsView{
+		FullReadStatsView: &bigtablepb.FullReadStatsView{
+			ReadIterationStats: &bigtablepb.ReadIterationStats{
+				RowsSeenCount:      max(c.RowsSeen, c.Rows),
+				RowsReturnedCount:  c.Rows,
+				CellsSeenCount:     c.CellsScanned,
+				CellsReturnedCount: cells,
+			},
+			RequestLatencyStats: &bigtablepb.RequestLatencyStats{FrontendServerLatency: durationpb.New(took)},
+		},
+	}}
+}

@@ -1,0 +1,107 @@
+package data
+
+import (
+	"context"
+	"slices"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+)
+
+// SampleRowKeys returns row keys that divide the table into parts of about the
+// same size, the keys that the table was created to be split at among them, and
+// last the end of the table, whose key is empty.
+func (s *service) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigtablepb.Bigtable_SampleRowKeysServer) error {
+	if req.GetMaterializedViewName() != "" {
+		return status.Error(codes.Unimplemented, "there are no materialized views")
+	}
+	t, err := s.open(req)
+	if err != nil {
+		return err
+	}
+	samples, err := t.SampleRowKeys(stream.Context())
+	if err != nil {
+		return t.Status(stream.Context(), err)
+	}
+	splits := s.Note(t.Name.Stored).Splits
+	if end := samples[len(samples)-1]; end.OffsetBytes > exactUpTo {
+		samples = withSplits(samples, splits)
+	} else if samples, err = exactSamples(stream.Context(), t, samples, splits); err != nil {
+		return t.Status(stream.Context(), err)
+	}
+	for _, p := range samples {
+		if err := stream.Send(&bigtablepb.SampleRowKeysResponse{RowKey: []byte(p.Key), OffsetBytes: p.OffsetBytes}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exactUpTo is how large a table is, about, whose samples are exact.
+const exactUpTo = 1 << 20
+
+// exactSamples reads a small table for its samples: their offsets are the bytes of
+// the values before them then, as the emulator counts them, and the last row is
+// one of them. Where the table was created to be split it is split there alone, as
+// in Bigtable. The last sample is the end of the table.
+func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeySample, splits []string) ([]query.RowKeySample, error) {
+	keys := samples[:len(samples)-1]
+	if len(splits) > 0 {
+		keys = make([]query.RowKeySample, len(splits))
+		for i, key := range splits {
+			keys[i].Key = key
+		}
+	}
+	exact := make([]query.RowKeySample, 0, len(keys)+2)
+	var last query.RowKeySample
+	var offset int64
+	for row, err := range t.ReadRows(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for ; len(keys) > 0 && keys[0].Key <= row.Key(); keys = keys[1:] {
+			exact = append(exact, query.RowKeySample{Key: keys[0].Key, OffsetBytes: offset})
+		}
+		last = query.RowKeySample{Key: row.Key(), OffsetBytes: offset}
+		for c := range row.Cells() {
+			offset += int64(c.Value.Len())
+		}
+	}
+	if n := len(exact); last.Key != "" && len(splits) == 0 && (n == 0 || exact[n-1].Key != last.Key) {
+		exact = append(exact, last)
+	}
+	for _, s := range keys { // behind the last row
+		exact = append(exact, query.RowKeySample{Key: s.Key, OffsetBytes: offset})
+	}
+	return append(exact, query.RowKeySample{OffsetBytes: offset}), nil
+}
+
+// withSplits puts row keys among samples, at the offset of the sample before.
+// The last sample, the end of the table, stays last.
+func withSplits(samples []query.RowKeySample, splits []string) []query.RowKeySample {
+	for _, key := range splits {
+		end := len(samples) - 1
+		i, found := slices.BinarySearchFunc(samples[:end], key, func(s query.RowKeySample, key string) int {
+			switch {
+			case s.Key < key:
+				return -1
+			case s.Key > key:
+				return 1
+			}
+			return 0
+		})
+		if found {
+			continue
+		}
+		var offset int64
+		if i > 0 {
+			offset = samples[i-1].OffsetBytes
+		}
+		samples = slices.Insert(samples, i, query.RowKeySample{Key: key, OffsetBytes: offset})
+	}
+	return samples
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"strings"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/data"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/server/sql"
+)
+
+// everything is the resource of a call that does not say what it is about.
+var everything = []access.Resource{{}}
+
+// resources returns the resources that a request names. In requests of the data API,
+// which come with every call, it looks at the table alone; in others it looks at every
+// name, so that it misses none.
+func (s *Server) resources(req any) []access.Resource {
+	switch m := req.(type) {
+	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
+		return everything // whatever their targets look like
+	case data.Request:
+		view, _ := req.(interface{ GetMaterializedViewName() string })
+		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
+			return []access.Resource{s.resourceNamed(name)}
+		}
+	case *bigtablepb.PrepareQueryRequest:
+		return s.queried(m)
+	case *bigtablepb.ExecuteQueryRequest:
+		prepared, _, err := data.PreparedQuery(m)
+		if err != nil {
+			return nil // nor is anything read
+		}
+		return s.queried(prepared)
+	case *adminpb.CreateBackupRequest: // it is of its table, in whatever cluster
+		if name := m.GetBackup().GetSourceTable(); name != "" {
+			return s.namesIn(m.ProtoReflect(), nil, 1, "parent")
+		}
+	case interface {
+		GetParent() string
+		GetTableId() string
+	}: // the table is yet to be made
+		if in, err := wire.ParseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
+			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
+			return append(found, access.Resource{Name: s.catalog.Own.Table(in, m.GetTableId()).Stored, Exact: true})
+		}
+	}
+	m, ok := req.(proto.Message)
+	if !ok {
+		return everything
+	}
+	if found := s.namesIn(m.ProtoReflect(), nil, 1, ""); len(found) > 0 {
+		return found
+	}
+	return everything
+}
+
+// queried is the table of a query. A query without a table is about nothing, and so is
+// one that does not parse: its author is to learn what is wrong with it.
+func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
+	in, err := wire.ParseInstance(req.GetInstanceName())
+	if err != nil {
+		return nil
+	}
+	q, err := sql.Parse(req.GetQuery())
+	if err != nil || q.Table() == "" {
+		return nil
+	}
+	return []access.Resource{{Name: s.catalog.Own.Table(in, q.Table()).Stored, Exact: true}}
+}
+
+// namesIn adds the names of resources in a message to found, and those in the messages
+// inside it down to a number of levels. It passes over the field except.
+func (s *Server) namesIn(m protoreflect.Message, found []access.Resource, levels int, except protoreflect.Name) []access.Resource {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Name() == except || f.IsList() || f.IsMap():
+		case f.Kind() == protoreflect.StringKind:
+			name := strings.TrimPrefix(v.String(), "operations/")
+			if strings.HasPrefix(name, "projects/") {
+				found = append(found, s.resourceNamed(name))
+			}
+		case f.Kind() == protoreflect.MessageKind && levels > 0:
+			found = s.namesIn(v.Message(), found, levels-1, "")
+		}
+		return true
+	})
+	return found
+}
+
+// resourceNamed is what a full name means. A backup is the table that it is of.
+// What is not in an instance concerns the whole database.
+func (s *Server) resourceNamed(name string) access.Resource {
+	in, rest, ok := wire.CutInstance(name)
+	if !ok {
+		return access.Resource{}
+	}
+	if id, _, ok := wire.CutSegment(rest, "tables"); ok {
+		return access.Resource{Name: s.catalog.Own.Table(in, id).Stored, Exact: true}
+	}
+	asked := ""
+	if _, _, err := wire.ParseBackup(name); err == nil {
+		asked = "backup " + name
+		if t, ok := s.admin.BackupSource(name); ok {
+			return access.Resource{Name: t.Stored, Exact: true, Asked: asked}
+		}
+	}
+	switch {
+	case in == s.catalog.Own, in.ID == "-" && in.Project == s.catalog.Own.Project:
+		return access.Resource{Asked: asked}
+	case in.ID == "-": // all of the project
+		return access.Resource{Name: in.Project + "/", Asked: asked}
+	}
+	return access.Resource{Name: in.Prefix(), Asked: asked}
+}
