@@ -44,6 +44,7 @@ const (
 	pty         = "github.com/creack/pty"
 	runewidth   = "github.com/mattn/go-runewidth"
 	xsync       = "golang.org/x/sync"
+	xsys        = "golang.org/x/sys"
 	xtime       = "golang.org/x/time"
 	term        = "golang.org/x/term"
 	uuid        = "github.com/google/uuid"
@@ -75,12 +76,12 @@ var rooms = map[string]room{
 	"cf/cftest": {imports: []string{"cf", rapid}},
 	"cf/rocks":  {imports: []string{"cf", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/cftest"}, c: true},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/claim", "internal/lock", binregexp, uuid, xsync, xxhash}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/claim", "internal/lock", "internal/osfile", binregexp, uuid, xsync, xxhash}},
 	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
-	"archive": {imports: []string{"query", "internal/claim", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
+	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema"}},
 
 	// The server alone knows gRPC, and with its language protocol buffers.
 	// Bigtable's client is in its tests and not in the binary, which it would
@@ -88,18 +89,19 @@ var rooms = map[string]room{
 	"server/sql":      {imports: []string{"query", "schema", "cells", bigtablepb, genproto, protobuf}},
 	"server/smolwcpb": {imports: []string{grpc, protobuf}},
 	"server": {
-		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "cells", "archive", "server/sql", "server/smolwcpb", "internal/osfile", bigtablepb, adminpb, iampb, longrunning, genproto, genprotoRPC, grpc, prometheus, protobuf},
 		tests:   []string{bigtable, apiOptions, civil},
 	},
 
 	// The shell is handed a query.DB and prints its rows.
-	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "schema", "cells", "internal/osfile", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
-	"internal/claim":    {},
+	"internal/claim":    {imports: []string{"internal/osfile"}},
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
+	"internal/osfile":   {imports: []string{xsys}},
 	// What the library makes of pages of others is mended here.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
