@@ -76,7 +76,7 @@ var rooms = map[string]room{
 	"cf/cftest": {imports: []string{"cf", rapid}},
 	"cf/rocks":  {imports: []string{"cf", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/cftest"}, c: true},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/claim", "internal/lock", "internal/osfile", binregexp, uuid, xsync, xxhash}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "tuple", "internal/claim", "internal/lock", "internal/osfile", binregexp, uuid, xsync, xxhash}, tests: []string{"cf/cftest"}},
 	"query/ql": {imports: []string{"query", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
