@@ -4,7 +4,7 @@ GO       := scripts/go
 FUZZTIME := 30s
 SOAKTIME ?= 10m
 
-.PHONY: run build deps test lint analyse bench fuzz sanitize crash soak man clean help
+.PHONY: run build deps test lint analyse smolwc-bench bench fuzz sanitize crash soak man clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -17,6 +17,7 @@ deps: ## install what a build needs: librocksdb-dev, pkg-config
 
 test: deps lint ## run all tests, with the race detector
 	$(GO) test -race -timeout 30m ./...
+	cd bench && ../$(GO) test -race -timeout 30m ./...
 
 lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }
@@ -26,9 +27,11 @@ lint: deps ## check the format, and what go vet knows
 analyse: deps ## staticcheck, nilness and govulncheck, where they can be fetched
 	@scripts/analyse
 
-bench: deps ## measure against RocksDB used by hand, Pebble and Badger; ARGS='-run scan -cells 10M'
-	@cd bench && ../$(GO) build -o ../bin/bench -ldflags "-X github.com/smolwc/smolwc/internal/bench.stamp=$$(git describe --always --dirty=+changes --abbrev=12 --exclude '*' 2>/dev/null)" .
-	@bin/bench $(ARGS)
+smolwc-bench: deps # the linker is told the commit, which the go command stamps at the root alone
+	@cd bench && ../$(GO) build -o ../bin/smolwc-bench -ldflags "-X github.com/smolwc/smolwc/bench/machine.stamp=$$(git describe --always --dirty=+changes --abbrev=12 --exclude '*' 2>/dev/null)" ./cmd/smolwc-bench
+
+bench: smolwc-bench ## measure against RocksDB used by hand, Pebble and Badger; ARGS='-run scan -cells 10M'
+	@bin/smolwc-bench $(ARGS)
 
 fuzz: deps ## run each fuzz test for FUZZTIME (30s)
 	@scripts/fuzz $(FUZZTIME)
@@ -40,8 +43,8 @@ crash: deps ## kill writers and clients 300 times each, flip bytes by the thousa
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
 
-soak: build ## everything at once on one database for SOAKTIME (10m), compared with what was written; the models at length
-	@bin/smolwc bench --soak $(SOAKTIME) $(ARGS)
+soak: smolwc-bench ## everything at once on one database for SOAKTIME (10m), compared with what was written; the models at length
+	@bin/smolwc-bench -soak $(SOAKTIME) $(ARGS)
 	$(GO) test ./query -run TestHistoriesMatchTheModel -rapid.checks 3000 -rapid.steps 60 -timeout 60m
 	$(GO) test ./cf/rocks -run Conforms/Model -rapid.checks 5000 -timeout 60m
 

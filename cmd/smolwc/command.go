@@ -56,7 +56,6 @@ func (c *command) root() *cobra.Command {
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.tokenCommand(), c.versionCommand())
 	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.checkCommand())
-	root.AddCommand(c.benchCommand())
 	root.AddCommand(c.manCommand())
 	if err := completions(root); err != nil {
 		panic(err) // a flag that is not there

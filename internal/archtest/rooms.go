@@ -105,12 +105,8 @@ var rooms = map[string]room{
 	// What the library makes of pages of others is mended here.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	// What is measured against is plain C, over the handles of cf/rocks.
-	"internal/bench/yardstick": {imports: []string{"cf/rocks"}, c: true},
-	"internal/bench":           {imports: []string{"cells", "schema", "cf", "cf/rocks", "query", "transfer", "archive", "internal/bench/yardstick"}},
-
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", "internal/bench", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},

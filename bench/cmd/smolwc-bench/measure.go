@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime/pprof"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/bench/contest"
+	"github.com/smolwc/smolwc/bench/peers"
+	"github.com/smolwc/smolwc/bench/report"
+	"github.com/smolwc/smolwc/bench/workload"
+)
+
+// measure runs the workloads that are asked for.
+func (o *options) measure(ctx context.Context, stdout io.Writer) (err error) {
+	e, err := o.env()
+	if err != nil {
+		return err
+	}
+	ws, err := o.workloads(ctx, e)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return list(stdout, ws)
+	}
+	if e.Dir == "" {
+		if e.Dir, err = os.MkdirTemp(o.temp, "smolwc-bench-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(e.Dir)) }()
+	}
+	if o.profile != "" {
+		stop, err := profile(o.profile)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	return contest.RunAll(ctx, ws, o.rounds, o.report(stdout))
+}
+
+// env is what workloads share.
+func (o *options) env() (*workload.Env, error) {
+	e := workload.DefaultEnv(o.dir, int(o.cells))
+	e.Memory, e.Flights = int64(o.memory), o.flights
+	if o.writes > 0 {
+		e.Writes = int(o.writes)
+	}
+	if o.ops > 0 {
+		e.Ops = int(o.ops)
+	}
+	var err error
+	e.Peers, err = choose(o.peers)
+	return e, err
+}
+
+// workloads are those that match, on made data or on the user's table.
+func (o *options) workloads(ctx context.Context, e *workload.Env) ([]contest.Workload, error) {
+	wanted, err := regexp.Compile(o.run)
+	if err != nil {
+		return nil, wrongUsage("-run: %w", err)
+	}
+	ws := e.Workloads()
+	if o.table != "" {
+		e.Peers = nil // they have no such table
+		if ws, err = e.TableWorkloads(ctx, o.db, o.table); err != nil {
+			return nil, err
+		}
+	}
+	ws = slices.DeleteFunc(ws, func(w contest.Workload) bool { return !wanted.MatchString(w.Name) })
+	if len(ws) == 0 {
+		return nil, wrongUsage("-run: no workload has a name that matches %q; -list names them", o.run)
+	}
+	return ws, nil
+}
+
+func (o *options) report(w io.Writer) report.Report {
+	switch {
+	case o.json:
+		return report.NewJSON(w)
+	case o.benchstat:
+		return report.NewBenchstat(w)
+	}
+	return report.NewTable(w)
+}
+
+// profile writes a CPU profile to a file until it is stopped.
+func profile(file string) (stop func(), err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { pprof.StopCPUProfile(); f.Close() }, nil
+}
+
+func list(w io.Writer, ws []contest.Workload) error {
+	for _, l := range ws {
+		if _, err := fmt.Fprintf(w, "%-22s %s\n", l.Name, l.About); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose are the peers with these names.
+func choose(names string) (chosen []workload.Peer, err error) {
+	all := peers.All()
+	for name := range strings.SplitSeq(names, ",") {
+		if name == "" {
+			continue
+		}
+		i := slices.IndexFunc(all, func(p workload.Peer) bool { return p.Name == name })
+		if i < 0 {
+			return nil, wrongUsage("-peers: unknown peer %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}

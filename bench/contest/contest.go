@@ -1,0 +1,197 @@
+// Package contest measures several ways of doing the same, the contenders.
+//
+// Every figure is a ratio within one run: a round does a workload once with each
+// contender, one after another, and a contender's ratio is that of its speed to
+// the speed of the first one, the yardstick, in the same round. Reported is the
+// median over rounds, with the least and the greatest.
+package contest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/smolwc/smolwc/bench/machine"
+	"github.com/smolwc/smolwc/bench/report"
+	"github.com/smolwc/smolwc/bench/stats"
+)
+
+// A Workload is one thing to measure.
+type Workload struct {
+	Name  string // such as scan/one-family
+	About string // what is done, in a sentence
+	Unit  string // what one operation is
+	// Workers are the numbers of goroutines to do it with. Empty means one.
+	Workers []int
+	// Open prepares the contenders for a number of workers.
+	Open func(ctx context.Context, workers int) (*Contest, error)
+}
+
+// A Contest is a workload that is ready to run.
+type Contest struct {
+	// Contenders are compared with the first of them.
+	Contenders []Contender
+	// Close releases what Open has opened; it may be nil.
+	Close func() error
+}
+
+// A Contender is one way of doing a workload.
+type Contender struct {
+	Name string
+	// Start prepares a round, counted from 0, which is to warm up.
+	Start func(ctx context.Context, round int) (Attempt, error)
+}
+
+// An Attempt is one contender's part of a round.
+type Attempt struct {
+	Do  func(ctx context.Context) (Done, error) // is measured
+	End func() error                            // is not; it may be nil
+}
+
+// Done is what an attempt did.
+type Done struct {
+	Ops int64
+	// Check is the same for all contenders of a workload, such as the
+	// number of cells that they read; 0 is not compared.
+	Check int64
+}
+
+// A sample is what was measured of one attempt.
+type sample struct {
+	done   Done
+	nsOp   float64
+	allocs float64 // per operation
+	rss    int64
+}
+
+// Run runs a workload for each of its numbers of workers.
+func Run(ctx context.Context, w Workload, rounds int, each func(report.Result) error) error {
+	workers := w.Workers
+	if len(workers) == 0 {
+		workers = []int{1}
+	}
+	for _, n := range workers {
+		results, err := run(ctx, w, n, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.Name, err)
+		}
+		for _, r := range results {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, w Workload, workers, rounds int) (results []report.Result, err error) {
+	contest, err := w.Open(ctx, workers)
+	if err != nil {
+		return nil, err
+	}
+	if contest.Close != nil {
+		defer func() { err = errors.Join(err, contest.Close()) }()
+	}
+	samples := make([][]sample, len(contest.Contenders))
+	for round := range rounds + 1 {
+		var first sample
+		for i, c := range contest.Contenders {
+			s, err := attempt(ctx, c, round)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			if i == 0 {
+				first = s
+			}
+			if err := same(contest.Contenders[0].Name, first.done, c.Name, s.done); err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				samples[i] = append(samples[i], s)
+			}
+		}
+	}
+	for i, c := range contest.Contenders {
+		results = append(results, summarize(w, workers, c.Name, i == 0, samples[i], samples[0]))
+	}
+	return results, nil
+}
+
+// attempt runs one contender, after the garbage of those before is gone.
+func attempt(ctx context.Context, c Contender, round int) (s sample, err error) {
+	if err := ctx.Err(); err != nil { // C does not look at it
+		return s, err
+	}
+	a, err := c.Start(ctx, round)
+	if err != nil {
+		return s, err
+	}
+	if a.End != nil {
+		defer func() { err = errors.Join(err, a.End()) }()
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	done, err := a.Do(ctx)
+	elapsed := time.Since(start)
+	if err != nil {
+		return s, err
+	}
+	runtime.ReadMemStats(&after)
+	if done.Ops == 0 {
+		return s, errors.New("did nothing")
+	}
+	ops := float64(done.Ops)
+	return sample{
+		done:   done,
+		nsOp:   float64(elapsed.Nanoseconds()) / ops,
+		allocs: float64(after.Mallocs-before.Mallocs) / ops,
+		rss:    machine.ResidentBytes(),
+	}, nil
+}
+
+// summarize makes a result of the samples of a contender and of the first one.
+func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) report.Result {
+	r := report.Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
+	var ratios, allocs []float64
+	for i, s := range own {
+		r.Rounds = append(r.Rounds, s.nsOp)
+		ratios = append(ratios, first[i].nsOp/s.nsOp)
+		allocs = append(allocs, s.allocs)
+		r.Ops, r.RSS = s.done.Ops, s.rss
+	}
+	r.NsPerOp, r.Ratio, r.AllocsPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs)
+	return r
+}
+
+// same finds contenders that did not do the same.
+func same(first string, want Done, name string, got Done) error {
+	switch {
+	case got.Ops != want.Ops:
+		return fmt.Errorf("%s did %d operations and %s %d", first, want.Ops, name, got.Ops)
+	case got.Check != want.Check && got.Check != 0 && want.Check != 0:
+		return fmt.Errorf("%s counted %d and %s %d", first, want.Check, name, got.Check)
+	}
+	return nil
+}
+
+// Steady makes a contender of something that every round does alike.
+func Steady(name string, do func(ctx context.Context) (Done, error)) Contender {
+	return Contender{Name: name, Start: func(context.Context, int) (Attempt, error) { return Attempt{Do: do}, nil }}
+}
+
+// RunAll runs workloads and reports what they took.
+func RunAll(ctx context.Context, ws []Workload, rounds int, to report.Report) error {
+	if err := to.Machine(machine.Describe()); err != nil {
+		return err
+	}
+	for _, w := range ws {
+		if err := Run(ctx, w, rounds, to.Result); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package contest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/bench/report"
+	"github.com/smolwc/smolwc/bench/stats"
+)
+
+// A ratio is that of two times of one round, not of the two medians: here the
+// contender takes twice as long in every round, while the machine drifts.
+func TestRatiosAreOfOneRound(t *testing.T) {
+	took := func(ns ...float64) (s []sample) {
+		for _, n := range ns {
+			s = append(s, sample{done: Done{Ops: 1}, nsOp: n})
+		}
+		return s
+	}
+	r := summarize(Workload{}, 1, "x", false, took(20, 2, 200), took(10, 1, 100))
+	if want := (stats.Spread{Median: 0.5, Min: 0.5, Max: 0.5}); r.Ratio != want {
+		t.Errorf("ratio is %v, want %v", r.Ratio, want)
+	}
+	if r.NsPerOp != 20 {
+		t.Errorf("median is %v ns, want 20", r.NsPerOp)
+	}
+	r = summarize(Workload{}, 1, "x", false, took(10, 10, 10), took(5, 10, 20))
+	if want := (stats.Spread{Median: 1, Min: 0.5, Max: 2}); r.Ratio != want {
+		t.Errorf("ratio is %v, want %v: faster than the yardstick is more than 1", r.Ratio, want)
+	}
+}
+
+func TestSameFindsWhoDidLess(t *testing.T) {
+	for _, c := range []struct {
+		first, other Done
+		same         bool
+	}{
+		{Done{5, 5}, Done{5, 5}, true},
+		{Done{5, 0}, Done{5, 7}, true}, // 0 is not compared
+		{Done{5, 5}, Done{4, 5}, false},
+		{Done{5, 5}, Done{5, 4}, false},
+	} {
+		if err := same("a", c.first, "b", c.other); (err == nil) != c.same {
+			t.Errorf("%v and %v: %v", c.first, c.other, err)
+		}
+	}
+}
+
+// A contender that does less is found out.
+func TestContendersMustDoTheSame(t *testing.T) {
+	lazy := Workload{Name: "lazy", Open: func(context.Context, int) (*Contest, error) {
+		do := func(n int64) func(context.Context) (Done, error) {
+			return func(context.Context) (Done, error) { return Done{Ops: 10, Check: n}, nil }
+		}
+		return &Contest{Contenders: []Contender{Steady("C", do(10)), Steady("lazy", do(9))}}, nil
+	}}
+	err := Run(t.Context(), lazy, 1, func(report.Result) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "C counted 10 and lazy 9") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An interrupted run ends before the next contender begins.
+func TestInterruptedRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	did := 0
+	w := Workload{Name: "w", Open: func(context.Context, int) (*Contest, error) {
+		return &Contest{Contenders: []Contender{Steady("C", func(context.Context) (Done, error) { did++; cancel(); return Done{Ops: 1}, nil })}}, nil
+	}}
+	if err := Run(ctx, w, 5, func(report.Result) error { return nil }); !errors.Is(err, context.Canceled) || did != 1 {
+		t.Errorf("did %d rounds, %v", did, err)
+	}
+}
+
+// What was opened is closed, also when a contender fails.
+func TestFailureCloses(t *testing.T) {
+	boom, closed, ended := errors.New("boom"), false, false
+	w := Workload{Name: "w", Open: func(context.Context, int) (*Contest, error) {
+		return &Contest{
+			Contenders: []Contender{{Name: "x", Start: func(context.Context, int) (Attempt, error) {
+				return Attempt{
+					Do:  func(context.Context) (Done, error) { return Done{}, boom },
+					End: func() error { ended = true; return nil },
+				}, nil
+			}}},
+			Close: func() error { closed = true; return nil },
+		}, nil
+	}}
+	if err := Run(t.Context(), w, 1, func(report.Result) error { return nil }); !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+	if !closed || !ended {
+		t.Errorf("closed %v, ended %v", closed, ended)
+	}
+}

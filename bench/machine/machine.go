@@ -1,0 +1,118 @@
+// Package machine describes the machine and the build that figures are taken of.
+package machine
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cf/rocks"
+)
+
+// A Description says where and of what figures were taken.
+type Description struct {
+	CPU     string    `json:"cpu"`
+	Cores   int       `json:"cores"` // that Go may use
+	OS      string    `json:"os"`
+	Arch    string    `json:"arch"`
+	Go      string    `json:"go"`
+	RocksDB string    `json:"rocksdb"`
+	Commit  string    `json:"commit"`
+	Date    time.Time `json:"date"`
+}
+
+// Describe describes this machine and this build. What it cannot find out is
+// "unknown".
+func Describe() Description {
+	return Description{
+		CPU:     cpuModel(),
+		Cores:   runtime.GOMAXPROCS(0),
+		OS:      runtime.GOOS,
+		Arch:    runtime.GOARCH,
+		Go:      runtime.Version(),
+		RocksDB: rocksVersion(),
+		Commit:  commit(),
+		Date:    time.Now().UTC().Truncate(time.Second),
+	}
+}
+
+const unknown = "unknown"
+
+func cpuModel() string { return lineOf("/proc/cpuinfo", "model name", ":") }
+
+// rocksVersion is in the file of options that RocksDB writes at every open; its
+// C API does not tell.
+func rocksVersion() string {
+	dir, err := os.MkdirTemp("", "smolwc-bench-")
+	if err != nil {
+		return unknown
+	}
+	defer os.RemoveAll(dir)
+	s, err := rocks.Open(dir, rocks.Options{Async: true})
+	if err != nil {
+		return unknown
+	}
+	defer s.Close()
+	files, _ := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
+	if len(files) == 0 {
+		return unknown
+	}
+	return lineOf(files[0], "rocksdb_version", "=")
+}
+
+// lineOf is the value of the first line of a file that has this name.
+func lineOf(file, name, separator string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return unknown
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		if key, value, ok := strings.Cut(lines.Text(), separator); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return unknown
+}
+
+// stamp is the commit, where the linker was told it: the go command does not
+// stamp a module that is not at the root of its repository.
+var stamp string
+
+// commit is what the build knows of its source.
+func commit() string {
+	if stamp != "" {
+		return stamp
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknown
+	}
+	revision, modified := unknown, ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "+changes"
+		}
+	}
+	return revision + modified
+}
+
+// ResidentBytes returns how much memory the process takes, or 0 where it cannot be
+// found out.
+func ResidentBytes() int64 {
+	kib, _, _ := strings.Cut(lineOf("/proc/self/status", "VmRSS", ":"), " ")
+	n, err := strconv.ParseInt(kib, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}

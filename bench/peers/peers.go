@@ -1,0 +1,15 @@
+// Package peers has the engines that smolwc is measured against besides RocksDB in
+// C: RocksDB in Go, as a Go program would use it by hand, and the stores that are
+// written in Go.
+package peers
+
+import "github.com/smolwc/smolwc/bench/workload"
+
+// All returns every peer.
+func All() []workload.Peer {
+	return []workload.Peer{
+		{Name: "grocksdb", Over: overGrocksdb},
+		{Name: "pebble", Open: openPebble},
+		{Name: "badger", Open: openBadger},
+	}
+}

@@ -1,0 +1,138 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/smolwc/smolwc/bench/machine"
+	"github.com/smolwc/smolwc/bench/stats"
+	"github.com/smolwc/smolwc/query"
+)
+
+// flatness is how much memory and how many files a process had, over time.
+//
+// The first third of a run is for warming up: caches fill, and the data gets as
+// large as it will be. Of the two thirds that follow, the median of the second may
+// be a tenth, and some slack, above that of the first.
+type flatness struct {
+	memory, files []float64
+}
+
+const (
+	memorySlack  = 16 // MiB
+	filesSlack   = 16
+	leastSamples = 60 // that are judged
+
+	// leastDuration is of a run that is judged: a shorter one is still warming up at
+	// its end, all the more where the machine is slow and it takes longer than it says.
+	leastDuration = 10 * time.Second
+)
+
+// A verdict is whether something stayed what it was.
+type verdict struct {
+	what          string
+	judged        bool
+	before, after float64 // medians
+	most          float64 // that after may be
+}
+
+func (f *flatness) judge() (memory, files verdict) {
+	return judge("memory in MiB", f.memory, memorySlack), judge("open files", f.files, filesSlack)
+}
+
+func judge(what string, samples []float64, slack float64) verdict {
+	v := verdict{what: what}
+	if len(samples) < leastSamples {
+		return v
+	}
+	third := len(samples) / 3
+	v.judged, v.before, v.after = true, stats.Median(samples[third:2*third]), stats.Median(samples[2*third:])
+	v.most = v.before + v.before/10 + slack
+	return v
+}
+
+func (v verdict) String() string {
+	if !v.judged {
+		return v.what + ": too short a time to tell whether it grows"
+	}
+	return fmt.Sprintf("%s: %.0f in the second third, %.0f in the last; up to %.0f is flat", v.what, v.before, v.after, v.most)
+}
+
+func (v verdict) err() error {
+	if v.judged && v.after > v.most {
+		return fmt.Errorf("%s grows: %.0f in the second third of the run, %.0f in the last, and up to %.0f would be flat", v.what, v.before, v.after, v.most)
+	}
+	return nil
+}
+
+// openFiles is how many files the process has open; 0 where it cannot be found
+// out.
+func openFiles() int {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(open)
+}
+
+// report measures the process, and prints a line each interval.
+func (s *soak) report(ctx context.Context, rng *rand.Rand) error {
+	if !s.pause(ctx, rng, 1) {
+		return nil
+	}
+	if s.Duration >= leastDuration {
+		s.flat.memory = append(s.flat.memory, float64(machine.ResidentBytes()>>20))
+		s.flat.files = append(s.flat.files, float64(openFiles()))
+	}
+	if time.Since(s.last.at) < s.Interval {
+		return nil
+	}
+	return s.tolerant(func(db *query.DB) error { return s.line(ctx, db) })
+}
+
+// A reportLine is where the last line of the report was.
+type reportLine struct {
+	at            time.Time
+	writes, reads int64
+}
+
+// line prints what has happened since the last one.
+func (s *soak) line(ctx context.Context, db *query.DB) error {
+	stats, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	now := reportLine{time.Now(), s.counts.writes.Load(), s.counts.reads.Load()}
+	passed := now.at.Sub(s.last.at).Seconds()
+	if s.last.writes == 0 {
+		if _, err := fmt.Fprintf(s.Out, "%8s %9s %8s %7s %6s %6s %9s %7s %7s %8s\n", "time", "writes/s", "reads/s", "rss MiB", "files", "reads", "disk MiB", "stalls", "opened", "backups"); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(s.Out, "%8s %9.0f %8.0f %7d %6d %6s %9d %7d %7d %8d\n", time.Since(s.began).Round(time.Second),
+		float64(now.writes-s.last.writes)/passed, float64(now.reads-s.last.reads)/passed, machine.ResidentBytes()>>20, openFiles(),
+		fmt.Sprintf("%d/%d", stats.Open.Cursors, stats.Open.Snapshots), diskBytes(s.Dir)>>20, stats.Stalls.Count,
+		s.counts.opens.Load(), s.counts.backups.Load())
+	s.last = now
+	return err
+}
+
+// diskBytes is what the files of a directory take; those that go meanwhile do not
+// count.
+func diskBytes(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}

@@ -1,0 +1,36 @@
+// Package stats has the few statistics that figures are given with.
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Spread is the median of some figures, the least and the greatest.
+type Spread struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// String is the median and the range.
+func (s Spread) String() string { return fmt.Sprintf("%.2f (%.2f..%.2f)", s.Median, s.Min, s.Max) }
+
+// SpreadOf returns the spread of figures; of nothing it is NaN.
+func SpreadOf(v []float64) Spread {
+	if len(v) == 0 {
+		return Spread{math.NaN(), math.NaN(), math.NaN()}
+	}
+	return Spread{Median(v), slices.Min(v), slices.Max(v)}
+}
+
+// Median returns the figure in the middle, or the mean of the two; of nothing it is
+// NaN. It does not sort v.
+func Median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	v = slices.Sorted(slices.Values(v))
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}

@@ -1,0 +1,55 @@
+package workload
+
+import (
+	"context"
+	"github.com/smolwc/smolwc/bench/contest"
+	"os"
+	"path/filepath"
+
+	"github.com/smolwc/smolwc/bench/yardstick"
+	"github.com/smolwc/smolwc/query"
+)
+
+func (e *Env) bulk() []contest.Workload {
+	return []contest.Workload{{
+		Name: "write/bulk", Unit: "cell", Open: e.openBulk,
+		About: "a bulk load of rows in random order; in C a sort, SstFileWriter and ingestion; beside it our own write path",
+	}}
+}
+
+// fileBytes is how large C makes its table files: as RocksDB does.
+const fileBytes = 64 << 20
+
+func (e *Env) openBulk(_ context.Context, _ int) (*contest.Contest, error) {
+	f := e.fill(true, 1000, query.Async)
+	return &contest.Contest{Contenders: []contest.Contender{
+		e.writingC(nameC, plainFamily, query.Async, func(fs []yardstick.Family, dir string) (contest.Done, error) {
+			files := filepath.Join(filepath.Dir(dir), "files") // beside the database, on the same file system
+			if err := os.Mkdir(files, 0o755); err != nil {
+				return contest.Done{}, err
+			}
+			return f.done(cellsOf(fs[0].BulkLoad(f.cells, f.bytes, files, fileBytes)))
+		}),
+		e.writingSmolwc(nameSmolwc, plainFamily, query.Async, f.bulkLoad),
+		e.writingSmolwc("smolwc, writes of 1,000 cells", plainFamily, query.Async, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+			return f.done(int64(f.cells.Len()), f.smolwc(ctx, db, 0, len(f.rows)))
+		}),
+	}}, nil
+}
+
+func (f *fill) bulkLoad(ctx context.Context, db *query.DB) (done contest.Done, err error) {
+	l, err := db.Table(tableName).BulkLoad(ctx, query.BulkOptions{})
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = joinClose(err, l.Close) }()
+	for i := range f.rows {
+		m := query.NewMutation()
+		f.set(m, i)
+		if err := l.Apply(f.keys[i], m); err != nil {
+			return done, err
+		}
+	}
+	result, err := l.Commit(ctx)
+	return f.done(result.Cells, err)
+}

@@ -1,0 +1,121 @@
+package workload
+
+import (
+	"context"
+	"github.com/smolwc/smolwc/bench/contest"
+	"os"
+	"path/filepath"
+
+	"github.com/smolwc/smolwc/bench/yardstick"
+	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/query"
+)
+
+// Copies are the contenders of a contest that read and write: each has a copy of
+// a dataset to itself, for all rounds, and none of them syncs.
+type copies struct {
+	*dataset
+	contenders []contest.Contender
+}
+
+// add adds a contender; start prepares a round and gives what is to be measured.
+func (c *copies) add(name string, start func(round int) func(context.Context) (contest.Done, error)) {
+	c.contenders = append(c.contenders, contest.Contender{Name: name, Start: func(_ context.Context, round int) (contest.Attempt, error) {
+		return contest.Attempt{Do: start(round)}, nil
+	}})
+}
+
+func (c *copies) contest() *contest.Contest {
+	return &contest.Contest{Contenders: c.contenders, Close: c.close}
+}
+
+// copyDir copies a directory into a new one, which goes when the dataset is
+// closed.
+func (c *copies) copyDir(from string) (string, error) {
+	dir, remove, err := c.env.fresh()
+	if err != nil {
+		return "", err
+	}
+	c.open = append(c.open, remove)
+	to := filepath.Join(dir, "data")
+	return to, os.CopyFS(to, os.DirFS(from))
+}
+
+// db opens a copy as users do.
+func (c *copies) db() (*query.DB, error) {
+	dir, err := c.copyDir(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	db, err := c.env.openDB(dir, nil)
+	if err == nil {
+		c.open = append(c.open, db.Close)
+	}
+	return db, err
+}
+
+// store opens a copy below the data model.
+func (c *copies) store() (*rocks.Store, error) {
+	dir, err := c.copyDir(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := rocks.Open(dir, rocks.Options{Memory: c.env.Memory, Async: true})
+	if err == nil {
+		c.open = append(c.open, s.Close)
+	}
+	return s, err
+}
+
+// families are families of a copy, for C.
+func (c *copies) families(names ...string) (fs []yardstick.Family, err error) {
+	s, err := c.store()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		raw, err := s.Raw(storeName(name))
+		if err != nil {
+			return nil, err
+		}
+		fs = append(fs, yardstick.Of(raw))
+	}
+	return fs, nil
+}
+
+// peer opens a peer on copies of families.
+func (c *copies) peer(ctx context.Context, p Peer, families ...string) (kvs []KV, err error) {
+	var store *rocks.Store
+	if p.Over != nil {
+		store, err = c.store()
+	} else {
+		store, err = c.dataset.store()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, family := range families {
+		kv, err := c.peerCopy(ctx, p, store, family)
+		if err != nil {
+			return nil, err
+		}
+		c.open = append(c.open, kv.Close)
+		kvs = append(kvs, kv)
+	}
+	return kvs, nil
+}
+
+func (c *copies) peerCopy(ctx context.Context, p Peer, store *rocks.Store, family string) (KV, error) {
+	if p.Over != nil {
+		return c.dataset.peer(ctx, p, store, family)
+	}
+	from, err := c.peerDir(ctx, p, store, family)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.copyDir(from)
+	if err != nil {
+		return nil, err
+	}
+	return p.Open(dir, PeerOptions{Memory: c.env.Memory})
+}

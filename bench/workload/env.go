@@ -1,0 +1,134 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An Env is what workloads share: the place and the size of their data, and the
+// peers to compare with.
+type Env struct {
+	Dir     string // for data; what is there of the same size is used again
+	Cells   int    // in a table that is read
+	Writes  int    // cells that a round of a write workload writes
+	Ops     int    // operations of a round of gets and of mixed workloads
+	Memory  int64  // of each database, in bytes
+	Flights string // a CSV file of flights to import; empty is a generated one
+	Peers   []Peer
+}
+
+// DefaultEnv returns an Env for tables of a number of cells, without peers.
+func DefaultEnv(dir string, cells int) *Env {
+	return &Env{Dir: dir, Cells: cells, Writes: max(min(cells, 250_000)/cellsPerRow*cellsPerRow, cellsPerRow), Ops: max(1, min(cells/20, 50_000)), Memory: 1 << 30}
+}
+
+const tableName = "bench"
+
+// A dataset is a table on disk that is read, not written.
+type dataset struct {
+	env   *Env
+	dir   string
+	table string
+	open  []func() error // what is to be closed
+}
+
+// dataset returns the dataset of a name and a number of rows, and loads it unless it
+// is there. load writes it; it is compacted after.
+func (e *Env) dataset(ctx context.Context, name string, rows int, families []schema.Family, load func(*query.Table) error) (*dataset, error) {
+	d := &dataset{env: e, dir: filepath.Join(e.Dir, fmt.Sprintf("%s-%d", name, rows)), table: tableName}
+	if _, err := os.Stat(d.dir); err == nil {
+		return d, nil
+	}
+	draft := d.dir + ".draft" // complete before it gets its name
+	if err := errors.Join(os.RemoveAll(draft), os.MkdirAll(e.Dir, 0o755)); err != nil {
+		return nil, err
+	}
+	db, err := e.openDB(draft, families)
+	if err != nil {
+		return nil, err
+	}
+	t := db.Table(tableName)
+	if err := load(t); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := errors.Join(t.Compact(ctx), db.Close()); err != nil {
+		return nil, err
+	}
+	return d, os.Rename(draft, d.dir)
+}
+
+// openDB opens a database with the table, for writing without syncs.
+func (e *Env) openDB(dir string, families []schema.Family) (*query.DB, error) {
+	return e.openDurable(dir, families, query.Async)
+}
+
+func (e *Env) openDurable(dir string, families []schema.Family, d query.Durability) (*query.DB, error) {
+	o := query.Options{Memory: e.Memory, Durability: d, GCInterval: -1}
+	if families != nil {
+		o.Schema = &schema.Schema{Tables: []schema.Table{{Name: tableName, Families: families}}}
+	}
+	return query.Open(dir, o)
+}
+
+// openStore opens smolwc's store below its data model, with the same options,
+// and creates the families.
+func (e *Env) openStore(ctx context.Context, dir string, families []schema.Family, sync bool) (*rocks.Store, error) {
+	s, err := rocks.Open(dir, rocks.Options{Memory: e.Memory, Async: !sync})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range families {
+		if err := s.CreateFamily(ctx, storeName(f.Name)); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+func storeName(family string) string { return tableName + "/" + family }
+
+// fresh makes an empty directory for one round, and how to remove it.
+func (e *Env) fresh() (dir string, remove func() error, err error) {
+	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
+		return "", nil, err
+	}
+	dir, err = os.MkdirTemp(e.Dir, "round-")
+	return dir, func() error { return os.RemoveAll(dir) }, err
+}
+
+// smolwc opens the dataset as users do, for reading.
+func (d *dataset) smolwc() (*query.Table, error) {
+	db, err := query.Open(d.dir, query.Options{ReadOnly: true, Memory: d.env.Memory})
+	if err != nil {
+		return nil, err
+	}
+	d.open = append(d.open, db.Close)
+	return db.Table(d.table), nil
+}
+
+// store opens the same files once more, with a cache of their own, below the
+// data model.
+func (d *dataset) store() (*rocks.Store, error) {
+	s, err := rocks.Open(d.dir, rocks.Options{ReadOnly: true, Memory: d.env.Memory})
+	if err != nil {
+		return nil, err
+	}
+	d.open = append(d.open, s.Close)
+	return s, nil
+}
+
+func (d *dataset) close() error {
+	var errs []error
+	for i := len(d.open) - 1; i >= 0; i-- {
+		errs = append(errs, d.open[i]())
+	}
+	d.open = nil
+	return errors.Join(errs...)
+}

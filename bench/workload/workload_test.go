@@ -1,0 +1,83 @@
+package workload
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/bench/contest"
+	"github.com/smolwc/smolwc/bench/report"
+	"github.com/smolwc/smolwc/bench/stats"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// Every workload runs, at the least size, and its contenders do the same: the
+// runner fails when one reads another number of cells than C.
+func TestWorkloads(t *testing.T) {
+	e := DefaultEnv(t.TempDir(), 2000)
+	e.Memory = 64 << 20
+	for _, w := range e.Workloads() {
+		t.Run(w.Name, func(t *testing.T) {
+			results := 0
+			err := contest.Run(t.Context(), w, 1, func(r report.Result) error {
+				results++
+				if r.NsPerOp <= 0 || r.Ops == 0 || len(r.Rounds) != 1 {
+					t.Errorf("%s: %+v", r.Contender, r)
+				}
+				if r.Yardstick && r.Ratio != (stats.Spread{Median: 1, Min: 1, Max: 1}) {
+					t.Errorf("the yardstick's ratio is %v", r.Ratio)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := max(1, len(w.Workers)) * 2; results < want {
+				t.Errorf("%d results, want %d or more", results, want)
+			}
+		})
+	}
+	rounds, err := os.ReadDir(e.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range rounds {
+		if strings.HasPrefix(d.Name(), "round-") || strings.HasSuffix(d.Name(), ".draft") {
+			t.Errorf("%s is left behind", d.Name())
+		}
+	}
+}
+
+// The fills write what they say: the same cells in C and through smolwc.
+func TestFillsWriteTheSame(t *testing.T) {
+	e := DefaultEnv(t.TempDir(), 1000)
+	e.Memory, e.Writes = 64<<20, 1000
+	f := e.fill(true, 100, query.Async)
+	dir := t.TempDir()
+	db, err := e.openDB(dir, plainFamily)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := f.smolwc(t.Context(), db, 0, len(f.rows)); err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range f.keys {
+		row, err := db.Table(tableName).ReadRow(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for c := range row.Cells() {
+			at := i*cellsPerRow + n
+			if got, want := cells.AppendValue(nil, c.Value), f.bytes.At(at); string(got) != string(want) {
+				t.Fatalf("row %s, %s: smolwc wrote another value than C does", key, c.Column())
+			}
+			n++
+		}
+		if n != cellsPerRow {
+			t.Fatalf("row %s has %d cells", key, n)
+		}
+	}
+}

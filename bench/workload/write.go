@@ -1,0 +1,205 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"github.com/smolwc/smolwc/bench/contest"
+	"math/rand/v2"
+	"path/filepath"
+
+	"github.com/smolwc/smolwc/bench/yardstick"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func (e *Env) writes() []contest.Workload {
+	return []contest.Workload{
+		{Name: "write/fill-sequential", Unit: "cell", Open: e.filling(false, cellsPerRow, query.Async),
+			About: "rows of five cells in the order of their keys, a write each, the log not synced"},
+		{Name: "write/fill-random", Unit: "cell", Open: e.filling(true, cellsPerRow, query.Async),
+			About: "the same in random order"},
+		{Name: "write/batch-100", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, 100, query.Async),
+			About: "random rows, 100 cells a write, the log not synced"},
+		{Name: "write/sync", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, cellsPerRow, query.Sync),
+			About: "random rows of five cells, a write each, on disk when it returns; fewer of them"},
+	}
+}
+
+// A fill is rows to write.
+type fill struct {
+	rows         []int
+	keys         []string
+	cells, bytes yardstick.Slices // keys and values as the store has them
+	atOnce       int              // cells in a write
+}
+
+const syncShare = 100 // rows that are written without syncs for each one with
+
+func (e *Env) fill(random bool, atOnce int, d query.Durability) *fill {
+	n := max(1, e.Writes/cellsPerRow)
+	if d == query.Sync {
+		n = max(min(n, 32), n/syncShare)
+	}
+	f := &fill{atOnce: atOnce, rows: make([]int, n)}
+	for i := range f.rows {
+		f.rows[i] = i
+	}
+	if random {
+		rand.New(rand.NewPCG(5, 6)).Shuffle(n, func(i, j int) { f.rows[i], f.rows[j] = f.rows[j], f.rows[i] })
+	}
+	f.keys = rowKeys(f.rows, rowKey)
+	for i, row := range f.rows {
+		for q, name := range qualifiers {
+			f.cells.Append(func(dst []byte) []byte { return cf.AppendCellKey(dst, f.keys[i], name, int64(timestamp(row))) })
+			f.bytes.Append(func(dst []byte) []byte { return cells.AppendValue(dst, cells.Bytes(value(row*cellsPerRow+q))) })
+		}
+	}
+	return f
+}
+
+func (f *fill) done(n int64, err error) (contest.Done, error) {
+	return contest.Done{Ops: n, Check: n}, err
+}
+
+// share divides the rows among workers, in whole writes.
+func (f *fill) share(workers int, do func(from, to int) error) (int64, error) {
+	rowsAtOnce := f.atOnce / cellsPerRow
+	writes := (len(f.rows) + rowsAtOnce - 1) / rowsAtOnce
+	return share(workers, writes, func(_, from, to int) (int64, error) {
+		from, to = from*rowsAtOnce, min(to*rowsAtOnce, len(f.rows))
+		return int64(to-from) * cellsPerRow, do(from, to)
+	})
+}
+
+var plainFamily = []schema.Family{{Name: "f"}}
+
+// filling opens a contest of writes into an empty database, a new one for each
+// attempt.
+func (e *Env) filling(random bool, atOnce int, d query.Durability) func(context.Context, int) (*contest.Contest, error) {
+	return func(_ context.Context, workers int) (*contest.Contest, error) {
+		f := e.fill(random, atOnce, d)
+		cs := []contest.Contender{
+			e.writingC(nameC, plainFamily, d, func(fs []yardstick.Family, _ string) (contest.Done, error) {
+				return f.done(f.share(workers, func(from, to int) error {
+					_, err := fs[0].Write(f.cells.Part(from*cellsPerRow, to*cellsPerRow), f.bytes.Part(from*cellsPerRow, to*cellsPerRow), f.atOnce, d == query.Sync)
+					return err
+				}))
+			}),
+			e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+				return f.done(f.share(workers, func(from, to int) error { return f.smolwc(ctx, db, from, to) }))
+			}),
+		}
+		for _, p := range e.Peers {
+			cs = append(cs, e.writingPeer(p, []string{"f"}, d, func(kvs []KV) (contest.Done, error) {
+				return f.done(f.share(workers, func(from, to int) error { return f.kv(kvs[0], from, to) }))
+			}))
+		}
+		return &contest.Contest{Contenders: cs}, nil
+	}
+}
+
+// smolwc writes rows as users do: one by one, or many in one batch.
+func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
+	t := db.Table(tableName)
+	rowsAtOnce := f.atOnce / cellsPerRow
+	for at := from; at < to; at += rowsAtOnce {
+		if rowsAtOnce == 1 {
+			m := query.NewMutation()
+			f.set(m, at)
+			if err := t.Apply(ctx, f.keys[at], m); err != nil {
+				return err
+			}
+			continue
+		}
+		b := query.NewBatch()
+		for i := at; i < min(at+rowsAtOnce, to); i++ {
+			m := query.NewMutation()
+			f.set(m, i)
+			b.Add(tableName, f.keys[i], m)
+		}
+		if err := db.Apply(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set sets the cells of the i-th row. The values are those that C has, in the same
+// memory: where else they lay would be measured too.
+func (f *fill) set(m *query.Mutation, i int) {
+	ts := timestamp(f.rows[i])
+	for q, name := range qualifiers {
+		const typeLen = 1
+		m.SetAt("f", name, ts, cells.Bytes(f.bytes.At(i*cellsPerRow + q)[typeLen:]))
+	}
+}
+
+func (f *fill) kv(kv KV, from, to int) error {
+	to *= cellsPerRow
+	for at := from * cellsPerRow; at < to; at += f.atOnce {
+		n := min(f.atOnce, to-at)
+		if err := kv.Write(n, func(i int) ([]byte, []byte) { return f.cells.At(at + i), f.bytes.At(at + i) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writing makes a contender that gets an empty directory for every attempt. open
+// opens the database in it and gives what is to be measured.
+func (e *Env) writing(name string, open func(ctx context.Context, dir string) (do func(context.Context) (contest.Done, error), end func() error, err error)) contest.Contender {
+	return contest.Contender{Name: name, Start: func(ctx context.Context, _ int) (contest.Attempt, error) {
+		dir, remove, err := e.fresh()
+		if err != nil {
+			return contest.Attempt{}, err
+		}
+		do, end, err := open(ctx, filepath.Join(dir, "data"))
+		if err != nil {
+			return contest.Attempt{}, errors.Join(err, remove())
+		}
+		return contest.Attempt{Do: do, End: func() error { return errors.Join(end(), remove()) }}, nil
+	}}
+}
+
+// writingC writes through C into families of a store.
+func (e *Env) writingC(name string, families []schema.Family, d query.Durability, do func(fs []yardstick.Family, dir string) (contest.Done, error)) contest.Contender {
+	return e.writing(name, func(ctx context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
+		s, err := e.openStore(ctx, dir, families, d == query.Sync)
+		if err != nil {
+			return nil, nil, err
+		}
+		var fs []yardstick.Family
+		for _, f := range families {
+			raw, err := s.Raw(storeName(f.Name))
+			if err != nil {
+				return nil, nil, errors.Join(err, s.Close())
+			}
+			fs = append(fs, yardstick.Of(raw))
+		}
+		return func(context.Context) (contest.Done, error) { return do(fs, dir) }, s.Close, nil
+	})
+}
+
+// writingSmolwc writes as users do.
+func (e *Env) writingSmolwc(name string, families []schema.Family, d query.Durability, do func(ctx context.Context, db *query.DB) (contest.Done, error)) contest.Contender {
+	return e.writing(name, func(_ context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
+		db, err := e.openDurable(dir, families, d)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context) (contest.Done, error) { return do(ctx, db) }, db.Close, nil
+	})
+}
+
+// writingPeer writes into a peer, with a database for each family.
+func (e *Env) writingPeer(p Peer, families []string, d query.Durability, do func(kvs []KV) (contest.Done, error)) contest.Contender {
+	return e.writing(p.Name, func(ctx context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
+		kvs, end, err := e.freshPeer(ctx, p, dir, families, d == query.Sync)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(context.Context) (contest.Done, error) { return do(kvs) }, end, nil
+	})
+}

@@ -1,0 +1,28 @@
+package yardstick
+
+// #include <stdlib.h>
+// #include "yardstick.h"
+import "C"
+
+import "unsafe"
+
+// Write puts pairs in write batches of atOnce pairs.
+func (f Family) Write(keys, values Slices, atOnce int, sync bool) (Sum, error) {
+	keyData, keyOffsets, n := keys.c()
+	valueData, valueOffsets, _ := values.c()
+	var synced C.uchar
+	if sync {
+		synced = 1
+	}
+	return sumOf(C.yardstick_write(f.db, f.family, keyData, keyOffsets, valueData, valueOffsets, n, C.uint64_t(atOnce), synced))
+}
+
+// BulkLoad sorts pairs, writes them to table files of about fileBytes in dir and
+// ingests those.
+func (f Family) BulkLoad(keys, values Slices, dir string, fileBytes int) (Sum, error) {
+	keyData, keyOffsets, n := keys.c()
+	valueData, valueOffsets, _ := values.c()
+	path := C.CString(dir)
+	defer C.free(unsafe.Pointer(path))
+	return sumOf(C.yardstick_bulk_load(f.db, f.family, f.options, keyData, keyOffsets, valueData, valueOffsets, n, path, C.uint64_t(fileBytes)))
+}
