@@ -17,6 +17,10 @@ import (
 // This file has what a database on RocksDB is beyond a store: a directory, with a
 // marker in it. Without cgo nocgo.go stands in its place.
 
+// HasEngine says whether [Open] and its kin work: whether this build has RocksDB. One
+// without cgo has not.
+const HasEngine = true
+
 // Open opens the database on RocksDB in a directory, which it creates unless it is told
 // that the database must exist. A database can be open for writing once at a
 // time, in one process, however its path is spelled: otherwise the error's kind
