@@ -3,8 +3,9 @@
 GO       := scripts/go
 FUZZTIME := 30s
 SOAKTIME ?= 10m
+SYSTEMS  ?= linux darwin windows
 
-.PHONY: run build deps test lint analyse smolwc-bench bench fuzz sanitize crash soak man clean help
+.PHONY: run build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize crash soak man clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -23,6 +24,13 @@ lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }
 	$(GO) vet ./...
 	cd bench && ../$(GO) vet ./...
+
+nocgo: ## build and vet without cgo, for each SYSTEM; test what a database on another engine does
+	@set -e; for os in $(SYSTEMS); do \
+		echo "without cgo: GOOS=$$os"; \
+		CGO_ENABLED=0 GOOS=$$os go build ./...; CGO_ENABLED=0 GOOS=$$os go vet ./...; \
+	done
+	CGO_ENABLED=0 go test ./cf/cftest ./query -run 'TestMemory$$|OpenStore|TestNoEngine'
 
 analyse: deps ## staticcheck, nilness and govulncheck, where they can be fetched
 	@scripts/analyse

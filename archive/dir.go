@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/smolwc/smolwc/internal/osfile"
 )
 
 // A dirBucket keeps objects in files of a directory. A file gets its name when
@@ -138,7 +139,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return fileError(err)
 	}
-	return fileError(errors.Join(f.Sync(), f.Close()))
+	return fileError(errors.Join(osfile.SyncDir(f), f.Close()))
 }
 
 func (d *dirBucket) remove(_ context.Context, key string) error {
@@ -161,9 +162,9 @@ func (d *dirBucket) lock(context.Context) (held func(context.Context) error, unl
 	if err != nil {
 		return nil, nil, fileError(err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := osfile.TryLock(f); err != nil {
 		_ = f.Close() // nothing was written
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, osfile.ErrLocked) {
 			return nil, nil, fmt.Errorf("%s is locked: %w", d.dir, ErrLocked)
 		}
 		return nil, nil, fmt.Errorf("cannot lock %s: %w", f.Name(), err)

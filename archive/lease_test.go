@@ -2,8 +2,8 @@ package archive
 
 import (
 	"errors"
+	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -167,7 +167,11 @@ func startedProcess(t *testing.T) process {
 func endedProcess(t *testing.T) process {
 	t.Helper()
 	p := startedProcess(t)
-	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+	running, err := os.FindProcess(p.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := running.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	for {

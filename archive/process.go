@@ -73,7 +73,7 @@ func (p process) liveness(silent time.Duration) Liveness {
 	case p.Namespace == "" || p.Namespace != self.Namespace || p.Started == 0:
 		return Unknown
 	}
-	if err := syscall.Kill(p.PID, 0); errors.Is(err, syscall.ESRCH) {
+	if gone(p.PID) {
 		return Dead
 	}
 	started, ended, err := statOf(p.PID)
@@ -81,6 +81,16 @@ func (p process) liveness(silent time.Duration) Liveness {
 		return Dead
 	}
 	return Alive // or hidden from this user
+}
+
+// gone reports whether there is certainly no process of this number.
+func gone(pid int) bool {
+	other, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = other.Release() }()
+	return errors.Is(other.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // statOf is when a process started, and whether it has ended and only waits for

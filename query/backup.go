@@ -3,7 +3,7 @@ package query
 import "context"
 
 // Dir is the directory that the database lies in, as an absolute path; "" for
-// one in memory.
+// one in memory, and for one that [OpenStore] opened.
 func (db *DB) Dir() string {
 	if db == nil {
 		return ""

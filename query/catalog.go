@@ -24,8 +24,9 @@ const (
 	prefixDrop     = "drop/"     // + family in the store: is being dropped
 )
 
-// loadCatalog reads the catalog, or writes that of a new database.
-func (db *DB) loadCatalog(ctx context.Context) error {
+// loadCatalog reads the catalog, or writes that of a new database unless there must be
+// one.
+func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	snap, err := db.store.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -35,7 +36,10 @@ func (db *DB) loadCatalog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(entries) == 0 && len(db.store.Families()) == 0 && !db.readOnly {
+	switch empty := len(entries) == 0 && len(db.store.Families()) == 0; {
+	case empty && mustExist:
+		return faultf(NotFound, "the store is empty; there is no database in it")
+	case empty && !db.readOnly:
 		return db.createCatalog(ctx)
 	}
 	if err := db.readIdentity(entries); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/internal/claim"
+	"github.com/smolwc/smolwc/internal/osfile"
 )
 
 // Checkpoint makes a copy of the database in a directory, which must not exist
@@ -166,7 +166,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 }
 
 // CanFreeze says why the database cannot be copied, by Freeze or Checkpoint: it is
-// opened read-only, or in memory. nil: it can.
+// opened read-only, or has no directory of its own. nil: it can.
 func (db *DB) CanFreeze() error {
 	return fail("copy the database", "", "", db.hasFiles(context.Background()))
 }
@@ -185,7 +185,7 @@ func (db *DB) hasFiles(ctx context.Context) error {
 	return nil
 }
 
-var errNoFiles = faultf(FailedPrecondition, "a database in memory has no files to copy")
+var errNoFiles = faultf(FailedPrecondition, "a database without a directory of its own, as one in memory, has no files to copy")
 
 // checkpoint copies the database into a directory of this name, and gives the place
 // and the format of the copy; what is there of it is left over from an interrupted one.
@@ -223,22 +223,5 @@ func renameSynced(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(parent.Sync(), parent.Close())
-}
-
-// settle notes where the database lies, and removes what a crash during Freeze
-// has left there.
-func (db *DB) settle(dir string, engine rocks.Options) error {
-	if engine.InMemory {
-		return nil
-	}
-	var err error
-	if db.dir, err = filepath.Abs(dir); err != nil || db.readOnly {
-		return err
-	}
-	left := filepath.Join(db.dir, frozenDir)
-	if err := errors.Join(os.RemoveAll(left), os.RemoveAll(left+".tmp")); err != nil {
-		return faultf(Unavailable, "%w", err)
-	}
-	return nil
+	return errors.Join(osfile.SyncDir(parent), parent.Close())
 }

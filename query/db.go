@@ -6,8 +6,9 @@
 // fly, versioned by a timestamp in microseconds and typed (package cells).
 // Retention rules (package schema) hide and drop cells by number and age.
 //
-// [Open] opens a database, [DB.Table] gives a table; [Table.Apply] writes a
-// [write.Mutation] of one row atomically, [Table.ReadRow] and [Table.ReadRows] read.
+// [Open] opens a database on RocksDB, [OpenStore] one on another engine, and
+// [DB.Table] gives a table; [Table.Apply] writes a [write.Mutation] of one row
+// atomically, [Table.ReadRow] and [Table.ReadRows] read.
 // Every read sees one consistent snapshot. Writes are on disk when they return,
 // unless [Async] is asked for.
 //
@@ -18,7 +19,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -28,7 +28,6 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -104,51 +103,37 @@ type DB struct {
 	freezing lock.RW // one Freeze at a time
 }
 
-// Open opens the database in a directory, which it creates unless it is told
-// that the database must exist. A database can be open for writing once at a
-// time, in one process, however its path is spelled: otherwise the error's kind
-// is [Busy]. While it is open its directory stays where it is: what needs a new
-// file fails with kind [Unavailable] after it was moved or replaced.
-func Open(dir string, o Options) (*DB, error) {
-	return open(dir, o, rocks.Options{})
-}
-
-// OpenInMemory opens a new database that lives in memory and is gone when it
-// is closed: for tests. It behaves as one on disk in everything else.
-func OpenInMemory(o Options) (*DB, error) {
-	return open("", o, rocks.Options{InMemory: true})
-}
-
-func open(dir string, o Options, engine rocks.Options) (*DB, error) {
-	const op = "open"
+// OpenStore opens the database that a store holds, and creates one in an empty store.
+// It is the way to an engine other than RocksDB. The store must keep the promises of
+// package cf, which package cf/cftest tests.
+//
+// The database owns the store: nothing else may use it, and [DB.Close] closes it. When
+// OpenStore fails, the store stays open and the caller's. The engine itself keeps other
+// processes from opening the store; OpenStore takes no lock and writes no marker.
+//
+// Durability and BackgroundRate are settings of the store: set them where it is opened,
+// and leave them zero here. Memory bounds what bulk loads sort at once. ReadOnly is for
+// a store that refuses writes itself. A store may do more than [cf.Store]: the database
+// looks for [cf.Checker], [cf.DropTeller] and [cf.Refresher], and its methods say what
+// is missing. The database has no directory ([DB.Dir]), so [DB.Checkpoint] and
+// [DB.Freeze] fail with kind [FailedPrecondition].
+func OpenStore(ctx context.Context, store cf.Store, o Options) (*DB, error) {
+	const op = "open store"
+	switch {
+	case ctx == nil:
+		return nil, fail(op, "", "", errNoContext)
+	case store == nil:
+		return nil, fail(op, "", "", given("store", false))
+	case o.Durability != Sync || o.BackgroundRate != 0:
+		return nil, fail(op, "", "", faultf(InvalidArgument, "durability and background rate are settings of the store; open the store with them"))
+	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
 	}
-	engine.Memory, engine.Async = o.Memory, o.Durability == Async
-	engine.BackgroundRate, engine.Logger = o.BackgroundRate, o.Logger
-	engine.ReadOnly, engine.MustExist = o.ReadOnly, o.MustExist
-	marked := 0
-	if !engine.InMemory {
-		var err error
-		if marked, err = checkMarker(dir, engine); err != nil {
-			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
-		}
-	}
-	store, err := openStore(dir, engine)
+	o.MustExist = o.MustExist || o.ReadOnly
+	db, err := newDB(ctx, store, o)
 	if err != nil {
-		return nil, fail(op, "", "", describeOpen(dir, err))
-	}
-	db, err := newDB(store, o)
-	if err != nil {
-		return nil, errors.Join(fail(op, "", "", err), store.Close())
-	}
-	if err := db.settle(dir, engine); err != nil {
-		return nil, errors.Join(fail(op, "", "", err), db.Close())
-	}
-	if !engine.InMemory && !o.ReadOnly && marked != db.Format() {
-		if err := writeMarker(dir, db.Format()); err != nil {
-			return nil, errors.Join(fail(op, "", "", err), db.Close())
-		}
+		return nil, fail(op, "", "", err)
 	}
 	return db, nil
 }
@@ -158,6 +143,8 @@ const (
 	minMemory         = 16 << 20
 	minBackgroundRate = 1 << 20
 )
+
+const defaultMemory = 256 << 20
 
 func (o *Options) validate() error {
 	switch {
@@ -177,24 +164,9 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// describeOpen says of an engine's failure to open what it means here.
-func describeOpen(dir string, err error) error {
-	switch {
-	case errors.Is(err, cf.ErrBusy):
-		return faultf(Busy, "database %s is %w", dir, cf.ErrBusy)
-	case errors.Is(err, cf.ErrOpenHere):
-		return faultf(Busy, "database %s is %w", dir, cf.ErrOpenHere)
-	case errors.Is(err, cf.ErrCorrupt):
-		return faultf(Corruption, "database %s cannot be opened: %w", dir, err)
-	case errors.Is(err, cf.ErrUnavailable):
-		return faultf(Unavailable, "database %s cannot be opened: %w", dir, err)
-	}
-	return err
-}
-
-func newDB(store cf.Store, o Options) (*DB, error) {
+func newDB(ctx context.Context, store cf.Store, o Options) (*DB, error) {
 	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
-	db.memory, db.loading = cmp.Or(o.Memory, rocks.DefaultMemory), make(chan struct{}, 1)
+	db.memory, db.loading = cmp.Or(o.Memory, defaultMemory), make(chan struct{}, 1)
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)
 	}
@@ -202,8 +174,7 @@ func newDB(store cf.Store, o Options) (*DB, error) {
 	if db.clock.wall == nil {
 		db.clock.wall = time.Now
 	}
-	ctx := context.Background()
-	if err := db.loadCatalog(ctx); err != nil {
+	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
 		return nil, err
 	}
 	db.clock.store = store

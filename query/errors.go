@@ -100,6 +100,10 @@ var ErrNotFound = errors.New("not found")
 // that has the database open for writing.
 var ErrReadOnly = errors.New("the database is opened read-only")
 
+// ErrNoEngine matches, with errors.Is, the error of [Open], [OpenInMemory] and
+// [OpenReadOnly] in a program that was built without cgo.
+var ErrNoEngine = errors.New("this build has no local databases, which need RocksDB; one that has is built with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
+
 // KindOf is the kind of an error of this package, Internal for any other.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks"
 )
 
 // FormatVersion is the newest version of the format on disk that this package
@@ -40,7 +39,7 @@ func (db *DB) Format() int {
 func (db *DB) readFormat(entries map[string][]byte) error {
 	format, ok := entries[keyFormat]
 	if !ok {
-		return faultf(FailedPrecondition, "this is a RocksDB database, but not one of smolwc: its catalog has no %s", keyFormat)
+		return faultf(FailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", keyFormat)
 	}
 	version, err := strconv.Atoi(string(format))
 	if err != nil || version < 1 {
@@ -118,44 +117,6 @@ func (db *DB) raised(ctx context.Context) (int, error) {
 const markerFile = "SMOLWC"
 
 const markerFormat = "smolwc database, format %d\n"
-
-// checkMarker refuses a directory that holds a database of another kind. It
-// returns the marker's format, 0 when there is no marker.
-func checkMarker(dir string, engine rocks.Options) (version int, err error) {
-	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
-		return 0, nil // no database yet, or one that the engine will report on
-	}
-	text, err := os.ReadFile(filepath.Join(dir, markerFile))
-	if errors.Is(err, os.ErrNotExist) {
-		if engine.ReadOnly {
-			return 0, nil // its catalog says what it is
-		}
-		return 0, probe(dir, engine)
-	}
-	if err != nil {
-		return 0, faultf(Unavailable, "%w", err)
-	}
-	if _, err := fmt.Sscanf(string(text), markerFormat, &version); err != nil || version < 1 {
-		return 0, faultf(Corruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
-	}
-	return version, checkFormat(version)
-}
-
-// probe reads the catalog of a database without a marker, without writing: it
-// may have been made by the engine's own tools from one of smolwc, or be new.
-func probe(dir string, engine rocks.Options) error {
-	engine.ReadOnly = true
-	store, err := rocks.OpenFollower(dir, engine)
-	if errors.Is(err, rocks.ErrCreating) {
-		return nil
-	}
-	if err != nil {
-		return describeOpen(dir, err)
-	}
-	defer store.Close()
-	db := &DB{store: store, readOnly: true}
-	return db.loadCatalog(context.Background())
-}
 
 // writeMarker writes the marker whole or not at all, to the disk.
 func writeMarker(dir string, version int) error {

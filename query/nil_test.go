@@ -22,7 +22,7 @@ import (
 var exported = nilcheck.Package{
 	Funcs: []any{
 		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewRow, query.OnCheckProgress,
-		query.Open, query.OpenInMemory, query.OpenReadOnly, query.ReleaseMemory, query.WithHolding,
+		query.Open, query.OpenInMemory, query.OpenReadOnly, query.OpenStore, query.ReleaseMemory, query.WithHolding,
 	},
 	Types: []any{query.Error{}, query.LoadedError{}, query.CheckReport{}},
 	Usable: []any{

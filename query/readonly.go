@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks"
 )
 
 // OpenReadOnly opens a database for reading, beside a process that writes it if
@@ -13,14 +12,6 @@ import (
 func OpenReadOnly(dir string, o Options) (*DB, error) {
 	o.ReadOnly = true
 	return Open(dir, o)
-}
-
-// openStore opens the store of a database in a directory or in memory.
-func openStore(dir string, o rocks.Options) (cf.Store, error) {
-	if o.ReadOnly {
-		return rocks.OpenFollower(dir, o)
-	}
-	return rocks.Open(dir, o)
 }
 
 // Refresh shows a database that was opened for reading as it is now: what has

@@ -1,10 +1,6 @@
 package query
 
-import (
-	"runtime/debug"
-
-	"github.com/smolwc/smolwc/cf/rocks"
-)
+import "runtime/debug"
 
 // ReleaseMemory gives memory that nothing uses back to the system: that of Go's
 // heap, after a collection, and that of the C library, of which memtables that
@@ -12,5 +8,5 @@ import (
 // milliseconds; it is for one that runs for long and has become idle.
 func ReleaseMemory() {
 	debug.FreeOSMemory()
-	rocks.ReleaseMemory()
+	releaseEngine()
 }

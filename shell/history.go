@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/internal/osfile"
 )
 
 // HistoryFile is where a session at a terminal keeps what was typed:
@@ -77,7 +78,7 @@ func (h *history) lock() (*os.File, error) {
 	}
 	err = f.Chmod(0o600) // it may have been made by hand
 	if err == nil {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		err = osfile.Lock(f)
 	}
 	if err != nil {
 		f.Close()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -174,7 +173,7 @@ func TestLargePipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "p.csv")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
+	if err := transfer.Mkfifo(path); err != nil {
 		t.Skip("no named pipes here:", err)
 	}
 	feed := func(text []byte) {

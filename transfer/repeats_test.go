@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/smolwc/smolwc/query"
@@ -38,7 +37,7 @@ func far(t testing.TB) (path string, text []byte) {
 func TestRecordsThatRepeatOthersFarApart(t *testing.T) {
 	path, text := far(t)
 	pipe := filepath.Join(t.TempDir(), "p.csv")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := transfer.Mkfifo(pipe); err != nil {
 		t.Skip("no named pipes here:", err)
 	}
 	for _, c := range []struct {
@@ -191,7 +190,7 @@ func TestCountsOfAnImportThatStops(t *testing.T) {
 	}
 	b.WriteString("r1,meta,q,x,string,v\n") // a bad line, which a pipe shows late
 	pipe := filepath.Join(t.TempDir(), "p.csv")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := transfer.Mkfifo(pipe); err != nil {
 		t.Skip("no named pipes here:", err)
 	}
 	go os.WriteFile(pipe, []byte(b.String()), 0)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -498,7 +497,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 // error says how much that is.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.csv")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
+	if err := Mkfifo(path); err != nil {
 		t.Skip("no named pipes here:", err)
 	}
 	feed := func(text string) {

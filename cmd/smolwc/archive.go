@@ -132,6 +132,9 @@ func (r *statementRun) statement(ctx context.Context, o shell.Options, args []st
 // database opens what a statement needs. One that needs nothing gets an empty
 // database in memory.
 func (r *statementRun) database(n need) (*query.DB, error) {
+	if err := wantEngine(); err != nil {
+		return nil, err
+	}
 	if n == needsNothing {
 		db, err := query.OpenInMemory(query.Options{})
 		return db, fail(exitOpen, err)

@@ -16,6 +16,17 @@ func (c *command) load() (*config.Config, error) {
 	return cfg, fail(exitUsage, err)
 }
 
+// errNoEngine is why a smolwc that was built without cgo opens no database.
+var errNoEngine = errors.New("this build has no RocksDB, and so no databases of its own: reach one that smolwc serve serves with --addr, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
+
+// wantEngine is an error in a build without local databases.
+func wantEngine() error {
+	if query.HasEngine {
+		return nil
+	}
+	return fail(exitOpen, errNoEngine)
+}
+
 // open opens the database that the configuration names. One that does not exist
 // is created when it is asked for, by its directory or by declaring tables; who
 // sits at a terminal is told, since another directory may have been meant.
@@ -40,6 +51,9 @@ func (c *command) open(cfg *config.Config, o query.Options) (*query.DB, error) {
 
 // openDir opens the database in a directory, with the configuration's settings.
 func (c *command) openDir(dir string, cfg *config.Config, o query.Options) (*query.DB, error) {
+	if err := wantEngine(); err != nil {
+		return nil, err
+	}
 	o.Memory, o.BackgroundRate = cfg.Memory, cfg.BackgroundRate
 	if cfg.Durability == "async" {
 		o.Durability = query.Async

@@ -173,6 +173,9 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if err := r.check(); err != nil {
 		return fail(exitUsage, err)
 	}
+	if err := wantEngine(); err != nil {
+		return err
+	}
 	cfg, err := r.load()
 	if err != nil {
 		return err

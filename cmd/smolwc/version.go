@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/query"
 )
 
 func (c *command) versionCommand() *cobra.Command {
@@ -15,7 +17,11 @@ func (c *command) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.stdout, "smolwc", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+			line := []any{"smolwc", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			if !query.HasEngine {
+				line = append(line, "(no RocksDB: for --addr alone)")
+			}
+			_, err := fmt.Fprintln(c.stdout, line...)
 			return fail(exitFailed, err)
 		},
 	}

@@ -44,6 +44,7 @@ const (
 	pty         = "github.com/creack/pty"
 	runewidth   = "github.com/mattn/go-runewidth"
 	xsync       = "golang.org/x/sync"
+	xsys        = "golang.org/x/sys"
 	xtime       = "golang.org/x/time"
 	term        = "golang.org/x/term"
 	uuid        = "github.com/google/uuid"
@@ -80,12 +81,12 @@ var rooms = map[string]room{
 	"query/read":   {imports: []string{"cells", "cf", "query/filter", "tuple"}},
 	"query/write":  {imports: []string{"cells"}},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "internal/bytere", "internal/claim", "internal/lock", uuid, xsync, xxhash}, tests: []string{"tuple", binregexp}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync, xxhash}, tests: []string{"cf/cftest", "tuple", binregexp}},
 	"query/ql": {imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
-	"archive": {imports: []string{"query", "internal/claim", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
+	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 
 	// The server's rooms and the client alone know gRPC and, with what they share and
 	// the server's language, protocol buffers. Bigtable's client is in the server's
@@ -93,7 +94,7 @@ var rooms = map[string]room{
 	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", bigtablepb, genproto, protobuf}, tests: []string{"query/write"}},
 	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
 	"internal/wire":           {imports: []string{"schema", "cells", adminpb, bigtablepb, grpc, protobuf}},
-	"server/internal/access":  {imports: []string{"schema", "server/smolwcpb", grpc}},
+	"server/internal/access":  {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog": {imports: []string{"cells", "query", "schema", "internal/wire", adminpb, grpc, protobuf}},
@@ -106,14 +107,15 @@ var rooms = map[string]room{
 	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
 
 	// The shell is handed a query.DB and prints its rows.
-	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "internal/osfile", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
 	"internal/bytere":   {imports: []string{binregexp}},
-	"internal/claim":    {},
+	"internal/claim":    {imports: []string{"internal/osfile"}},
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
+	"internal/osfile":   {imports: []string{xsys}},
 	// What the library makes of pages of others is mended here.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 

@@ -1,14 +1,18 @@
 // Package claim keeps a directory for one user at a time. A directory is the
 // same one under every spelling of its path, through links and mounts, and after
-// it was moved.
+// it was moved. Where the system cannot lock directories, as on Windows, a claim
+// holds among the parts of this process alone.
 package claim
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"sync"
-	"syscall"
+
+	"github.com/smolwc/smolwc/internal/osfile"
 )
 
 // The two ways in which a directory can be taken.
@@ -20,20 +24,17 @@ var (
 // A Claim is held from Take to Release, or to the end of the process. It is safe
 // for concurrent use.
 type Claim struct {
-	id  identity
-	dir *os.File // holds the lock
+	id  fs.FileInfo // as it was when it was claimed
+	dir *os.File    // holds the lock
 	end sync.Once
 }
-
-// An identity tells directories apart: the device and the number of the inode.
-type identity struct{ device, inode uint64 }
 
 // held has the claims of this process. Locks of the operating system can belong to
 // a whole process, and then do not tell its parts apart.
 var held = struct {
 	sync.Mutex
-	dirs map[identity]bool
-}{dirs: map[identity]bool{}}
+	dirs []fs.FileInfo
+}{}
 
 // Take claims a directory, which must be there. It waits for nobody: the error
 // matches ErrHere or ErrElsewhere when the directory is taken.
@@ -57,16 +58,16 @@ func (c *Claim) take() error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a directory", c.dir.Name())
 	}
-	c.id = identityOf(info)
+	c.id = info
 	held.Lock()
 	defer held.Unlock()
-	if held.dirs[c.id] {
+	if slices.ContainsFunc(held.dirs, c.same) {
 		return ErrHere
 	}
 	if err := lock(c.dir); err != nil {
 		return err
 	}
-	held.dirs[c.id] = true
+	held.dirs = append(held.dirs, info)
 	return nil
 }
 
@@ -75,26 +76,22 @@ func (c *Claim) take() error {
 // and no program that the process starts inherits it. A file system without such
 // locks leaves it at the claims of this process.
 func lock(dir *os.File) error {
-	err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := osfile.TryLock(dir); errors.Is(err, osfile.ErrLocked) {
 		return ErrElsewhere
 	}
 	return nil
 }
 
-func identityOf(info os.FileInfo) identity {
-	st := info.Sys().(*syscall.Stat_t)
-	return identity{uint64(st.Dev), st.Ino}
-}
+func (c *Claim) same(other fs.FileInfo) bool { return os.SameFile(c.id, other) }
 
-// Identity is the device and the inode of the directory.
-func (c *Claim) Identity() (device, inode uint64) { return c.id.device, c.id.inode }
+// Identity is the device and the inode of the directory, as [osfile.ID] gives them.
+func (c *Claim) Identity() (device, inode uint64) { return osfile.ID(c.id) }
 
 // Holds reports whether a path leads to the directory that is claimed: it may have
 // been moved, or replaced by another.
 func (c *Claim) Holds(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && identityOf(info) == c.id
+	return err == nil && c.same(info)
 }
 
 // Release gives the directory up. Only the first call does something.
@@ -103,6 +100,6 @@ func (c *Claim) Release() {
 		held.Lock()
 		defer held.Unlock()
 		_ = c.dir.Close() // nothing was written
-		delete(held.dirs, c.id)
+		held.dirs = slices.DeleteFunc(held.dirs, c.same)
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -244,7 +245,7 @@ func (t *Tokens) change(f func(*tokenList) error) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // which also unlocks it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+	if err := osfile.Lock(lock); err != nil {
 		return fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
 	l, err := t.read()
@@ -279,7 +280,7 @@ func replaceFile(path string, b []byte, dir *os.File) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(next.Name()))
 	}
-	return dir.Sync()
+	return osfile.SyncDir(dir)
 }
 
 // freshFor is for how long what was read of the file is good.
@@ -357,9 +358,7 @@ func (t *Tokens) refresh() {
 		return
 	}
 	at := stamp{modified: info.ModTime(), size: info.Size()}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		at.inode = sys.Ino
-	}
+	_, at.inode = osfile.ID(info)
 	if at == t.stamp && t.err == nil && t.byID != nil {
 		return
 	}

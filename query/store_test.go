@@ -1,0 +1,187 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A database on a store of its own, which is not RocksDB.
+func ExampleOpenStore() {
+	ctx := context.Background()
+	db, err := query.OpenStore(ctx, cftest.NewMemory(), query.Options{Schema: fleetSchema()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	m := write.NewMutation()
+	m.Set("meta", "model", cells.String("A320"))
+	if err := db.Table("fleet").Apply(ctx, "plane#N102UW", m); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for row, err := range db.Table("fleet").ReadRows(ctx, read.Prefix("plane#")) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(row.Key(), row.String("meta", "model"))
+	}
+	// Output: plane#N102UW A320
+}
+
+func fleetSchema() *schema.Schema {
+	return &schema.Schema{Tables: []schema.Table{{Name: "fleet", Families: []schema.Family{
+		{Name: "meta", GC: schema.MaxVersions(2)}, {Name: "pos"},
+	}}}}
+}
+
+// openFleetOn opens the database of a store, with a table.
+func openFleetOn(t *testing.T, store cf.Store) *query.DB {
+	t.Helper()
+	db, err := query.OpenStore(t.Context(), store, query.Options{Schema: fleetSchema()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// mustSet sets a column of a row.
+func mustSet(t *testing.T, db *query.DB, row, family, qualifier, value string) {
+	t.Helper()
+	m := write.NewMutation()
+	m.Set(family, qualifier, cells.String(value))
+	if err := db.Table("fleet").Apply(t.Context(), row, m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keysOf are the keys of a read's rows.
+func keysOf(t *testing.T, db *query.DB, opts ...read.Option) (keys []string) {
+	t.Helper()
+	for row, err := range db.Table("fleet").ReadRows(t.Context(), opts...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, row.Key())
+	}
+	return keys
+}
+
+// What a table does, it does on any store.
+func TestOpenStore(t *testing.T) {
+	db, ctx := openFleetOn(t, cftest.NewMemory()), t.Context()
+	fleet := db.Table("fleet")
+	for _, model := range []string{"A319", "A320", "A321"} {
+		mustSet(t, db, "plane#1", "meta", "model", model)
+	}
+	mustSet(t, db, "plane#2", "meta", "model", "B737")
+	mustSet(t, db, "plane#2", "pos", "at", "JFK")
+	mustSet(t, db, "ship#1", "meta", "model", "tug")
+
+	if got := keysOf(t, db, read.Prefix("plane#")); !slices.Equal(got, []string{"plane#1", "plane#2"}) {
+		t.Errorf("a prefix: %q", got)
+	}
+	if got := keysOf(t, db, read.Reverse(), read.Limit(1)); !slices.Equal(got, []string{"ship#1"}) {
+		t.Errorf("the last row: %q", got)
+	}
+	row, err := fleet.ReadRow(ctx, "plane#1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slices.Collect(row.Cells())); n != 2 {
+		t.Errorf("%d versions, where two are kept", n)
+	}
+	if _, err := fleet.ReadRow(ctx, "plane#3"); !errors.Is(err, query.ErrNotFound) {
+		t.Errorf("a row that there is not: %v", err)
+	}
+	del := write.NewMutation()
+	del.DeleteRow()
+	if err := fleet.Apply(ctx, "plane#2", del); err != nil {
+		t.Fatal(err)
+	}
+	if got := keysOf(t, db); !slices.Equal(got, []string{"plane#1", "ship#1"}) {
+		t.Errorf("after a delete: %q", got)
+	}
+}
+
+// What a store is without, it is without: nothing panics, and the error says so.
+func TestOpenStoreWithoutExtras(t *testing.T) {
+	db, ctx := openFleetOn(t, cftest.NewMemory()), t.Context()
+	if got := db.Dir(); got != "" {
+		t.Errorf("it lies in %q", got)
+	}
+	if err := db.CanFreeze(); query.KindOf(err) != query.FailedPrecondition {
+		t.Errorf("copying: %v", err)
+	}
+	if err := db.Refresh(ctx); err != nil {
+		t.Errorf("refreshing: %v", err)
+	}
+	if _, err := db.Check(ctx); query.KindOf(err) != query.FailedPrecondition {
+		t.Errorf("checking files: %v", err)
+	}
+	if err := db.Update(ctx, func(*query.Tx) error { return nil }); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a transaction: %v", err)
+	}
+}
+
+// Close closes the store. Until then it stays open, also where opening fails.
+func TestOpenStoreOwnsTheStore(t *testing.T) {
+	store, ctx := cftest.NewMemory(), t.Context()
+	for _, o := range []query.Options{{MustExist: true}, {ReadOnly: true}} {
+		if _, err := query.OpenStore(ctx, store, o); query.KindOf(err) != query.NotFound {
+			t.Errorf("%+v of an empty store: %v", o, err)
+		}
+	}
+	for _, o := range []query.Options{{Durability: query.Async}, {BackgroundRate: 1 << 30}, {Memory: 1}} {
+		if _, err := query.OpenStore(ctx, store, o); query.KindOf(err) != query.InvalidArgument {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	db := openFleetOn(t, store)
+	mustSet(t, db, "plane#1", "meta", "model", "A320")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Snapshot(ctx); !errors.Is(err, cf.ErrClosed) {
+		t.Errorf("the store after Close: %v", err)
+	}
+}
+
+// closable is a store whose Close leaves it open, as a second opening would find it.
+type closable struct{ cf.Store }
+
+func (closable) Close() error { return nil }
+
+// A database is in its store: it opens again as it was, for reading too.
+func TestOpenStoreAgain(t *testing.T) {
+	store, ctx := closable{cftest.NewMemory()}, t.Context()
+	first := openFleetOn(t, store)
+	mustSet(t, first, "plane#1", "meta", "model", "A320")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := query.OpenStore(ctx, store, query.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { second.Close() })
+	if second.UUID() != first.UUID() {
+		t.Error("it is another database")
+	}
+	if got := keysOf(t, second); !slices.Equal(got, []string{"plane#1"}) {
+		t.Errorf("its rows: %q", got)
+	}
+}
