@@ -132,7 +132,7 @@ func TestEveryGenerationIsItsMoment(t *testing.T) {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
-		db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+		db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema(), Durability: query.DurabilityAsync})
 		a := openArchive(t, target)
 		var moments [][]string
 		for g := range 5 {
@@ -211,7 +211,7 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, target string) {
 		ctx := t.Context()
-		db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+		db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.DurabilityAsync})
 		m := write.NewMutation()
 		m.Set("meta", "big", cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, 2)), 8<<20)))
 		m.Set("meta", "big2", cells.Bytes(make([]byte, 1<<20)))
@@ -263,7 +263,7 @@ func TestARestoreReplacesNoDatabaseThatWasOpenedMeanwhile(t *testing.T) {
 	var o archive.RestoreOptions
 	o.Overwrite, o.Progress = true, onWrite{sync.OnceFunc(func() { db = openDB(t, filepath.Join(dir, "db"), query.Options{}) })}
 	_, err := a.Restore(ctx, archive.Latest, filepath.Join(dir, "db"), o)
-	if query.KindOf(err) != query.Busy || !strings.Contains(err.Error(), "open in this process") {
+	if query.KindOf(err) != query.KindBusy || !strings.Contains(err.Error(), "open in this process") {
 		t.Errorf("restored over an open database: %v (%s)", err, query.KindOf(err))
 	}
 	if got := dump(t, db); !slices.Equal(got, want) {
@@ -333,13 +333,13 @@ func TestRestoreKeepsWhatIsThere(t *testing.T) {
 			t.Errorf("%s: %v (%s), want %v (%s)", what, err, query.KindOf(err), sentinel, kind)
 		}
 	}
-	expect("over a database", db.Dir(), archive.RestoreOptions{}, archive.ErrExists, query.AlreadyExists)
-	expect("over an open database", db.Dir(), archive.RestoreOptions{Overwrite: true}, nil, query.Busy)
+	expect("over a database", db.Dir(), archive.RestoreOptions{}, archive.ErrExists, query.KindAlreadyExists)
+	expect("over an open database", db.Dir(), archive.RestoreOptions{Overwrite: true}, nil, query.KindBusy)
 	other := filepath.Join(dir, "other")
 	if err := errors.Join(os.Mkdir(other, 0o755), os.WriteFile(filepath.Join(other, "letter"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	expect("over other files", other, archive.RestoreOptions{Overwrite: true}, archive.ErrExists, query.AlreadyExists)
+	expect("over other files", other, archive.RestoreOptions{Overwrite: true}, archive.ErrExists, query.KindAlreadyExists)
 	_, err := a.Restore(ctx, 2, filepath.Join(dir, "no"), archive.RestoreOptions{})
 	if !errors.Is(err, archive.ErrNoGeneration) || !strings.Contains(err.Error(), "there are 1, from 1 to 1") {
 		t.Errorf("no such generation: %v", err)
@@ -369,7 +369,7 @@ func TestOneArchiveOneDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := a.Backup(ctx, openDB(t, filepath.Join(dir, "two"), query.Options{}), archive.BackupOptions{})
-	if !errors.Is(err, archive.ErrOtherDatabase) || query.KindOf(err) != query.FailedPrecondition {
+	if !errors.Is(err, archive.ErrOtherDatabase) || query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("error %v", err)
 	}
 }
@@ -387,13 +387,13 @@ func TestTargetsThatAreRefused(t *testing.T) {
 		"s3://key:secret@bucket/x":       "no access keys in it",
 	} {
 		_, err := archive.Open(ctx, target)
-		if query.KindOf(err) != query.InvalidArgument || !strings.Contains(err.Error(), want) {
+		if query.KindOf(err) != query.KindInvalidArgument || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", target, err, want)
 		}
 	}
 	db := openDB(t, filepath.Join(dir, "db"), query.Options{})
 	_, err := openArchive(t, filepath.Join(dir, "db", "backups")).Backup(ctx, db, archive.BackupOptions{})
-	if query.KindOf(err) != query.InvalidArgument {
+	if query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("in the database: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "letter"), nil, 0o600); err != nil {
@@ -408,7 +408,7 @@ func TestTargetsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	if _, err := openArchive(t, filepath.Join(dir, "mem")).Backup(ctx, mem, archive.BackupOptions{}); query.KindOf(err) != query.FailedPrecondition {
+	if _, err := openArchive(t, filepath.Join(dir, "mem")).Backup(ctx, mem, archive.BackupOptions{}); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("in memory: %v", err)
 	}
 	if list, err := openArchive(t, filepath.Join(dir, "nowhere")).List(ctx); err != nil || len(list) != 0 {
@@ -435,18 +435,18 @@ func TestS3Errors(t *testing.T) {
 		t.Logf("%s: %v", what, err)
 	}
 	good := g.target("x")
-	expect("missing bucket", strings.Replace(good, "s3://bucket", "s3://nobucket", 1), archive.ErrNoBucket, query.NotFound)
+	expect("missing bucket", strings.Replace(good, "s3://bucket", "s3://nobucket", 1), archive.ErrNoBucket, query.KindNotFound)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	expect("wrong secret", good, archive.ErrDenied, query.FailedPrecondition)
+	expect("wrong secret", good, archive.ErrDenied, query.KindFailedPrecondition)
 	t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
-	expect("unknown key", good, archive.ErrDenied, query.FailedPrecondition)
+	expect("unknown key", good, archive.ErrDenied, query.KindFailedPrecondition)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	expect("no keys", good, archive.ErrDenied, query.FailedPrecondition)
+	expect("no keys", good, archive.ErrDenied, query.KindFailedPrecondition)
 	t.Setenv("AWS_ACCESS_KEY_ID", testAccess)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
 	g.stop()
-	expect("server gone", good, archive.ErrUnreachable, query.Unavailable)
+	expect("server gone", good, archive.ErrUnreachable, query.KindUnavailable)
 }
 
 // TestLease: the lock in an object store.
@@ -462,7 +462,7 @@ func TestServerGoesWhileSending(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
 	ctx := t.Context()
-	db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+	db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.DurabilityAsync})
 	m := write.NewMutation()
 	m.Set("meta", "big", cells.Bytes(make([]byte, 1<<10)))
 	for i := range 6 {
@@ -480,7 +480,7 @@ func TestServerGoesWhileSending(t *testing.T) {
 			gone()
 		}
 	}}})
-	if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.Unavailable {
+	if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.KindUnavailable {
 		t.Fatalf("error %v, want %v", err, archive.ErrUnreachable)
 	}
 	g.start(t)

@@ -75,21 +75,21 @@ var kinds = []struct {
 	err  error
 	kind query.Kind
 }{
-	{context.Canceled, query.Canceled},
-	{context.DeadlineExceeded, query.Canceled},
-	{ErrDamaged, query.Corruption},
-	{ErrDenied, query.FailedPrecondition},
-	{ErrOtherDatabase, query.FailedPrecondition},
-	{ErrNoBucket, query.NotFound},
-	{ErrNoGeneration, query.NotFound},
-	{ErrExists, query.AlreadyExists},
-	{ErrLocked, query.Busy},
-	{claim.ErrHere, query.Busy},
-	{claim.ErrElsewhere, query.Busy},
-	{ErrUnreachable, query.Unavailable},
-	{ErrNoSpace, query.Unavailable},
-	{fs.ErrExist, query.AlreadyExists},
-	{fs.ErrPermission, query.FailedPrecondition},
+	{context.Canceled, query.KindCanceled},
+	{context.DeadlineExceeded, query.KindCanceled},
+	{ErrDamaged, query.KindCorruption},
+	{ErrDenied, query.KindFailedPrecondition},
+	{ErrOtherDatabase, query.KindFailedPrecondition},
+	{ErrNoBucket, query.KindNotFound},
+	{ErrNoGeneration, query.KindNotFound},
+	{ErrExists, query.KindAlreadyExists},
+	{ErrLocked, query.KindBusy},
+	{claim.ErrHere, query.KindBusy},
+	{claim.ErrElsewhere, query.KindBusy},
+	{ErrUnreachable, query.KindUnavailable},
+	{ErrNoSpace, query.KindUnavailable},
+	{fs.ErrExist, query.KindAlreadyExists},
+	{fs.ErrPermission, query.KindFailedPrecondition},
 }
 
 // fail gives an error the type of all this package's errors.
@@ -100,7 +100,7 @@ func fail(op string, err error) error {
 	if e, ok := errors.AsType[*query.Error](err); ok {
 		return e
 	}
-	kind := query.Unavailable
+	kind := query.KindUnavailable
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
 			kind = k.kind
@@ -108,7 +108,7 @@ func fail(op string, err error) error {
 		}
 	}
 	if _, ok := errors.AsType[*targetError](err); ok {
-		kind = query.InvalidArgument
+		kind = query.KindInvalidArgument
 	}
 	return &query.Error{Op: op, Kind: kind, Err: err}
 }

@@ -69,7 +69,7 @@ func useTestKeys() error {
 
 func openTestDB(t testing.TB, dir string) *query.DB {
 	t.Helper()
-	db, err := query.Open(dir, query.Options{GCInterval: -1, Durability: query.Async, Schema: &schema.Schema{Tables: []schema.Table{
+	db, err := query.Open(dir, query.Options{GCInterval: -1, Durability: query.DurabilityAsync, Schema: &schema.Schema{Tables: []schema.Table{
 		{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "sum", Aggregate: schema.AggregateSum}, {Name: "big", Tuning: schema.Tuning{BlobMinSize: 1 << 10}}}},
 	}}})
 	if err != nil {
@@ -243,7 +243,7 @@ func TestCancelledRestoreLeavesNothing(t *testing.T) {
 	defer cancel()
 	to := filepath.Join(dir, "restored")
 	_, err := a.Restore(ctx, 1, to, RestoreOptions{Options: Options{Rate: 1}})
-	if query.KindOf(err) != query.Canceled || !errors.Is(err, context.DeadlineExceeded) {
+	if query.KindOf(err) != query.KindCanceled || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -265,7 +265,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Backup(ctx, db, BackupOptions{}); !errors.Is(err, ErrLocked) || query.KindOf(err) != query.Busy {
+	if _, err := a.Backup(ctx, db, BackupOptions{}); !errors.Is(err, ErrLocked) || query.KindOf(err) != query.KindBusy {
 		t.Errorf("beside another: %v", err)
 	}
 	if _, err := a.Prune(ctx, 1); !errors.Is(err, ErrLocked) {
@@ -315,7 +315,7 @@ func TestEveryDamagedByteIsFound(t *testing.T) {
 		}
 		what := damage(t, path, good, r)
 		report, err := a.Verify(ctx, Options{})
-		if len(report.Damage) == 0 || !errors.Is(err, ErrDamaged) || query.KindOf(err) != query.Corruption {
+		if len(report.Damage) == 0 || !errors.Is(err, ErrDamaged) || query.KindOf(err) != query.KindCorruption {
 			if _, missing := a.bucket.(*dirBucket).open(ctx, key); !errors.Is(missing, errNoObject) || !strings.HasPrefix(key, generationsPrefix) {
 				t.Fatalf("%s, %s: verify found nothing: %+v, %v", key, what, report, err)
 			}

@@ -36,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 	if err := db.Table("t").Apply(ctx, "row", m); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Backup(ctx, db, BackupOptions{}); !errors.Is(err, ErrNoSpace) || query.KindOf(err) != query.Unavailable {
+	if _, err := a.Backup(ctx, db, BackupOptions{}); !errors.Is(err, ErrNoSpace) || query.KindOf(err) != query.KindUnavailable {
 		t.Errorf("error %v, want %v", err, ErrNoSpace)
 	}
 	if report, err := a.Verify(ctx, Options{}); err != nil || report.Generations != 1 {

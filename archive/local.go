@@ -19,7 +19,7 @@ func (l Local) Target(ctx context.Context, place string) (string, error) {
 	}
 	place, err := l.DB.BackupTarget(ctx)
 	if err == nil && place == "" {
-		err = &query.Error{Op: "look for backups", Kind: query.FailedPrecondition, Err: errNeverBackedUp}
+		err = &query.Error{Op: "look for backups", Kind: query.KindFailedPrecondition, Err: errNeverBackedUp}
 	}
 	return place, err
 }

@@ -34,7 +34,7 @@ func TestNil(t *testing.T) {
 			},
 		},
 		Judge: func(c nilcheck.Call) string {
-			if c.Fails && c.Nil && c.Name != "Local.Target" && slices.Contains(needed, c.Spoilt) && query.KindOf(c.Err) != query.InvalidArgument {
+			if c.Fails && c.Nil && c.Name != "Local.Target" && slices.Contains(needed, c.Spoilt) && query.KindOf(c.Err) != query.KindInvalidArgument {
 				return "the error is not one of a wrong argument"
 			}
 			return ""

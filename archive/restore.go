@@ -111,7 +111,7 @@ func checkRestoreDir(dir string, overwrite bool) (replaces bool, err error) {
 	if err == nil {
 		return true, db.Close()
 	}
-	if kind := query.KindOf(err); kind == query.Busy || kind == query.FailedPrecondition {
+	if kind := query.KindOf(err); kind == query.KindBusy || kind == query.KindFailedPrecondition {
 		return false, err
 	}
 	return true, nil

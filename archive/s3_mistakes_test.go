@@ -41,7 +41,7 @@ func TestWithoutAccessKeys(t *testing.T) {
 	open := func(target, want string) {
 		t.Helper()
 		_, err := archive.Open(t.Context(), target)
-		if query.KindOf(err) != query.FailedPrecondition || !strings.Contains(err.Error(), want) {
+		if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", target, err, want)
 		}
 	}
@@ -118,16 +118,16 @@ func TestMistakenEndpoints(t *testing.T) {
 		what, endpoint, want string
 		kind                 query.Kind
 	}{
-		{"https where http is spoken", strings.Replace(plain.URL, "http:", "https:", 1), "begin the endpoint with http://", query.Unavailable},
-		{"http where https is spoken", strings.Replace(secure.URL, "https:", "http:", 1), "whether it begins with http or https", query.InvalidArgument},
-		{"a certificate that nobody trusts", secure.URL, "certificate is not one that this machine trusts", query.Unavailable},
-		{"a page", plain.URL, "does not speak S3's protocol", query.InvalidArgument},
-		{"a page that is missing", answers((*httptest.Server).Start, 404, "text/html", "<html>no such page</html>").URL, "look at the endpoint", query.InvalidArgument},
-		{"a bucket in the endpoint", s3Error(404, "NoSuchKey"), "which does not name the bucket", query.InvalidArgument},
-		{"another region", s3Error(400, "AuthorizationHeaderMalformed"), "another region than us-east-1; add region=NAME", query.InvalidArgument},
-		{"another region's redirect", s3Error(301, "PermanentRedirect"), "add region=NAME", query.InvalidArgument},
-		{"a bucket's name that cannot be", s3Error(400, "InvalidBucketName"), "bucket bucket: the server says InvalidBucketName: said so", query.InvalidArgument},
-		{"what the server does not have", s3Error(501, "NotImplemented"), "cannot do what backups need", query.InvalidArgument},
+		{"https where http is spoken", strings.Replace(plain.URL, "http:", "https:", 1), "begin the endpoint with http://", query.KindUnavailable},
+		{"http where https is spoken", strings.Replace(secure.URL, "https:", "http:", 1), "whether it begins with http or https", query.KindInvalidArgument},
+		{"a certificate that nobody trusts", secure.URL, "certificate is not one that this machine trusts", query.KindUnavailable},
+		{"a page", plain.URL, "does not speak S3's protocol", query.KindInvalidArgument},
+		{"a page that is missing", answers((*httptest.Server).Start, 404, "text/html", "<html>no such page</html>").URL, "look at the endpoint", query.KindInvalidArgument},
+		{"a bucket in the endpoint", s3Error(404, "NoSuchKey"), "which does not name the bucket", query.KindInvalidArgument},
+		{"another region", s3Error(400, "AuthorizationHeaderMalformed"), "another region than us-east-1; add region=NAME", query.KindInvalidArgument},
+		{"another region's redirect", s3Error(301, "PermanentRedirect"), "add region=NAME", query.KindInvalidArgument},
+		{"a bucket's name that cannot be", s3Error(400, "InvalidBucketName"), "bucket bucket: the server says InvalidBucketName: said so", query.KindInvalidArgument},
+		{"what the server does not have", s3Error(501, "NotImplemented"), "cannot do what backups need", query.KindInvalidArgument},
 	} {
 		tried.Store(0)
 		a, err := archive.Open(t.Context(), "s3://bucket/x?endpoint="+c.endpoint)

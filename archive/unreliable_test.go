@@ -149,9 +149,9 @@ func TestAnInterruptedBackupGivesItsLockBack(t *testing.T) {
 			}))
 			t.Cleanup(u.Close)
 			target := fmt.Sprint("s3://bucket/interrupted", i)
-			db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+			db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.DurabilityAsync})
 			_, err := openArchive(t, target+"?endpoint="+u.URL).Backup(ctx, db, archive.BackupOptions{})
-			if query.KindOf(err) != query.Canceled {
+			if query.KindOf(err) != query.KindCanceled {
 				t.Errorf("interrupted: %v", err)
 			}
 			if h, err := openArchive(t, target+"?endpoint=http://"+g.addr).Holder(t.Context()); h != nil || err != nil {
@@ -192,7 +192,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 			a := openArchive(t, "s3://bucket/"+c.at[1:4]+"?endpoint="+u.URL)
 			impatient := openArchive(t, a.Target())
 			archive.Impatient(t, impatient)
-			db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+			db := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema(), Durability: query.DurabilityAsync})
 			change(t, db, rand.New(rand.NewPCG(1, 1)), 5)
 			if err := db.Table("fleet").Flush(t.Context()); err != nil {
 				t.Fatal(err)
@@ -206,7 +206,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 			}
 			stuck.Store(c.at)
 			_, err := impatient.Backup(t.Context(), db, archive.BackupOptions{})
-			if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.Unavailable {
+			if !errors.Is(err, archive.ErrUnreachable) || query.KindOf(err) != query.KindUnavailable {
 				t.Errorf("error %v, want %v", err, archive.ErrUnreachable)
 			}
 			t.Log(err)
@@ -240,7 +240,7 @@ func TestAnUnreliableServer(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	a := openArchive(t, "s3://bucket/unreliable?endpoint="+u.URL)
 	archive.Hasty(t, a)
-	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema(), Durability: query.Async})
+	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema(), Durability: query.DurabilityAsync})
 	r := rand.New(rand.NewPCG(seed, 0))
 	excused := func(what string, err error) {
 		t.Helper()

@@ -6,6 +6,11 @@
 // goroutines as long as nobody writes to bytes that a Value was made from.
 package cells
 
+import (
+	"strconv"
+	"strings"
+)
+
 // A Cell is one version of one column of a row.
 type Cell struct {
 	// Family is the declared column family.
@@ -20,3 +25,17 @@ type Cell struct {
 // Column returns the cell's column as family:qualifier, for messages. It is
 // not quoted; the shell's printer is what gives text that can be typed back.
 func (c Cell) Column() string { return c.Family + ":" + c.Qualifier }
+
+// String is the cell in one line, for people: family:qualifier@timestamp=value, with
+// text and what is not printable in quotes.
+func (c Cell) String() string {
+	text := c.Value.String()
+	if c.Value.Type() == TypeString {
+		text = strconv.Quote(text)
+	}
+	column := c.Column()
+	if strings.ContainsFunc(column, func(r rune) bool { return !strconv.IsPrint(r) || r == ' ' || r == '"' }) {
+		column = strconv.Quote(column)
+	}
+	return column + "@" + strconv.FormatInt(int64(c.Timestamp), 10) + "=" + text
+}

@@ -141,4 +141,4 @@ func databaseError(err error) error {
 	return clientError("the server", "", "", err)
 }
 
-var errNoResult = &query.Error{Op: "the server", Kind: query.UnknownOutcome, Err: errors.New("it ended the call without a result")}
+var errNoResult = &query.Error{Op: "the server", Kind: query.KindUnknownOutcome, Err: errors.New("it ended the call without a result")}

@@ -14,21 +14,21 @@ import (
 
 // kindOf maps codes onto the kinds of errors.
 var kindOf = map[codes.Code]query.Kind{
-	codes.NotFound:           query.NotFound,
-	codes.AlreadyExists:      query.AlreadyExists,
-	codes.InvalidArgument:    query.InvalidArgument,
-	codes.OutOfRange:         query.InvalidArgument,
-	codes.Unimplemented:      query.FailedPrecondition,
-	codes.FailedPrecondition: query.FailedPrecondition,
-	codes.Unauthenticated:    query.FailedPrecondition,
-	codes.PermissionDenied:   query.FailedPrecondition,
-	codes.Aborted:            query.Conflict,
-	codes.DataLoss:           query.Corruption,
-	codes.ResourceExhausted:  query.ResourceExhausted,
-	codes.Unavailable:        query.Unavailable,
-	codes.Unknown:            query.UnknownOutcome,
-	codes.Canceled:           query.Canceled,
-	codes.DeadlineExceeded:   query.Canceled,
+	codes.NotFound:           query.KindNotFound,
+	codes.AlreadyExists:      query.KindAlreadyExists,
+	codes.InvalidArgument:    query.KindInvalidArgument,
+	codes.OutOfRange:         query.KindInvalidArgument,
+	codes.Unimplemented:      query.KindFailedPrecondition,
+	codes.FailedPrecondition: query.KindFailedPrecondition,
+	codes.Unauthenticated:    query.KindFailedPrecondition,
+	codes.PermissionDenied:   query.KindFailedPrecondition,
+	codes.Aborted:            query.KindConflict,
+	codes.DataLoss:           query.KindCorruption,
+	codes.ResourceExhausted:  query.KindResourceExhausted,
+	codes.Unavailable:        query.KindUnavailable,
+	codes.Unknown:            query.KindUnknownOutcome,
+	codes.Canceled:           query.KindCanceled,
+	codes.DeadlineExceeded:   query.KindCanceled,
 }
 
 // clientError is what a call returned as an error of package query; nil stays

@@ -25,7 +25,7 @@ func TestNil(t *testing.T) {
 			func(t testing.TB) *client.Table { return newClient(t).Table("t") },
 		},
 		Judge: func(c nilcheck.Call) string {
-			if c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && c.Name != "Client.Close" && query.KindOf(c.Err) != query.InvalidArgument {
+			if c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && c.Name != "Client.Close" && query.KindOf(c.Err) != query.KindInvalidArgument {
 				return "the error is not one of a wrong argument"
 			}
 			return ""

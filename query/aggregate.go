@@ -23,13 +23,13 @@ var mergeKinds = map[schema.Aggregate]cf.MergeKind{
 func (f *familyInfo) checkAdd(c *write.Change) error {
 	column := fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier))
 	if f.aggregate == schema.NoAggregate {
-		return faultf(InvalidArgument, "%s: family %s has no aggregate and cannot be added to", column, f.name)
+		return faultf(KindInvalidArgument, "%s: family %s has no aggregate and cannot be added to", column, f.name)
 	}
 	if err := c.Value.Check(); err != nil {
-		return faultf(InvalidArgument, "%s: %w", column, err)
+		return faultf(KindInvalidArgument, "%s: %w", column, err)
 	}
 	if f.aggregate != schema.AggregateHLL && c.Value.Type() != cells.TypeI64 {
-		return faultf(InvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.name, f.aggregate, c.Value.Type(), shorten(c.Value.String()))
+		return faultf(KindInvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.name, f.aggregate, c.Value.Type(), shorten(c.Value.String()))
 	}
 	return f.checkAggregateTime(c)
 }
@@ -38,10 +38,10 @@ func (f *familyInfo) checkAdd(c *write.Change) error {
 func (f *familyInfo) checkMerge(c *write.Change) error {
 	column := fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier))
 	if f.aggregate != schema.AggregateHLL {
-		return faultf(InvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.name, f.aggregate)
+		return faultf(KindInvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.name, f.aggregate)
 	}
 	if err := checkSketch(cells.AppendValue(nil, c.Value)); err != nil {
-		return faultf(InvalidArgument, "%s: what is merged is no sketch of distinct values: %w", column, err)
+		return faultf(KindInvalidArgument, "%s: what is merged is no sketch of distinct values: %w", column, err)
 	}
 	return f.checkAggregateTime(c)
 }
@@ -50,10 +50,10 @@ func (f *familyInfo) checkMerge(c *write.Change) error {
 func (f *familyInfo) checkAggregateTime(c *write.Change) error {
 	column := fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier))
 	if err := c.Since.Check(); err != nil {
-		return faultf(InvalidArgument, "%s: %w", column, err)
+		return faultf(KindInvalidArgument, "%s: %w", column, err)
 	}
 	if c.Since == 0 && f.maxAge() > 0 {
-		return faultf(InvalidArgument, "%s: family %s keeps cells for %s, so that one at timestamp 0 has expired; add at a timestamp", column, f.name, schema.FormatAge(f.maxAge()))
+		return faultf(KindInvalidArgument, "%s: family %s keeps cells for %s, so that one at timestamp 0 has expired; add at a timestamp", column, f.name, schema.FormatAge(f.maxAge()))
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (f *familyInfo) refuseAggregate(qualifier, verb string) error {
 	if f.aggregate == schema.NoAggregate {
 		return nil
 	}
-	return faultf(InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.name, shorten(qualifier), f.name, f.aggregate, verb)
+	return faultf(KindInvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.name, shorten(qualifier), f.name, f.aggregate, verb)
 }
 
 func (e *encoder) add(edit *rowEditor, t *tableInfo, c *write.Change) error {

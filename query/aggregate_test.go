@@ -45,7 +45,7 @@ func openHits(t testing.TB, dir string) *query.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := query.Options{Schema: declared, Durability: query.Async, Memory: 16 << 20}
+	o := query.Options{Schema: declared, Durability: query.DurabilityAsync, Memory: 16 << 20}
 	var db *query.DB
 	if dir == "" {
 		db, err = query.OpenInMemory(o)
@@ -123,7 +123,7 @@ func TestAddsAccumulate(t *testing.T) {
 		}
 	}
 	_, err := db.Table("hits").Count(context.Background(), read.Where("users", "", cells.OpEqual, cells.String("x")))
-	if query.KindOf(err) != query.InvalidArgument {
+	if query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("a number of users compared with text: %v", err)
 	}
 }
@@ -188,7 +188,7 @@ func TestAddsRefused(t *testing.T) {
 		{apply(func(m *write.Mutation) { m.MergeAt("users", "n", 1, []byte("\x01\x00abcdefghabcdefgh")) }), "users:n: what is merged is no sketch of distinct values: hash 1 is not greater than the one before"},
 		{apply(func(m *write.Mutation) { m.MergeAt("users", "n", -1, []byte("\x01\x00abcdefgh")) }), "users:n: timestamp -1"},
 	} {
-		if query.KindOf(test.err) != query.InvalidArgument || !strings.Contains(fmt.Sprint(test.err), test.want) {
+		if query.KindOf(test.err) != query.KindInvalidArgument || !strings.Contains(fmt.Sprint(test.err), test.want) {
 			t.Errorf("got %v, want an invalid argument: %s", test.err, test.want)
 		}
 	}
@@ -281,7 +281,7 @@ func TestAggregateCannotChangeOverData(t *testing.T) {
 	add(t, db, "r", "pages", cells.I64(1))
 	for _, to := range []schema.Aggregate{schema.NoAggregate, schema.AggregateMax} {
 		err := db.SetFamily(ctx, "hits", schema.Family{Name: "pages", Aggregate: to})
-		if query.KindOf(err) != query.FailedPrecondition || !strings.Contains(err.Error(), "its aggregate cannot become "+to.String()+" from sum") {
+		if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(err.Error(), "its aggregate cannot become "+to.String()+" from sum") {
 			t.Errorf("to %s: %v", to, err)
 		}
 	}

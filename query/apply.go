@@ -13,7 +13,7 @@ import (
 )
 
 // Apply makes a mutation of one row: atomic across its families, and, unless
-// the database is Async, on disk when Apply returns. A mutation without changes
+// the database is [DurabilityAsync], on disk when Apply returns. A mutation without changes
 // is an error, as in Bigtable.
 func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
 	err := t.database().apply(ctx, []write.Entry{{Table: t.Name(), Key: key, Mutation: m}})
@@ -36,7 +36,7 @@ func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) (errs []error, err error) {
 	const op = "apply bulk"
 	if len(keys) != len(ms) {
-		return nil, fail(op, t.Name(), "", faultf(InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
+		return nil, fail(op, t.Name(), "", faultf(KindInvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
 	}
 	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, fail(op, t.Name(), "", err)
@@ -104,7 +104,7 @@ func (c *catalog) check(e write.Entry) (rowWrite, error) {
 	}
 	changes := e.Mutation.Changes()
 	if len(changes) == 0 {
-		return rowWrite{}, faultf(InvalidArgument, "mutation has no changes")
+		return rowWrite{}, faultf(KindInvalidArgument, "mutation has no changes")
 	}
 	for i := range changes {
 		if err := t.checkChange(&changes[i]); err != nil {
@@ -123,7 +123,7 @@ func (t *tableInfo) checkChange(c *write.Change) error {
 		return err
 	}
 	if len(c.Qualifier) > cells.MaxQualifier {
-		return faultf(InvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.Family, len(c.Qualifier), c.Qualifier[:40], cells.MaxQualifier)
+		return faultf(KindInvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.Family, len(c.Qualifier), c.Qualifier[:40], cells.MaxQualifier)
 	}
 	switch c.Kind {
 	case write.SetChange:
@@ -144,29 +144,29 @@ func (f *familyInfo) checkSet(c *write.Change) error {
 		return err
 	}
 	if err := c.Value.Check(); err != nil {
-		return faultf(InvalidArgument, "%s: %w", column(), err)
+		return faultf(KindInvalidArgument, "%s: %w", column(), err)
 	}
 	if f.typ != cells.TypeAny && c.Value.Type() != f.typ {
-		return faultf(InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.Value.Type(), shorten(c.Value.String()))
+		return faultf(KindInvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.Value.Type(), shorten(c.Value.String()))
 	}
 	if n := c.Value.Len(); n > cells.MaxValue {
-		return faultf(ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
+		return faultf(KindResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
 	}
 	if c.ServerTime {
 		return nil
 	}
 	if err := c.Since.Check(); err != nil {
-		return faultf(InvalidArgument, "%s: %w", column(), err)
+		return faultf(KindInvalidArgument, "%s: %w", column(), err)
 	}
 	return nil
 }
 
 func checkTimeRange(c *write.Change) error {
 	if err := c.Since.Check(); err != nil {
-		return faultf(InvalidArgument, "%s:%s: %w", c.Family, shorten(c.Qualifier), err)
+		return faultf(KindInvalidArgument, "%s:%s: %w", c.Family, shorten(c.Qualifier), err)
 	}
 	if c.Until < 0 || c.Until != 0 && c.Until < c.Since {
-		return faultf(InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, shorten(c.Qualifier), c.Since, c.Until)
+		return faultf(KindInvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, shorten(c.Qualifier), c.Since, c.Until)
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 			return err
 		}
 		if limit := c.db.limits.Batch; b.Size() > limit {
-			return faultf(ResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
+			return faultf(KindResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
 		}
 	}
 	return nil

@@ -52,18 +52,18 @@ func TestWrongMutationsAreRefusedAndWriteNothing(t *testing.T) {
 		kind      query.Kind
 		says      []string
 	}{
-		{"unknown family", "r", mutate(good, set("mta", "x", cells.I64(1))), query.NotFound, []string{`"mta"`, `did you mean "meta"?`}},
-		{"another type", "r", mutate(good, set("delay", "dep", cells.I64(1))), query.InvalidArgument, []string{"delay:dep", "declared i32", "i64 1"}},
-		{"no type", "r", mutate(good, set("meta", "x", cells.Value{})), query.InvalidArgument, []string{"meta:x", "no type"}},
-		{"bad UTF-8", "r", mutate(good, set("meta", "x", cells.String("\xff"))), query.InvalidArgument, []string{"meta:x", "UTF-8"}},
-		{"negative timestamp", "r", mutate(good, setAt("meta", "x", -1, cells.I64(1))), query.InvalidArgument, []string{"meta:x", "-1", "negative"}},
-		{"long qualifier", "r", mutate(good, set("meta", strings.Repeat("q", cells.MaxQualifier+1), cells.I64(1))), query.InvalidArgument, []string{"16385", "16384"}},
-		{"large value", "r", mutate(good, set("meta", "x", cells.Bytes(make([]byte, cells.MaxValue+1)))), query.ResourceExhausted, []string{"104857601"}},
-		{"no row key", "", mutate(good), query.InvalidArgument, []string{"row key is empty"}},
-		{"long row key", strings.Repeat("r", cells.MaxRowKey+1), mutate(good), query.InvalidArgument, []string{"4097", "4096"}},
-		{"no changes", "r", mutate(), query.InvalidArgument, []string{"no changes"}},
-		{"nil", "r", nil, query.InvalidArgument, []string{"no changes"}},
-		{"reversed time range", "r", mutate(good, func(m *write.Mutation) { m.DeleteTimestampRange("meta", "x", 9, 3) }), query.InvalidArgument, []string{"[9, 3)"}},
+		{"unknown family", "r", mutate(good, set("mta", "x", cells.I64(1))), query.KindNotFound, []string{`"mta"`, `did you mean "meta"?`}},
+		{"another type", "r", mutate(good, set("delay", "dep", cells.I64(1))), query.KindInvalidArgument, []string{"delay:dep", "declared i32", "i64 1"}},
+		{"no type", "r", mutate(good, set("meta", "x", cells.Value{})), query.KindInvalidArgument, []string{"meta:x", "no type"}},
+		{"bad UTF-8", "r", mutate(good, set("meta", "x", cells.String("\xff"))), query.KindInvalidArgument, []string{"meta:x", "UTF-8"}},
+		{"negative timestamp", "r", mutate(good, setAt("meta", "x", -1, cells.I64(1))), query.KindInvalidArgument, []string{"meta:x", "-1", "negative"}},
+		{"long qualifier", "r", mutate(good, set("meta", strings.Repeat("q", cells.MaxQualifier+1), cells.I64(1))), query.KindInvalidArgument, []string{"16385", "16384"}},
+		{"large value", "r", mutate(good, set("meta", "x", cells.Bytes(make([]byte, cells.MaxValue+1)))), query.KindResourceExhausted, []string{"104857601"}},
+		{"no row key", "", mutate(good), query.KindInvalidArgument, []string{"row key is empty"}},
+		{"long row key", strings.Repeat("r", cells.MaxRowKey+1), mutate(good), query.KindInvalidArgument, []string{"4097", "4096"}},
+		{"no changes", "r", mutate(), query.KindInvalidArgument, []string{"no changes"}},
+		{"nil", "r", nil, query.KindInvalidArgument, []string{"no changes"}},
+		{"reversed time range", "r", mutate(good, func(m *write.Mutation) { m.DeleteTimestampRange("meta", "x", 9, 3) }), query.KindInvalidArgument, []string{"[9, 3)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			wantError(t, db.Table("t").Apply(ctx, c.row, c.m), c.kind, c.says...)
@@ -72,7 +72,7 @@ func TestWrongMutationsAreRefusedAndWriteNothing(t *testing.T) {
 	if n, err := db.Table("t").Count(ctx); n.Rows != 0 || err != nil {
 		t.Errorf("%d rows were written, %v", n.Rows, err)
 	}
-	wantError(t, db.Table("T").Apply(ctx, "r", mutate(good)), query.NotFound, `unknown table "T"`, `did you mean "t"?`)
+	wantError(t, db.Table("T").Apply(ctx, "r", mutate(good)), query.KindNotFound, `unknown table "T"`, `did you mean "t"?`)
 }
 
 func TestTheLargestOfEverythingIsAccepted(t *testing.T) {
@@ -99,7 +99,7 @@ func TestBulkReportsEachRowAndWritesTheOthers(t *testing.T) {
 	if err != nil || len(errs) != 3 || errs[0] != nil || errs[2] != nil {
 		t.Fatalf("%v, %v", errs, err)
 	}
-	wantError(t, errs[1], query.InvalidArgument, "row key is empty")
+	wantError(t, errs[1], query.KindInvalidArgument, "row key is empty")
 	if n, err := db.Table("t").Count(ctx); n.Rows != 2 || err != nil {
 		t.Errorf("%d rows, %v", n.Rows, err)
 	}
@@ -107,7 +107,7 @@ func TestBulkReportsEachRowAndWritesTheOthers(t *testing.T) {
 		t.Errorf("all well: %v, %v", errs, err)
 	}
 	_, err = db.Table("t").ApplyBulk(ctx, []string{"d"}, nil)
-	wantError(t, err, query.InvalidArgument, "1 row keys and 0 mutations")
+	wantError(t, err, query.KindInvalidArgument, "1 row keys and 0 mutations")
 }
 
 func TestSetsOfOneMutationShareATimestamp(t *testing.T) {

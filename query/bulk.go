@@ -41,11 +41,11 @@ type BulkOptions struct {
 const maxLoadName = 1024
 
 // ErrLoaded matches, with errors.Is, the error for a bulk load whose name has been
-// loaded before. Its kind is [AlreadyExists].
+// loaded before. Its kind is [KindAlreadyExists].
 var ErrLoaded = errors.New("loaded already")
 
 // ErrOverlap matches, with errors.Is, the error for a bulk load of cells where there
-// are some. Its kind is [FailedPrecondition].
+// are some. Its kind is [KindFailedPrecondition].
 var ErrOverlap = errors.New("the load overlaps what is there")
 
 // A BulkLoad writes many rows, in any order, faster than [Table.ApplyBulk] does: it
@@ -109,7 +109,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 		return nil, err
 	}
 	if len(o.Name) > maxLoadName {
-		return nil, faultf(InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
+		return nil, faultf(KindInvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
 	}
 	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.Range, len(info.families))}
 	if err := l.checkName(ctx); err != nil {
@@ -151,7 +151,7 @@ func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *writ
 // never begun, and is over too.
 func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
 
-var errLoadOver = faultf(FailedPrecondition, "the load has ended; Table.BulkLoad begins one")
+var errLoadOver = faultf(KindFailedPrecondition, "the load has ended; Table.BulkLoad begins one")
 
 func (l *BulkLoad) fail(key string, err error) error {
 	table := ""
@@ -206,14 +206,14 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 	}
 	changes := m.Changes()
 	if len(changes) == 0 {
-		return faultf(InvalidArgument, "mutation has no changes")
+		return faultf(KindInvalidArgument, "mutation has no changes")
 	}
 	l.families = l.families[:0]
 	size := 0
 	for i := range changes {
 		c := &changes[i]
 		if c.Kind != write.SetChange && c.Kind != write.AddChange {
-			return faultf(InvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
+			return faultf(KindInvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
 		}
 		n := l.familyIndex(c.Family)
 		if err := l.table.checkChange(c); err != nil {
@@ -223,7 +223,7 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 		size += len(key) + len(c.Qualifier) + c.Value.EncodedLen()
 	}
 	if limit := l.db.limits.Batch; size > limit {
-		return faultf(ResourceExhausted, "mutation has more than %d bytes, the limit", limit)
+		return faultf(KindResourceExhausted, "mutation has more than %d bytes, the limit", limit)
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func (f *familyInfo) appendOperand(dst []byte, v cells.Value) []byte {
 }
 
 // Commit writes the load and makes it visible. It ends the load, whatever it
-// returns: after an error nothing of it is visible, except that [UnknownOutcome]
+// returns: after an error nothing of it is visible, except that [KindUnknownOutcome]
 // says that this is known when the database has been opened again.
 //
 // Loads are committed one at a time. Other writes wait while the files are handed
@@ -337,7 +337,7 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 		return err
 	}
 	if n := l.repeats.Load(); n > 0 {
-		return faultf(InvalidArgument, "%d %w", n, ErrRepeated)
+		return faultf(KindInvalidArgument, "%d %w", n, ErrRepeated)
 	}
 	n := sorted.Count()
 	l.result.Rows, l.result.Cells, l.result.Replaced = n.Rows, n.Cells, n.Replaced
@@ -405,7 +405,7 @@ func (l *BulkLoad) checkSchema(c *catalog) error {
 			return err
 		}
 		if g.typ != f.typ || g.aggregate != f.aggregate {
-			return faultf(FailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.name, l.table.name)
+			return faultf(KindFailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.name, l.table.name)
 		}
 	}
 	return nil

@@ -134,7 +134,7 @@ func (o *overlapCheck) compare(f *familyInfo, r *cf.LoadedRow, b *cf.Block, ther
 			continue
 		}
 		if cell.Timestamp == there[i].Timestamp || cell.Timestamp == int64(o.load.ts) {
-			return faultf(FailedPrecondition, "%w: row %q has a cell in %s:%s at %d", ErrOverlap, shorten(r.Row), f.name, shorten(b.Qualifier(&there[i])), there[i].Timestamp)
+			return faultf(KindFailedPrecondition, "%w: row %q has a cell in %s:%s at %d", ErrOverlap, shorten(r.Row), f.name, shorten(b.Qualifier(&there[i])), there[i].Timestamp)
 		}
 	}
 	return nil

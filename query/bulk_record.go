@@ -62,9 +62,9 @@ func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
 	}
 	var r loadRecord
 	if err := json.Unmarshal(text, &r); err != nil {
-		return faultf(Corruption, "catalog entry %s: %w", shorten(key), err)
+		return faultf(KindCorruption, "catalog entry %s: %w", shorten(key), err)
 	}
-	return &fault{AlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult}}
+	return &fault{KindAlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult}}
 }
 
 // record notes the load's name when it becomes visible. No other load does then.

@@ -22,7 +22,7 @@ type Repeat struct {
 }
 
 // ErrRepeated matches, with errors.Is, the error for a bulk load with records that
-// repeat others. Its kind is [InvalidArgument].
+// repeat others. Its kind is [KindInvalidArgument].
 var ErrRepeated = errors.New("records of the load repeat others")
 
 // identity is what a record must not have in common with another of its row.
@@ -147,4 +147,4 @@ func (l *Ledger) Close() error {
 // over reports whether the account is closed, or was never begun.
 func (l *Ledger) over() bool { return l == nil || l.sorter == nil || l.closed }
 
-var errLedgerOver = faultf(FailedPrecondition, "the account is closed; DB.Ledger begins one")
+var errLedgerOver = faultf(KindFailedPrecondition, "the account is closed; DB.Ledger begins one")

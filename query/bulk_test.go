@@ -30,7 +30,7 @@ func bulkSchema() *schema.Schema {
 
 func openBulk(t testing.TB, dir string) *query.DB {
 	t.Helper()
-	o := query.Options{Schema: bulkSchema(), Durability: query.Async, GCInterval: -1}
+	o := query.Options{Schema: bulkSchema(), Durability: query.DurabilityAsync, GCInterval: -1}
 	open := func() (*query.DB, error) { return query.Open(dir, o) }
 	if dir == "" {
 		open = func() (*query.DB, error) { return query.OpenInMemory(o) }
@@ -144,10 +144,10 @@ func TestBulkLoadOnDisk(t *testing.T) {
 	if err != nil || n.Rows != 1000 {
 		t.Fatalf("%+v, %v", n, err)
 	}
-	if err := load(t, db, query.BulkOptions{Name: "first"}, rows); !errors.Is(err, query.ErrLoaded) || query.KindOf(err) != query.AlreadyExists {
+	if err := load(t, db, query.BulkOptions{Name: "first"}, rows); !errors.Is(err, query.ErrLoaded) || query.KindOf(err) != query.KindAlreadyExists {
 		t.Errorf("the same name again: %v", err)
 	}
-	if err := load(t, db, query.BulkOptions{}, rows); !errors.Is(err, query.ErrOverlap) || query.KindOf(err) != query.FailedPrecondition {
+	if err := load(t, db, query.BulkOptions{}, rows); !errors.Is(err, query.ErrOverlap) || query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("the same rows again: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "bulk")); !os.IsNotExist(err) {
@@ -261,13 +261,13 @@ func TestBulkLoadGivenUp(t *testing.T) {
 	}
 	wrong := write.NewMutation()
 	wrong.DeleteRow()
-	if err := l.Apply("r", wrong); query.KindOf(err) != query.InvalidArgument {
+	if err := l.Apply("r", wrong); query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("a delete: %v", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Apply("r", m); query.KindOf(err) != query.FailedPrecondition {
+	if err := l.Apply("r", m); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("after Close: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "bulk")); !os.IsNotExist(err) {

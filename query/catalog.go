@@ -38,7 +38,7 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	}
 	switch empty := len(entries) == 0 && len(db.store.Families()) == 0; {
 	case empty && mustExist:
-		return faultf(NotFound, "the store is empty; there is no database in it")
+		return faultf(KindNotFound, "the store is empty; there is no database in it")
 	case empty && !db.readOnly:
 		return db.createCatalog(ctx)
 	}
@@ -83,7 +83,7 @@ func (db *DB) createCatalog(ctx context.Context) error {
 }
 
 // writeCatalog makes changes of the catalog. They are on the disk when it returns, with
-// [Async] too: families come and go on the disk at once, and what the catalog says of
+// [DurabilityAsync] too: families come and go on the disk at once, and what the catalog says of
 // them must not be lost where that is not.
 func (db *DB) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
 	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
@@ -98,7 +98,7 @@ func (db *DB) readIdentity(entries map[string][]byte) (err error) {
 		return err
 	}
 	if db.uuid, err = uuid.Parse(string(entries[keyUUID])); err != nil {
-		return faultf(Corruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
+		return faultf(KindCorruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
 	}
 	if clock, ok := entries[keyClock]; ok {
 		last, err := readClock(clock)
@@ -120,10 +120,10 @@ func readSchema(entries map[string][]byte, prefix string) (*schema.Schema, error
 		}
 		t, err := schema.UnmarshalCatalog(value)
 		if err != nil {
-			return nil, faultf(Corruption, "catalog entry %s: %w", key, err)
+			return nil, faultf(KindCorruption, "catalog entry %s: %w", key, err)
 		}
 		if t.Name != name {
-			return nil, faultf(Corruption, "catalog entry %s describes table %q", key, t.Name)
+			return nil, faultf(KindCorruption, "catalog entry %s describes table %q", key, t.Name)
 		}
 		s.Tables = append(s.Tables, *t)
 	}
@@ -136,7 +136,7 @@ func checkFamilies(s *schema.Schema, have []string) error {
 	for i := range s.Tables {
 		for _, f := range newTableInfo(&s.Tables[i]).families {
 			if _, ok := slices.BinarySearch(have, f.store); !ok {
-				return faultf(Corruption, "the catalog declares family %s, which is missing from the store", f.store)
+				return faultf(KindCorruption, "the catalog declares family %s, which is missing from the store", f.store)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error
 		return err
 	}
 	if spec.Reverse || spec.KeysOnly {
-		return faultf(InvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
+		return faultf(KindInvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
 	}
 	if spec.maxBytes == 0 {
 		spec.maxBytes = scanRowBytes
@@ -84,7 +84,7 @@ func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err 
 	defer r.close()
 	for {
 		row, err := r.next(ctx)
-		if err != nil && kindOf(err) == ResourceExhausted && r.filter == nil && r.skip == 0 {
+		if err != nil && kindOf(err) == KindResourceExhausted && r.filter == nil && r.skip == 0 {
 			key := r.rows.next(r.ready()).key // the row that was being put together
 			s.read = r.returned + 1
 			return key, s.row(ctx, spec, key)

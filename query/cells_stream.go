@@ -38,7 +38,7 @@ func (t *Table) readCells(ctx context.Context, key string, opts []read.Option, y
 		return err
 	}
 	if spec.KeysOnly {
-		return faultf(InvalidArgument, "KeysOnly leaves no cell to read")
+		return faultf(KindInvalidArgument, "KeysOnly leaves no cell to read")
 	}
 	if err := checkRowKey(key); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 	case err != nil:
 		return nil, err
 	case spec.Filter != nil:
-		return nil, faultf(InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.Filter)
+		return nil, faultf(KindInvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.Filter)
 	}
 	w := &rowWalk{key: key, spec: spec, room: newRowRoom(ctx, spec.rowBytes()), began: began}
 	if len(spec.rows) == 0 {

@@ -115,15 +115,15 @@ type changesSpec struct {
 func (s *changesSpec) check(now cells.Timestamp) error {
 	switch {
 	case s.rows.End != "" && s.rows.Start >= s.rows.End:
-		return faultf(InvalidArgument, "there are no rows from %q to before %q", shorten(s.rows.Start), shorten(s.rows.End))
+		return faultf(KindInvalidArgument, "there are no rows from %q to before %q", shorten(s.rows.Start), shorten(s.rows.End))
 	case len(s.rows.Start) > cells.MaxRowKey || len(s.rows.End) > cells.MaxRowKey+1:
-		return faultf(InvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
+		return faultf(KindInvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
 	case s.hasSince && len(s.tokens) > 0:
-		return faultf(InvalidArgument, "a reading begins behind a token or at a time, not at both")
+		return faultf(KindInvalidArgument, "a reading begins behind a token or at a time, not at both")
 	case s.hasSince && s.since > now:
-		return faultf(InvalidArgument, "changes cannot be read from %s on, which is yet to come", s.since.Time().UTC().Format(time.RFC3339Nano))
+		return faultf(KindInvalidArgument, "changes cannot be read from %s on, which is yet to come", s.since.Time().UTC().Format(time.RFC3339Nano))
 	case s.hasSince && s.hasUntil && s.until < s.since:
-		return faultf(InvalidArgument, "changes cannot be read until before the time that they are read from")
+		return faultf(KindInvalidArgument, "changes cannot be read until before the time that they are read from")
 	}
 	return nil
 }
@@ -131,12 +131,12 @@ func (s *changesSpec) check(now cells.Timestamp) error {
 // ErrChangesGone matches, with errors.Is, the error for changes that are not kept any
 // more, or never were: those behind a token that is too old, those since a time
 // before the change stream began, and those of a database that was restored. Its
-// kind is [FailedPrecondition]. What a reader lacks then is in the table alone: it
+// kind is [KindFailedPrecondition]. What a reader lacks then is in the table alone: it
 // has to read that, and then go on from the time before it began to.
 var ErrChangesGone = errors.New("the changes are not kept")
 
 // ErrNoChangeStream matches, with errors.Is, the error for a table that has no change
-// stream, or has it no more. Its kind is [FailedPrecondition].
+// stream, or has it no more. Its kind is [KindFailedPrecondition].
 var ErrNoChangeStream = errors.New("the table has no change stream")
 
 // Changes reads the changes of a table's rows from the log of writes, in the order in
@@ -148,7 +148,7 @@ var ErrNoChangeStream = errors.New("the table has no change stream")
 // A commit of several rows gives a change of each row. Every change of a row comes
 // once, and those of a row in their order; a reader that goes on from the token of
 // the last change that it has dealt with misses none and sees none twice. What a
-// crash of the machine takes from a database that is [Async] may have been read
+// crash of the machine takes from a database that is [DurabilityAsync] may have been read
 // before.
 //
 // Deletes that deleted nothing may be left out, as are cells that expire by age,
@@ -186,7 +186,7 @@ func (c *catalog) streamOf(table string) (*tableInfo, *changeStream, error) {
 		return nil, nil, err
 	}
 	if info.stream == nil {
-		return nil, nil, faultf(FailedPrecondition, "%w; give it one with change_stream=7d", ErrNoChangeStream)
+		return nil, nil, faultf(KindFailedPrecondition, "%w; give it one with change_stream=7d", ErrNoChangeStream)
 	}
 	return info, info.stream, nil
 }
@@ -196,7 +196,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 		return nil, err
 	}
 	if t.db.readOnly {
-		return nil, faultf(FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
+		return nil, faultf(KindFailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
 	spec := new(changesSpec)
 	for i, o := range opts {
@@ -222,7 +222,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 // gone gives what the store says of a log that is trimmed its words here.
 func gone(err error) error {
 	if errors.Is(err, cf.ErrTrimmed) {
-		return faultf(FailedPrecondition, "%w any more: %w", ErrChangesGone, err)
+		return faultf(KindFailedPrecondition, "%w any more: %w", ErrChangesGone, err)
 	}
 	return err
 }

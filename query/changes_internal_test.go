@@ -99,7 +99,7 @@ func FuzzChangeNotes(f *testing.F) {
 			{Kind: cf.OpNote, Value: note},
 		}}
 		r := &changeReader{db: db, table: "t", stream: 7, spec: new(changesSpec), parts: []changePart{{}}}
-		if err := r.take(k); err != nil && kindOf(err) != Corruption {
+		if err := r.take(k); err != nil && kindOf(err) != KindCorruption {
 			t.Errorf("error %v is not one of corruption", err)
 		}
 	})
@@ -130,7 +130,7 @@ func FuzzChangeToken(f *testing.F) {
 		r := reading()
 		parts, err := r.parseToken(token)
 		if err != nil {
-			if kind := kindOf(err); kind != InvalidArgument && !errors.Is(err, ErrChangesGone) {
+			if kind := kindOf(err); kind != KindInvalidArgument && !errors.Is(err, ErrChangesGone) {
 				t.Errorf("error %v of kind %v", err, kind)
 			}
 			return

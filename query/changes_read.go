@@ -49,7 +49,7 @@ func (r *changeReader) start(ctx context.Context, s *changeStream) (err error) {
 		}
 		oldest := max(s.since, r.db.clock.now()-cells.Timestamp(s.keep.Microseconds()))
 		if r.spec.since < oldest {
-			return faultf(FailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
+			return faultf(KindFailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
 		}
 		before, err := r.find(ctx, r.spec.since)
 		if err != nil {
@@ -213,7 +213,7 @@ func (r *changeReader) holds() error {
 	}
 	_, s, err := r.db.catalog.Load().streamOf(r.table)
 	if err == nil && s.id != r.stream {
-		err = faultf(FailedPrecondition, "%w any more: the one that was read has ended", ErrNoChangeStream)
+		err = faultf(KindFailedPrecondition, "%w any more: the one that was read has ended", ErrNoChangeStream)
 	}
 	return err
 }
@@ -308,7 +308,7 @@ func commitNoteOf(k *cf.Commit) (n commitNote, err error) {
 }
 
 func corruptCommit(k *cf.Commit, err error) error {
-	return faultf(Corruption, "commit %d of the log: %w", k.At, err)
+	return faultf(KindCorruption, "commit %d of the log: %w", k.At, err)
 }
 
 // A section is what a commit has of one row.

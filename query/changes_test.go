@@ -216,9 +216,9 @@ func TestChangesAreWhatWasWritten(t *testing.T) {
 		both := readChanges(t, db, "t", query.ChangesAfter(parts[1][9].Token(), parts[0][0].Token()))
 		wantLines(t, both, append([]string{"a meta:x@1=3 meta:x@2=5"}, changeLines(parts[1][10:])...)...)
 		_, err := tryChanges(db, "t", query.ChangesAfter(parts[1][0].Token()))
-		wantError(t, err, query.InvalidArgument, "other rows")
+		wantError(t, err, query.KindInvalidArgument, "other rows")
 		_, err = tryChanges(db, "t", query.ChangesAfter(parts[1][0].Token()), in("d", ""))
-		wantError(t, err, query.InvalidArgument, "other rows")
+		wantError(t, err, query.KindInvalidArgument, "other rows")
 	})
 }
 
@@ -250,18 +250,18 @@ func TestChangesSayWhyThereAreNone(t *testing.T) {
 		is    error
 		says  string
 	}{
-		{"no table", "none", nil, query.NotFound, nil, "unknown table"},
-		{"no stream", "silent", nil, query.FailedPrecondition, query.ErrNoChangeStream, "change_stream"},
-		{"before the stream", "t", []query.ChangesOption{query.ChangesSince(began.Add(-time.Minute))}, query.FailedPrecondition, query.ErrChangesGone, "from"},
-		{"long ago", "t", []query.ChangesOption{query.ChangesSince(began.Add(-25 * time.Hour))}, query.FailedPrecondition, query.ErrChangesGone, "from"},
-		{"in future", "t", []query.ChangesOption{query.ChangesSince(began.Add(time.Hour))}, query.InvalidArgument, nil, "yet to come"},
-		{"at two places", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesAfter(token)}, query.InvalidArgument, nil, "not at both"},
-		{"ends before it begins", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesUntil(began.Add(-time.Second))}, query.InvalidArgument, nil, "before"},
-		{"no rows", "t", []query.ChangesOption{query.ChangesIn(read.RowRange{Start: "b", End: "b"})}, query.InvalidArgument, nil, "no rows"},
-		{"another table's token", "other", []query.ChangesOption{query.ChangesAfter(token)}, query.FailedPrecondition, query.ErrChangesGone, "ended"},
-		{"no token", "t", []query.ChangesOption{query.ChangesAfter("x")}, query.InvalidArgument, nil, "no token"},
-		{"a damaged token", "t", []query.ChangesOption{query.ChangesAfter(token[:10] + "AAA" + token[13:])}, query.InvalidArgument, nil, "checksum"},
-		{"a token twice", "t", []query.ChangesOption{query.ChangesAfter(token, token)}, query.InvalidArgument, nil, "other rows"},
+		{"no table", "none", nil, query.KindNotFound, nil, "unknown table"},
+		{"no stream", "silent", nil, query.KindFailedPrecondition, query.ErrNoChangeStream, "change_stream"},
+		{"before the stream", "t", []query.ChangesOption{query.ChangesSince(began.Add(-time.Minute))}, query.KindFailedPrecondition, query.ErrChangesGone, "from"},
+		{"long ago", "t", []query.ChangesOption{query.ChangesSince(began.Add(-25 * time.Hour))}, query.KindFailedPrecondition, query.ErrChangesGone, "from"},
+		{"in future", "t", []query.ChangesOption{query.ChangesSince(began.Add(time.Hour))}, query.KindInvalidArgument, nil, "yet to come"},
+		{"at two places", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesAfter(token)}, query.KindInvalidArgument, nil, "not at both"},
+		{"ends before it begins", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesUntil(began.Add(-time.Second))}, query.KindInvalidArgument, nil, "before"},
+		{"no rows", "t", []query.ChangesOption{query.ChangesIn(read.RowRange{Start: "b", End: "b"})}, query.KindInvalidArgument, nil, "no rows"},
+		{"another table's token", "other", []query.ChangesOption{query.ChangesAfter(token)}, query.KindFailedPrecondition, query.ErrChangesGone, "ended"},
+		{"no token", "t", []query.ChangesOption{query.ChangesAfter("x")}, query.KindInvalidArgument, nil, "no token"},
+		{"a damaged token", "t", []query.ChangesOption{query.ChangesAfter(token[:10] + "AAA" + token[13:])}, query.KindInvalidArgument, nil, "checksum"},
+		{"a token twice", "t", []query.ChangesOption{query.ChangesAfter(token, token)}, query.KindInvalidArgument, nil, "other rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := tryChanges(db, test.table, test.opts...)
@@ -272,12 +272,12 @@ func TestChangesSayWhyThereAreNone(t *testing.T) {
 		})
 	}
 	_, err := db.Table("t").BulkLoad(ctx, query.BulkOptions{})
-	wantError(t, err, query.FailedPrecondition, "change stream", "in batches")
+	wantError(t, err, query.KindFailedPrecondition, "change stream", "in batches")
 
 	t.Run("ended", func(t *testing.T) {
 		must(t, db.SetChangeStream(ctx, "other", 0))
 		_, err := tryChanges(db, "other")
-		wantError(t, err, query.FailedPrecondition, "no change stream")
+		wantError(t, err, query.KindFailedPrecondition, "no change stream")
 		reading := make(chan error)
 		go func() {
 			for _, err := range db.Table("t").Changes(ctx) {
@@ -324,7 +324,7 @@ func TestChangesSayWhyThereAreNone(t *testing.T) {
 		must(t, err)
 		defer other.Close()
 		_, err = tryChanges(other, "t")
-		wantError(t, err, query.FailedPrecondition, "read-only")
+		wantError(t, err, query.KindFailedPrecondition, "read-only")
 	})
 	t.Run("over a reopening", func(t *testing.T) {
 		must(t, db.Close())
@@ -372,7 +372,7 @@ func TestChangesAreKeptForTheirTime(t *testing.T) {
 	write(3)
 	wantLines(t, readChanges(t, db, "t", query.ChangesSince(later)), "r meta:x@3=1")
 	_, err = tryChanges(db, "t", query.ChangesAfter(token))
-	wantError(t, err, query.FailedPrecondition, "not kept")
+	wantError(t, err, query.KindFailedPrecondition, "not kept")
 	if !errors.Is(err, query.ErrChangesGone) {
 		t.Errorf("a token of 25 hours ago: %v", err)
 	}
@@ -387,7 +387,7 @@ func TestHeartbeatsSayHowFarAReadingIs(t *testing.T) {
 	beats := 0
 	for c, err := range db.Table("t").Changes(ctx, query.Heartbeats(time.Millisecond)) {
 		if err != nil {
-			if query.KindOf(err) != query.Canceled {
+			if query.KindOf(err) != query.KindCanceled {
 				t.Error(err)
 			}
 			break
@@ -421,7 +421,7 @@ func TestAReadingOfChangesEndsWithItsDatabase(t *testing.T) {
 	}()
 	time.Sleep(5 * time.Millisecond)
 	must(t, db.Close())
-	if err := <-failed; query.KindOf(err) != query.Unavailable {
+	if err := <-failed; query.KindOf(err) != query.KindUnavailable {
 		t.Errorf("error %v", err)
 	}
 }
@@ -720,7 +720,7 @@ func TestAWatermarkHoldsOverAReopening(t *testing.T) {
 func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "db")
-	opts := query.Options{Schema: changesSchema(), Durability: query.Async, GCInterval: -1, Memory: 16 << 20}
+	opts := query.Options{Schema: changesSchema(), Durability: query.DurabilityAsync, GCInterval: -1, Memory: 16 << 20}
 	db := mustOpen(t, dir, opts)
 	defer func() { must(t, db.Close()) }()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -781,7 +781,7 @@ func TestChangesStayBehindAClose(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	open := func() *query.DB {
 		t.Helper()
-		db, err := query.Open(dir, query.Options{Schema: changesSchema(), Durability: query.Async})
+		db, err := query.Open(dir, query.Options{Schema: changesSchema(), Durability: query.DurabilityAsync})
 		must(t, err)
 		return db
 	}

@@ -108,7 +108,7 @@ func appendSized(b []byte, s string) []byte {
 }
 
 func damagedChanges(how string) error {
-	return faultf(InvalidArgument, "the token of changes is damaged: %s", how)
+	return faultf(KindInvalidArgument, "the token of changes is damaged: %s", how)
 }
 
 // parseToken is the inverse of token. What is of another database or of a stream that
@@ -124,9 +124,9 @@ func (r *changeReader) parseToken(token string) (parts []changePart, err error) 
 	case crc32.Checksum(b, castagnoli) != sum:
 		return nil, damagedChanges("its checksum is wrong")
 	case b[1] != changeTokenKind:
-		return nil, faultf(InvalidArgument, "the token is one of pages and not of changes")
+		return nil, faultf(KindInvalidArgument, "the token is one of pages and not of changes")
 	case b[0] != changeTokenVersion && b[0] != changeTokenParts:
-		return nil, faultf(InvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], changeTokenVersion, changeTokenParts)
+		return nil, faultf(KindInvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], changeTokenVersion, changeTokenParts)
 	}
 	in := fields{rest: b[2:]}
 	id := in.bytes(16)
@@ -141,9 +141,9 @@ func (r *changeReader) parseToken(token string) (parts []changePart, err error) 
 	case in.bad || !ok:
 		return nil, damagedChanges("a field is out of range")
 	case string(id) != string(r.db.uuid[:]):
-		return nil, faultf(FailedPrecondition, "%w: the token is of another database", ErrChangesGone)
+		return nil, faultf(KindFailedPrecondition, "%w: the token is of another database", ErrChangesGone)
 	case int64(stream) != r.stream:
-		return nil, faultf(FailedPrecondition, "%w: the token is of a change stream that has ended", ErrChangesGone)
+		return nil, faultf(KindFailedPrecondition, "%w: the token is of a change stream that has ended", ErrChangesGone)
 	}
 	return parts, nil
 }
@@ -194,12 +194,12 @@ func (r *changeReader) parseTokens(tokens []string) (parts []changePart, err err
 	from := r.spec.rows.Start
 	for i, p := range parts {
 		if p.rows.Start != from || i > 0 && from == "" {
-			return nil, faultf(InvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", shorten(p.rows.Start), shorten(from))
+			return nil, faultf(KindInvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", shorten(p.rows.Start), shorten(from))
 		}
 		from = p.rows.End
 	}
 	if from != r.spec.rows.End {
-		return nil, faultf(InvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", shorten(from), shorten(r.spec.rows.End))
+		return nil, faultf(KindInvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", shorten(from), shorten(r.spec.rows.End))
 	}
 	return parts, nil
 }

@@ -223,7 +223,7 @@ func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily 
 func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *declaredFamily, entries map[string][]byte) error {
 	reader, ok := snap.(cf.EntryReader)
 	if !ok {
-		return faultf(FailedPrecondition, "this store cannot be checked")
+		return faultf(KindFailedPrecondition, "this store cannot be checked")
 	}
 	w := &familyWalk{checker: c, name: name, declared: d, catalog: entries}
 	w.found.Table, w.found.Family = d.table, d.family.Name

@@ -35,7 +35,7 @@ func TestCheckSeesOneMoment(t *testing.T) {
 	db.store = &hooked{Store: db.store, hook: func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if err := db.DropTable(ctx, "t"); KindOf(err) != Canceled {
+		if err := db.DropTable(ctx, "t"); KindOf(err) != KindCanceled {
 			t.Errorf("the table was dropped meanwhile: %v", err)
 		}
 	}}

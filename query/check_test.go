@@ -175,7 +175,7 @@ func TestCheckNamesTheDamagedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		db, err := query.OpenReadOnly(dir, query.Options{GCInterval: -1})
-		if query.KindOf(err) == query.Corruption {
+		if query.KindOf(err) == query.KindCorruption {
 			continue
 		}
 		if err != nil {

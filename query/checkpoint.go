@@ -26,16 +26,16 @@ func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return fail(op, "", "", faultf(InvalidArgument, "%w", err))
+		return fail(op, "", "", faultf(KindInvalidArgument, "%w", err))
 	}
 	switch entries, err := os.ReadDir(dir); {
 	case err == nil && len(entries) > 0:
-		return fail(op, "", "", faultf(AlreadyExists, "%s exists and is not empty; a checkpoint makes a new directory", dir))
+		return fail(op, "", "", faultf(KindAlreadyExists, "%s exists and is not empty; a checkpoint makes a new directory", dir))
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return fail(op, "", "", faultf(Unavailable, "%w", err))
+		return fail(op, "", "", faultf(KindUnavailable, "%w", err))
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return fail(op, "", "", faultf(Unavailable, "%w", err))
+		return fail(op, "", "", faultf(KindUnavailable, "%w", err))
 	}
 	return fail(op, "", "", db.checkpointTo(ctx, dir, func(string) error { return nil }))
 }
@@ -55,11 +55,11 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	defer claimed.Release()
 	defer func() {
 		if e := os.RemoveAll(unfinished); err == nil && e != nil {
-			err = faultf(Unavailable, "%w", e)
+			err = faultf(KindUnavailable, "%w", e)
 		}
 	}()
 	if err := os.WriteFile(filepath.Join(unfinished, unfinishedFile), nil, 0o644); err != nil {
-		return faultf(Unavailable, "%w", err)
+		return faultf(KindUnavailable, "%w", err)
 	}
 	copied := filepath.Join(unfinished, "db")
 	if _, _, err := db.checkpoint(ctx, copied); err != nil {
@@ -69,7 +69,7 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 		return err
 	}
 	if err := renameSynced(copied, dir); err != nil {
-		return faultf(Unavailable, "%w", err)
+		return faultf(KindUnavailable, "%w", err)
 	}
 	return nil
 }
@@ -93,9 +93,9 @@ func makeUnfinished(dir string) (*claim.Claim, error) {
 // claimError says what it means that a checkpoint's directory cannot be claimed.
 func claimError(dir string, err error) error {
 	if errors.Is(err, claim.ErrHere) || errors.Is(err, claim.ErrElsewhere) || errors.Is(err, os.ErrExist) {
-		return faultf(Busy, "another checkpoint is being made in %s", dir)
+		return faultf(KindBusy, "another checkpoint is being made in %s", dir)
 	}
-	return faultf(Unavailable, "%w", err)
+	return faultf(KindUnavailable, "%w", err)
 }
 
 // clearUnfinished removes what a crash has left of a checkpoint, and nothing else.
@@ -106,7 +106,7 @@ func clearUnfinished(dir string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil || !ours:
-		return faultf(AlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
+		return faultf(KindAlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
 	}
 	claimed, err := claim.Take(dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func clearUnfinished(dir string) error {
 	}
 	defer claimed.Release()
 	if err := os.RemoveAll(dir); err != nil {
-		return faultf(Unavailable, "%w", err)
+		return faultf(KindUnavailable, "%w", err)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	f.Position, f.Format = uint64(at), format
 	err = fn(f)
 	if e := os.RemoveAll(f.Dir); err == nil && e != nil {
-		err = fail(op, "", "", faultf(Unavailable, "%w", e))
+		err = fail(op, "", "", faultf(KindUnavailable, "%w", e))
 	}
 	return err
 }
@@ -178,14 +178,14 @@ func (db *DB) hasFiles(ctx context.Context) error {
 	}
 	switch {
 	case db.readOnly:
-		return faultf(FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
+		return faultf(KindFailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
 	case db.dir == "":
 		return errNoFiles
 	}
 	return nil
 }
 
-var errNoFiles = faultf(FailedPrecondition, "a database without a directory of its own, as one in memory, has no files to copy")
+var errNoFiles = faultf(KindFailedPrecondition, "a database without a directory of its own, as one in memory, has no files to copy")
 
 // checkpoint copies the database into a directory of this name, and gives the place
 // and the format of the copy; what is there of it is left over from an interrupted one.
@@ -199,7 +199,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	}
 	// RocksDB makes the copy under another name first, which it removes.
 	if err := os.RemoveAll(dir); err != nil {
-		return 0, 0, faultf(Unavailable, "%w", err)
+		return 0, 0, faultf(KindUnavailable, "%w", err)
 	}
 	if at, err = c.Checkpoint(ctx, dir); err != nil {
 		return 0, 0, fmt.Errorf("copying to %s: %w", dir, err)

@@ -17,7 +17,7 @@ func TestTwoCheckpointsOfOneName(t *testing.T) {
 	defer db.Close()
 	dir := filepath.Join(t.TempDir(), "copy")
 	err = db.checkpointTo(t.Context(), dir, func(string) error {
-		if err := db.Checkpoint(t.Context(), dir); KindOf(err) != Busy {
+		if err := db.Checkpoint(t.Context(), dir); KindOf(err) != KindBusy {
 			t.Errorf("the second: %v", err)
 		}
 		return nil

@@ -35,7 +35,7 @@ func pairSchema() *schema.Schema {
 // never go back, and what had been acknowledged is there.
 func TestCheckpointIsOneMomentInAllFamilies(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
-	db := openAt(t, filepath.Join(dir, "db"), query.Options{Schema: pairSchema(), Durability: query.Async})
+	db := openAt(t, filepath.Join(dir, "db"), query.Options{Schema: pairSchema(), Durability: query.DurabilityAsync})
 	stop, acknowledged := make(chan struct{}), make(chan int64, 1)
 	var writers sync.WaitGroup
 	writers.Go(func() {
@@ -93,20 +93,20 @@ func TestCheckpointRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want kind %s", what, err, want)
 		}
 	}
-	expect("over the database itself", db.Checkpoint(ctx, filepath.Join(dir, "db")), query.AlreadyExists)
+	expect("over the database itself", db.Checkpoint(ctx, filepath.Join(dir, "db")), query.KindAlreadyExists)
 	if err := db.Checkpoint(ctx, filepath.Join(dir, "copy")); err != nil {
 		t.Fatal(err)
 	}
-	expect("over a copy", db.Checkpoint(ctx, filepath.Join(dir, "copy")), query.AlreadyExists)
+	expect("over a copy", db.Checkpoint(ctx, filepath.Join(dir, "copy")), query.KindAlreadyExists)
 	mem, err := query.OpenInMemory(query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	expect("in memory", mem.Checkpoint(ctx, filepath.Join(dir, "mem")), query.FailedPrecondition)
+	expect("in memory", mem.Checkpoint(ctx, filepath.Join(dir, "mem")), query.KindFailedPrecondition)
 	r := openAt(t, filepath.Join(dir, "db"), query.Options{ReadOnly: true})
 	for _, err := range []error{r.Checkpoint(ctx, filepath.Join(dir, "ro")), r.Freeze(ctx, func(query.Frozen) error { return nil })} {
-		expect("read-only", err, query.FailedPrecondition)
+		expect("read-only", err, query.KindFailedPrecondition)
 		if !strings.Contains(err.Error(), "read-only") {
 			t.Errorf("read-only: %v", err)
 		}
@@ -115,7 +115,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect("over a file", db.Checkpoint(ctx, file), query.Unavailable)
+	expect("over a file", db.Checkpoint(ctx, file), query.KindUnavailable)
 }
 
 // A Freeze that waits for another one gives up when its context ends.
@@ -124,7 +124,7 @@ func TestFreezeWaitsForAsLongAsItMay(t *testing.T) {
 	err := db.Freeze(t.Context(), func(query.Frozen) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := db.Freeze(ctx, func(query.Frozen) error { return nil }); query.KindOf(err) != query.Canceled {
+		if err := db.Freeze(ctx, func(query.Frozen) error { return nil }); query.KindOf(err) != query.KindCanceled {
 			t.Errorf("beside another: %v", err)
 		}
 		return nil
@@ -145,7 +145,7 @@ func TestACheckpointRemovesNobodysDirectory(t *testing.T) {
 		"of a table": func() error { return db.CheckpointTable(ctx, "t", filepath.Join(dir, "copy")) },
 	}
 	for what, checkpoint := range checkpoints {
-		if err := checkpoint(); query.KindOf(err) != query.AlreadyExists || !strings.Contains(err.Error(), "copy.tmp is in the way") {
+		if err := checkpoint(); query.KindOf(err) != query.KindAlreadyExists || !strings.Contains(err.Error(), "copy.tmp is in the way") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -96,7 +96,7 @@ func TestCompactOfARange(t *testing.T) {
 			t.Errorf("%d entries after the compaction of %s, want %d", n, step.prefix, step.want)
 		}
 	}
-	if err := table.CompactRows(ctx, read.Range("b", "a")); query.KindOf(err) != query.InvalidArgument {
+	if err := table.CompactRows(ctx, read.Range("b", "a")); query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("a range that ends before it starts: %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestEstimateHiddenIsWhatAChangeHides(t *testing.T) {
 			t.Errorf("%v: the estimate changed the schema", c.change)
 		}
 	}
-	if _, _, err := db.EstimateHidden(ctx, schema.Change{Kind: schema.DropTable, Table: "u"}); query.KindOf(err) != query.NotFound {
+	if _, _, err := db.EstimateHidden(ctx, schema.Change{Kind: schema.DropTable, Table: "u"}); query.KindOf(err) != query.KindNotFound {
 		t.Errorf("a table that is not there: %v", err)
 	}
 }

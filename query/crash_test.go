@@ -329,7 +329,7 @@ func expectStates(t *testing.T, dir string, states map[string]*crashState, when 
 		i, _ := strconv.Atoi(number)
 		want := id + strings.Repeat("x", i*i*7)
 		for _, f := range crashFamilies {
-			if got := row.String(f, "q"); got != want {
+			if got := row.Text(f, "q"); got != want {
 				t.Errorf("%s: row %s is torn: family %s has %.30q", when, row.Key(), f, got)
 			}
 		}

@@ -10,7 +10,7 @@
 // [DB.Table] gives a table; [Table.Apply] writes a [write.Mutation] of one row
 // atomically, [Table.ReadRow] and [Table.ReadRows] read.
 // Every read sees one consistent snapshot. Writes are on disk when they return,
-// unless [Async] is asked for.
+// unless [DurabilityAsync] is asked for.
 //
 // A DB and its Tables are safe for concurrent use. Errors are of type [*Error].
 package query
@@ -36,12 +36,12 @@ import (
 type Durability int
 
 const (
-	// Sync acknowledges a write when it is on the disk: it survives the
+	// DurabilitySync acknowledges a write when it is on the disk: it survives the
 	// loss of power.
-	Sync Durability = iota
-	// Async acknowledges a write when the operating system has it: it
+	DurabilitySync Durability = iota
+	// DurabilityAsync acknowledges a write when the operating system has it: it
 	// survives the end of the process, not that of the machine.
-	Async
+	DurabilityAsync
 )
 
 // Options say how a database is opened. The zero value is a durable database
@@ -116,7 +116,7 @@ type DB struct {
 // a store that refuses writes itself. A store may do more than [cf.Store]: the database
 // looks for [cf.Checker], [cf.DropTeller] and [cf.Refresher], and its methods say what
 // is missing. The database has no directory ([DB.Dir]), so [DB.Checkpoint] and
-// [DB.Freeze] fail with kind [FailedPrecondition].
+// [DB.Freeze] fail with kind [KindFailedPrecondition].
 func OpenStore(ctx context.Context, store cf.Store, o Options) (*DB, error) {
 	const op = "open store"
 	switch {
@@ -124,8 +124,8 @@ func OpenStore(ctx context.Context, store cf.Store, o Options) (*DB, error) {
 		return nil, fail(op, "", "", errNoContext)
 	case store == nil:
 		return nil, fail(op, "", "", given("store", false))
-	case o.Durability != Sync || o.BackgroundRate != 0:
-		return nil, fail(op, "", "", faultf(InvalidArgument, "durability and background rate are settings of the store; open the store with them"))
+	case o.Durability != DurabilitySync || o.BackgroundRate != 0:
+		return nil, fail(op, "", "", faultf(KindInvalidArgument, "durability and background rate are settings of the store; open the store with them"))
 	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
@@ -149,16 +149,16 @@ const defaultMemory = 256 << 20
 func (o *Options) validate() error {
 	switch {
 	case o.Memory != 0 && o.Memory < minMemory:
-		return faultf(InvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
+		return faultf(KindInvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
 	case o.BackgroundRate != 0 && o.BackgroundRate < minBackgroundRate:
-		return faultf(InvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
-	case o.Durability != Sync && o.Durability != Async:
-		return faultf(InvalidArgument, "unknown durability %d", o.Durability)
+		return faultf(KindInvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
+	case o.Durability != DurabilitySync && o.Durability != DurabilityAsync:
+		return faultf(KindInvalidArgument, "unknown durability %d", o.Durability)
 	case o.ReadOnly && o.Schema != nil:
-		return faultf(InvalidArgument, "a schema cannot be declared for a database that is opened read-only")
+		return faultf(KindInvalidArgument, "a schema cannot be declared for a database that is opened read-only")
 	case o.Schema != nil:
 		if err := o.Schema.Validate(); err != nil {
-			return &fault{InvalidArgument, err}
+			return &fault{KindInvalidArgument, err}
 		}
 	}
 	return nil
@@ -201,7 +201,7 @@ func newDB(ctx context.Context, store cf.Store, o Options) (*DB, error) {
 }
 
 // Close closes the database. Reads still under way fail, and so does what is called
-// afterwards, with the kind [Unavailable]. It must be called once at the end; a second
+// afterwards, with the kind [KindUnavailable]. It must be called once at the end; a second
 // call does nothing.
 func (db *DB) Close() error {
 	if db == nil || db.store == nil {

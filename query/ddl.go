@@ -159,10 +159,10 @@ func (c *catalog) apply(plan schema.Plan) (*catalog, error) {
 	}
 	next, err := plan.Apply(c.schema)
 	if err != nil {
-		return nil, &fault{FailedPrecondition, err}
+		return nil, &fault{KindFailedPrecondition, err}
 	}
 	if err := next.Validate(); err != nil {
-		return nil, &fault{InvalidArgument, err}
+		return nil, &fault{KindInvalidArgument, err}
 	}
 	return newCatalog(next, nil), nil
 }
@@ -173,7 +173,7 @@ func (c *catalog) checkPlan(plan schema.Plan) error {
 	for _, ch := range plan.Changes {
 		if ch.Kind == schema.CreateTable {
 			if _, ok := c.tables[ch.Table]; ok {
-				return faultf(AlreadyExists, "table %q exists already", ch.Table)
+				return faultf(KindAlreadyExists, "table %q exists already", ch.Table)
 			}
 			added[ch.Table] = true
 			continue
@@ -199,7 +199,7 @@ func (t *tableInfo) checkChangeOf(ch schema.Change) error {
 	_, err := t.family(ch.Family)
 	if ch.Kind == schema.AddFamily {
 		if err == nil {
-			return faultf(AlreadyExists, "family %q exists already in table %s", ch.Family, t.name)
+			return faultf(KindAlreadyExists, "family %q exists already in table %s", ch.Family, t.name)
 		}
 		return nil
 	}
@@ -223,10 +223,10 @@ func (db *DB) checkTypes(ctx context.Context, old, next *catalog) error {
 				return err
 			}
 			if !empty && before.aggregate != f.aggregate {
-				return faultf(FailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.name, t.name, f.aggregate, before.aggregate)
+				return faultf(KindFailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.name, t.name, f.aggregate, before.aggregate)
 			}
 			if !empty {
-				return faultf(FailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)
+				return faultf(KindFailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names [
 				return nil, err
 			}
 			if !empty {
-				return nil, faultf(FailedPrecondition, "the store has a family %s with data that no table declares", name)
+				return nil, faultf(KindFailedPrecondition, "the store has a family %s with data that no table declares", name)
 			}
 			continue
 		}

@@ -30,10 +30,10 @@ func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone sche
 		return undone, fail(op, "", "", cf.ErrReadOnly)
 	}
 	if declared == nil {
-		return undone, fail(op, "", "", faultf(InvalidArgument, "no schema is given"))
+		return undone, fail(op, "", "", faultf(KindInvalidArgument, "no schema is given"))
 	}
 	if err := declared.Validate(); err != nil {
-		return undone, fail(op, "", "", &fault{InvalidArgument, err})
+		return undone, fail(op, "", "", &fault{KindInvalidArgument, err})
 	}
 	undone, err = db.declare(ctx, declared)
 	return undone, fail(op, "", "", err)

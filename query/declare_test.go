@@ -120,11 +120,11 @@ func TestDeclareRefuses(t *testing.T) {
 	db := mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f"})})
 	put(t, db, "r", "f", "q", cells.I64(1))
 	_, err := db.Declare(ctx, declare(schema.Family{Name: "f", Type: cells.TypeI32}))
-	wantError(t, err, query.FailedPrecondition, "family f of table t")
+	wantError(t, err, query.KindFailedPrecondition, "family f of table t")
 	_, err = db.Declare(ctx, declare(schema.Family{Name: ":"}))
-	wantError(t, err, query.InvalidArgument, `":"`)
+	wantError(t, err, query.KindInvalidArgument, `":"`)
 	_, err = db.Declare(ctx, nil)
-	wantError(t, err, query.InvalidArgument, "no schema")
+	wantError(t, err, query.KindInvalidArgument, "no schema")
 	db.Close()
 	db, err = query.OpenReadOnly(dir, query.Options{})
 	if err != nil {
@@ -132,7 +132,7 @@ func TestDeclareRefuses(t *testing.T) {
 	}
 	defer db.Close()
 	_, err = db.Declare(ctx, declare(schema.Family{Name: "g"}))
-	wantError(t, err, query.FailedPrecondition, "read")
+	wantError(t, err, query.KindFailedPrecondition, "read")
 }
 
 // A rule that contains itself is refused by whatever takes one.
@@ -141,7 +141,7 @@ func TestACyclicRuleIsRefused(t *testing.T) {
 	rule.All = []*schema.Rule{rule, schema.MaxVersions(1)}
 	f := schema.Family{Name: "f", GC: rule}
 	_, err := query.OpenInMemory(query.Options{Schema: declare(f)})
-	wantError(t, err, query.InvalidArgument, "families[0](f)")
+	wantError(t, err, query.KindInvalidArgument, "families[0](f)")
 	db := openMemory(t, declare(schema.Family{Name: "f"}))
 	for name, do := range map[string]func() error{
 		"declare":      func() error { _, err := db.Declare(ctx, declare(f)); return err },
@@ -150,7 +150,7 @@ func TestACyclicRuleIsRefused(t *testing.T) {
 		"set family":   func() error { return db.SetFamily(ctx, "t", f) },
 		"apply plan":   func() error { return db.ApplyPlan(ctx, schema.Diff(db.Schema(), declare(f))) },
 	} {
-		if err := do(); query.KindOf(err) != query.InvalidArgument {
+		if err := do(); query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -297,7 +297,7 @@ func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, wanted cf.Filter,
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if rows.Err != nil {
-		return fail(op, t.Name(), "", &fault{InvalidArgument, rows.Err})
+		return fail(op, t.Name(), "", &fault{KindInvalidArgument, rows.Err})
 	}
 	if err := t.database().holdSchema(ctx); err != nil {
 		return fail(op, t.Name(), "", err)

@@ -21,7 +21,7 @@ func droppedUnsynced(t *testing.T, drop func(*query.DB) error) string {
 	t.Helper()
 	base := t.TempDir()
 	dir, before, left := filepath.Join(base, "db"), filepath.Join(base, "before"), filepath.Join(base, "left")
-	db, err := query.Open(dir, query.Options{Durability: query.Async})
+	db, err := query.Open(dir, query.Options{Durability: query.DurabilityAsync})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestAFamilyThatWasNotDroppedIsMissed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := familiesOf(t, dir, query.Options{ReadOnly: true})
-		if query.KindOf(err) != query.Corruption {
+		if query.KindOf(err) != query.KindCorruption {
 			t.Fatalf("cut at %d: %v", at, err)
 		}
 		found = strings.Contains(err.Error(), "kept/b")

@@ -17,18 +17,18 @@ type Kind int
 
 // The kinds of errors.
 const (
-	Internal           Kind = iota // a fault of smolwc
-	NotFound                       // no such table, family or row
-	AlreadyExists                  // the table or family is there
-	InvalidArgument                // the call is wrong and will be wrong again
-	FailedPrecondition             // the database is not in the state that the call needs
-	Conflict                       // another update came between; try again
-	Corruption                     // bytes on disk are not what was written
-	Busy                           // the database is in use, by another process or by this one
-	Unavailable                    // the engine cannot do it now: no space, no rights, closed
-	UnknownOutcome                 // a commit may or may not have taken effect
-	ResourceExhausted              // a documented limit would be passed
-	Canceled                       // the context was done
+	KindInternal           Kind = iota // a fault of smolwc
+	KindNotFound                       // no such table, family or row
+	KindAlreadyExists                  // the table or family is there
+	KindInvalidArgument                // the call is wrong and will be wrong again
+	KindFailedPrecondition             // the database is not in the state that the call needs
+	KindConflict                       // another update came between; try again
+	KindCorruption                     // bytes on disk are not what was written
+	KindBusy                           // the database is in use, by another process or by this one
+	KindUnavailable                    // the engine cannot do it now: no space, no rights, closed
+	KindUnknownOutcome                 // a commit may or may not have taken effect
+	KindResourceExhausted              // a documented limit would be passed
+	KindCanceled                       // the context was done
 )
 
 var kindNames = [...]string{"internal", "not found", "already exists", "invalid argument", "failed precondition",
@@ -89,8 +89,10 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Is makes every error of kind NotFound match [ErrNotFound].
-func (e *Error) Is(target error) bool { return e != nil && target == ErrNotFound && e.Kind == NotFound }
+// Is makes every error of kind [KindNotFound] match [ErrNotFound].
+func (e *Error) Is(target error) bool {
+	return e != nil && target == ErrNotFound && e.Kind == KindNotFound
+}
 
 // ErrNotFound matches, with errors.Is, the error for a row without a visible
 // cell, or for a table or family that does not exist.
@@ -104,12 +106,12 @@ var ErrReadOnly = errors.New("the database is opened read-only")
 // [OpenReadOnly] in a program that was built without cgo.
 var ErrNoEngine = errors.New("this build has no local databases, which need RocksDB; one that has is built with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
 
-// KindOf is the kind of an error of this package, Internal for any other.
+// KindOf is the kind of an error of this package, [KindInternal] for any other.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		return e.Kind
 	}
-	return Internal
+	return KindInternal
 }
 
 // fault is a cause with its kind, until the public function that fails wraps
@@ -128,7 +130,7 @@ func faultf(kind Kind, format string, args ...any) error {
 
 // nilArgument is the error of one in a list that is nil.
 func nilArgument(what string, i int) error {
-	return faultf(InvalidArgument, "%s %d is nil", what, i+1)
+	return faultf(KindInvalidArgument, "%s %d is nil", what, i+1)
 }
 
 // given is an error unless an argument is there that a call cannot do without.
@@ -136,7 +138,7 @@ func given(name string, there bool) error {
 	if there {
 		return nil
 	}
-	return faultf(InvalidArgument, "%s is nil", name)
+	return faultf(KindInvalidArgument, "%s is nil", name)
 }
 
 // engineKinds maps the errors of the store below.
@@ -144,19 +146,19 @@ var engineKinds = []struct {
 	err  error
 	kind Kind
 }{
-	{context.Canceled, Canceled},
-	{context.DeadlineExceeded, Canceled},
-	{cf.ErrCorrupt, Corruption},
-	{cells.ErrEncoding, Corruption},
-	{cf.ErrBusy, Busy},
-	{cf.ErrOpenHere, Busy},
-	{cf.ErrNotExist, NotFound},
-	{cf.ErrReadOnly, FailedPrecondition},
-	{cf.ErrTooLarge, ResourceExhausted},
-	{cf.ErrConflict, Conflict},
-	{cf.ErrUnknownOutcome, UnknownOutcome},
-	{cf.ErrUnavailable, Unavailable},
-	{cf.ErrClosed, Unavailable},
+	{context.Canceled, KindCanceled},
+	{context.DeadlineExceeded, KindCanceled},
+	{cf.ErrCorrupt, KindCorruption},
+	{cells.ErrEncoding, KindCorruption},
+	{cf.ErrBusy, KindBusy},
+	{cf.ErrOpenHere, KindBusy},
+	{cf.ErrNotExist, KindNotFound},
+	{cf.ErrReadOnly, KindFailedPrecondition},
+	{cf.ErrTooLarge, KindResourceExhausted},
+	{cf.ErrConflict, KindConflict},
+	{cf.ErrUnknownOutcome, KindUnknownOutcome},
+	{cf.ErrUnavailable, KindUnavailable},
+	{cf.ErrClosed, KindUnavailable},
 }
 
 func kindOf(err error) Kind {
@@ -164,14 +166,14 @@ func kindOf(err error) Kind {
 		return f.kind
 	}
 	if _, ok := errors.AsType[*cf.StallError](err); ok {
-		return Unavailable // though the context's end is what ended it
+		return KindUnavailable // though the context's end is what ended it
 	}
 	for _, k := range engineKinds {
 		if errors.Is(err, k.err) {
 			return k.kind
 		}
 	}
-	return Internal
+	return KindInternal
 }
 
 // fail wraps an error as that of a public function; nil stays nil and an Error

@@ -47,7 +47,7 @@ func ExampleTable_BulkLoad() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(row.Key(), row.String("meta", "model"))
+		fmt.Println(row.Key(), row.Text("meta", "model"))
 	}
 	// Output:
 	// <nil>

@@ -48,7 +48,7 @@ func ExampleTable_ReadRows_filter() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(row.Key(), row.String("loc", "dest"), row.String("loc", "gate"))
+		fmt.Println(row.Key(), row.Text("loc", "dest"), row.Text("loc", "gate"))
 	}
 	// Output:
 	// flight#TF-FIR#2024-01-25 OSL B7
@@ -66,7 +66,7 @@ func ExampleTable_ReadRows_condition() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(row.Key(), row.String("loc", "dest"))
+		fmt.Println(row.Key(), row.Text("loc", "dest"))
 	}
 	// Output:
 	// flight#TF-FIR#2024-01-26 CPH

@@ -88,7 +88,7 @@ func ExampleTable_ReadRows() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(row.Key(), row.String("loc", "dest"))
+		fmt.Println(row.Key(), row.Text("loc", "dest"))
 	}
 	// Output: flight#TF-FIR#2024-01-26#FI204#KEF-CPH CPH
 }
@@ -141,4 +141,28 @@ func ExampleTuplePrefix() {
 	// ("plane", "TF-FIR", 9) <nil>
 	// ("plane", "TF-FIR", 10) <nil>
 	// ("plane", "TF-FIR", 100) <nil>
+}
+
+// A row prints itself.
+func ExampleRow() {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "fleet", Families: []schema.Family{{Name: "meta"}}}}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	fleet, ctx := db.Table("fleet"), context.Background()
+
+	m := write.NewMutation()
+	m.SetAt("meta", "model", 2, cells.String("757-256"))
+	m.SetAt("meta", "seats", 1, cells.I32(183))
+	if err := fleet.Apply(ctx, "plane#TF-FIR", m); err != nil {
+		log.Fatal(err)
+	}
+	row, err := fleet.ReadRow(ctx, "plane#TF-FIR")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(row)
+	// Output:
+	// "plane#TF-FIR" meta:model@2="757-256" meta:seats@1=183
 }

@@ -90,7 +90,7 @@ func (e *evaluator) take(n int) bool {
 		return false
 	}
 	if e.err = e.space.take(n, e.key); e.err != nil && e.space.taken > e.space.limit {
-		e.err = faultf(ResourceExhausted, "row %q takes more than %d MiB with the copies of its cells that the filter makes; interleave fewer filters that leave the same cells", shorten(e.key), MaxRowBytes>>20)
+		e.err = faultf(KindResourceExhausted, "row %q takes more than %d MiB with the copies of its cells that the filter makes; interleave fewer filters that leave the same cells", shorten(e.key), MaxRowBytes>>20)
 	}
 	return e.err == nil
 }

@@ -239,9 +239,9 @@ func TestWrongFiltersAreNamed(t *testing.T) {
 		{filter.Value(strings.Repeat("a", 20481)), []string{"up to 20480"}},
 	} {
 		_, err := table.ReadRow(ctx, "r1", read.Filter(test.filter))
-		wantError(t, err, query.InvalidArgument, append([]string{"row filter"}, test.parts...)...)
+		wantError(t, err, query.KindInvalidArgument, append([]string{"row filter"}, test.parts...)...)
 		_, err = table.Explain(read.Filter(test.filter))
-		wantError(t, err, query.InvalidArgument, test.parts...)
+		wantError(t, err, query.KindInvalidArgument, test.parts...)
 	}
 	for _, f := range []filter.Filter{nested(20), filter.Label("exactly-15-byte"), filter.Value(strings.Repeat("a", 20476))} {
 		if _, err := table.Explain(read.Filter(f)); err != nil {
@@ -291,8 +291,8 @@ func TestARowThatWasFilteredAnswersLikeAnyOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, ok := row.I64("g", "a"); n != 258 || !ok || row.String("f", "a") != "new" || row.Len() != 10 {
-		t.Errorf("row of %d cells has g:a %d and f:a %q", row.Len(), n, row.String("f", "a"))
+	if n, ok := row.I64("g", "a"); n != 258 || !ok || row.Text("f", "a") != "new" || row.Len() != 10 {
+		t.Errorf("row of %d cells has g:a %d and f:a %q", row.Len(), n, row.Text("f", "a"))
 	}
 	versions := 0
 	for range row.Versions("f", "a") {
@@ -329,7 +329,7 @@ func TestCheckAndMutateAsksAFilter(t *testing.T) {
 		t.Errorf("marked %q", got)
 	}
 	_, err := table.CheckAndMutate(ctx, "r1", read.Filter(filter.Column("(")), mark, nil)
-	wantError(t, err, query.InvalidArgument, "row filter: column_qualifier_regex")
+	wantError(t, err, query.KindInvalidArgument, "row filter: column_qualifier_regex")
 }
 
 // A chain of n interleaves of ten filters makes 10^n copies of each cell.
@@ -347,7 +347,7 @@ func TestCopiesOfACellTakeRoomOfTheRow(t *testing.T) {
 		"predicate": filter.Condition{If: copies(9, filter.PassAll{}), Then: nil, Else: nil},
 	} {
 		for _, err := range table.ReadRows(ctx, read.Filter(f)) {
-			if query.KindOf(err) != query.ResourceExhausted || !strings.Contains(err.Error(), "copies") {
+			if query.KindOf(err) != query.KindResourceExhausted || !strings.Contains(err.Error(), "copies") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -365,7 +365,7 @@ func TestCopiesOfALargeValueTakeRoomOfTheRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := db.Table("t").ReadRow(ctx, "r", read.Filter(copies(3, filter.PassAll{})))
-	if query.KindOf(err) != query.ResourceExhausted {
+	if query.KindOf(err) != query.KindResourceExhausted {
 		t.Errorf("a GiB of copies: %v", err)
 	}
 }

@@ -136,8 +136,8 @@ func TestTheFormatStaysWhereNothingLateIsWritten(t *testing.T) {
 	if err := errors.Join(err, l.Apply("r", late), l.Close()); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, db.Table("a").Apply(ctx, "", late), query.InvalidArgument, "row key is empty")
-	wantError(t, db.Table("none").Apply(ctx, "r", late), query.NotFound, "none")
+	wantError(t, db.Table("a").Apply(ctx, "", late), query.KindInvalidArgument, "row key is empty")
+	wantError(t, db.Table("none").Apply(ctx, "r", late), query.KindNotFound, "none")
 	late.Reset()
 	setAt("any", "q", lastOfFormat1, cells.I64(1))(late)
 	late.Set("any", "now", cells.I64(1))
@@ -213,7 +213,7 @@ func TestAReaderFollowsTheFormat(t *testing.T) {
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, r.Refresh(ctx), query.FailedPrecondition, "format 3", "newer smolwc")
+	wantError(t, r.Refresh(ctx), query.KindFailedPrecondition, "format 3", "newer smolwc")
 }
 
 // The marker is what the catalog says, whatever a crash or a copy made of it.
@@ -260,7 +260,7 @@ func TestAFormatThatCannotBeRaised(t *testing.T) {
 			if err := os.Mkdir(inTheWay, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			wantError(t, write(db, cells.MaxTimestamp), query.Unavailable, inTheWay)
+			wantError(t, write(db, cells.MaxTimestamp), query.KindUnavailable, inTheWay)
 			wantFormat(t, db, 1)
 			if got := text(t, db, "a"); got != before {
 				t.Errorf("there was\n%s\nand is\n%s", before, got)

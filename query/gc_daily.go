@@ -138,7 +138,7 @@ func mostlySurplus(f *GCFamily) bool {
 // report logs a failure, unless it is that the database is being closed, or that
 // a table was dropped meanwhile.
 func (db *DB) report(ctx context.Context, what string, err error, attrs ...any) {
-	if err != nil && ctx.Err() == nil && kindOf(err) != NotFound {
+	if err != nil && ctx.Err() == nil && kindOf(err) != KindNotFound {
 		db.logger.Warn(what, append(attrs, "error", err)...)
 	}
 }

@@ -182,11 +182,11 @@ func TestGCReportsWhatGoes(t *testing.T) {
 	wantVersions(t, db, "all", "990 980 970 960 900 899 0", 7)
 
 	_, err := db.GC(ctx, "T", query.GCOptions{})
-	wantError(t, err, query.NotFound, `unknown table "T"`, `did you mean "t"?`)
+	wantError(t, err, query.KindNotFound, `unknown table "T"`, `did you mean "t"?`)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = db.GC(done, "t", query.GCOptions{})
-	wantError(t, err, query.Canceled)
+	wantError(t, err, query.KindCanceled)
 }
 
 func TestGCOfAReadOnlyDatabaseOnlyCounts(t *testing.T) {
@@ -199,7 +199,7 @@ func TestGCOfAReadOnlyDatabaseOnlyCounts(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err := db.GC(ctx, "t", query.GCOptions{})
-	wantError(t, err, query.FailedPrecondition, "read-only")
+	wantError(t, err, query.KindFailedPrecondition, "read-only")
 }
 
 func TestLongTailsGoWithARange(t *testing.T) {
@@ -264,7 +264,7 @@ func TestRetentionAtTheEndsOfTime(t *testing.T) {
 	}
 	for range 2 {
 		if err := db.Table("t").Apply(ctx, "new", mutate(set("short", "q", cells.I64(1)))); err != nil {
-			wantError(t, err, query.FailedPrecondition, "the database's clock has reached its last timestamp", end.String())
+			wantError(t, err, query.KindFailedPrecondition, "the database's clock has reached its last timestamp", end.String())
 			return
 		}
 	}
@@ -336,7 +336,7 @@ func (s *syncBuffer) String() string {
 func TestSurplusIsCollectedInTheBackground(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	var log syncBuffer
-	db, err := query.Open(t.TempDir(), query.Options{Durability: query.Async, GCInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	db, err := query.Open(t.TempDir(), query.Options{Durability: query.DurabilityAsync, GCInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(2)}, schema.Family{Name: "all"})})
 	if err != nil {
 		t.Fatal(err)

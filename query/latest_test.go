@@ -70,7 +70,7 @@ func TestNewestOfManyVersionsCostsThatOfFew(t *testing.T) {
 				opts := append(test.opts, read.Column(test.family, "login"), read.Versions(10), read.ReportCost(&cost))
 				row, err := table.ReadRow(ctx, "many", opts...)
 				if test.cells == 0 {
-					if query.KindOf(err) != query.NotFound {
+					if query.KindOf(err) != query.KindNotFound {
 						t.Error(err)
 					}
 				} else if err != nil {

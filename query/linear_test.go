@@ -117,7 +117,7 @@ func (in pairInput) key(row int) string { return fmt.Sprintf("%d#%d", in.pair, r
 // is tried again: it has had no effect.
 func (in pairInput) do(db *query.DB) (out pairOutput, err error) {
 	for {
-		if out, err = in.try(db); query.KindOf(err) != query.Conflict {
+		if out, err = in.try(db); query.KindOf(err) != query.KindConflict {
 			return out, err
 		}
 	}

@@ -126,7 +126,7 @@ func historySchema() *schema.Schema {
 
 func (h *history) open(t *rapid.T) {
 	db, err := query.Open(h.dir, query.Options{
-		Schema: historySchema(), Durability: query.Async, Memory: 16 << 20,
+		Schema: historySchema(), Durability: query.DurabilityAsync, Memory: 16 << 20,
 		Clock: func() time.Time { return h.model.now.Time() },
 	})
 	if err != nil {

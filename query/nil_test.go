@@ -57,9 +57,9 @@ var needed = []reflect.Type{
 func judgeNil(c nilcheck.Call) string {
 	kind := query.KindOf(c.Err)
 	switch {
-	case c.Err != nil && kind == query.Internal && c.Name != "Error.Unwrap":
+	case c.Err != nil && kind == query.KindInternal && c.Name != "Error.Unwrap":
 		return "the error has no kind"
-	case c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && kind != query.InvalidArgument:
+	case c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && kind != query.KindInvalidArgument:
 		return "the error is not one of a wrong argument"
 	}
 	return ""
@@ -67,7 +67,7 @@ func judgeNil(c nilcheck.Call) string {
 
 // usableDB is a database with a table, a family and a row that are named t.
 func usableDB(t testing.TB) *query.DB {
-	db, err := query.Open(t.TempDir(), query.Options{Durability: query.Async, Schema: &schema.Schema{Tables: []schema.Table{{
+	db, err := query.Open(t.TempDir(), query.Options{Durability: query.DurabilityAsync, Schema: &schema.Schema{Tables: []schema.Table{{
 		Name: "t", ChangeStream: schema.MinChangeStream, Families: []schema.Family{{Name: "t"}},
 	}}}})
 	if err != nil {
@@ -142,7 +142,7 @@ func callClosed(t *testing.T, db *query.DB) {
 	p := ofDatabase(db)
 	p.Judge = func(c nilcheck.Call) string {
 		of, _, _ := strings.Cut(c.Name, ".")
-		if c.Fails && (of == "DB" || of == "Table") && c.Name != "DB.Close" && query.KindOf(c.Err) != query.Unavailable {
+		if c.Fails && (of == "DB" || of == "Table") && c.Name != "DB.Close" && query.KindOf(c.Err) != query.KindUnavailable {
 			return "the error does not say that the database is closed"
 		}
 		return ""

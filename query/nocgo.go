@@ -14,6 +14,6 @@ func Open(string, Options) (*DB, error) { return nil, errNoEngine }
 // cgo, and so without RocksDB: the error matches [ErrNoEngine].
 func OpenInMemory(Options) (*DB, error) { return nil, errNoEngine }
 
-var errNoEngine = fail("open", "", "", &fault{FailedPrecondition, ErrNoEngine})
+var errNoEngine = fail("open", "", "", &fault{KindFailedPrecondition, ErrNoEngine})
 
 func releaseEngine() {}

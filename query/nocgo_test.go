@@ -16,7 +16,7 @@ func TestNoEngine(t *testing.T) {
 		"OpenReadOnly": func() (*query.DB, error) { return query.OpenReadOnly(t.TempDir(), query.Options{}) },
 		"OpenInMemory": func() (*query.DB, error) { return query.OpenInMemory(query.Options{}) },
 	} {
-		if db, err := open(); db != nil || !errors.Is(err, query.ErrNoEngine) || query.KindOf(err) != query.FailedPrecondition {
+		if db, err := open(); db != nil || !errors.Is(err, query.ErrNoEngine) || query.KindOf(err) != query.KindFailedPrecondition {
 			t.Errorf("%s: %v, %v", name, db, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestNotes(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *query.DB {
-		db, err := query.Open(dir, query.Options{Durability: query.Async})
+		db, err := query.Open(dir, query.Options{Durability: query.DurabilityAsync})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.SetTableNote(ctx, "nope", []byte("x")); query.KindOf(err) != query.NotFound {
+	if err := db.SetTableNote(ctx, "nope", []byte("x")); query.KindOf(err) != query.KindNotFound {
 		t.Errorf("a note of no table: %v", err)
 	}
 	for _, name := range []string{"a/1", "a/2", "b/1"} {
@@ -91,7 +91,7 @@ func TestIncrementBytes(t *testing.T) {
 	if err := tab.Apply(ctx, "k", m); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := add(1); query.KindOf(err) != query.FailedPrecondition {
+	if _, _, err := add(1); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("increment of 7 bytes: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func declare(families ...schema.Family) *schema.Schema {
 
 func mustOpen(t *testing.T, dir string, o query.Options) *query.DB {
 	t.Helper()
-	o.Durability = query.Async
+	o.Durability = query.DurabilityAsync
 	db, err := query.Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -93,19 +93,19 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := query.Open(filepath.Join(t.TempDir(), "none"), query.Options{MustExist: true})
-	wantError(t, err, query.NotFound, "none", "does not exist")
+	wantError(t, err, query.KindNotFound, "none", "does not exist")
 	_, err = query.Open(file, query.Options{})
-	wantError(t, err, query.Unavailable, "is a file, not a directory")
+	wantError(t, err, query.KindUnavailable, "is a file, not a directory")
 	_, err = query.Open(filepath.Join(file, "below"), query.Options{})
-	wantError(t, err, query.Unavailable, "below")
+	wantError(t, err, query.KindUnavailable, "below")
 	_, err = query.OpenInMemory(query.Options{Memory: 1})
-	wantError(t, err, query.InvalidArgument, "memory of 1 bytes")
+	wantError(t, err, query.KindInvalidArgument, "memory of 1 bytes")
 
 	dir := t.TempDir()
 	mustOpen(t, dir, query.Options{})
 	for _, path := range []string{dir, dir + "/"} {
 		_, err = query.Open(path, query.Options{})
-		wantError(t, err, query.Busy, dir, "open in this process")
+		wantError(t, err, query.KindBusy, dir, "open in this process")
 	}
 }
 
@@ -133,14 +133,14 @@ func withCatalog(t *testing.T, tamper func(*cf.Batch)) error {
 
 func TestOpenRefusesACatalogThatItCannotTrust(t *testing.T) {
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("3")) }),
-		query.FailedPrecondition, "format 3", "newer smolwc", "up to 2")
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("x")) }), query.Corruption, `"x"`)
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.DeleteMeta("smolwc/format") }), query.FailedPrecondition, "not one of smolwc")
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/uuid", []byte("?")) }), query.Corruption, "smolwc/uuid")
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/clock", []byte("-")) }), query.Corruption, "smolwc/clock")
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("table/t", []byte("{")) }), query.Corruption, "table/t")
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("table/u", []byte(`{"name":"t","families":[{"name":"f"}]}`)) }), query.Corruption, "table/u")
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("table/u", []byte(`{"name":"u","families":[{"name":"f"}]}`)) }), query.Corruption, "u/f", "missing")
+		query.KindFailedPrecondition, "format 3", "newer smolwc", "up to 2")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("x")) }), query.KindCorruption, `"x"`)
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.DeleteMeta("smolwc/format") }), query.KindFailedPrecondition, "not one of smolwc")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/uuid", []byte("?")) }), query.KindCorruption, "smolwc/uuid")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/clock", []byte("-")) }), query.KindCorruption, "smolwc/clock")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("table/t", []byte("{")) }), query.KindCorruption, "table/t")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("table/u", []byte(`{"name":"t","families":[{"name":"f"}]}`)) }), query.KindCorruption, "table/u")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("table/u", []byte(`{"name":"u","families":[{"name":"f"}]}`)) }), query.KindCorruption, "u/f", "missing")
 }
 
 func TestAnInterruptedDropIsFinishedAtOpen(t *testing.T) {
@@ -195,7 +195,7 @@ func TestATypeChangesOnlyWhileThereIsNoData(t *testing.T) {
 	put(t, db, "r", "f", "q", cells.I32(7))
 	db.Close()
 	_, err := query.Open(dir, query.Options{Schema: declare(schema.Family{Name: "f", Type: cells.TypeI64})})
-	wantError(t, err, query.FailedPrecondition, "family f of table t", "i32", "i64")
+	wantError(t, err, query.KindFailedPrecondition, "family f of table t", "i32", "i64")
 	mustOpen(t, dir, query.Options{}) // the refusal left nothing locked or changed
 }
 
@@ -207,12 +207,12 @@ func TestTablesAndFamiliesComeAndGo(t *testing.T) {
 	defer db.Close()
 	put(t, db, "r", "meta", "q", cells.I64(7))
 
-	wantError(t, db.CreateTable(ctx, schema.Table{Name: "t"}), query.AlreadyExists, `"t"`)
-	wantError(t, db.CreateTable(ctx, schema.Table{Name: "a/b"}), query.InvalidArgument, "a/b")
-	wantError(t, db.AddFamily(ctx, "t", schema.Family{Name: "meta"}), query.AlreadyExists, `"meta"`)
-	wantError(t, db.AddFamily(ctx, "u", schema.Family{Name: "meta"}), query.NotFound, `"u"`)
-	wantError(t, db.DropFamily(ctx, "t", "mta"), query.NotFound, `"mta"`, `did you mean "meta"?`)
-	wantError(t, db.DropTable(ctx, "u"), query.NotFound, `"u"`)
+	wantError(t, db.CreateTable(ctx, schema.Table{Name: "t"}), query.KindAlreadyExists, `"t"`)
+	wantError(t, db.CreateTable(ctx, schema.Table{Name: "a/b"}), query.KindInvalidArgument, "a/b")
+	wantError(t, db.AddFamily(ctx, "t", schema.Family{Name: "meta"}), query.KindAlreadyExists, `"meta"`)
+	wantError(t, db.AddFamily(ctx, "u", schema.Family{Name: "meta"}), query.KindNotFound, `"u"`)
+	wantError(t, db.DropFamily(ctx, "t", "mta"), query.KindNotFound, `"mta"`, `did you mean "meta"?`)
+	wantError(t, db.DropTable(ctx, "u"), query.KindNotFound, `"u"`)
 
 	if err := db.AddFamily(ctx, "t", schema.Family{Name: "loc", Type: cells.TypeString}); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestTablesAndFamiliesComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = db.Table("t").ReadRow(ctx, "r")
-	wantError(t, err, query.NotFound, "unknown table")
+	wantError(t, err, query.KindNotFound, "unknown table")
 }
 
 func TestAScanThatIsUnderWaySurvivesItsTable(t *testing.T) {
@@ -282,9 +282,9 @@ func TestAfterCloseEverythingIsAnError(t *testing.T) {
 	}
 	m := write.NewMutation()
 	m.Set("f", "q", cells.I64(1))
-	wantError(t, db.Table("t").Apply(ctx, "a", m), query.Unavailable, "closed")
+	wantError(t, db.Table("t").Apply(ctx, "a", m), query.KindUnavailable, "closed")
 	_, err = db.Table("t").ReadRow(ctx, "a")
-	wantError(t, err, query.Unavailable, "closed")
+	wantError(t, err, query.KindUnavailable, "closed")
 	if err := db.Close(); err != nil {
 		t.Errorf("second close: %v", err)
 	}
@@ -384,7 +384,7 @@ func TestAForeignDirectoryIsRefusedAndLeftAsItIs(t *testing.T) {
 	}
 	before := listing(t, dir)
 	_, err = query.Open(dir, query.Options{})
-	wantError(t, err, query.FailedPrecondition, dir, "not one of smolwc")
+	wantError(t, err, query.KindFailedPrecondition, dir, "not one of smolwc")
 	if after := listing(t, dir); after != before {
 		t.Errorf("the refusal changed the directory:\n%s\nnow\n%s", before, after)
 	}
@@ -399,7 +399,7 @@ func TestANewerFormatIsRefusedByItsMarker(t *testing.T) {
 	}
 	before := listing(t, dir)
 	_, err := query.Open(dir, query.Options{})
-	wantError(t, err, query.FailedPrecondition, dir, "format 3", "newer smolwc")
+	wantError(t, err, query.KindFailedPrecondition, dir, "format 3", "newer smolwc")
 	if after := listing(t, dir); after != before {
 		t.Errorf("the refusal changed the directory:\n%s\nnow\n%s", before, after)
 	}
@@ -407,7 +407,7 @@ func TestANewerFormatIsRefusedByItsMarker(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = query.Open(dir, query.Options{})
-	wantError(t, err, query.Corruption, "SMOLWC")
+	wantError(t, err, query.KindCorruption, "SMOLWC")
 }
 
 // listing is the names and sizes of the files of a directory, without the

@@ -60,7 +60,7 @@ func newPageSpec(opts []read.Option) (*readSpec, error) {
 
 func (r *readSpec) set(opts []read.Option) error {
 	if err := r.Set(opts...); err != nil {
-		return &fault{InvalidArgument, err}
+		return &fault{KindInvalidArgument, err}
 	}
 	r.sample = r.HashBound()
 	if r.Rows == nil && r.After == "" && !r.Sampled {
@@ -77,14 +77,14 @@ func (r *readSpec) takesNone() bool { return r.Sampled && r.Sample == 0 }
 func (r *readSpec) setUnpaged(opts []read.Option) error {
 	err := r.set(opts)
 	if err == nil && (r.PageSize != 0 || r.PageToken != "") {
-		err = faultf(InvalidArgument, "PageSize and After are for ReadPage")
+		err = faultf(KindInvalidArgument, "PageSize and After are for ReadPage")
 	}
 	return err
 }
 
 func checkRowKey(key string) error {
 	if err := cells.CheckRowKey(key); err != nil {
-		return &fault{InvalidArgument, err}
+		return &fault{KindInvalidArgument, err}
 	}
 	return nil
 }

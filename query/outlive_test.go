@@ -53,7 +53,7 @@ func TestAReadThatOutlivesItsDatabase(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := drain(next); query.KindOf(err) != query.Unavailable {
+	if err := drain(next); query.KindOf(err) != query.KindUnavailable {
 		t.Errorf("behind Close: %v", err)
 	}
 }
@@ -74,16 +74,16 @@ func TestWhatOutlivesItsTransaction(t *testing.T) {
 		if (err == nil) != (end == nil) {
 			t.Errorf("%v, want %v", err, end)
 		}
-		if err := drain(next); query.KindOf(err) != query.InvalidArgument {
+		if err := drain(next); query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("a read behind the end: %v", err)
 		}
 		stop()
-		if _, err := kept.ReadRow(t.Context(), "t", "00000"); query.KindOf(err) != query.InvalidArgument {
+		if _, err := kept.ReadRow(t.Context(), "t", "00000"); query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("ReadRow: %v", err)
 		}
 		m := write.NewMutation()
 		m.DeleteRow()
-		if err := kept.Apply(t.Context(), "t", "00000", m); query.KindOf(err) != query.InvalidArgument {
+		if err := kept.Apply(t.Context(), "t", "00000", m); query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("Apply: %v", err)
 		}
 	}

@@ -32,7 +32,7 @@ const DefaultPageSize = 100
 //
 // A token is text that needs no escaping in a URL. It holds for the same table
 // and the same options, but for PageSize and ReportCost; otherwise, or when it
-// is damaged, the error is of the kind [InvalidArgument]. It may be kept for
+// is damaged, the error is of the kind [KindInvalidArgument]. It may be kept for
 // any time. It shows the last row key or column to whoever has it, and it is no
 // protection against one who makes tokens himself: such a one reads another
 // page of the same read and nothing else.

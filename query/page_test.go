@@ -218,12 +218,12 @@ func TestPageArgumentsThatAreWrong(t *testing.T) {
 		{"a filter of whole rows", "has to see the row", []read.Option{read.Key("r"), read.Filter(filter.Value("v"))}},
 	} {
 		_, err := table.ReadPage(ctx, test.opts...)
-		if query.KindOf(err) != query.InvalidArgument || err == nil || !strings.Contains(err.Error(), test.want) {
+		if query.KindOf(err) != query.KindInvalidArgument || err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %s", test.name, err, test.want)
 		}
 	}
 	for _, err := range table.ReadRows(ctx, read.PageSize(1)) {
-		if query.KindOf(err) != query.InvalidArgument {
+		if query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("a page size for ReadRows: %v", err)
 		}
 	}

@@ -66,9 +66,9 @@ func parseToken(token string, kind byte, fingerprint uint64) (p position, err er
 	case crc32.Checksum(b, castagnoli) != sum:
 		return p, damaged("its checksum is wrong")
 	case b[0] != tokenVersion:
-		return p, faultf(InvalidArgument, "page token is of version %d; this program knows version %d", b[0], tokenVersion)
+		return p, faultf(KindInvalidArgument, "page token is of version %d; this program knows version %d", b[0], tokenVersion)
 	case b[1] != kind || binary.BigEndian.Uint64(b[2:]) != fingerprint:
-		return p, faultf(InvalidArgument, "page token is of another read: the table or the options were others")
+		return p, faultf(KindInvalidArgument, "page token is of another read: the table or the options were others")
 	}
 	return parsePosition(b[tokenHead:], kind)
 }
@@ -96,7 +96,7 @@ func parsePosition(b []byte, kind byte) (p position, err error) {
 	return p, nil
 }
 
-func damaged(how string) error { return faultf(InvalidArgument, "page token is damaged: %s", how) }
+func damaged(how string) error { return faultf(KindInvalidArgument, "page token is damaged: %s", how) }
 
 // fingerprint tells reads apart: it is of the table and of every option that
 // has a part in what is read, in which order.

@@ -65,7 +65,7 @@ func FuzzParseToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string, kind byte) {
 		p, err := parseToken(token, kind, 1)
 		if err != nil {
-			if kindOf(err) != InvalidArgument {
+			if kindOf(err) != KindInvalidArgument {
 				t.Errorf("token %q: error %v", token, err)
 			}
 			return

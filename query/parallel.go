@@ -48,9 +48,9 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 	case fn == nil:
 		return given("fn", false)
 	case spec.Limit != 0 || spec.Offset != 0:
-		return faultf(InvalidArgument, "limit and offset cannot be given to a parallel read")
+		return faultf(KindInvalidArgument, "limit and offset cannot be given to a parallel read")
 	case n < 0:
-		return faultf(InvalidArgument, "%d readers; the number must not be negative", n)
+		return faultf(KindInvalidArgument, "%d readers; the number must not be negative", n)
 	case n == 0:
 		n = runtime.GOMAXPROCS(0)
 	}

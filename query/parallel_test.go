@@ -45,7 +45,7 @@ func TestRowKeySamples(t *testing.T) {
 		t.Errorf("splits %v, %v, want %v", splits, err, want)
 	}
 	for _, n := range []int{0, -1} {
-		if _, err := table.RowSplits(ctx, n); query.KindOf(err) != query.InvalidArgument {
+		if _, err := table.RowSplits(ctx, n); query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("%d splits: %v", n, err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestParallelReads(t *testing.T) {
 	}{
 		{2, read.Limit(1), "limit"}, {2, read.Offset(1), "limit"}, {-1, read.Limit(0), "readers"}, {2, read.Family("z"), "unknown family"}, {2, read.Key(""), "row key"},
 	} {
-		if err := table.ReadRowsParallel(ctx, test.n, count, test.opt); query.KindOf(err) == query.Internal || !strings.Contains(err.Error(), test.want) {
+		if err := table.ReadRowsParallel(ctx, test.n, count, test.opt); query.KindOf(err) == query.KindInternal || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %s", err, test.want)
 		}
 	}
@@ -124,11 +124,11 @@ func TestReadRowListArguments(t *testing.T) {
 		t.Errorf("no keys: %v, %v", rows, err)
 	}
 	for _, opt := range []read.Option{read.Key("a"), read.Prefix("a"), read.StartAfter("a"), read.Limit(1), read.Offset(1)} {
-		if _, err := table.ReadRowList(ctx, []string{"r00000"}, opt); query.KindOf(err) != query.InvalidArgument {
+		if _, err := table.ReadRowList(ctx, []string{"r00000"}, opt); query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("error %v", err)
 		}
 	}
-	if _, err := table.ReadRowList(ctx, []string{""}); query.KindOf(err) != query.InvalidArgument {
+	if _, err := table.ReadRowList(ctx, []string{""}); query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("an empty key: %v", err)
 	}
 }

@@ -37,7 +37,9 @@ func TestPowerLoss(t *testing.T) { losesPower(t, query.Options{}) }
 
 // Without syncs it has what there was at a moment before, of tables and families too,
 // and that is no earlier than the last change of the schema or load.
-func TestPowerLossUnderAsync(t *testing.T) { losesPower(t, query.Options{Durability: query.Async}) }
+func TestPowerLossUnderAsync(t *testing.T) {
+	losesPower(t, query.Options{Durability: query.DurabilityAsync})
+}
 
 func losesPower(t *testing.T, o query.Options) {
 	if os.Getenv(syncsDir) == "" {
@@ -49,7 +51,7 @@ func losesPower(t *testing.T, o query.Options) {
 		seed = rand.Uint64()
 	}
 	t.Logf("-loss-seed %d", seed)
-	p := &powered{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(os.Getenv(syncsDir), "db"), async: o.Durability == query.Async}
+	p := &powered{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(os.Getenv(syncsDir), "db"), async: o.Durability == query.DurabilityAsync}
 	o.Memory = 16 << 20
 	db, err := query.Open(p.dir, o)
 	if err != nil {

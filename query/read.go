@@ -41,7 +41,7 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*R
 		row, err = t.readFirst(ctx, spec, &rr.plan)
 	}
 	if err == nil && row == nil {
-		err = faultf(NotFound, "row not found")
+		err = faultf(KindNotFound, "row not found")
 	}
 	return row, err
 }
@@ -172,7 +172,7 @@ func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *r
 
 // MaxRowBytes is how much memory a row may take when it is read as a whole: the
 // bytes of its qualifiers and encoded values and 24 more for each cell. A read
-// of a larger row fails, with the kind [ResourceExhausted], when it gets there.
+// of a larger row fails, with the kind [KindResourceExhausted], when it gets there.
 const MaxRowBytes = 256 << 20
 
 const cellBytes = 24 // what a cell takes besides its qualifier and value
@@ -185,7 +185,7 @@ func (r *readSpec) rowBytes() int {
 }
 
 func rowTooLarge(key string) error {
-	return faultf(ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", shorten(key), MaxRowBytes>>20)
+	return faultf(KindResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", shorten(key), MaxRowBytes>>20)
 }
 
 // ReadRowList reads the rows with these keys, all of one snapshot, and returns
@@ -232,9 +232,9 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 func (r *readSpec) choosesNoRows(beside string) error {
 	switch {
 	case r.Rows != nil || r.After != "":
-		return faultf(InvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
+		return faultf(KindInvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
 	case r.Limit != 0 || r.Offset != 0:
-		return faultf(InvalidArgument, "limit and offset cannot be given beside %s", beside)
+		return faultf(KindInvalidArgument, "limit and offset cannot be given beside %s", beside)
 	}
 	return nil
 }

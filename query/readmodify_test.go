@@ -32,17 +32,17 @@ func TestIncrementCountsInTheColumnsType(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	_, err := table.Increment(ctx, "r", "any", "b", 1)
-	wantError(t, err, query.FailedPrecondition, "any:b", "255 + 1", "byte")
+	wantError(t, err, query.KindFailedPrecondition, "any:b", "255 + 1", "byte")
 	put(t, db, "r", "any", "max", cells.I64(math.MaxInt64))
 	_, err = table.Increment(ctx, "r", "any", "max", 1)
-	wantError(t, err, query.FailedPrecondition, "out of the range of i64")
+	wantError(t, err, query.KindFailedPrecondition, "out of the range of i64")
 	_, err = table.Increment(ctx, "r", "small", "n", math.MaxInt32+1)
-	wantError(t, err, query.FailedPrecondition, "range of i32")
+	wantError(t, err, query.KindFailedPrecondition, "range of i32")
 	_, err = table.Increment(ctx, "r", "text", "n", 1)
-	wantError(t, err, query.InvalidArgument, "cannot increment a string")
+	wantError(t, err, query.KindInvalidArgument, "cannot increment a string")
 	put(t, db, "r", "any", "s", cells.String("x"))
 	_, err = table.Increment(ctx, "r", "any", "s", 1)
-	wantError(t, err, query.FailedPrecondition, "any:s holds string")
+	wantError(t, err, query.KindFailedPrecondition, "any:s holds string")
 }
 
 func TestAppendKeepsTheType(t *testing.T) {
@@ -55,14 +55,14 @@ func TestAppendKeepsTheType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, ok := row.Bytes("any", "b"); string(b) != "ab" || !ok || row.String("text", "s") != "é" || row.Len() != 2 {
-		t.Errorf("wrote %q %q", b, row.String("text", "s"))
+	if b, ok := row.Bytes("any", "b"); string(b) != "ab" || !ok || row.Text("text", "s") != "é" || row.Len() != 2 {
+		t.Errorf("wrote %q %q", b, row.Text("text", "s"))
 	}
 	m = write.NewReadModifyWrite()
 	m.AppendValue("any", "b", []byte("c"))
 	m.AppendValue("text", "s", []byte("\xff"))
 	_, err = db.Table("t").ApplyReadModifyWrite(ctx, "r", m)
-	wantError(t, err, query.InvalidArgument, "text:s", "UTF-8")
+	wantError(t, err, query.KindInvalidArgument, "text:s", "UTF-8")
 	got, err := db.Table("t").ReadRow(ctx, "r", read.Versions(1))
 	if err != nil {
 		t.Fatal(err)
@@ -122,15 +122,15 @@ func TestCheckAndMutateTakesTheBranchOfItsPredicate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if branch := row.String("g", "branch"); branch != map[bool]string{true: "yes", false: "no"}[c.want] {
+			if branch := row.Text("g", "branch"); branch != map[bool]string{true: "yes", false: "no"}[c.want] {
 				t.Errorf("took branch %s", branch)
 			}
 		})
 	}
 	_, err := table.CheckAndMutate(ctx, "r", read.Exists("x", "q"), yes, nil)
-	wantError(t, err, query.NotFound, `"x"`)
+	wantError(t, err, query.KindNotFound, `"x"`)
 	_, err = table.CheckAndMutate(ctx, "r", nil, nil, mutate(set("x", "q", cells.I64(1))))
-	wantError(t, err, query.NotFound, `"x"`)
+	wantError(t, err, query.KindNotFound, `"x"`)
 	if matched, err := table.CheckAndMutate(ctx, "r", nil, nil, nil); !matched || err != nil {
 		t.Errorf("without mutations: %v, %v", matched, err)
 	}
@@ -273,8 +273,8 @@ func TestUpdatesReadLongRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, _ := row.I64("f", "q1500")
-	if n != 1501 || len(row.String("f", "r")) != 5<<18+1 || row.String("g", "t") != "another!" {
-		t.Errorf("%d, %d bytes, %q", n, len(row.String("f", "r")), row.String("g", "t"))
+	if n != 1501 || len(row.Text("f", "r")) != 5<<18+1 || row.Text("g", "t") != "another!" {
+		t.Errorf("%d, %d bytes, %q", n, len(row.Text("f", "r")), row.Text("g", "t"))
 	}
 }
 

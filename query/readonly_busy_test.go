@@ -43,7 +43,7 @@ func TestBusyWriterProcess(t *testing.T) {
 	}
 	ctx, extra := t.Context(), schema.Table{Name: "extra", Families: []schema.Family{{Name: "a"}, {Name: "b"}}}
 	for n := int64(1); ; {
-		db, err := query.Open(dir, query.Options{Schema: busySchema(), Durability: query.Async})
+		db, err := query.Open(dir, query.Options{Schema: busySchema(), Durability: query.DurabilityAsync})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func (r *besideReader) open() {
 	r.t.Helper()
 	floor := r.acknowledged.Load()
 	db, err := query.OpenReadOnly(r.dir, query.Options{})
-	if err != nil && floor == 0 && query.KindOf(err) == query.NotFound {
+	if err != nil && floor == 0 && query.KindOf(err) == query.KindNotFound {
 		return // the directory is not there yet
 	}
 	if !r.done("open", err) {
@@ -158,7 +158,7 @@ func (r *besideReader) open() {
 // writer changes files, or is at its first ones.
 func (r *besideReader) done(what string, err error) bool {
 	r.t.Helper()
-	if err != nil && query.KindOf(err) != query.Unavailable {
+	if err != nil && query.KindOf(err) != query.KindUnavailable {
 		r.t.Errorf("%s: %v: %v", what, query.KindOf(err), err)
 	}
 	if err != nil {

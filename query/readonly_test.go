@@ -82,10 +82,10 @@ func TestRefresh(t *testing.T) {
 	}
 	m := write.NewMutation()
 	m.Set("a", "n", cells.I64(1))
-	if err := r.Table("t").Apply(ctx, "x", m); query.KindOf(err) != query.FailedPrecondition {
+	if err := r.Table("t").Apply(ctx, "x", m); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("writing: %v", err)
 	}
-	if err := r.CreateTable(ctx, schema.Table{Name: "x", Families: []schema.Family{{Name: "f"}}}); query.KindOf(err) != query.FailedPrecondition {
+	if err := r.CreateTable(ctx, schema.Table{Name: "x", Families: []schema.Family{{Name: "f"}}}); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("creating a table: %v", err)
 	}
 	if err := w.Refresh(ctx); err != nil {
@@ -139,7 +139,7 @@ func TestRefreshFollowsTheSchema(t *testing.T) {
 		t.Error("the new family has the old one's cells")
 	}
 	do(w.DropTable(ctx, "new"))
-	if _, err := r.Table("new").ReadRow(ctx, "k"); query.KindOf(err) != query.NotFound {
+	if _, err := r.Table("new").ReadRow(ctx, "k"); query.KindOf(err) != query.KindNotFound {
 		t.Errorf("reading a dropped table: %v", err)
 	}
 }
@@ -185,7 +185,7 @@ func TestRefreshAddsNothingTwice(t *testing.T) {
 // never goes back, and has what was acknowledged.
 func TestRefreshIsOneMoment(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
-	w := openAt(t, dir, query.Options{Schema: pairSchema(), Durability: query.Async})
+	w := openAt(t, dir, query.Options{Schema: pairSchema(), Durability: query.DurabilityAsync})
 	var acknowledged atomic.Int64
 	writeNumber(t, w, 1)
 	stop := make(chan struct{})
@@ -259,7 +259,7 @@ func TestWriterProcess(t *testing.T) {
 	if dir == "" {
 		t.Skip("the child of another test")
 	}
-	db := openAt(t, dir, query.Options{Schema: pairSchema(), Durability: query.Async})
+	db := openAt(t, dir, query.Options{Schema: pairSchema(), Durability: query.DurabilityAsync})
 	in := bufio.NewScanner(os.Stdin)
 	for n := int64(0); in.Scan(); { // a line asks for a hundred more
 		for range 100 {
@@ -306,7 +306,7 @@ func TestReadBesideAProcess(t *testing.T) {
 		return 0
 	}
 	first := ask()
-	if _, err := query.Open(dir, query.Options{}); query.KindOf(err) != query.Busy {
+	if _, err := query.Open(dir, query.Options{}); query.KindOf(err) != query.KindBusy {
 		t.Errorf("a second writer: %v", err)
 	}
 	r, err := query.OpenReadOnly(dir, query.Options{})

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	errNoDB      = faultf(InvalidArgument, "there is no database; Open gives one, and its method Table gives a table")
-	errNoContext = faultf(InvalidArgument, "the context is nil; context.Background gives one")
+	errNoDB      = faultf(KindInvalidArgument, "there is no database; Open gives one, and its method Table gives a table")
+	errNoContext = faultf(KindInvalidArgument, "the context is nil; context.Background gives one")
 )
 
 // ready is an error if an operation cannot begin. Every operation begins with it, and

@@ -52,7 +52,7 @@ var someRule = rapid.Custom(func(t *rapid.T) *schema.Rule {
 
 func (h *retentionHistory) open(t *rapid.T) {
 	db, err := query.OpenTiny(h.dir, query.Options{
-		Schema: historySchema(), Durability: query.Async, Memory: 16 << 20, GCInterval: -1,
+		Schema: historySchema(), Durability: query.DurabilityAsync, Memory: 16 << 20, GCInterval: -1,
 		Clock: func() time.Time { return h.model.now.Time() },
 	})
 	if err != nil {

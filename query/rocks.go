@@ -24,8 +24,8 @@ const HasEngine = true
 // Open opens the database on RocksDB in a directory, which it creates unless it is told
 // that the database must exist. A database can be open for writing once at a
 // time, in one process, however its path is spelled: otherwise the error's kind
-// is [Busy]. While it is open its directory stays where it is: what needs a new
-// file fails with kind [Unavailable] after it was moved or replaced.
+// is [KindBusy]. While it is open its directory stays where it is: what needs a new
+// file fails with kind [KindUnavailable] after it was moved or replaced.
 func Open(dir string, o Options) (*DB, error) {
 	return open(dir, o, rocks.Options{})
 }
@@ -41,7 +41,7 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
 	}
-	engine.Memory, engine.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == Async
+	engine.Memory, engine.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == DurabilityAsync
 	engine.BackgroundRate, engine.Logger = o.BackgroundRate, o.Logger
 	engine.ReadOnly, engine.MustExist = o.ReadOnly, o.MustExist
 	marked := 0
@@ -83,13 +83,13 @@ func openStore(dir string, o rocks.Options) (cf.Store, error) {
 func describeOpen(dir string, err error) error {
 	switch {
 	case errors.Is(err, cf.ErrBusy):
-		return faultf(Busy, "database %s is %w", dir, cf.ErrBusy)
+		return faultf(KindBusy, "database %s is %w", dir, cf.ErrBusy)
 	case errors.Is(err, cf.ErrOpenHere):
-		return faultf(Busy, "database %s is %w", dir, cf.ErrOpenHere)
+		return faultf(KindBusy, "database %s is %w", dir, cf.ErrOpenHere)
 	case errors.Is(err, cf.ErrCorrupt):
-		return faultf(Corruption, "database %s cannot be opened: %w", dir, err)
+		return faultf(KindCorruption, "database %s cannot be opened: %w", dir, err)
 	case errors.Is(err, cf.ErrUnavailable):
-		return faultf(Unavailable, "database %s cannot be opened: %w", dir, err)
+		return faultf(KindUnavailable, "database %s cannot be opened: %w", dir, err)
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func (db *DB) settle(dir string, engine rocks.Options) error {
 	}
 	left := filepath.Join(db.dir, frozenDir)
 	if err := errors.Join(os.RemoveAll(left), os.RemoveAll(left+".tmp")); err != nil {
-		return faultf(Unavailable, "%w", err)
+		return faultf(KindUnavailable, "%w", err)
 	}
 	return nil
 }
@@ -125,10 +125,10 @@ func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 		return 0, probe(dir, engine)
 	}
 	if err != nil {
-		return 0, faultf(Unavailable, "%w", err)
+		return 0, faultf(KindUnavailable, "%w", err)
 	}
 	if _, err := fmt.Sscanf(string(text), markerFormat, &version); err != nil || version < 1 {
-		return 0, faultf(Corruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
+		return 0, faultf(KindCorruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
 	}
 	return version, checkFormat(version)
 }

@@ -3,6 +3,8 @@ package query
 import (
 	"iter"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -178,11 +180,23 @@ func (r *Row) Bytes(family, qualifier string) (v []byte, ok bool) {
 	return r.value(family, qualifier).AsBytes()
 }
 
-// String is the newest value of a column of type string, "" when the column is
-// absent or of another type; [Row.Cell] tells these apart.
-func (r *Row) String(family, qualifier string) string {
+// Text is the newest value of a column of type string, "" when the column is absent or
+// of another type; [Row.Cell] tells these apart.
+func (r *Row) Text(family, qualifier string) string {
 	s, _ := r.value(family, qualifier).AsString()
 	return s
+}
+
+// String is the row as text, for people: its key, and each cell as
+// family:qualifier@timestamp=value.
+func (r *Row) String() string {
+	var b strings.Builder
+	b.WriteString(strconv.Quote(r.Key()))
+	for c := range r.Cells() {
+		b.WriteByte(' ')
+		b.WriteString(c.String())
+	}
+	return b.String()
 }
 
 // NewRow is a row of cells that are in the order of a row: by family, qualifier and

@@ -53,7 +53,7 @@ func (t *Table) split(ctx context.Context, rows cf.Range, n int) ([]cf.Part, err
 		return nil, err
 	}
 	if n < 1 {
-		return nil, faultf(InvalidArgument, "%d parts; there must be at least 1", n)
+		return nil, faultf(KindInvalidArgument, "%d parts; there must be at least 1", n)
 	}
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {

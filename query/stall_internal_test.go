@@ -24,7 +24,7 @@ func stalled(t *testing.T) (db *DB, release func()) {
 	t.Helper()
 	var mu sync.Mutex
 	now := time.Now()
-	db, err := Open(t.TempDir(), Options{Durability: Async, Clock: func() time.Time {
+	db, err := Open(t.TempDir(), Options{Durability: DurabilityAsync, Clock: func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(2 * time.Second)
@@ -130,7 +130,7 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		err := f(ctx)
 		cancel()
-		if kind := KindOf(err); !errors.Is(err, context.DeadlineExceeded) || kind != Canceled && kind != Unavailable {
+		if kind := KindOf(err); !errors.Is(err, context.DeadlineExceeded) || kind != KindCanceled && kind != KindUnavailable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -161,13 +161,13 @@ func TestCloseOfAStalledDatabase(t *testing.T) {
 	db, _ := stalled(t)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if err := put(context.Background(), db, "a"); KindOf(err) != Unavailable || !errors.Is(err, cf.ErrClosed) {
+		if err := put(context.Background(), db, "a"); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
 			t.Errorf("a write: %v", err)
 		}
 	})
 	awaitStalled(t, db, 1)
 	waiting.Go(func() {
-		if err := db.DropTable(context.Background(), "t"); KindOf(err) != Unavailable || !errors.Is(err, cf.ErrClosed) {
+		if err := db.DropTable(context.Background(), "t"); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
 			t.Errorf("a change of the schema: %v", err)
 		}
 	})
@@ -175,7 +175,7 @@ func TestCloseOfAStalledDatabase(t *testing.T) {
 		"a flush": db.Table("t").Flush, "a compaction": db.Table("t").Compact,
 	} {
 		waiting.Go(func() {
-			if err := f(context.Background()); KindOf(err) != Unavailable || !errors.Is(err, cf.ErrClosed) {
+			if err := f(context.Background()); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})

@@ -10,24 +10,12 @@ import (
 // numbers of cells come from files' properties and are no counts: see
 // [Table.Count] for those.
 type Stats struct {
-	// EngineStats are of the whole database. Counters are totals since it
-	// was opened.
-	EngineStats
+	// The engine's are of the whole database. Counters are totals since it was
+	// opened.
+	cf.EngineStats
 	// Families are sorted by table, then by name.
 	Families []FamilyStats
 }
-
-// The parts of [Stats].
-type (
-	EngineStats = cf.EngineStats
-	CacheStats  = cf.CacheStats
-	MemoryStats = cf.MemoryStats
-	FilterStats = cf.FilterStats
-	StallStats  = cf.StallStats
-	LogStats    = cf.LogStats
-	WorkStats   = cf.WorkStats
-	OpenStats   = cf.OpenStats
-)
 
 // FamilyStats are of one family of a table.
 type FamilyStats struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
@@ -138,7 +139,7 @@ func TestStatsOfTheEngine(t *testing.T) {
 	if w := s.Work; w.Flushes < 1 || w.Compactions < 1 || w.FlushedBytes == 0 || w.CompactedBytes == 0 || w.Errors != 0 {
 		t.Errorf("after a flush and a compaction %+v", w)
 	}
-	if s.Stalls != (query.StallStats{}) {
+	if s.Stalls != (cf.StallStats{}) {
 		t.Errorf("stalls %+v", s.Stalls)
 	}
 }
@@ -165,7 +166,7 @@ func TestStatsOfAClosedDatabase(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Stats(context.Background()); query.KindOf(err) != query.Unavailable {
+	if _, err := db.Stats(context.Background()); query.KindOf(err) != query.KindUnavailable {
 		t.Errorf("got %v", err)
 	}
 }

@@ -36,7 +36,7 @@ func ExampleOpenStore() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(row.Key(), row.String("meta", "model"))
+		fmt.Println(row.Key(), row.Text("meta", "model"))
 	}
 	// Output: plane#N102UW A320
 }
@@ -123,13 +123,13 @@ func TestOpenStoreWithoutExtras(t *testing.T) {
 	if got := db.Dir(); got != "" {
 		t.Errorf("it lies in %q", got)
 	}
-	if err := db.CanFreeze(); query.KindOf(err) != query.FailedPrecondition {
+	if err := db.CanFreeze(); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("copying: %v", err)
 	}
 	if err := db.Refresh(ctx); err != nil {
 		t.Errorf("refreshing: %v", err)
 	}
-	if _, err := db.Check(ctx); query.KindOf(err) != query.FailedPrecondition {
+	if _, err := db.Check(ctx); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("checking files: %v", err)
 	}
 	if err := db.Update(ctx, func(*query.Tx) error { return nil }); !errors.Is(err, errors.ErrUnsupported) {
@@ -141,12 +141,12 @@ func TestOpenStoreWithoutExtras(t *testing.T) {
 func TestOpenStoreOwnsTheStore(t *testing.T) {
 	store, ctx := cftest.NewMemory(), t.Context()
 	for _, o := range []query.Options{{MustExist: true}, {ReadOnly: true}} {
-		if _, err := query.OpenStore(ctx, store, o); query.KindOf(err) != query.NotFound {
+		if _, err := query.OpenStore(ctx, store, o); query.KindOf(err) != query.KindNotFound {
 			t.Errorf("%+v of an empty store: %v", o, err)
 		}
 	}
-	for _, o := range []query.Options{{Durability: query.Async}, {BackgroundRate: 1 << 30}, {Memory: 1}} {
-		if _, err := query.OpenStore(ctx, store, o); query.KindOf(err) != query.InvalidArgument {
+	for _, o := range []query.Options{{Durability: query.DurabilityAsync}, {BackgroundRate: 1 << 30}, {Memory: 1}} {
+		if _, err := query.OpenStore(ctx, store, o); query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

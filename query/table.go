@@ -22,7 +22,7 @@ type Table struct {
 }
 
 // Table is the handle of the table of this name. It is never nil: when there
-// is no such table, its methods fail with [NotFound].
+// is no such table, its methods fail with [KindNotFound].
 func (db *DB) Table(name string) *Table { return &Table{db: db, name: name} }
 
 // Name is the table's name.
@@ -104,7 +104,7 @@ func (c *catalog) table(name string) (*tableInfo, error) {
 	if t, ok := c.tables[name]; ok {
 		return t, nil
 	}
-	return nil, faultf(NotFound, "unknown table %q%s", name, schema.DidYouMean(name, c.tableNames()))
+	return nil, faultf(KindNotFound, "unknown table %q%s", name, schema.DidYouMean(name, c.tableNames()))
 }
 
 func (c *catalog) tableNames() []string {
@@ -121,7 +121,7 @@ func (t *tableInfo) family(name string) (*familyInfo, error) {
 			return f, nil
 		}
 	}
-	return nil, faultf(NotFound, "unknown family %q in table %s%s", name, t.name, schema.DidYouMean(name, t.familyNames()))
+	return nil, faultf(KindNotFound, "unknown family %q in table %s%s", name, t.name, schema.DidYouMean(name, t.familyNames()))
 }
 
 func (t *tableInfo) familyNames() []string {
@@ -147,7 +147,7 @@ func (t *Table) Compact(ctx context.Context) error { return t.CompactRows(ctx, r
 // CompactRows is [Table.Compact] of what the files hold of some rows.
 func (t *Table) CompactRows(ctx context.Context, rows read.RowSet) error {
 	if rows.Err != nil {
-		return fail("compact", t.Name(), "", &fault{InvalidArgument, rows.Err})
+		return fail("compact", t.Name(), "", &fault{KindInvalidArgument, rows.Err})
 	}
 	if err := t.database().ready(ctx); err != nil {
 		return fail("compact", t.Name(), "", err)

@@ -33,13 +33,13 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return faultf(InvalidArgument, "%w", err)
+		return faultf(KindInvalidArgument, "%w", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		return faultf(AlreadyExists, "%s exists already", dir)
+		return faultf(KindAlreadyExists, "%s exists already", dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return faultf(Unavailable, "%w", err)
+		return faultf(KindUnavailable, "%w", err)
 	}
 	return db.checkpointTo(ctx, dir, func(copied string) error { return db.dropOthers(ctx, table, copied) })
 }
@@ -70,7 +70,7 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 // CopyTable creates a table that is declared like another one, which may be of
 // another database, and has all its cells as they are at one moment. The table is
 // there when CopyTable returns nil; otherwise, and after a crash before that,
-// nothing of it is, except that [UnknownOutcome] says that this is known when the
+// nothing of it is, except that [KindUnknownOutcome] says that this is known when the
 // database has been opened again. note is the table's note; see [DB.SetTableNote].
 func (db *DB) CopyTable(ctx context.Context, name string, from *Table, note []byte) error {
 	return fail("copy table", name, "", db.copyTable(ctx, name, from, note))
@@ -110,13 +110,13 @@ type tableCopy struct {
 func (c *tableCopy) next() (*catalog, error) {
 	old := c.db.catalog.Load()
 	if _, ok := old.tables[c.target.name]; ok {
-		return nil, faultf(AlreadyExists, "table %q exists already", c.target.name)
+		return nil, faultf(KindAlreadyExists, "table %q exists already", c.target.name)
 	}
 	s := old.schema.Clone()
 	s.Tables = append(s.Tables, *c.target.declared)
 	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
 	if err := s.Validate(); err != nil {
-		return nil, &fault{InvalidArgument, err}
+		return nil, &fault{KindInvalidArgument, err}
 	}
 	next := newCatalog(s, old.streams)
 	next.keep(old, func(string) bool { return false })
@@ -243,7 +243,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 // undo drops the families that were created, unless a table has them or it is
 // not known whether one has.
 func (c *tableCopy) undo(ctx context.Context, cause error) error {
-	if kindOf(cause) == UnknownOutcome {
+	if kindOf(cause) == KindUnknownOutcome {
 		return nil
 	}
 	if err := c.db.schemaMu.Lock(ctx); err != nil {

@@ -74,7 +74,7 @@ func everything(t testing.TB, db *query.DB, table string) (all []string) {
 func TestCopiedTableIsItsSource(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	rng := rand.New(rand.NewPCG(1, 2))
-	db := openAt(t, filepath.Join(dir, "db"), query.Options{Schema: copySchema(), Durability: query.Async})
+	db := openAt(t, filepath.Join(dir, "db"), query.Options{Schema: copySchema(), Durability: query.DurabilityAsync})
 	scribble(t, db, rng, 600)
 	if err := db.CheckpointTable(ctx, "t", filepath.Join(dir, "backup")); err != nil {
 		t.Fatal(err)
@@ -135,10 +135,10 @@ func TestCopyTableThatFails(t *testing.T) {
 		name, from string
 		want       query.Kind
 	}{
-		{t.Context(), "other", "t", query.AlreadyExists},
-		{t.Context(), "new", "none", query.NotFound},
-		{t.Context(), "a/b", "t", query.InvalidArgument},
-		{canceled, "new", "t", query.Canceled},
+		{t.Context(), "other", "t", query.KindAlreadyExists},
+		{t.Context(), "new", "none", query.KindNotFound},
+		{t.Context(), "a/b", "t", query.KindInvalidArgument},
+		{canceled, "new", "t", query.KindCanceled},
 	} {
 		if err := db.CopyTable(c.ctx, c.name, db.Table(c.from), nil); query.KindOf(err) != c.want {
 			t.Errorf("copy of %s as %s: %v, want %v", c.from, c.name, err, c.want)
@@ -170,7 +170,7 @@ func TestOneOfSeveralCopies(t *testing.T) {
 		for range cap(done) {
 			if err := <-done; err == nil {
 				made++
-			} else if query.KindOf(err) != query.AlreadyExists {
+			} else if query.KindOf(err) != query.KindAlreadyExists {
 				t.Error(err)
 			}
 		}
@@ -187,13 +187,13 @@ func TestCheckpointTableThatFails(t *testing.T) {
 	dir := t.TempDir()
 	db := openAt(t, filepath.Join(dir, "db"), query.Options{Schema: copySchema()})
 	to := filepath.Join(dir, "copy")
-	if err := db.CheckpointTable(t.Context(), "none", to); query.KindOf(err) != query.NotFound {
+	if err := db.CheckpointTable(t.Context(), "none", to); query.KindOf(err) != query.KindNotFound {
 		t.Errorf("no such table: %v", err)
 	}
 	if err := os.Mkdir(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.CheckpointTable(t.Context(), "t", to); query.KindOf(err) != query.AlreadyExists {
+	if err := db.CheckpointTable(t.Context(), "t", to); query.KindOf(err) != query.KindAlreadyExists {
 		t.Errorf("into a directory that is there: %v", err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -201,7 +201,7 @@ func TestCheckpointTableThatFails(t *testing.T) {
 		t.Errorf("left: %v, %v", entries, err)
 	}
 	memory := openMemory(t, copySchema())
-	if err := memory.CheckpointTable(t.Context(), "t", filepath.Join(dir, "m")); query.KindOf(err) != query.FailedPrecondition {
+	if err := memory.CheckpointTable(t.Context(), "t", filepath.Join(dir, "m")); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("of a database in memory: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // are in without being asked, and then they cost nothing.
 func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 	const rows = 100_000
-	db, err := query.Open(t.TempDir(), query.Options{Durability: query.Async, Schema: &schema.Schema{
+	db, err := query.Open(t.TempDir(), query.Options{Durability: query.DurabilityAsync, Schema: &schema.Schema{
 		Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}}}}}})
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func blobs(t *testing.T, db *query.DB) (f, g int64) {
 		t.Fatal(err)
 	}
 	of := stats(t, db).Table("t")
-	if row, err := db.Table("t").ReadRow(t.Context(), "r"); err != nil || len(row.String("f", "q")) != 4000 {
+	if row, err := db.Table("t").ReadRow(t.Context(), "r"); err != nil || len(row.Text("f", "q")) != 4000 {
 		t.Errorf("the value does not come back: %v", err)
 	}
 	return of[0].BlobBytes, of[1].BlobBytes
@@ -80,13 +80,13 @@ func TestAlterTuning(t *testing.T) {
 		t.Errorf("%d and %d bytes of blobs", f, g)
 	}
 	bad := schema.Diff(db.Schema(), tuned(3))
-	if err := db.ApplyPlan(t.Context(), bad); query.KindOf(err) != query.InvalidArgument {
+	if err := db.ApplyPlan(t.Context(), bad); query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestBackgroundRateOfTooLittle(t *testing.T) {
-	if _, err := query.OpenInMemory(query.Options{BackgroundRate: 5}); query.KindOf(err) != query.InvalidArgument {
+	if _, err := query.OpenInMemory(query.Options{BackgroundRate: 5}); query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("got %v", err)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // changed anything that fn read, rows that scans found absent included, the
 // transaction is rolled back and fn runs again, on the newest state. So fn may
 // run several times: it must leave nothing else behind. After [MaxTxAttempts]
-// the error's kind is [Conflict].
+// the error's kind is [KindConflict].
 //
 // An error of fn rolls back and is returned as it is. A transaction that wrote
 // nothing saw one snapshot: it runs again only if the schema of a table that it
@@ -132,7 +132,7 @@ func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...read.Optio
 	for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(opts), read.Key(key))...) {
 		return row, err
 	}
-	return nil, fail(op, table, key, faultf(NotFound, "row not found"))
+	return nil, fail(op, table, key, faultf(KindNotFound, "row not found"))
 }
 
 // ReadRows is [Table.ReadRows] in the transaction. Writes made in its loop are
@@ -232,7 +232,7 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
 		}
 		for _, r := range spec.rows {
 			if w.key >= r.Start && (r.End == "" || w.key < r.End) {
-				return faultf(FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", shorten(w.key))
+				return faultf(KindFailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", shorten(w.key))
 			}
 		}
 	}
@@ -268,7 +268,7 @@ func (tx *Tx) ready(ctx context.Context) error {
 	return cmp.Or(tx.err, tx.db.ready(ctx))
 }
 
-var errNoTx = faultf(InvalidArgument, "there is no transaction; Update gives one to its function, until that returns")
+var errNoTx = faultf(KindInvalidArgument, "there is no transaction; Update gives one to its function, until that returns")
 
 // fail notes an error, after which the transaction cannot commit.
 func (tx *Tx) fail(op, table, row string, err error) error {

@@ -164,7 +164,7 @@ func TestWritingInTheLoopOfAScan(t *testing.T) {
 		}
 		return nil
 	})
-	wantError(t, err, query.FailedPrecondition, "while a scan")
+	wantError(t, err, query.KindFailedPrecondition, "while a scan")
 	if n, err := db.Table("t").Count(ctx, read.KeysOnly()); n.Rows != 500 || err != nil {
 		t.Errorf("%d rows, %v", n.Rows, err)
 	}
@@ -422,13 +422,13 @@ func TestGivingUpIsAConflict(t *testing.T) {
 		put(t, db, "a", "f", "n", cells.I64(1))
 		return setBalance(tx, "t", "b", 1)
 	})
-	wantError(t, err, query.Conflict, "16 attempts")
+	wantError(t, err, query.KindConflict, "16 attempts")
 	if runs != query.MaxTxAttempts {
 		t.Errorf("ran %d times", runs)
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	wantError(t, db.Update(canceled, func(*query.Tx) error { return nil }), query.Canceled)
+	wantError(t, db.Update(canceled, func(*query.Tx) error { return nil }), query.KindCanceled)
 }
 
 func TestAFailedCallCannotBeCommitted(t *testing.T) {
@@ -440,7 +440,7 @@ func TestAFailedCallCannotBeCommitted(t *testing.T) {
 		_ = tx.Apply(ctx, "t", "a", mutate(set("x", "n", cells.I64(1)))) // ignored
 		return nil
 	})
-	wantError(t, err, query.NotFound, `unknown family "x"`)
+	wantError(t, err, query.KindNotFound, `unknown family "x"`)
 	if n, err := db.Table("t").Count(ctx); n.Rows != 0 || err != nil {
 		t.Errorf("%d rows, %v", n.Rows, err)
 	}
@@ -486,7 +486,7 @@ func TestTransfersConserveTheSum(t *testing.T) {
 					}
 					return setBalance(tx, "t", to, b+1)
 				})
-				if query.KindOf(err) == query.Conflict && err != nil {
+				if query.KindOf(err) == query.KindConflict && err != nil {
 					gaveUp.Add(1)
 				} else if err != nil {
 					t.Error(err)
@@ -536,7 +536,7 @@ func TestATransactionOfAClosedDatabaseFails(t *testing.T) {
 		}
 		return nil
 	})
-	if query.KindOf(err) != query.Unavailable {
+	if query.KindOf(err) != query.KindUnavailable {
 		t.Errorf("the error is %v", err)
 	}
 }

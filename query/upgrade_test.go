@@ -142,7 +142,7 @@ func TestUpgradeOfANewerFormat(t *testing.T) {
 		if err == nil {
 			db.Close()
 		}
-		if query.KindOf(err) != query.FailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 3, written by a newer smolwc") {
+		if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 3, written by a newer smolwc") {
 			t.Errorf("%v", err)
 		}
 	}

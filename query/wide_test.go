@@ -102,7 +102,7 @@ func TestRowThatIsTooLarge(t *testing.T) {
 	putCells(t, table, "s", "a:x@1")
 	bound := query.RowBytes(table, 1<<20)
 	_, err := bound.ReadRow(ctx, "r")
-	if query.KindOf(err) != query.ResourceExhausted || !strings.Contains(err.Error(), "ReadCells") {
+	if query.KindOf(err) != query.KindResourceExhausted || !strings.Contains(err.Error(), "ReadCells") {
 		t.Errorf("error %v", err)
 	}
 	var last error
@@ -111,7 +111,7 @@ func TestRowThatIsTooLarge(t *testing.T) {
 			t.Errorf("row %q", row.Key())
 		}
 	}
-	if query.KindOf(last) != query.ResourceExhausted {
+	if query.KindOf(last) != query.KindResourceExhausted {
 		t.Errorf("error %v", last)
 	}
 	if row, err := bound.ReadRow(ctx, "r", read.CellsPerRow(5000)); err != nil || row.Len() != 5000 {
@@ -154,7 +154,7 @@ func TestReadCellsArguments(t *testing.T) {
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, err := range table.ReadCells(done, "r") {
-		if !errors.Is(err, context.Canceled) || query.KindOf(err) != query.Canceled {
+		if !errors.Is(err, context.Canceled) || query.KindOf(err) != query.KindCanceled {
 			t.Errorf("a context that is done: %v", err)
 		}
 	}

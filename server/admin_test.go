@@ -322,7 +322,7 @@ func TestUnknownViewOfATable(t *testing.T) {
 func TestAdminStateIsKept(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *query.DB {
-		db, err := query.Open(dir, query.Options{Durability: query.Async})
+		db, err := query.Open(dir, query.Options{Durability: query.DurabilityAsync})
 		if err != nil {
 			t.Fatal(err)
 		}

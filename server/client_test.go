@@ -271,13 +271,13 @@ func TestClientErrors(t *testing.T) {
 		kind query.Kind
 		text string
 	}{
-		{"unknown table", c.Table("none").Apply(ctx, "k", set), query.NotFound, "not found"},
-		{"unknown family", tab.Apply(ctx, "k", one(func(m *write.Mutation) { m.Set("zz", "q", cells.I64(1)) })), query.NotFound, "zz"},
-		{"empty key", tab.Apply(ctx, "", set), query.InvalidArgument, "non-empty"},
-		{"wrong type", tab.Apply(ctx, "k", one(func(m *write.Mutation) { m.Set("n", "q", cells.Bool(true)) })), query.InvalidArgument, "the family's type is i64"},
-		{"range", tab.DeleteRange(ctx, read.Range("a", "c")), query.InvalidArgument, "by a prefix"},
-		{"table twice", c.CreateTable(ctx, schema.Table{Name: "t"}), query.AlreadyExists, "already exists"},
-		{"no such family", c.DropFamily(ctx, "t", "zz"), query.NotFound, "zz"},
+		{"unknown table", c.Table("none").Apply(ctx, "k", set), query.KindNotFound, "not found"},
+		{"unknown family", tab.Apply(ctx, "k", one(func(m *write.Mutation) { m.Set("zz", "q", cells.I64(1)) })), query.KindNotFound, "zz"},
+		{"empty key", tab.Apply(ctx, "", set), query.KindInvalidArgument, "non-empty"},
+		{"wrong type", tab.Apply(ctx, "k", one(func(m *write.Mutation) { m.Set("n", "q", cells.Bool(true)) })), query.KindInvalidArgument, "the family's type is i64"},
+		{"range", tab.DeleteRange(ctx, read.Range("a", "c")), query.KindInvalidArgument, "by a prefix"},
+		{"table twice", c.CreateTable(ctx, schema.Table{Name: "t"}), query.KindAlreadyExists, "already exists"},
+		{"no such family", c.DropFamily(ctx, "t", "zz"), query.KindNotFound, "zz"},
 	} {
 		if query.KindOf(e.err) != e.kind || e.err == nil || !strings.Contains(e.err.Error(), e.text) {
 			t.Errorf("%s: %v of kind %v", e.name, e.err, query.KindOf(e.err))
@@ -291,7 +291,7 @@ func TestClientErrors(t *testing.T) {
 	}
 	r.stop()
 	for _, err := range tab.ReadRows(ctx) {
-		if query.KindOf(err) != query.Unavailable {
+		if query.KindOf(err) != query.KindUnavailable {
 			t.Errorf("a server that has gone: %v", err)
 		}
 	}
@@ -356,7 +356,7 @@ func TestAClientRefusesACyclicRule(t *testing.T) {
 		"add family":   c.AddFamily(r.ctx(), "t", schema.Family{Name: "new", GC: rule}),
 		"set family":   c.SetFamily(r.ctx(), "t", f),
 	} {
-		if query.KindOf(err) != query.InvalidArgument {
+		if query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 func onDisk(t *testing.T) *query.DB {
 	t.Helper()
 	db, err := query.Open(filepath.Join(t.TempDir(), "db"), query.Options{
-		Durability: query.Async,
+		Durability: query.DurabilityAsync,
 		Schema:     &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "left"}, {Name: "right"}}}}},
 	})
 	if err != nil {
@@ -157,7 +157,7 @@ func TestAClientLeavesItsBackup(t *testing.T) {
 			leave()
 		}
 	}}}
-	if _, err := client.BackUp(ctx, place, slow); query.KindOf(err) != query.Canceled {
+	if _, err := client.BackUp(ctx, place, slow); query.KindOf(err) != query.KindCanceled {
 		t.Fatalf("after the client left: %v", err)
 	}
 	for { // the server has still to see it
@@ -222,7 +222,7 @@ func TestWhoMayHaveABackupAndWhere(t *testing.T) {
 			t.Errorf("%s has %v: %v", dir, entries, err)
 		}
 	}
-	if _, err := r.remotely(operator).BackUp(r.ctx(), filepath.Join(place, "backups"), archive.BackupOptions{Keep: -1}); query.KindOf(err) != query.InvalidArgument {
+	if _, err := r.remotely(operator).BackUp(r.ctx(), filepath.Join(place, "backups"), archive.BackupOptions{Keep: -1}); query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("keep=-1: %v", err)
 	}
 	_, err := r.remotely(operator).BackUp(r.ctx(), filepath.Join(place, "backups"), archive.BackupOptions{Keep: 1})
@@ -259,7 +259,7 @@ func TestDamageIsReportedToTheClient(t *testing.T) {
 	}
 	r.must(os.WriteFile(objects[0], []byte("other"), 0o600))
 	report, err := client.VerifyBackups(r.ctx(), "", archive.Options{})
-	if query.KindOf(err) != query.Corruption || len(report.Damage) == 0 || report.Damage[0].Generation != res.ID || !strings.HasSuffix(objects[0], report.Damage[0].Object) {
+	if query.KindOf(err) != query.KindCorruption || len(report.Damage) == 0 || report.Damage[0].Generation != res.ID || !strings.HasSuffix(objects[0], report.Damage[0].Object) {
 		t.Errorf("%+v: %v", report.Damage, err)
 	}
 }

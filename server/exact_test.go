@@ -86,7 +86,7 @@ func TestAServerWithoutTypesGetsNoneToForget(t *testing.T) {
 	for _, v := range []cells.Value{cells.I64(12), cells.String("x"), cells.Byte(1), cells.Bool(true), cells.F32(1), cells.F64(1), cells.I32(1)} {
 		m := write.NewMutation()
 		m.Set("p", "year", v)
-		if err := c.Table("t").Apply(ctx, "k", m); query.KindOf(err) != query.InvalidArgument || !strings.Contains(err.Error(), "family p declares no type") {
+		if err := c.Table("t").Apply(ctx, "k", m); query.KindOf(err) != query.KindInvalidArgument || !strings.Contains(err.Error(), "family p declares no type") {
 			t.Errorf("%s: %v", v.Type(), err)
 		}
 	}

@@ -29,7 +29,7 @@ func TestNotReadyOnAFullDisk(t *testing.T) {
 	defer syscall.Unmount(disk, syscall.MNT_DETACH)
 	log := new(logBuffer)
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := query.Open(filepath.Join(disk, "db"), query.Options{Memory: 16 << 20, Durability: query.Async, Logger: logger})
+	db, err := query.Open(filepath.Join(disk, "db"), query.Options{Memory: 16 << 20, Durability: query.DurabilityAsync, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

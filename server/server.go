@@ -223,7 +223,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 func serveError(text string) error {
-	return &query.Error{Op: "serve", Kind: query.InvalidArgument, Err: errors.New(text)}
+	return &query.Error{Op: "serve", Kind: query.KindInvalidArgument, Err: errors.New(text)}
 }
 
 // silentStop is how long a stop waits for calls before it says so.

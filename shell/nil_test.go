@@ -31,7 +31,7 @@ func TestNil(t *testing.T) {
 			},
 		},
 		Judge: func(c nilcheck.Call) string {
-			if c.Fails && c.Nil && c.Spoilt == reflect.TypeFor[context.Context]() && query.KindOf(c.Err) != query.InvalidArgument {
+			if c.Fails && c.Nil && c.Spoilt == reflect.TypeFor[context.Context]() && query.KindOf(c.Err) != query.KindInvalidArgument {
 				return "the error is not one of a wrong argument"
 			}
 			return ""
@@ -39,7 +39,7 @@ func TestNil(t *testing.T) {
 		Skip: map[string]string{"Session.Interactive": "it takes the terminal of the process"},
 	}
 	p.Run(t, ".")
-	if err := new(shell.Session).Interactive(t.Context()); query.KindOf(err) != query.InvalidArgument {
+	if err := new(shell.Session).Interactive(t.Context()); query.KindOf(err) != query.KindInvalidArgument {
 		t.Errorf("Interactive of a zero session: %v", err)
 	}
 }

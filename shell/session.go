@@ -217,7 +217,7 @@ func (s *Session) ready(ctx context.Context) error {
 	default:
 		return nil
 	}
-	return &query.Error{Op: "run", Kind: query.InvalidArgument, Err: errors.New(problem)}
+	return &query.Error{Op: "run", Kind: query.KindInvalidArgument, Err: errors.New(problem)}
 }
 
 // Run prompts if the session is interactive, and else runs In as a script.

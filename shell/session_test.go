@@ -268,7 +268,7 @@ func TestAScriptOfTenMegabytesRunsFromAPipe(t *testing.T) {
 	if !strings.HasPrefix(errs.String(), "stdin:1002:1: there is no statement") {
 		t.Fatalf("%v, stderr %q", err, errs.String())
 	}
-	if row, err := db.Table("fleet").ReadRow(context.Background(), "long"); err != nil || len(row.String("f", "x")) != 1<<20 {
+	if row, err := db.Table("fleet").ReadRow(context.Background(), "long"); err != nil || len(row.Text("f", "x")) != 1<<20 {
 		t.Errorf("%v", err)
 	}
 }

@@ -82,7 +82,7 @@ func (e *Error) Error() string {
 	}
 	failure, _ := errors.AsType[*query.Error](e.Err)
 	switch {
-	case failure != nil && failure.Kind == query.UnknownOutcome:
+	case failure != nil && failure.Kind == query.KindUnknownOutcome:
 		b.WriteString("; it is imported as a whole or not at all")
 	case e.Rows == 0:
 		b.WriteString("; nothing was imported")

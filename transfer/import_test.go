@@ -54,7 +54,7 @@ func ExampleImport() {
 			log.Fatal(err)
 		}
 		miles, known := row.I64("meta", "miles")
-		fmt.Println(row.Key(), row.String("meta", "model"), miles, known)
+		fmt.Println(row.Key(), row.Text("meta", "model"), miles, known)
 	}
 	// Output:
 	// 2 rows, 3 cells

@@ -92,7 +92,7 @@ func TestRecordsThatRepeatOthersFarApart(t *testing.T) {
 				t.Errorf("warnings %q", warnings)
 			}
 			row, err := db.Table("fleet").ReadRow(t.Context(), "r69996x")
-			if n, _ := row.I64("delay", "dep"); err != nil || n != 1 || row.String("meta", "d") != "x" {
+			if n, _ := row.I64("delay", "dep"); err != nil || n != 1 || row.Text("meta", "d") != "x" {
 				t.Errorf("the first record is not what stays: %v, %v", row, err)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "bulk")); !errors.Is(err, os.ErrNotExist) {

@@ -171,9 +171,9 @@ func checked(ctx context.Context, db *query.DB) error {
 
 // open opens the database, synced now and then.
 func (s *soak) open(rng *rand.Rand) error {
-	o := query.Options{Schema: newSchema(), Memory: s.Memory, Durability: query.Async, GCInterval: -1}
+	o := query.Options{Schema: newSchema(), Memory: s.Memory, Durability: query.DurabilityAsync, GCInterval: -1}
 	if rng.IntN(4) == 0 {
-		o.Durability = query.Sync
+		o.Durability = query.DurabilitySync
 	}
 	db, err := query.Open(filepath.Join(s.Dir, "db"), o)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *soak) with(f func(*query.DB) error) error {
 	s.use.RLock()
 	defer s.use.RUnlock()
 	err := f(s.db)
-	if err != nil && s.closing.Load() && query.KindOf(err) == query.Unavailable {
+	if err != nil && s.closing.Load() && query.KindOf(err) == query.KindUnavailable {
 		return errReopening
 	}
 	return err

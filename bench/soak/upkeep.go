@@ -153,7 +153,7 @@ const maxLate = 5
 // mayBeLate passes over what an opening says that was given up, up to maxLate times in
 // a row.
 func (s *soak) mayBeLate(err error) error {
-	if query.KindOf(err) != query.Unavailable {
+	if query.KindOf(err) != query.KindUnavailable {
 		s.late = 0
 		return err
 	}

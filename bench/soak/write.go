@@ -164,7 +164,7 @@ func (w *writer) transact(ctx context.Context, db *query.DB, rng *rand.Rand) err
 		}
 		return nil
 	})
-	if query.KindOf(err) == query.Conflict {
+	if query.KindOf(err) == query.KindConflict {
 		return nil // others were faster each time
 	}
 	return err

@@ -66,7 +66,7 @@ func (e *Env) dataset(ctx context.Context, name string, rows int, families []sch
 
 // openDB opens a database with the table, for writing without syncs.
 func (e *Env) openDB(dir string, families []schema.Family) (*query.DB, error) {
-	return e.openDurable(dir, families, query.Async)
+	return e.openDurable(dir, families, query.DurabilityAsync)
 }
 
 func (e *Env) openDurable(dir string, families []schema.Family, d query.Durability) (*query.DB, error) {

@@ -92,13 +92,13 @@ func (e *Env) openImport(_ context.Context, _ int) (*contest.Contest, error) {
 		return nil, err
 	}
 	return &contest.Contest{Contenders: []contest.Contender{
-		e.writingSmolwc("a loop of single puts", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+		e.writingSmolwc("a loop of single puts", flightFamilies, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return putFlights(ctx, db, path, true)
 		}),
-		e.writingSmolwc("smolwc import", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+		e.writingSmolwc("smolwc import", flightFamilies, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return importFlights(ctx, db, path)
 		}),
-		e.writingSmolwc("a loop of puts of rows", flightFamilies, query.Async, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+		e.writingSmolwc("a loop of puts of rows", flightFamilies, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return putFlights(ctx, db, path, false)
 		}),
 	}}, nil

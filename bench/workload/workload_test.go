@@ -53,7 +53,7 @@ func TestWorkloads(t *testing.T) {
 func TestFillsWriteTheSame(t *testing.T) {
 	e := DefaultEnv(t.TempDir(), 1000)
 	e.Memory, e.Writes = 64<<20, 1000
-	f := e.fill(true, 100, query.Async)
+	f := e.fill(true, 100, query.DurabilityAsync)
 	dir := t.TempDir()
 	db, err := e.openDB(dir, plainFamily)
 	if err != nil {

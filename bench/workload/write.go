@@ -17,13 +17,13 @@ import (
 
 func (e *Env) writes() []contest.Workload {
 	return []contest.Workload{
-		{Name: "write/fill-sequential", Unit: "cell", Open: e.filling(false, cellsPerRow, query.Async),
+		{Name: "write/fill-sequential", Unit: "cell", Open: e.filling(false, cellsPerRow, query.DurabilityAsync),
 			About: "rows of five cells in the order of their keys, a write each, the log not synced"},
-		{Name: "write/fill-random", Unit: "cell", Open: e.filling(true, cellsPerRow, query.Async),
+		{Name: "write/fill-random", Unit: "cell", Open: e.filling(true, cellsPerRow, query.DurabilityAsync),
 			About: "the same in random order"},
-		{Name: "write/batch-100", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, 100, query.Async),
+		{Name: "write/batch-100", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, 100, query.DurabilityAsync),
 			About: "random rows, 100 cells a write, the log not synced"},
-		{Name: "write/sync", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, cellsPerRow, query.Sync),
+		{Name: "write/sync", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, cellsPerRow, query.DurabilitySync),
 			About: "random rows of five cells, a write each, on disk when it returns; fewer of them"},
 	}
 }
@@ -40,7 +40,7 @@ const syncShare = 100 // rows that are written without syncs for each one with
 
 func (e *Env) fill(random bool, atOnce int, d query.Durability) *fill {
 	n := max(1, e.Writes/cellsPerRow)
-	if d == query.Sync {
+	if d == query.DurabilitySync {
 		n = max(min(n, 32), n/syncShare)
 	}
 	f := &fill{atOnce: atOnce, rows: make([]int, n)}
@@ -84,7 +84,7 @@ func (e *Env) filling(random bool, atOnce int, d query.Durability) func(context.
 		cs := []contest.Contender{
 			e.writingC(nameC, plainFamily, d, func(fs []yardstick.Family, _ string) (contest.Done, error) {
 				return f.done(f.share(workers, func(from, to int) error {
-					_, err := fs[0].Write(f.cells.Part(from*cellsPerRow, to*cellsPerRow), f.bytes.Part(from*cellsPerRow, to*cellsPerRow), f.atOnce, d == query.Sync)
+					_, err := fs[0].Write(f.cells.Part(from*cellsPerRow, to*cellsPerRow), f.bytes.Part(from*cellsPerRow, to*cellsPerRow), f.atOnce, d == query.DurabilitySync)
 					return err
 				}))
 			}),
@@ -167,7 +167,7 @@ func (e *Env) writing(name string, open func(ctx context.Context, dir string) (d
 // writingC writes through C into families of a store.
 func (e *Env) writingC(name string, families []schema.Family, d query.Durability, do func(fs []yardstick.Family, dir string) (contest.Done, error)) contest.Contender {
 	return e.writing(name, func(ctx context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
-		s, err := e.openStore(ctx, dir, families, d == query.Sync)
+		s, err := e.openStore(ctx, dir, families, d == query.DurabilitySync)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -197,7 +197,7 @@ func (e *Env) writingSmolwc(name string, families []schema.Family, d query.Durab
 // writingPeer writes into a peer, with a database for each family.
 func (e *Env) writingPeer(p Peer, families []string, d query.Durability, do func(kvs []KV) (contest.Done, error)) contest.Contender {
 	return e.writing(p.Name, func(ctx context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
-		kvs, end, err := e.freshPeer(ctx, p, dir, families, d == query.Sync)
+		kvs, end, err := e.freshPeer(ctx, p, dir, families, d == query.DurabilitySync)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -86,7 +86,7 @@ func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
 		return r.statement(ctx, o, args)
 	}
 	db, err := r.database(r.needs(args))
-	if query.KindOf(err) == query.Busy && cmd.Flags().Lookup("addr") != nil {
+	if query.KindOf(err) == query.KindBusy && cmd.Flags().Lookup("addr") != nil {
 		err = fail(exitOpen, fmt.Errorf("%w; %s", err, shell.Served(typed(cmd, args)...)))
 	}
 	if err != nil {

@@ -56,7 +56,7 @@ func (c *command) openDir(dir string, cfg *config.Config, o query.Options) (*que
 	}
 	o.Memory, o.BackgroundRate = cfg.Memory, cfg.BackgroundRate
 	if cfg.Durability == "async" {
-		o.Durability = query.Async
+		o.Durability = query.DurabilityAsync
 	}
 	o.Logger = c.logger(cfg)
 	return query.Open(dir, o)

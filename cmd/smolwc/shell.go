@@ -113,7 +113,7 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 		return r.open(cfg, query.Options{ReadOnly: true, MustExist: true})
 	}
 	db, err := r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil && r.sources.typed() && r.sources.wantData()})
-	if query.KindOf(err) == query.Busy {
+	if query.KindOf(err) == query.KindBusy {
 		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that, for reading, and --addr reaches it when smolwc serve has it", err))
 	}
 	return db, err

@@ -135,7 +135,7 @@ func clean(s string) string {
 // unknown is the error of a name that stands for nothing.
 func unknown(n Name, what string, known []string, in string) error {
 	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
-	return &Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.NotFound, Err: fmt.Errorf("%s", msg)}}
+	return &Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.KindNotFound, Err: fmt.Errorf("%s", msg)}}
 }
 
 func quoteAlways(name string) string { return QuoteText(clip(name)) }

@@ -41,7 +41,7 @@ func filterOf(want *Read) (filter.Filter, error) {
 // checkFilter gives a mistake in a pattern its place.
 func checkFilter(f filter.Filter, at Pos) error {
 	if err := filter.Check(f); err != nil {
-		return &Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.InvalidArgument, Err: err}}
+		return &Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func runAll(t testing.TB, r *ql.Runner, script string) string {
 			}
 			checkClean(t, err.Error())
 			fmt.Fprintf(&out, "error %s", err)
-			if kind := query.KindOf(err); kind != query.Internal {
+			if kind := query.KindOf(err); kind != query.KindInternal {
 				fmt.Fprintf(&out, " [%s]", kind)
 			}
 			out.WriteString("\n")

@@ -52,7 +52,7 @@ func run() error {
 	for i := range families {
 		table.Families = append(table.Families, schema.Family{Name: fmt.Sprintf("f%03d", i)})
 	}
-	o := query.Options{Durability: query.Async, Memory: memory}
+	o := query.Options{Durability: query.DurabilityAsync, Memory: memory}
 	if os.Args[1] == "fill" {
 		o.Schema = &schema.Schema{Tables: []schema.Table{table}}
 	}

@@ -65,7 +65,7 @@ func (c *Catalog) LookUp(name string) (*Table, error) {
 
 // Status is the status of an error of the table, which may have gone meanwhile.
 func (t *Table) Status(ctx context.Context, err error) error {
-	if query.KindOf(err) == query.NotFound {
+	if query.KindOf(err) == query.KindNotFound {
 		if _, ok := t.catalog.DB.LookupTable(t.Name.Stored); !ok {
 			return t.Name.NotFound()
 		}

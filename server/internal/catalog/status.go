@@ -13,18 +13,18 @@ import (
 // codeOf maps the kinds of errors onto codes. Clients try again after
 // Unavailable and Aborted, so that only a conflict is one of these.
 var codeOf = map[query.Kind]codes.Code{
-	query.Internal:           codes.Internal,
-	query.NotFound:           codes.NotFound,
-	query.AlreadyExists:      codes.AlreadyExists,
-	query.InvalidArgument:    codes.InvalidArgument,
-	query.FailedPrecondition: codes.FailedPrecondition,
-	query.Conflict:           codes.Aborted,
-	query.Corruption:         codes.DataLoss,
-	query.Busy:               codes.FailedPrecondition,
-	query.Unavailable:        codes.ResourceExhausted, // no space, above all
-	query.UnknownOutcome:     codes.Unknown,
-	query.ResourceExhausted:  codes.InvalidArgument, // a documented limit
-	query.Canceled:           codes.Canceled,
+	query.KindInternal:           codes.Internal,
+	query.KindNotFound:           codes.NotFound,
+	query.KindAlreadyExists:      codes.AlreadyExists,
+	query.KindInvalidArgument:    codes.InvalidArgument,
+	query.KindFailedPrecondition: codes.FailedPrecondition,
+	query.KindConflict:           codes.Aborted,
+	query.KindCorruption:         codes.DataLoss,
+	query.KindBusy:               codes.FailedPrecondition,
+	query.KindUnavailable:        codes.ResourceExhausted, // no space, above all
+	query.KindUnknownOutcome:     codes.Unknown,
+	query.KindResourceExhausted:  codes.InvalidArgument, // a documented limit
+	query.KindCanceled:           codes.Canceled,
 }
 
 // Status makes a status of an error of the database. A status stays as it is, and nil

@@ -92,7 +92,7 @@ func divisionFor(ctx context.Context) division {
 // readStatus is the status of a read that failed. A row that is too large is one
 // in Bigtable's words.
 func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err error) error {
-	if query.KindOf(err) == query.ResourceExhausted && stream.Context().Err() == nil {
+	if query.KindOf(err) == query.KindResourceExhausted && stream.Context().Err() == nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	return t.Status(stream.Context(), err)
