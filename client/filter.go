@@ -37,7 +37,7 @@ func readFilter(want *read.Request, where []read.Condition) (*bigtablepb.RowFilt
 		chain = append(chain, cellsFilter(want.CellsPerRow))
 	}
 	if want.Filter != nil {
-		f, err := filterMessage(want.Filter)
+		f, err := wire.FilterMessage(want.Filter)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func columnFilter(family string, q cf.Range) *bigtablepb.RowFilter {
 	if q.End != "" {
 		f.To = filter.Excluding(q.End)
 	}
-	return columnRangeMessage(f)
+	return wire.ColumnRangeMessage(f)
 }
 
 // condition is a condition as the values that come over the network have it: in

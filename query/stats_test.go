@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"

@@ -19,12 +19,6 @@ func Including(at string) Bound { return Bound{At: at, Set: true} }
 // Excluding is the bound of a range that goes up to at and does not contain it.
 func Excluding(at string) Bound { return Bound{At: at, Set: true, Open: true} }
 
-// Contains reports whether a qualifier is in the range.
-func (f ColumnRange) Contains(qualifier string) bool { return between(f.From, f.To, qualifier) }
-
-// Contains reports whether raw bytes are in the range.
-func (f ValueRange) Contains(raw string) bool { return between(f.From, f.To, raw) }
-
 func between(from, to Bound, b string) bool {
 	if from.Set && (b < from.At || from.Open && b == from.At) {
 		return false

@@ -19,11 +19,17 @@
 // byte but the newline; \C matches every byte.
 package filter
 
-import "github.com/smolwc/smolwc/cells"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // A Filter is one of the types of this package; nil is no filter.
 type Filter interface {
-	// String is the filter as text: the names are Bigtable's.
+	// String is the filter as text: the names are Bigtable's. It is part of the tokens
+	// of pages and must not change.
 	String() string
 	// check judges the filter's own arguments.
 	check() error
@@ -35,89 +41,76 @@ type Filter interface {
 // on. It has at least two filters.
 type Chain []Filter
 
+func (f Chain) String() string { return "chain" + list(f...) }
+
+func (f Chain) check() error {
+	if err := checkSeveral("chain", f); err != nil {
+		return err
+	}
+	labelled := 0
+	for _, sub := range f {
+		if Contains(sub, isLabel) {
+			labelled++
+		}
+	}
+	if labelled > 1 {
+		return errors.New("chain has labels in more than one of its filters; a cell can have one label")
+	}
+	return nil
+}
+
+func (f Chain) size() int { return sizeOf(f) }
+
 // An Interleave gives the row to each of its filters and puts what they leave
 // together, in the order of a row. A cell that several leave is there several times,
 // the copies in the order of the filters. It has at least two filters.
 type Interleave []Filter
+
+func (f Interleave) String() string { return "interleave" + list(f...) }
+func (f Interleave) check() error   { return checkSeveral("interleave", f) }
+func (f Interleave) size() int      { return sizeOf(f) }
 
 // A Condition gives the row to If. When that leaves a cell, the row goes through Then,
 // otherwise through Else. Of these two nil leaves nothing. There must be an If. All of
 // it sees one state of the row.
 type Condition struct{ If, Then, Else Filter }
 
-// PassAll leaves every cell.
-type PassAll struct{}
+func (f Condition) String() string { return "condition" + list(f.If, f.Then, f.Else) }
 
-// BlockAll leaves no cell.
-type BlockAll struct{}
-
-// Sink gives every cell, as it is there, to the result of the read, past all filters
-// that would follow, and no cell to the filter that follows: copies for the filters
-// around it want an interleave. It cannot be inside a condition. Sunk cells stand
-// before other copies of the same cell.
-type Sink struct{}
-
-// StripValue leaves every cell and replaces its value with the empty one: of type
-// bytes, and no byte long.
-type StripValue struct{}
-
-// A Label leaves every cell and labels it; a row tells the labels of its cells. A label
-// is 1 to 15 lower-case letters, digits and hyphens. A cell can have one: of the
-// filters of a chain only one may have labels inside.
-type Label string
-
-// RowKey leaves the rows whose keys match a regular expression.
-type RowKey string
-
-// Family leaves the cells in families whose names match a regular expression, which
-// must not contain a colon.
-type Family string
-
-// Column leaves the cells whose qualifiers match a regular expression.
-type Column string
-
-// Value leaves the cells whose raw bytes match a regular expression.
-type Value string
-
-// RowSample leaves each row with this probability, which is more than 0 and less than
-// 1. Each read chooses anew; read.SampleByKey is the choice that repeats.
-type RowSample float64
-
-// A ColumnRange leaves the cells of one family whose qualifiers are between two bounds.
-// It leaves nothing when there is no such family.
-type ColumnRange struct {
-	Family   string
-	From, To Bound
+func (f Condition) check() error {
+	if f.If == nil {
+		return errors.New("condition has no predicate")
+	}
+	if Contains(f, isSink) {
+		return errors.New("condition has a sink inside; a sink cannot be in a condition")
+	}
+	return nil
 }
 
-// A ValueRange leaves the cells whose raw bytes are between two bounds.
-type ValueRange struct{ From, To Bound }
+func (f Condition) size() int { return sizeOf(Within(f)) }
 
-// A ValueBitmask leaves the cells whose raw bytes are as many as those of the mask and
-// have every bit set that is set in the mask.
-type ValueBitmask string
-
-// A ValueCompare leaves the cells whose values compare so with Value: numbers by their
-// exact value whatever their types, others within one type. Of values that cannot be
-// compared it leaves those for [cells.OpNotEqual]. Bigtable does not have it.
-type ValueCompare struct {
-	Op    cells.Op
-	Value cells.Value
+func checkSeveral(name string, fs []Filter) error {
+	if len(fs) < 2 {
+		return fmt.Errorf("%s has %d filters; it must have at least two", name, len(fs))
+	}
+	if i := slices.Index(fs, nil); i >= 0 {
+		return fmt.Errorf("%s: filter %d is nil", name, i+1)
+	}
+	return nil
 }
 
-// A TimestampRange leaves the cells with timestamps from Since, inclusive, to Until,
-// exclusive; an Until of 0 is no bound.
-type TimestampRange struct{ Since, Until cells.Timestamp }
+func list(fs ...Filter) string {
+	texts := make([]string, len(fs))
+	for i, f := range fs {
+		if texts[i] = "nil"; f != nil {
+			texts[i] = fmt.Sprint(f) // which survives a pointer that is nil
+		}
+	}
+	return "(" + strings.Join(texts, ", ") + ")"
+}
 
-// CellsPerRowOffset leaves all cells of the row but the first n; copies count.
-type CellsPerRowOffset int
-
-// CellsPerRowLimit leaves the first n cells of the row, n at least 1; copies count.
-type CellsPerRowLimit int
-
-// Latest leaves the newest n cells of each column, n at least 1; copies count.
-// Bigtable's name is cells_per_column_limit.
-type Latest int
+func isLabel(f Filter) bool { _, ok := f.(Label); return ok }
+func isSink(f Filter) bool  { _, ok := f.(Sink); return ok }
 
 // Within are the filters inside a filter, in their order, nil ones left out.
 func Within(f Filter) []Filter {
@@ -138,8 +131,12 @@ func Within(f Filter) []Filter {
 	return nil
 }
 
-// Contains reports whether a filter, or one inside it, satisfies is.
+// Contains reports whether a filter, or one inside it, satisfies is. A nil is holds for
+// no filter.
 func Contains(f Filter, is func(Filter) bool) bool {
+	if is == nil {
+		return false
+	}
 	if is(f) {
 		return true
 	}

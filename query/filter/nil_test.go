@@ -12,6 +12,8 @@ func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{filter.Check, filter.Contains, filter.Excluding, filter.Including, filter.Within},
 		Types: []any{
+			filter.Chain{}, filter.Interleave{}, filter.Label(""), filter.RowKey(""), filter.Family(""), filter.Column(""), filter.Value(""),
+			filter.RowSample(0), filter.ValueBitmask(""), filter.CellsPerRowLimit(0), filter.CellsPerRowOffset(0), filter.Latest(0),
 			filter.Condition{}, filter.PassAll{}, filter.BlockAll{}, filter.Sink{}, filter.StripValue{}, filter.ColumnRange{}, filter.ValueRange{},
 			filter.ValueCompare{}, filter.TimestampRange{},
 		},

@@ -193,7 +193,7 @@ func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAn
 		return nil, err
 	}
 	if req.GetPredicateFilter() != nil && !exact {
-		f, err := filterOf(req.GetPredicateFilter())
+		f, err := wire.Filter(req.GetPredicateFilter())
 		if err != nil {
 			return nil, err
 		}

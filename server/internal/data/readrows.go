@@ -115,7 +115,7 @@ func readOptions(req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
 	}
 	opts = append(opts, rows...)
 	if req.GetFilter() != nil {
-		f, err := filterOf(req.GetFilter())
+		f, err := wire.Filter(req.GetFilter())
 		if err != nil {
 			return nil, err
 		}

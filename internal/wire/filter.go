@@ -1,38 +1,37 @@
-package data
+package wire
 
 import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// filterOf is a row filter of package query, which has the same ones. What is
-// wrong with their arguments is found by the read. The bounds of the whole come first:
+// Filter is the filter that a message says. What is wrong with its arguments is found
+// by the read. The bounds of the whole come first:
 // what follows recurses that far.
-func filterOf(f *bigtablepb.RowFilter) (filter.Filter, error) {
+func Filter(f *bigtablepb.RowFilter) (filter.Filter, error) {
 	if n := proto.Size(f); n > filter.MaxSize {
-		return nil, wire.Invalid("the row filter has %d bytes; it may have up to %d", n, filter.MaxSize)
+		return nil, Invalid("the row filter has %d bytes; it may have up to %d", n, filter.MaxSize)
 	}
 	return subFilter(f, 0)
 }
 
 func subFilter(f *bigtablepb.RowFilter, depth int) (filter.Filter, error) {
 	if depth > filter.MaxDepth {
-		return nil, wire.Invalid("the row filter is nested too deep: up to %d filters may be around one", filter.MaxDepth)
+		return nil, Invalid("the row filter is nested too deep: up to %d filters may be around one", filter.MaxDepth)
 	}
 	switch f := f.GetFilter().(type) {
 	case *bigtablepb.RowFilter_Chain_:
 		if len(f.Chain.GetFilters()) < 2 {
-			return nil, wire.Invalid("Chain must contain at least two RowFilters")
+			return nil, Invalid("Chain must contain at least two RowFilters")
 		}
 		subs, err := subFilters(f.Chain.GetFilters(), depth)
 		return filter.Chain(subs), err
 	case *bigtablepb.RowFilter_Interleave_:
 		if len(f.Interleave.GetFilters()) < 2 {
-			return nil, wire.Invalid("Interleave must contain at least two RowFilters")
+			return nil, Invalid("Interleave must contain at least two RowFilters")
 		}
 		subs, err := subFilters(f.Interleave.GetFilters(), depth)
 		return filter.Interleave(subs), err
@@ -107,7 +106,7 @@ func condition(c *bigtablepb.RowFilter_Condition, depth int) (filter.Filter, err
 
 func regex(field string, expr []byte, of func(string) filter.Filter) (filter.Filter, error) {
 	if len(expr) == 0 {
-		return nil, wire.Invalid("Error in field '%s' : argument must not be empty", field)
+		return nil, Invalid("Error in field '%s' : argument must not be empty", field)
 	}
 	return of(string(expr)), nil
 }
@@ -115,7 +114,7 @@ func regex(field string, expr []byte, of func(string) filter.Filter) (filter.Fil
 // constant is a filter whose only argument is true.
 func constant(field string, set bool, f filter.Filter) (filter.Filter, error) {
 	if !set {
-		return nil, wire.Invalid("%s must be true if set", field)
+		return nil, Invalid("%s must be true if set", field)
 	}
 	return f, nil
 }

@@ -1,23 +1,22 @@
-package client
+package wire
 
 import (
 	"math"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// filterMessage is a filter as a message: the way back of filterOf.
-func filterMessage(f filter.Filter) (*bigtablepb.RowFilter, error) {
+// FilterMessage is a filter as a message: the way back of [Filter].
+func FilterMessage(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	if err := filter.Check(f); err != nil {
-		return nil, wire.Invalid("%v", err)
+		return nil, Invalid("%v", err)
 	}
 	return messageOf(f)
 }
 
-// messageOf is filterMessage of a filter that has been checked; nil is no message.
+// messageOf is FilterMessage of a filter that has been checked; nil is no message.
 func messageOf(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	m := new(bigtablepb.RowFilter)
 	switch f := f.(type) {
@@ -58,7 +57,7 @@ func messageOf(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	case filter.RowSample:
 		m.Filter = &bigtablepb.RowFilter_RowSampleFilter{RowSampleFilter: float64(f)}
 	case filter.ColumnRange:
-		return columnRangeMessage(f), nil
+		return ColumnRangeMessage(f), nil
 	case filter.ValueRange:
 		return valueRangeMessage(f), nil
 	case filter.ValueBitmask:
@@ -72,7 +71,7 @@ func messageOf(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	case filter.Latest:
 		m.Filter = &bigtablepb.RowFilter_CellsPerColumnLimitFilter{CellsPerColumnLimitFilter: atMost32(int(f))}
 	default:
-		return nil, wire.Invalid("the filter %s cannot be sent over the network: Bigtable does not have it", f)
+		return nil, Invalid("the filter %s cannot be sent over the network: Bigtable does not have it", f)
 	}
 	return m, nil
 }
@@ -91,7 +90,13 @@ func messagesOf(fs []filter.Filter) ([]*bigtablepb.RowFilter, error) {
 	return ms, nil
 }
 
-func columnRangeMessage(f filter.ColumnRange) *bigtablepb.RowFilter {
+var blockAll = &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_BlockAllFilter{BlockAllFilter: true}}
+
+// ColumnRangeMessage is FilterMessage of a range of columns.
+func ColumnRangeMessage(f filter.ColumnRange) *bigtablepb.RowFilter {
+	if f.To.Open && f.To.At == "" {
+		return blockAll // an empty end is no bound in a message
+	}
 	r := &bigtablepb.ColumnRange{FamilyName: f.Family}
 	switch b := f.From; {
 	case b.Open:
@@ -109,6 +114,9 @@ func columnRangeMessage(f filter.ColumnRange) *bigtablepb.RowFilter {
 }
 
 func valueRangeMessage(f filter.ValueRange) *bigtablepb.RowFilter {
+	if f.To.Open && f.To.At == "" {
+		return blockAll
+	}
 	r := &bigtablepb.ValueRange{}
 	switch b := f.From; {
 	case b.Open:
