@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -40,7 +41,7 @@ func (f *familyInfo) checkMerge(c *write.Change) error {
 	if f.aggregate != schema.AggregateHLL {
 		return faultf(KindInvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.name, f.aggregate)
 	}
-	if err := checkSketch(cells.AppendValue(nil, c.Value)); err != nil {
+	if err := sketch.Check(cells.AppendValue(nil, c.Value)); err != nil {
 		return faultf(KindInvalidArgument, "%s: what is merged is no sketch of distinct values: %w", column, err)
 	}
 	return f.checkAggregateTime(c)
@@ -77,7 +78,7 @@ func (e *encoder) add(edit *rowEditor, t *tableInfo, c *write.Change) error {
 	var buf [16]byte
 	value := buf[:0]
 	if c.Kind == write.AddChange && f.aggregate == schema.AggregateHLL {
-		value = appendSketchOf(value, c.Value)
+		value = sketch.AppendOf(value, c.Value)
 	} else {
 		value = cells.AppendValue(value, c.Value)
 	}
@@ -128,7 +129,7 @@ func aggregateOf(a schema.Aggregate, value []byte) (n int64, ok bool) {
 	const narrow, wide = 1 + 8, 1 + 16
 	switch {
 	case a == schema.AggregateHLL:
-		return estimate(value)
+		return sketch.Estimate(value)
 	case len(value) == narrow && cells.Type(value[0]) == cells.TypeI64:
 		return int64(binary.BigEndian.Uint64(value[1:])), true
 	case a == schema.AggregateSum && len(value) == wide && cells.Type(value[0]) == cells.TypeBytes:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -293,7 +294,7 @@ func (l *BulkLoad) addCells(family int, f *familyInfo, m *write.Mutation) (open 
 func (f *familyInfo) appendOperand(dst []byte, v cells.Value) []byte {
 	dst = append(dst, byte(mergeKinds[f.aggregate]))
 	if f.aggregate == schema.AggregateHLL {
-		return appendSketchOf(dst, v)
+		return sketch.AppendOf(dst, v)
 	}
 	return cells.AppendValue(dst, v)
 }

@@ -143,7 +143,7 @@ func (e *Env) openGetCell(ctx context.Context, workers int) (*contest.Contest, e
 		return nil, err
 	}
 	p := e.pick(e.Ops)
-	column := read.Column("f", qualifiers[pickedColumn])
+	var column read.Option = read.Column("f", qualifiers[pickedColumn]) // made once
 	return d.contest(ctx, []string{"f"}, reading{
 		ops: int64(e.Ops),
 		c:   byC(workers, p.cells, getCell),
@@ -208,7 +208,7 @@ func (e *Env) openMultiCell(ctx context.Context, _ int) (*contest.Contest, error
 		return nil, err
 	}
 	p := e.pick(e.Ops)
-	column := read.Column("f", qualifiers[pickedColumn])
+	var column read.Option = read.Column("f", qualifiers[pickedColumn]) // made once
 	return d.contest(ctx, []string{"f"}, reading{
 		ops: int64(e.Ops),
 		c:   byC(1, p.cells, getCell),

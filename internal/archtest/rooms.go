@@ -81,7 +81,10 @@ var rooms = map[string]room{
 	"query/read":   {imports: []string{"cells", "cf", "query/filter", "tuple"}},
 	"query/write":  {imports: []string{"cells"}},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync, xxhash}, tests: []string{"cf/cftest", "tuple", binregexp}},
+	"query/internal/compare": {imports: []string{"cells", "cf"}},
+	"query/internal/sketch":  {imports: []string{"cells", xxhash}},
+
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
 	"query/ql": {imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 

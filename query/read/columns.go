@@ -30,6 +30,11 @@ const (
 )
 
 func (c ColumnSpec) apply(r *Request) {
+	if len(r.Columns) == 0 {
+		r.column[0] = c
+		r.Columns = r.column[:]
+		return
+	}
 	r.Columns = append(slices.Clip(r.Columns), c) // a Request that is an option is shared
 }
 

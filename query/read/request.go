@@ -61,7 +61,8 @@ type Request struct {
 	// Cost is where the read writes its cost; see [ReportCost].
 	Cost *Cost
 
-	err error // of the first option that was wrong
+	err    error         // of the first option that was wrong
+	column [1]ColumnSpec // Columns, where an option gave one
 }
 
 // New is the request that options make, checked.

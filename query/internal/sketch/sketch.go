@@ -1,4 +1,6 @@
-package query
+// Package sketch counts distinct values: the bytes that stand for a set of values, and
+// about how many values that is. docs/format.md shows the bytes; a store merges them.
+package sketch
 
 import (
 	"encoding/binary"
@@ -15,20 +17,20 @@ import (
 // or the registers of a HyperLogLog of precision 14, whose standard error is
 // 0.81 %. docs/format.md shows its bytes; the store merges them.
 const (
-	sketchVersion   = 1
-	sketchHeader    = 3 // tag, version, form
-	sketchHashes    = 0
-	sketchRegisters = 1
+	version     = 1
+	header      = 3 // tag, version, form
+	hashes      = 0
+	inRegisters = 1
 
-	hllPrecision = 14
-	hllRegisters = 1 << hllPrecision
-	hllMaxRank   = 64 - hllPrecision + 1
-	hllMaxHashes = hllRegisters / 8
+	precision = 14
+	registers = 1 << precision
+	maxRank   = 64 - precision + 1
+	maxHashes = registers / 8
 )
 
-// appendSketchOf appends the sketch of the set of one value.
-func appendSketchOf(dst []byte, v cells.Value) []byte {
-	dst = append(dst, byte(cells.TypeBytes), sketchVersion, sketchHashes)
+// AppendOf appends the sketch of the set of one value.
+func AppendOf(dst []byte, v cells.Value) []byte {
+	dst = append(dst, byte(cells.TypeBytes), version, hashes)
 	return binary.BigEndian.AppendUint64(dst, hashValue(v))
 }
 
@@ -56,19 +58,19 @@ func canonical(v cells.Value) cells.Value {
 	return cells.F64(f)
 }
 
-// estimate is the number of values in the set that a stored sketch stands for;
+// Estimate is about the number of values in the set that a stored sketch stands for;
 // ok is false when it is no sketch.
-func estimate(value []byte) (n int64, ok bool) {
-	if len(value) < sketchHeader || cells.Type(value[0]) != cells.TypeBytes || value[1] != sketchVersion {
+func Estimate(value []byte) (n int64, ok bool) {
+	if len(value) < header || cells.Type(value[0]) != cells.TypeBytes || value[1] != version {
 		return 0, false
 	}
-	body := value[sketchHeader:]
+	body := value[header:]
 	switch value[2] {
-	case sketchHashes:
+	case hashes:
 		n := len(body) / 8
-		return int64(n), n > 0 && n <= hllMaxHashes && len(body)%8 == 0
-	case sketchRegisters:
-		if len(body) != hllRegisters || slices.Max(body) > hllMaxRank {
+		return int64(n), n > 0 && n <= maxHashes && len(body)%8 == 0
+	case inRegisters:
+		if len(body) != registers || slices.Max(body) > maxRank {
 			return 0, false
 		}
 		return int64(math.Round(estimateRegisters(body))), true
@@ -76,23 +78,23 @@ func estimate(value []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// checkSketch says why a value is no sketch as they are stored, nil when it is
+// Check says why a value is no sketch as they are stored, nil when it is
 // one. One from outside is judged to the last bit: what the store cannot merge is
 // damage to it.
-func checkSketch(value []byte) error {
+func Check(value []byte) error {
 	switch {
-	case len(value) < sketchHeader || cells.Type(value[0]) != cells.TypeBytes:
+	case len(value) < header || cells.Type(value[0]) != cells.TypeBytes:
 		return fmt.Errorf("it has %d bytes, and a sketch 10 or more", max(len(value)-1, 0))
-	case value[1] != sketchVersion:
-		return fmt.Errorf("its version is %d; want %d", value[1], sketchVersion)
-	case value[2] != sketchHashes && value[2] != sketchRegisters:
-		return fmt.Errorf("its form is %d; want %d, hashes, or %d, registers", value[2], sketchHashes, sketchRegisters)
+	case value[1] != version:
+		return fmt.Errorf("its version is %d; want %d", value[1], version)
+	case value[2] != hashes && value[2] != inRegisters:
+		return fmt.Errorf("its form is %d; want %d, hashes, or %d, registers", value[2], hashes, inRegisters)
 	}
-	body := value[sketchHeader:]
-	if _, ok := estimate(value); !ok {
+	body := value[header:]
+	if _, ok := Estimate(value); !ok {
 		return fmt.Errorf("%d bytes of the form %d are none", len(body), value[2])
 	}
-	if value[2] == sketchRegisters {
+	if value[2] == inRegisters {
 		return nil
 	}
 	for i := 8; i < len(body); i += 8 {
@@ -107,13 +109,13 @@ func checkSketch(value []byte) error {
 // estimation algorithms for HyperLogLog sketches" (2017), algorithm 6: without
 // bias over the whole range, and without tables.
 func estimateRegisters(ranks []byte) float64 {
-	var count [hllMaxRank + 1]float64
+	var count [maxRank + 1]float64
 	for _, r := range ranks {
 		count[r]++
 	}
-	const m = float64(hllRegisters)
-	z := m * ertlTau(1-count[hllMaxRank]/m)
-	for k := hllMaxRank - 1; k >= 1; k-- {
+	const m = float64(registers)
+	z := m * ertlTau(1-count[maxRank]/m)
+	for k := maxRank - 1; k >= 1; k-- {
 		z = (z + count[k]) / 2
 	}
 	z += m * ertlSigma(count[0]/m)
