@@ -108,6 +108,7 @@ var rooms = map[string]room{
 	"cmd/smolwc": {
 		imports: []string{"cells", "schema", "query", "query/ql", "transfer", "archive", "shell", "server", "internal/config", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
+		c:       true, // its allocator's setting
 		main:    true,
 	},
 
