@@ -151,7 +151,7 @@ func (f *filler) cut(rows []cf.Range, reverse bool) bool {
 }
 
 func (s *snapshot) newCursor(f *family, spec cf.Scan, fetch int) *C.smolwc_cursor {
-	p := s.store.takeRequest()
+	p := requests.Get().(*request)
 	defer requests.Put(p)
 	p.pack(&spec)
 	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
@@ -201,7 +201,6 @@ func (c *cursor) fill(ctx context.Context) (filled, error) {
 	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
 	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
 	if long && c.ahead == nil && c.snapshot.overlay == nil && c.snapshot.uses.Load() <= fewCursors+1 && c.room.spare() {
-		c.snapshot.store.ballast()
 		c.ahead, c.filler = startReadAhead(c.snapshot, c.spec, c.filler), nil
 	}
 	if c.ahead != nil {
@@ -399,7 +398,6 @@ func (c *cursor) release() {
 		return
 	}
 	c.closed = true
-	c.snapshot.store.scanned(c.cost.Bytes)
 	if c.ahead != nil {
 		c.ahead.stop()
 	} else {

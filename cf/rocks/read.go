@@ -18,23 +18,9 @@ type request struct {
 	block C.smolwc_block
 	cost  C.smolwc_cost
 	rest  *C.smolwc_cursor
-	reads int // that have used it
 }
-
-// manyReads is after how many reads, by about one goroutine, a program is taken for
-// one that reads much.
-const manyReads = 1 << 13
 
 var requests = sync.Pool{New: func() any { return new(request) }}
-
-// takeRequest takes a request from requests.
-func (s *Store) takeRequest() *request {
-	r := requests.Get().(*request)
-	if r.reads++; r.reads == manyReads {
-		s.ballast()
-	}
-	return r
-}
 
 // Read implements cf.Store. A read that fits into one block is one call of C; the
 // engine's iterator sees the state in which it is made, so there is no need of a
@@ -75,7 +61,7 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 // block is as the call has left it. The store's mu is held, or a snapshot is in use.
 func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cost cf.Cost, status C.smolwc_status, err error) {
 	s, fam := f.store, f.family
-	r := s.takeRequest()
+	r := requests.Get().(*request)
 	defer requests.Put(r)
 	r.pack(spec)
 	r.scan.cells_per_call = patience

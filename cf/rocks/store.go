@@ -37,7 +37,6 @@ type Store struct {
 	refusal  refusal
 	changes  changeLog
 	queue    *writeQueue
-	weight   func() []byte // see ballast
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.
@@ -56,7 +55,6 @@ type Store struct {
 	open     openSet      // snapshots and cursors
 	sweeping atomic.Bool  // a sweep of kept cursors is due
 	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
-	returned atomic.Int64 // bytes that scans have put into blocks, up to muchScanned
 }
 
 var _ cf.Store = (*Store)(nil)
@@ -109,7 +107,6 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	}
 	s.gate = newStallGate()
 	s.queue = newWriteQueue()
-	s.weight = newBallast(o.memory())
 	s.locks = newRowLocks()
 	s.ingesting = lock.NewRW()
 	if err := s.openChanges(); err != nil {

@@ -79,9 +79,6 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
 	}
-	if len(b.Ops()) >= largeBatch {
-		s.ballast()
-	}
 	rep := reps.Get().(*[]byte)
 	defer reps.Put(rep)
 	s.mu.RLock() // no family may be dropped between the lookup and the write
@@ -116,10 +113,6 @@ func (s *Store) syncLog() error {
 	}
 	return nil
 }
-
-// largeBatch is from how many changes in a batch on a program is taken for one
-// that writes much, and does little but make garbage.
-const largeBatch = 64
 
 // errStalled: the engine takes no writes now; nothing was written.
 var errStalled = errors.New("the store takes no writes now")

@@ -15,6 +15,7 @@ import (
 )
 
 func main() {
+	setProcess(os.Getenv)
 	// A closed pipe is an error of the write and not the end of the process,
 	// so that the database is closed.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -54,6 +54,7 @@ func (c *command) openDir(dir string, cfg *config.Config, o query.Options) (*que
 	if err := wantEngine(); err != nil {
 		return nil, err
 	}
+	c.reserve(cfg.Memory)
 	o.Memory, o.BackgroundRate = cfg.Memory, cfg.BackgroundRate
 	if cfg.Durability == "async" {
 		o.Durability = query.DurabilityAsync

@@ -50,7 +50,10 @@ Addresses that other machines reach want TLS, or --insecure. Clients need a toke
 as soon as there is one: smolwc token makes them.
 
 A database is created where there is none. Ctrl-C stops the server: calls under
-way may end first, a second Ctrl-C ends the process.`,
+way may end first, a second Ctrl-C ends the process.
+
+Unless they are set, MALLOC_ARENA_MAX is as if 1, GOGC as if 50 with some memory
+set aside, and GOMEMLIMIT as if --max-bytes.`,
 		Example: `  smolwc serve --db ./data
   smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
   smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087`,
@@ -234,7 +237,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	collectEarly(r.limits.Bytes)
+	r.collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
 	defer servePages(s, pages)()
 	r.greet(cfg.DataDir, listener.Addr().String(), pages)

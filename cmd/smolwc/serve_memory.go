@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
-	"runtime/debug"
 	"runtime/metrics"
 	"time"
 
@@ -13,20 +11,6 @@ import (
 // serveMemory is the memory setting of a server without a configuration file: it
 // often stands beside what is developed on the same machine.
 const serveMemory = 128 << 20
-
-// gcPercent is how much garbage there may be beside what is in use, unless $GOGC
-// says so. A long scan or a large write has the store set memory aside that counts
-// as in use, so that collections stay rare; docs/performance.md has the figures.
-const gcPercent = 50
-
-func collectEarly(inHand int64) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(inHand)
-	}
-}
 
 // A server is idle when it allocates less than idleBytes in a second. Memory is
 // given back then, if there were busyBytes since the last time; and again a while

@@ -125,6 +125,7 @@ var rooms = map[string]room{
 	"cmd/smolwc": {
 		imports: []string{"cells", "schema", "query", "query/ql", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/config", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
+		c:       true, // its allocator's setting
 		main:    true,
 	},
 

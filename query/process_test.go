@@ -1,0 +1,50 @@
+//go:build cgo
+
+package query_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A program that uses a database has its process for itself: how often garbage is
+// collected, how many processors there are, what is in the heap.
+func TestTheProcessIsTheProgramsOwn(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "process")
+	if out, err := exec.Command("../scripts/go", "build", "-o", program, "./testdata/process").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := exec.Command(program, filepath.Join(t.TempDir(), "db"))
+	run.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "GOGC=") || strings.HasPrefix(v, "GOMEMLIMIT=") || strings.HasPrefix(v, "GOMAXPROCS=")
+	})
+	out, err := run.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mostHeap = 8 // MiB: the program holds next to nothing
+	var percent, limit, processors, heap int64
+	for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		if _, err := fmt.Sscan(line, &percent, &limit, &processors, &heap); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if percent != 100 || limit != math.MaxInt64 || int(processors) != processorsByDefault() || heap > mostHeap {
+			t.Errorf("report %d: collections at %d %%, a limit of %d bytes, %d processors and %d MiB of heap; want 100, none, %d and at most %d",
+				i+1, percent, limit, processors, heap, processorsByDefault(), mostHeap)
+		}
+	}
+}
+
+// processorsByDefault is what Go gives a program that says nothing.
+func processorsByDefault() int {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	runtime.SetDefaultGOMAXPROCS()
+	return runtime.GOMAXPROCS(0)
+}
