@@ -4,7 +4,6 @@ package query_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -74,11 +73,11 @@ func add(t testing.TB, db *query.DB, row string, adds ...any) {
 func shownRow(t testing.TB, db *query.DB, row string, opts ...read.Option) string {
 	t.Helper()
 	r, err := db.Table("hits").ReadRow(context.Background(), row, opts...)
-	if errors.Is(err, query.ErrNotFound) {
-		return "absent"
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r == nil {
+		return "absent"
 	}
 	var shown []string
 	for c := range r.Cells() {

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -61,12 +60,12 @@ func beKilledReading(args []string) error {
 func writeNumbers(ctx context.Context, db *query.DB, w int, say func(string, ...any)) error {
 	row, table := fmt.Sprint("w", w), db.Table("t")
 	n := int64(0)
-	switch r, err := table.ReadRow(ctx, row); {
-	case err == nil:
-		last, _ := r.I64("meta", "n")
-		n = last + 1
-	case !errors.Is(err, query.ErrNotFound):
+	r, err := table.ReadRow(ctx, row)
+	if err != nil {
 		return err
+	}
+	if last, ok := r.I64("meta", "n"); ok {
+		n = last + 1
 	}
 	for ; ; n++ {
 		m := write.NewMutation()

@@ -5,7 +5,6 @@ package query_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -162,7 +161,7 @@ func (c *crasher) do(kind, id string, n int) error {
 	case "tx":
 		return c.db.Update(ctx, func(tx *query.Tx) error {
 			for i := range n {
-				if _, err := tx.ReadRow(ctx, "t", crashRow(id, i)); err != nil && !errors.Is(err, query.ErrNotFound) {
+				if _, err := tx.ReadRow(ctx, "t", crashRow(id, i)); err != nil {
 					return err
 				}
 				if err := tx.Apply(ctx, "t", crashRow(id, i), wholeRow(id, i)); err != nil {

@@ -18,7 +18,7 @@ type Kind int
 // The kinds of errors.
 const (
 	KindInternal           Kind = iota // a fault of smolwc
-	KindNotFound                       // no such table, family or row
+	KindNotFound                       // no such table or family
 	KindAlreadyExists                  // the table or family is there
 	KindInvalidArgument                // the call is wrong and will be wrong again
 	KindFailedPrecondition             // the database is not in the state that the call needs
@@ -94,8 +94,8 @@ func (e *Error) Is(target error) bool {
 	return e != nil && target == ErrNotFound && e.Kind == KindNotFound
 }
 
-// ErrNotFound matches, with errors.Is, the error for a row without a visible
-// cell, or for a table or family that does not exist.
+// ErrNotFound matches, with errors.Is, the error for a table or family that does not
+// exist.
 var ErrNotFound = errors.New("not found")
 
 // ErrReadOnly matches, with errors.Is, the error of what only the process can do

@@ -2,7 +2,6 @@ package query_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 
@@ -110,12 +109,12 @@ func ExampleDB_Apply() {
 	wrong.Set("mta", "operator", cells.String("Icelandair"))
 	err = db.Apply(ctx, write.NewBatch().Add("fleet", "plane#TF-FIX", handover).Add("fleet", "plane#TF-FIY", wrong))
 	fmt.Println(err)
-	_, err = db.Table("fleet").ReadRow(ctx, "plane#TF-FIX")
-	fmt.Println(errors.Is(err, query.ErrNotFound))
+	row, err := db.Table("fleet").ReadRow(ctx, "plane#TF-FIX")
+	fmt.Println(row == nil, err)
 	// Output:
 	// <nil>
 	// apply batch: table fleet, row "plane#TF-FIY": unknown family "mta" in table fleet; did you mean "meta"?
-	// true
+	// true <nil>
 }
 
 func ExampleTuplePrefix() {

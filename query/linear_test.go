@@ -3,7 +3,6 @@
 package query_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -189,9 +188,6 @@ func (in pairInput) exchange(tx *query.Tx) error {
 }
 
 func numberOf(row *query.Row, err error) (number, error) {
-	if errors.Is(err, query.ErrNotFound) {
-		return number{}, nil
-	}
 	if err != nil {
 		return number{}, err
 	}

@@ -183,7 +183,7 @@ func TestDeclaringAddsAndNeverDrops(t *testing.T) {
 	if !db.Schema().Equal(want) {
 		t.Errorf("schema is %+v", db.Schema())
 	}
-	if _, err := db.Table("t").ReadRow(ctx, "r"); err != nil {
+	if row, err := db.Table("t").ReadRow(ctx, "r"); row == nil || err != nil {
 		t.Errorf("the undeclared family's row: %v", err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// ReadRow reads one row. A row without a cell that the options select is
-// [ErrNotFound]. One of more than [MaxRowBytes] is an error; [Table.ReadCells]
-// and [Table.ReadPage] read rows of any size.
+// ReadRow reads one row. A row without a cell that the options select is nil, which
+// has no cells. One of more than [MaxRowBytes] is an error; [Table.ReadCells] and
+// [Table.ReadPage] read rows of any size.
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*Row, error) {
 	row, err := t.readRow(ctx, key, opts)
 	return row, fail("read row", t.Name(), key, err)
@@ -39,9 +39,6 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*R
 		rr.release()
 	} else {
 		row, err = t.readFirst(ctx, spec, &rr.plan)
-	}
-	if err == nil && row == nil {
-		err = faultf(KindNotFound, "row not found")
 	}
 	return row, err
 }

@@ -128,11 +128,10 @@ type Tx struct {
 // transaction's own writes. Inside the loop of a scan, a row that was written
 // in the loop cannot be read until the scan has ended: that is an error.
 func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...read.Option) (*Row, error) {
-	const op = "read row"
 	for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(opts), read.Key(key))...) {
 		return row, err
 	}
-	return nil, fail(op, table, key, faultf(KindNotFound, "row not found"))
+	return nil, nil
 }
 
 // ReadRows is [Table.ReadRows] in the transaction. Writes made in its loop are

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -50,7 +49,7 @@ func (s *soak) expect(row *query.Row, err error, g int, least uint64) error {
 		if version, err = s.rows.rowVersion(row); err != nil {
 			return err
 		}
-	case err != nil && !errors.Is(err, query.ErrNotFound):
+	case err != nil:
 		return err
 	}
 	of := &s.rows.groups[g]
@@ -135,7 +134,7 @@ func (s *soak) events(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	w := rng.IntN(writerCount)
 	acked, began := s.rows.events[w].newest(), db.Now()
 	row, err := db.Table("events").ReadRow(ctx, eventRow(w))
-	if err != nil && !errors.Is(err, query.ErrNotFound) {
+	if err != nil {
 		return err
 	}
 	return s.rows.checkEvents(w, row, acked, began, db.Now())

@@ -2,7 +2,6 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -201,14 +200,11 @@ func (w *writer) add(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 // swap replaces the writer's own number if it is what it was read to be.
 func (w *writer) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error {
 	table, key, of := db.Table("numbers"), swapRow(w.id), &w.rows.swaps[w.id]
-	var now int64
 	row, err := table.ReadRow(ctx, key)
-	switch {
-	case err == nil:
-		now, _ = row.I64("n", "n")
-	case !errors.Is(err, query.ErrNotFound):
+	if err != nil {
 		return err
 	}
+	now, _ := row.I64("n", "n")
 	if err := of.explains(key, uint64(now), of.acked.Load(), of.tried.Load()); err != nil {
 		return err
 	}

@@ -172,11 +172,11 @@ func getRows(ctx context.Context, t *query.Table, workers int, keys []string) (i
 	return share(workers, len(keys), func(_, from, to int) (n int64, err error) {
 		for _, key := range keys[from:to] {
 			row, err := t.ReadRow(ctx, key)
-			if errors.Is(err, query.ErrNotFound) {
-				continue
-			}
 			if err != nil {
 				return 0, err
+			}
+			if row == nil {
+				continue
 			}
 			k, _ := readCells(row)
 			n += k
