@@ -3,32 +3,43 @@ package query
 import (
 	"context"
 	"errors"
+	"iter"
+	"strconv"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// ScanCells calls fn for the cells that [Table.ReadRows] with the same options
-// gives, in their order and all of one snapshot, without ever holding a row that
-// takes more than some memory: unlike ReadRows it reads rows of any size. A
-// filter that has to see rows as a whole still needs them to fit. An error of fn
-// ends the scan and is returned as it is.
+// A RowCell is a cell and the key of its row.
+type RowCell struct {
+	Key string
+	cells.Cell
+}
+
+// String is the cell in one line, behind the key of its row.
+func (c RowCell) String() string { return strconv.Quote(c.Key) + " " + c.Cell.String() }
+
+// ScanCells reads the cells that [Table.ReadRows] with the same options gives, in their
+// order and all of one snapshot, without ever holding a row that takes more than some
+// memory: unlike ReadRows it reads rows of any size. A filter that has to see rows as a
+// whole still needs them to fit. [Table.ReadCells] does the same for one row.
 //
 // A cell stays valid for as long as it is kept; it shares its memory with those
 // read around it.
-func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell) error, opts ...read.Option) error {
-	err := t.scanCells(ctx, fn, opts)
-	if own, ok := errors.AsType[*callerError](err); ok {
-		return own.err
+func (t *Table) ScanCells(ctx context.Context, opts ...read.Option) iter.Seq2[RowCell, error] {
+	return func(yield func(RowCell, error) bool) {
+		err := t.scanCells(ctx, func(c RowCell) bool { return yield(c, nil) }, opts)
+		if err != nil && err != errEnough {
+			yield(RowCell{}, fail("scan cells", t.Name(), "", err))
+		}
 	}
-	return fail("scan cells", t.Name(), "", err)
 }
 
-func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error, opts []read.Option) error {
-	if err := given("fn", fn != nil); err != nil {
-		return err
-	}
+// errEnough ends a scan of cells whose caller has left the loop.
+var errEnough = errors.New("the caller has enough")
+
+func (t *Table) scanCells(ctx context.Context, yield func(RowCell) bool, opts []read.Option) error {
 	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return err
@@ -44,7 +55,7 @@ func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error
 		return err
 	}
 	defer snap.Close()
-	s := &cellScan{t: t, snap: snap, now: t.db.clock.now(), fn: fn}
+	s := &cellScan{t: t, snap: snap, now: t.db.clock.now(), yield: yield}
 	for {
 		large, err := s.rows(ctx, spec)
 		if large == "" || err != nil {
@@ -67,11 +78,11 @@ const scanRowBytes = 16 << 20
 
 // A cellScan is what the parts of a ScanCells share.
 type cellScan struct {
-	t    *Table
-	snap cf.Snapshot
-	now  cells.Timestamp
-	fn   func(string, cells.Cell) error
-	read int64 // rows of the current part
+	t     *Table
+	snap  cf.Snapshot
+	now   cells.Timestamp
+	yield func(RowCell) bool
+	read  int64 // rows of the current part
 }
 
 // rows reads row by row up to one that is too large, which it reads cell by
@@ -93,8 +104,8 @@ func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err 
 			return "", err
 		}
 		for c := range row.Cells() {
-			if err := s.fn(row.Key(), c); err != nil {
-				return "", &callerError{err}
+			if !s.yield(RowCell{row.Key(), c}) {
+				return "", errEnough
 			}
 		}
 	}
@@ -115,17 +126,17 @@ func (s *cellScan) row(ctx context.Context, spec *readSpec, key string) error {
 		return err
 	}
 	w := &rowWalk{key: key, spec: pushed, snap: s.snap}
-	left, failed := pushed.CellsPerRow, error(nil)
+	left, enough := pushed.CellsPerRow, false
 	for i := range p.scans {
 		if p.scans[i].guard {
 			continue
 		}
 		more, err := w.yieldCells(ctx, &p.scans[i], &left, func(c cells.Cell) bool {
-			failed = s.fn(key, c)
-			return failed == nil
+			enough = !s.yield(RowCell{key, c})
+			return !enough
 		})
-		if failed != nil {
-			return &callerError{failed}
+		if enough {
+			return errEnough
 		}
 		if err != nil || !more {
 			return err

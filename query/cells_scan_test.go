@@ -2,7 +2,6 @@ package query_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -52,20 +51,26 @@ func TestScanCellsGivesWhatReadRowsGives(t *testing.T) {
 		}
 		for _, bytes := range []int{1, 1000, 5000, 1 << 20} {
 			var got []string
-			err := query.RowBytes(db.Table("t"), bytes).ScanCells(ctx, func(key string, c cells.Cell) error {
-				got = append(got, fmt.Sprint(key, c))
-				return nil
-			}, opts...)
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s, rows of %d bytes: %d cells, want %d, %v", name, bytes, len(got), len(want), err)
+			for c, err := range query.RowBytes(db.Table("t"), bytes).ScanCells(ctx, opts...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, fmt.Sprint(c.Key, c.Cell))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, rows of %d bytes: %d cells, want %d", name, bytes, len(got), len(want))
 			}
 		}
 	}
-	mine := errors.New("mine")
 	for _, bytes := range []int{1, 1 << 20} {
-		err := query.RowBytes(db.Table("t"), bytes).ScanCells(ctx, func(string, cells.Cell) error { return mine })
-		if err != mine {
-			t.Errorf("error %v, want the caller's", err)
+		n := 0
+		for _, err := range query.RowBytes(db.Table("t"), bytes).ScanCells(ctx) {
+			if n++; err != nil || n > 2 {
+				t.Errorf("cell %d, %v", n, err)
+			}
+			if n == 2 {
+				break // the caller has enough
+			}
 		}
 	}
 }

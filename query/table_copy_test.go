@@ -59,12 +59,11 @@ func scribble(t testing.TB, db *query.DB, rng *rand.Rand, n int) {
 // everything is all cells of a table, in words.
 func everything(t testing.TB, db *query.DB, table string) (all []string) {
 	t.Helper()
-	err := db.Table(table).ScanCells(t.Context(), func(key string, c cells.Cell) error {
-		all = append(all, fmt.Sprintf("%q %s %q %d %v", key, c.Family, c.Qualifier, c.Timestamp, c.Value))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	for c, err := range db.Table(table).ScanCells(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%q %s %q %d %v", c.Key, c.Family, c.Qualifier, c.Timestamp, c.Value))
 	}
 	return all
 }

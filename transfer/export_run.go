@@ -235,11 +235,14 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 		opts = append(opts, read.Versions(1))
 	}
 	c, last := newChunk(), ""
-	err := e.table.ScanCells(ctx, func(key string, cell cells.Cell) error {
-		newRow := key != last
+	for cell, err := range e.table.ScanCells(ctx, opts...) {
+		if err != nil {
+			return err
+		}
+		newRow := cell.Key != last
 		if newRow {
 			e.rows++
-			last = key
+			last = cell.Key
 		}
 		if (newRow || e.wide == nil) && len(c.cells) > 0 && (len(c.cells) >= chunkCells || c.size >= chunkBytes) {
 			if err := send(c); err != nil {
@@ -247,13 +250,12 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 			}
 			c = newChunk()
 		}
-		c.keys, c.cells = append(c.keys, key), append(c.cells, cell)
+		c.keys, c.cells = append(c.keys, cell.Key), append(c.cells, cell.Cell)
 		c.size += len(cell.Qualifier) + cell.Value.EncodedLen()
 		e.cells++
+	}
+	if len(c.cells) == 0 {
 		return nil
-	}, opts...)
-	if err != nil || len(c.cells) == 0 {
-		return err
 	}
 	return send(c)
 }
