@@ -17,15 +17,46 @@ import (
 	"time"
 )
 
-// A Store is an engine that keeps column families. All methods are safe for
-// concurrent use, except that nothing may be called after Close.
-type Store interface {
+// A Reader is an engine that gives what column families hold. All methods are safe
+// for concurrent use, except that nothing may be called after Close. [ReadOnly] makes
+// a [Store] of it that refuses writes.
+type Reader interface {
 	// Limits are the engine's bounds. The layer above checks them before it
 	// writes, so that errors are the same on every engine.
 	Limits() Limits
 
 	// Families lists the names of the families there are, sorted.
 	Families() []string
+	// Snapshot is a view of everything written before the call, consistent
+	// across families. It must be closed.
+	Snapshot(ctx context.Context) (Snapshot, error)
+
+	// Read returns all blocks that a scan of the newest state yields, for reads
+	// of few cells: it does without a snapshot.
+	Read(ctx context.Context, s Scan) ([]*Block, Cost, error)
+
+	// Begin starts a transaction on a snapshot of its own. It must be closed.
+	// One of a mere Reader reads, and cannot commit changes.
+	Begin(ctx context.Context) (Txn, error)
+
+	// Splits divides the rows of a range, of some families together, into up
+	// to n parts of about the same size. It is cheap, and approximate where
+	// much data would have to be read. There is at least one part; the last
+	// ends where the range does.
+	Splits(ctx context.Context, families []string, rows Range, n int) ([]Part, error)
+
+	// Stats are what the store knows of its families and of itself.
+	Stats(ctx context.Context) (Stats, error)
+
+	// Close releases the store. Cursors and snapshots must be closed before.
+	Close() error
+}
+
+// A Store is an engine that keeps column families: a [Reader] that also writes. All
+// methods are safe for concurrent use, except that nothing may be called after Close.
+type Store interface {
+	Reader
+
 	// CreateFamily makes empty families, one after the other: an error leaves
 	// those before. It does nothing for one that exists. Many at once take much
 	// less time than one by one.
@@ -35,14 +66,6 @@ type Store interface {
 	// nothing for one that does not exist.
 	DropFamily(ctx context.Context, names ...string) error
 
-	// Snapshot is a view of everything written before the call, consistent
-	// across families. It must be closed.
-	Snapshot(ctx context.Context) (Snapshot, error)
-
-	// Read returns all blocks that a scan of the newest state yields, for reads
-	// of few cells: it does without a snapshot.
-	Read(ctx context.Context, s Scan) ([]*Block, Cost, error)
-
 	// Update runs fn and commits its batch atomically. fn runs while
 	// nothing else changes any of the rows, and its batch may touch no
 	// other row. Its snapshot shows the newest state of these rows, in every
@@ -50,9 +73,10 @@ type Store interface {
 	// begins and not after fn first reads any of it. A store need not know
 	// which families belong to a space: a row with the key of a named one
 	// counts as named. An error of fn writes nothing and is returned as it
-	// is. While the store takes no writes, the update waits until the context ends, holds nobody up
-	// meanwhile, and runs fn again then: so do Write, DropRange and the
-	// commits of transactions and ingestions with what they run.
+	// is. While the store takes no writes, the update waits until the context
+	// ends, holds nobody up meanwhile, and runs fn again then: so do Write,
+	// DropRange and the commits of transactions and ingestions with what they
+	// run.
 	Update(ctx context.Context, rows []RowID, fn func(Snapshot, *Batch) error) (Position, error)
 
 	// Write runs fn and commits its batch atomically. It does not look at
@@ -72,19 +96,10 @@ type Store interface {
 	// visible together. It must be closed.
 	Ingest(ctx context.Context) (Ingestion, error)
 
-	// Begin starts a transaction on a snapshot of its own. It must be closed.
-	Begin(ctx context.Context) (Txn, error)
-
 	// DropRange removes the cells of a range of rows from families. It
 	// promises that snapshots taken later do not see them; the cost does
 	// not depend on how many there are.
 	DropRange(ctx context.Context, families []string, rows Range) error
-
-	// Splits divides the rows of a range, of some families together, into up
-	// to n parts of about the same size. It is cheap, and approximate where
-	// much data would have to be read. There is at least one part; the last
-	// ends where the range does.
-	Splits(ctx context.Context, families []string, rows Range, n int) ([]Part, error)
 
 	// Flush writes what memory holds of a family to its files; Compact
 	// rewrites a range of a family's files, giving the space of dropped
@@ -102,9 +117,6 @@ type Store interface {
 	// replaced, and a store that is opened begins with the zero Tuning.
 	SetTuning(family string, t Tuning) error
 
-	// Stats are what the store knows of its families and of itself.
-	Stats(ctx context.Context) (Stats, error)
-
 	ChangeLog
 
 	// EndWaits makes what may take long fail with ErrClosed, now and from now
@@ -112,9 +124,6 @@ type Store interface {
 	// checks of files. A Close is to follow. What has been written is kept
 	// all the same.
 	EndWaits()
-
-	// Close releases the store. Cursors and snapshots must be closed before.
-	Close() error
 }
 
 // An Expiry is leave to drop cells without a delete. The zero Expiry gives none.

@@ -2,7 +2,7 @@ package cf
 
 import "context"
 
-// A Refresher is a read-only [Store] beside one that another process, or this
+// A Refresher is a [Reader] beside a store that another process, or this
 // one, writes: it shows the moment when it was opened or refreshed last.
 type Refresher interface {
 	// Refresh moves on to the present, if there is anything new and accept,

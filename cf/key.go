@@ -18,10 +18,10 @@ import (
 // before every key whose row, or qualifier, is not less. docs/format.md has
 // worked examples.
 
-// versionLen is the fixed length in bytes of a key's last element. An integer
+// VersionLen is the fixed length in bytes of a key's last element. An integer
 // below 2^56 has eight bytes here too, where package tuple writes fewer and
 // accepts only those.
-const versionLen = 9
+const VersionLen = 9
 
 const (
 	tagBytes   = 0x01 // starts a byte string element
@@ -76,7 +76,7 @@ func SplitCellKey(key []byte) (row, qualifier []byte, ts int64, err error) {
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("%w: qualifier: %w", ErrMalformedKey, err)
 	}
-	if len(rest) != versionLen || rest[0] != tagVersion {
+	if len(rest) != VersionLen || rest[0] != tagVersion {
 		return nil, nil, 0, fmt.Errorf("%w: version element % x", ErrMalformedKey, rest)
 	}
 	inverted := binary.BigEndian.Uint64(rest[1:])

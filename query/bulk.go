@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -67,7 +68,7 @@ type BulkLoad struct {
 	opts   BulkOptions
 	ts     cells.Timestamp // of cells without one
 	into   cf.Ingestion
-	sorter *cf.Sorter
+	sorter *bulk.Sorter
 
 	repeats  atomic.Int64    // records that repeat others
 	telling  sync.Mutex      // held while opts.Repeated runs
@@ -123,7 +124,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if err != nil {
 		return nil, errors.Join(err, l.into.Close())
 	}
-	l.sorter = cf.NewSorter(len(info.families), db.memory/4, l.into.TempDir(), l.into.Merge)
+	l.sorter = bulk.NewSorter(len(info.families), db.memory/4, l.into.TempDir(), l.into.Merge)
 	onRepeat(l.sorter, l.tell)
 	return l, nil
 }
@@ -358,7 +359,7 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 }
 
 // write writes all cells to table files, on all processors.
-func (l *BulkLoad) write(ctx context.Context, sorted *cf.Sorted) error {
+func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 	check, err := l.newOverlapCheck(ctx)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -81,7 +82,7 @@ func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) er
 		return nil
 	}
 	f := o.load.table.families[family]
-	rows := cf.LoadedRows(c)
+	rows := bulk.Rows(c)
 	for from := 0; from < len(rows); from += overlapRows {
 		if err := o.lookAt(ctx, f, rows[from:min(from+overlapRows, len(rows))]); err != nil {
 			return err
@@ -91,7 +92,7 @@ func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) er
 }
 
 // lookAt looks at rows, ascending, of which some may follow themselves.
-func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []cf.LoadedRow) error {
+func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []bulk.Row) error {
 	ranges := make([]cf.Range, 0, len(rows))
 	for i, r := range rows {
 		if i == 0 || r.Row != rows[i-1].Row {
@@ -116,7 +117,7 @@ func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []cf.Load
 }
 
 // compare compares the cells of a row that are there with those of the load.
-func (o *overlapCheck) compare(f *familyInfo, r *cf.LoadedRow, b *cf.Block, there []cf.CellSpan) error {
+func (o *overlapCheck) compare(f *familyInfo, r *bulk.Row, b *cf.Block, there []cf.CellSpan) error {
 	var column []byte
 	next := r.Cells()
 	cell, ok := next()

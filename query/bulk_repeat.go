@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 )
 
 // A Record is where in a file a mutation comes from.
@@ -43,7 +44,7 @@ func recordOf(note []byte) Record {
 }
 
 // onRepeat has a sorter call fn.
-func onRepeat(s *cf.Sorter, fn func(Repeat)) {
+func onRepeat(s *bulk.Sorter, fn func(Repeat)) {
 	s.OnRepeat(func(row string, first, again []byte) { fn(Repeat{row, recordOf(first), recordOf(again)}) })
 }
 
@@ -55,7 +56,7 @@ func onRepeat(s *cf.Sorter, fn func(Repeat)) {
 // A Ledger belongs to one goroutine. It must be closed.
 type Ledger struct {
 	temp   cf.Ingestion // for its directory
-	sorter *cf.Sorter
+	sorter *bulk.Sorter
 	id     identity // scratch
 	closed bool
 }
@@ -78,7 +79,7 @@ func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error
 	if err != nil {
 		return nil, fail("ledger", "", "", err)
 	}
-	l := &Ledger{temp: temp, sorter: cf.NewSorter(1, db.memory/8, temp.TempDir(), temp.Merge)}
+	l := &Ledger{temp: temp, sorter: bulk.NewSorter(1, db.memory/8, temp.TempDir(), temp.Merge)}
 	if repeated != nil {
 		onRepeat(l.sorter, repeated)
 	}

@@ -147,7 +147,7 @@ func checkFamilies(s *schema.Schema, have []string) error {
 // catalog's knowing: a smolwc that did not sync the catalog left that behind when
 // power was lost. A family that is missing for any other reason is damage.
 func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
-	store, ok := db.store.(cf.DropTeller)
+	store, ok := db.reader.(cf.DropTeller)
 	if !ok {
 		return nil
 	}

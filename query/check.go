@@ -171,7 +171,7 @@ func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
 }
 
 func (c *checker) files(ctx context.Context) error {
-	files, ok := c.db.store.(cf.Checker)
+	files, ok := c.db.reader.(cf.Checker)
 	if !ok {
 		return nil
 	}

@@ -79,7 +79,8 @@ type Options struct {
 
 // A DB is an open database.
 type DB struct {
-	store   cf.Store
+	reader  cf.Reader // what was opened, which may do more than a cf.Reader
+	store   cf.Store  // it too, or what refuses writes on top of it
 	limits  cf.Limits
 	uuid    uuid.UUID
 	format  atomic.Int32
@@ -112,12 +113,13 @@ type DB struct {
 // processes from opening the store; OpenStore takes no lock and writes no marker.
 //
 // Durability and BackgroundRate are settings of the store: set them where it is opened,
-// and leave them zero here. Memory bounds what bulk loads sort at once. ReadOnly is for
-// a store that refuses writes itself. A store may do more than [cf.Store]: the database
-// looks for [cf.Checker], [cf.DropTeller] and [cf.Refresher], and its methods say what
-// is missing. The database has no directory ([DB.Dir]), so [DB.Checkpoint] and
-// [DB.Freeze] fail with kind [KindFailedPrecondition].
-func OpenStore(ctx context.Context, store cf.Store, o Options) (*DB, error) {
+// and leave them zero here. Memory bounds what bulk loads sort at once. A store that is
+// written is a [cf.Store]; ReadOnly asks for no more than a [cf.Reader]. A store may do
+// more than that: the database looks for [cf.Checker], [cf.DropTeller] and
+// [cf.Refresher], and its methods say what is missing. The database has no directory
+// ([DB.Dir]), so [DB.Checkpoint] and [DB.Freeze] fail with kind
+// [KindFailedPrecondition].
+func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	const op = "open store"
 	switch {
 	case ctx == nil:
@@ -126,6 +128,9 @@ func OpenStore(ctx context.Context, store cf.Store, o Options) (*DB, error) {
 		return nil, fail(op, "", "", given("store", false))
 	case o.Durability != DurabilitySync || o.BackgroundRate != 0:
 		return nil, fail(op, "", "", faultf(KindInvalidArgument, "durability and background rate are settings of the store; open the store with them"))
+	}
+	if _, writes := store.(cf.Store); !writes && !o.ReadOnly {
+		return nil, fail(op, "", "", faultf(KindInvalidArgument, "the store can only be read: it is no cf.Store; open it with ReadOnly"))
 	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
@@ -136,6 +141,14 @@ func OpenStore(ctx context.Context, store cf.Store, o Options) (*DB, error) {
 		return nil, fail(op, "", "", err)
 	}
 	return db, nil
+}
+
+// storeOf is the store itself, or one on top of it that refuses writes.
+func storeOf(r cf.Reader) cf.Store {
+	if s, ok := r.(cf.Store); ok {
+		return s
+	}
+	return cf.ReadOnly(r)
 }
 
 // The least that Options.Memory and BackgroundRate may be, unless they are 0.
@@ -164,8 +177,9 @@ func (o *Options) validate() error {
 	return nil
 }
 
-func newDB(ctx context.Context, store cf.Store, o Options) (*DB, error) {
-	db := &DB{store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
+func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
+	store := storeOf(reader)
+	db := &DB{reader: reader, store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
 	db.memory, db.loading = cmp.Or(o.Memory, defaultMemory), make(chan struct{}, 1)
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)

@@ -27,7 +27,7 @@ func (db *DB) Refresh(ctx context.Context) error {
 	if err := db.ready(ctx); err != nil {
 		return fail("refresh", "", "", err)
 	}
-	r, ok := db.store.(cf.Refresher)
+	r, ok := db.reader.(cf.Refresher)
 	if !ok {
 		return nil
 	}

@@ -71,8 +71,9 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	return db, nil
 }
 
-// openStore opens the store of a database in a directory or in memory.
-func openStore(dir string, o rocks.Options) (cf.Store, error) {
+// openStore opens the store of a database in a directory or in memory, for reading
+// alone or for writing too.
+func openStore(dir string, o rocks.Options) (cf.Reader, error) {
 	if o.ReadOnly {
 		return rocks.OpenFollower(dir, o)
 	}
@@ -145,7 +146,7 @@ func probe(dir string, engine rocks.Options) error {
 		return describeOpen(dir, err)
 	}
 	defer store.Close()
-	db := &DB{store: store, readOnly: true}
+	db := &DB{reader: store, store: cf.ReadOnly(store), readOnly: true}
 	return db.loadCatalog(context.Background(), false)
 }
 

@@ -165,6 +165,35 @@ type closable struct{ cf.Store }
 
 func (closable) Close() error { return nil }
 
+// mere is a store that can only be read.
+type mere struct{ cf.Reader }
+
+// A store that can only be read opens for reading, and refuses writes.
+func TestOpenStoreOfAReader(t *testing.T) {
+	store, ctx := closable{cftest.NewMemory()}, t.Context()
+	first := openFleetOn(t, store)
+	mustSet(t, first, "plane#1", "meta", "model", "A320")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := query.OpenStore(ctx, mere{store}, query.Options{}); query.KindOf(err) != query.KindInvalidArgument {
+		t.Errorf("opened for writing: %v", err)
+	}
+	db, err := query.OpenStore(ctx, mere{store}, query.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if got := keysOf(t, db); !slices.Equal(got, []string{"plane#1"}) {
+		t.Errorf("its rows: %q", got)
+	}
+	m := write.NewMutation()
+	m.Set("meta", "model", cells.String("A330"))
+	if err := db.Table("fleet").Apply(ctx, "plane#1", m); query.KindOf(err) != query.KindFailedPrecondition {
+		t.Errorf("a write: %v", err)
+	}
+}
+
 // A database is in its store: it opens again as it was, for reading too.
 func TestOpenStoreAgain(t *testing.T) {
 	store, ctx := closable{cftest.NewMemory()}, t.Context()

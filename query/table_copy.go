@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -197,7 +198,7 @@ func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to st
 		if b == nil || err != nil {
 			return errors.Join(err, run.Close())
 		}
-		if err := run.Write(ctx, cf.GroupsOf(b)); err != nil {
+		if err := run.Write(ctx, bulk.GroupsOf(b)); err != nil {
 			return errors.Join(err, run.Close())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 )
 
 // testIngest is about loads: cells that become visible together.
@@ -143,7 +144,7 @@ func add(f *fixture, family, row string, n int64) {
 func load(f *fixture, in cf.Ingestion, rows map[string]string, sums map[string][]int64) {
 	f.Helper()
 	names := []string{"t/a", "t/b", "t/sum"}
-	s := cf.NewSorter(len(names), 1<<20, in.TempDir(), in.Merge)
+	s := bulk.NewSorter(len(names), 1<<20, in.TempDir(), in.Merge)
 	defer s.Close()
 	for name, text := range rows {
 		for _, r := range ParseRows(text) {
@@ -180,7 +181,7 @@ func LoadCell(ctx context.Context, s cf.Store, family, row, qualifier, value str
 		return err
 	}
 	defer in.Close()
-	sorter := cf.NewSorter(1, 1<<20, in.TempDir(), in.Merge)
+	sorter := bulk.NewSorter(1, 1<<20, in.TempDir(), in.Merge)
 	defer sorter.Close()
 	sorter.Row(row)
 	sorter.Group(0)

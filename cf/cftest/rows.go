@@ -127,7 +127,7 @@ func Collect(ctx context.Context, snap cf.Snapshot, s cf.Scan) (Rows, cf.Cost, e
 }
 
 // Read is Collect for the newest state, with one call of the store.
-func Read(ctx context.Context, store cf.Store, s cf.Scan) (Rows, error) {
+func Read(ctx context.Context, store cf.Reader, s cf.Scan) (Rows, error) {
 	blocks, cost, err := store.Read(ctx, s)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
@@ -59,7 +60,7 @@ func crashAt(t *testing.T, step string) loaded {
 	in, err := s.Ingest(ctx)
 	must(err)
 	defer in.Close()
-	sorter := cf.NewSorter(3, 1<<20, in.TempDir(), in.Merge)
+	sorter := bulk.NewSorter(3, 1<<20, in.TempDir(), in.Merge)
 	defer sorter.Close()
 	sorter.Row("r")
 	for i, value := range [][]byte{[]byte("new"), []byte("new"), append([]byte{byte(cf.MergeSum)}, i64(3)...)} {

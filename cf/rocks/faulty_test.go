@@ -21,6 +21,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
@@ -121,7 +122,7 @@ func (w *worker) load(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	sorter := cf.NewSorter(2, 1<<20, in.TempDir(), in.Merge)
+	sorter := bulk.NewSorter(2, 1<<20, in.TempDir(), in.Merge)
 	defer sorter.Close()
 	var rows []string
 	for range 1 + w.random.IntN(3) {

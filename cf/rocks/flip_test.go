@@ -89,7 +89,7 @@ func mixed(t *testing.T) (dir string, want map[string]cftest.Rows) {
 	return dir, want
 }
 
-func all(t *testing.T, s cf.Store, family string) cftest.Rows {
+func all(t *testing.T, s cf.Reader, family string) cftest.Rows {
 	t.Helper()
 	rows, err := read(s, family)
 	if err != nil {
@@ -98,7 +98,7 @@ func all(t *testing.T, s cf.Store, family string) cftest.Rows {
 	return rows
 }
 
-func read(s cf.Store, family string) (cftest.Rows, error) {
+func read(s cf.Reader, family string) (cftest.Rows, error) {
 	snap, err := s.Snapshot(context.Background())
 	if err != nil {
 		return nil, err

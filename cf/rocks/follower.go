@@ -7,7 +7,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/smolwc/smolwc/cf"
 )
@@ -29,7 +28,7 @@ type Follower struct {
 }
 
 var (
-	_ cf.Store     = (*Follower)(nil)
+	_ cf.Reader    = (*Follower)(nil)
 	_ cf.Refresher = (*Follower)(nil)
 )
 
@@ -171,7 +170,7 @@ func (f *Follower) useOnce() (v *view, done func()) {
 	return v, sync.OnceFunc(func() { f.unuse(v) })
 }
 
-// Close implements cf.Store.
+// Close implements cf.Reader.
 func (f *Follower) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +185,7 @@ func (f *Follower) Close() error {
 	return err
 }
 
-// Snapshot implements cf.Store.
+// Snapshot implements cf.Reader.
 func (f *Follower) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	v, done := f.useOnce()
 	s, err := v.Store.Snapshot(ctx)
@@ -208,14 +207,14 @@ func (s *followed) Close() {
 	s.done()
 }
 
-// Read implements cf.Store.
+// Read implements cf.Reader.
 func (f *Follower) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
 	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Read(ctx, spec)
 }
 
-// Begin implements cf.Store. Such a transaction reads; it cannot commit changes.
+// Begin implements cf.Reader. Such a transaction reads; it cannot commit changes.
 func (f *Follower) Begin(ctx context.Context) (cf.Txn, error) {
 	v, done := f.useOnce()
 	t, err := v.Store.Begin(ctx)
@@ -241,60 +240,26 @@ func (t *followedTxn) Close() {
 	t.done()
 }
 
-// Splits implements cf.Store.
+// Splits implements cf.Reader.
 func (f *Follower) Splits(ctx context.Context, families []string, rows cf.Range, n int) ([]cf.Part, error) {
 	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Splits(ctx, families, rows, n)
 }
 
-// Stats implements cf.Store. Counters begin anew with each refresh.
+// Stats implements cf.Reader. Counters begin anew with each refresh.
 func (f *Follower) Stats(ctx context.Context) (cf.Stats, error) {
 	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Stats(ctx)
 }
 
-// Limits implements cf.Store.
+// Limits implements cf.Reader.
 func (f *Follower) Limits() cf.Limits { return (*Store)(nil).Limits() }
 
-// Families implements cf.Store.
+// Families implements cf.Reader.
 func (f *Follower) Families() []string {
 	v := f.use()
 	defer f.unuse(v)
 	return v.Store.Families()
 }
-
-// Everything else writes, and is refused.
-
-func (f *Follower) CreateFamily(context.Context, ...string) error { return cf.ErrReadOnly }
-func (f *Follower) DropFamily(context.Context, ...string) error   { return cf.ErrReadOnly }
-func (f *Follower) Flush(context.Context, string) error           { return cf.ErrReadOnly }
-func (f *Follower) SetExpiry(string, cf.Expiry) error             { return cf.ErrReadOnly }
-func (f *Follower) SetTuning(string, cf.Tuning) error             { return cf.ErrReadOnly }
-
-func (f *Follower) PutMeta(context.Context, string, []byte) error { return cf.ErrReadOnly }
-
-// EndWaits implements cf.Store: nobody waits.
-func (f *Follower) EndWaits() {}
-
-func (f *Follower) Update(context.Context, []cf.RowID, func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
-	return 0, cf.ErrReadOnly
-}
-
-func (f *Follower) Write(context.Context, []cf.RowID, func(*cf.Batch) error) (cf.Position, error) {
-	return 0, cf.ErrReadOnly
-}
-
-// What changes is known to the process that writes.
-
-func (f *Follower) KeepChanges(time.Time) error             { return cf.ErrReadOnly }
-func (f *Follower) KeepsChanges() bool                      { return false }
-func (f *Follower) Changes(cf.Position) (cf.Changes, error) { return nil, cf.ErrReadOnly }
-func (f *Follower) ChangeStarts() ([]cf.Position, error)    { return nil, cf.ErrReadOnly }
-
-func (f *Follower) Ingest(context.Context) (cf.Ingestion, error) { return nil, cf.ErrReadOnly }
-
-func (f *Follower) DropRange(context.Context, []string, cf.Range) error { return cf.ErrReadOnly }
-
-func (f *Follower) Compact(context.Context, string, cf.Range) error { return cf.ErrReadOnly }

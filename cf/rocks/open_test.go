@@ -93,7 +93,7 @@ func put(s cf.Store, rows string) error {
 	return err
 }
 
-func scan(s cf.Store, rows ...cf.Range) (cftest.Rows, cf.Cost, error) {
+func scan(s cf.Reader, rows ...cf.Range) (cftest.Rows, cf.Cost, error) {
 	snap, err := s.Snapshot(context.Background())
 	if err != nil {
 		return nil, cf.Cost{}, err

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 )
 
 // A writer makes databases of many logs: families t and u have the same rows, and v,
@@ -76,7 +77,7 @@ func (w *writer) load() {
 	in, err := w.Ingest(ctx)
 	w.must(err)
 	defer in.Close()
-	sorter := cf.NewSorter(2, 1<<20, in.TempDir(), in.Merge)
+	sorter := bulk.NewSorter(2, 1<<20, in.TempDir(), in.Merge)
 	defer sorter.Close()
 	row := fmt.Sprintf("%06d", w.rows)
 	w.rows++

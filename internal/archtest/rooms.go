@@ -72,9 +72,10 @@ var rooms = map[string]room{
 	"tuple/subspace": {imports: []string{"tuple"}},
 	"schema":         {imports: []string{"cells", yaml}},
 
-	"cf":        {imports: []string{"cells", "tuple", compress}},
-	"cf/cftest": {imports: []string{"cf", rapid}},
-	"cf/rocks":  {imports: []string{"cf", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/cftest"}, c: true},
+	"cf":        {imports: []string{"cells", "tuple"}},
+	"cf/bulk":   {imports: []string{"cf", "tuple", compress}},
+	"cf/cftest": {imports: []string{"cf", "cf/bulk", rapid}},
+	"cf/rocks":  {imports: []string{"cf", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}, c: true},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere"}},
@@ -84,7 +85,7 @@ var rooms = map[string]room{
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
 	"query/internal/sketch":  {imports: []string{"cells", xxhash}},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
+	"query":    {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
 	"query/ql": {imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", uuid}},
 	"transfer": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@ static struct control {
 } *control;
 static const char *dir;
 
-__attribute__((constructor)) static void start(void) {
+// Nothing that it calls comes back to it.
+static void begin(void) {
 	const char *path = getenv("FAULTYDISK_CONTROL");
 	int fd = path ? open(path, O_RDWR) : -1;
 	dir = getenv("FAULTYDISK_DIR");
@@ -33,10 +35,16 @@ __attribute__((constructor)) static void start(void) {
 		control = p;
 }
 
+static int controlled(void) {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, begin);
+	return control != NULL;
+}
+
 // The log for people is not the database's.
 static int fails(const char *path) {
 	const char *name = strrchr(path, '/');
-	if (!control || strncmp(path, dir, strlen(dir)) != 0 || (name && strcmp(name, "/LOG") == 0))
+	if (!controlled() || strncmp(path, dir, strlen(dir)) != 0 || (name && strcmp(name, "/LOG") == 0))
 		return 0;
 	atomic_fetch_add(&control->calls, 1);
 	if (atomic_load(&control->fail) <= 0 || atomic_fetch_sub(&control->well, 1) > 0)
@@ -49,7 +57,7 @@ static int fails(const char *path) {
 
 static int fd_fails(int fd) {
 	char link[64], path[PATH_MAX];
-	if (!control)
+	if (!controlled())
 		return 0;
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	ssize_t n = readlink(link, path, sizeof path - 1);

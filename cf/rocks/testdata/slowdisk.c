@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static struct control {
 	_Atomic int hold, held;
 } *control;
 
-__attribute__((constructor)) static void start(void) {
+static void begin(void) {
 	const char *path = getenv("SLOWDISK_CONTROL");
 	int fd = path ? open(path, O_RDWR) : -1;
 	if (fd < 0)
@@ -26,6 +27,12 @@ __attribute__((constructor)) static void start(void) {
 	close(fd);
 	if (p != MAP_FAILED)
 		control = p;
+}
+
+static int controlled(void) {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, begin);
+	return control != NULL;
 }
 
 static int is_slow(int fd) {
@@ -45,7 +52,7 @@ static void wait_for(int fd) {
 		return;
 	if (ms)
 		usleep((useconds_t)(atoi(ms) * 1000 + random() % (atoi(ms) * 1000 + 1)));
-	if (!control || !atomic_load(&control->hold))
+	if (!controlled() || !atomic_load(&control->hold))
 		return;
 	atomic_fetch_add(&control->held, 1);
 	while (atomic_load(&control->hold))

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,16 @@
 
 static int journal = -1;
 
-__attribute__((constructor)) static void start(void) {
+static void begin(void) {
 	const char *path = getenv("SYNCS_JOURNAL");
 	if (path)
 		journal = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static int write_down(const char *line, int n) {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, begin);
+	return write(journal, line, n) < 0 ? -1 : 0;
 }
 
 static int note(char *line, int fd) {
@@ -42,7 +49,7 @@ static int note(char *line, int fd) {
 			real = (int (*)(int))dlsym(RTLD_NEXT, #name);      \
 		int n = note(line, fd);                                \
 		int result = real(fd);                                 \
-		if (result == 0 && n > 0 && write(journal, line, n) < 0) \
+		if (result == 0 && n > 0 && write_down(line, n) < 0) \
 			abort();                                           \
 		return result;                                         \
 	}

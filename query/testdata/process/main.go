@@ -35,7 +35,7 @@ func report() {
 // work writes batches, gets rows one after the other, and scans them at length.
 func work(dir string) error {
 	const rows = 20_000
-	db, err := query.Open(dir, query.Options{Durability: query.Async, Schema: &schema.Schema{Tables: []schema.Table{{
+	db, err := query.Open(dir, query.Options{Durability: query.DurabilityAsync, Schema: &schema.Schema{Tables: []schema.Table{{
 		Name: "t", Families: []schema.Family{{Name: "f"}},
 	}}}})
 	if err != nil {

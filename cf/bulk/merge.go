@@ -1,20 +1,22 @@
-package cf
+package bulk
 
 import (
 	"bytes"
 	"container/heap"
 	"context"
 	"slices"
+
+	"github.com/smolwc/smolwc/cf"
 )
 
 // A merger merges sources, later ones over earlier ones.
 type merger struct {
 	ctx     context.Context
-	fn      func(CellGroups) error
+	fn      func(cf.CellGroups) error
 	settler *settler
 	sources []source
 	heads   sourceHeap
-	block   CellGroups
+	block   cf.CellGroups
 }
 
 // A head is a source that stands on a group.

@@ -1,9 +1,11 @@
-package cf
+package bulk
 
 import (
 	"bytes"
 	"encoding/binary"
 	"sync/atomic"
+
+	"github.com/smolwc/smolwc/cf"
 )
 
 // A mark is what a load notes of a row beside its cells: in a group it stands behind
@@ -68,7 +70,7 @@ type rowCounter struct {
 }
 
 // take counts the groups' rows, and cuts off their marks, and groups without cells.
-func (r *rowCounter) take(c *CellGroups) {
+func (r *rowCounter) take(c *cf.CellGroups) {
 	row := r.last
 	left := c.At[:0]
 	for _, at := range c.At {

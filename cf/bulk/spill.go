@@ -1,4 +1,4 @@
-package cf
+package bulk
 
 import (
 	"bufio"
@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/smolwc/smolwc/cf"
 )
 
 // A spill is sorted groups in files, one family behind the other. It belongs to the
@@ -131,7 +133,7 @@ func (w *spillWriter) add(group []byte) error {
 }
 
 // groups adds groups, one behind the other in c.Data.
-func (w *spillWriter) groups(c CellGroups) error {
+func (w *spillWriter) groups(c cf.CellGroups) error {
 	for i, at := range c.At {
 		end := len(c.Data)
 		if i+1 < len(c.At) {
@@ -156,7 +158,7 @@ func (w *spillWriter) endFrame() error {
 	}
 	w.packed = w.packer.in.EncodeAll(w.raw, w.packed[:0])
 	if _, err := w.out.Write(w.packed); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	segment := w.spill.segments[len(w.spill.segments)-1]
 	segment.left.Add(int64(len(w.packed)))
@@ -173,7 +175,7 @@ func (w *spillWriter) endFrame() error {
 
 func (w *spillWriter) beginSegment() (err error) {
 	if w.file, err = os.CreateTemp(w.dir, "spill-"); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	w.out.Reset(w.file)
 	w.at, w.held = 0, 0
@@ -192,7 +194,7 @@ func (w *spillWriter) end() error {
 	}
 	w.file = nil
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	return nil
 }

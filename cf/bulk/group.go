@@ -1,9 +1,11 @@
-package cf
+package bulk
 
 import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+
+	"github.com/smolwc/smolwc/cf"
 )
 
 // maxGroup is about the most bytes of a group that was put together, so that a
@@ -29,8 +31,8 @@ func cellAt(data []byte, at int) (c groupCell, end int) {
 	v := binary.NativeEndian.Uint32(data[at+4:])
 	at += cellHeader
 	c.rest = data[at : at+n]
-	end = at + n + int(v&^operandBit)
-	c.value, c.operand = data[at+n:end], v&operandBit != 0
+	end = at + n + int(v&^cf.OperandBit)
+	c.value, c.operand = data[at+n:end], v&cf.OperandBit != 0
 	return c, end
 }
 
@@ -103,7 +105,7 @@ func (w *groupWriter) add(c groupCell) {
 	}
 	n := uint32(len(c.value))
 	if c.operand {
-		n |= operandBit
+		n |= cf.OperandBit
 	}
 	w.data = binary.NativeEndian.AppendUint32(w.data, uint32(len(c.rest)))
 	w.data = binary.NativeEndian.AppendUint32(w.data, n)

@@ -1,4 +1,4 @@
-package cf_test
+package bulk_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 )
 
 // addUp merges operands that are single bytes, led by a kind.
@@ -25,14 +26,14 @@ func addUp(operands [][]byte) ([]byte, bool) {
 }
 
 // sorted is what a sorter gives of a family, one cell a line, read in parts.
-func sorted(t *rapid.T, s *cf.Sorted, workers, family int) (lines []string) {
+func sorted(t *rapid.T, s *bulk.Sorted, workers, family int) (lines []string) {
 	var last []byte
 	for _, part := range s.Parts(workers) {
 		if part.Family != family {
 			continue
 		}
 		err := part.Each(context.Background(), func(c cf.CellGroups) error {
-			for _, r := range cf.LoadedRows(c) {
+			for _, r := range bulk.Rows(c) {
 				next := r.Cells()
 				for cell, ok := next(); ok; cell, ok = next() {
 					key := cf.AppendVersion(append(cf.AppendRowPrefix(nil, r.Row), cell.Column...), cell.Timestamp)
@@ -61,7 +62,7 @@ func TestSorter(t *testing.T) {
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		memory := rapid.SampledFrom([]int64{1, 200, 2000, 1 << 20}).Draw(t, "memory")
-		s := cf.NewSorter(2, memory, dir, addUp)
+		s := bulk.NewSorter(2, memory, dir, addUp)
 		defer s.Close()
 		want := [2]map[string][]byte{{}, {}}
 		for range rapid.IntRange(0, 60).Draw(t, "rows") {
@@ -116,7 +117,7 @@ func TestSorter(t *testing.T) {
 func TestSorterOfOneWideRow(t *testing.T) {
 	const cells = 40_000
 	for _, memory := range []int64{1 << 18, 1 << 30} {
-		s := cf.NewSorter(1, memory, t.TempDir(), addUp)
+		s := bulk.NewSorter(1, memory, t.TempDir(), addUp)
 		defer s.Close()
 		for i := range cells {
 			s.Row("wide")
@@ -131,7 +132,7 @@ func TestSorterOfOneWideRow(t *testing.T) {
 		n := 0
 		for _, part := range out.Parts(3) {
 			err := part.Each(t.Context(), func(c cf.CellGroups) error {
-				for _, r := range cf.LoadedRows(c) {
+				for _, r := range bulk.Rows(c) {
 					next := r.Cells()
 					for cell, ok := next(); ok; cell, ok = next() {
 						if want := cf.AppendQualifier(nil, fmt.Sprintf("%06d", n)); !bytes.Equal(cell.Column, want) {
@@ -156,7 +157,7 @@ func TestSorterOfOneWideRow(t *testing.T) {
 func TestSorterParts(t *testing.T) {
 	const rows = 60_000
 	for _, memory := range []int64{1 << 20, 1 << 30} {
-		s := cf.NewSorter(1, memory, t.TempDir(), addUp)
+		s := bulk.NewSorter(1, memory, t.TempDir(), addUp)
 		defer s.Close()
 		for i := range rows {
 			s.Row(fmt.Sprintf("row%06d", i*7919%rows))
@@ -172,7 +173,7 @@ func TestSorterParts(t *testing.T) {
 		for _, part := range parts {
 			first = append(first, n)
 			err := part.Each(t.Context(), func(c cf.CellGroups) error {
-				for _, r := range cf.LoadedRows(c) {
+				for _, r := range bulk.Rows(c) {
 					if want := fmt.Sprintf("row%06d", n); r.Row != want {
 						t.Fatalf("row %s, want %s", r.Row, want)
 					}
@@ -191,7 +192,7 @@ func TestSorterParts(t *testing.T) {
 }
 
 func TestSorterWhoseFilesCannotBeWritten(t *testing.T) {
-	s := cf.NewSorter(1, 1, t.TempDir()+"/none", addUp)
+	s := bulk.NewSorter(1, 1, t.TempDir()+"/none", addUp)
 	defer s.Close()
 	for range 3 {
 		s.Row("r")

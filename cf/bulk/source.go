@@ -1,4 +1,4 @@
-package cf
+package bulk
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"sort"
+
+	"github.com/smolwc/smolwc/cf"
 )
 
 // A source gives groups of one family in order.
@@ -151,7 +153,7 @@ func (s *spillSource) close() {
 }
 
 func cutShort(err error) error {
-	return fmt.Errorf("%w: a file of the load cannot be read back: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w: a file of the load cannot be read back: %w", cf.ErrUnavailable, err)
 }
 
 func (s *spillSource) row() []byte   { return rowAt(s.current, 0) }

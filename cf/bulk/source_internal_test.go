@@ -1,4 +1,4 @@
-package cf
+package bulk
 
 import (
 	"fmt"

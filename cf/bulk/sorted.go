@@ -1,4 +1,4 @@
-package cf
+package bulk
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"sync/atomic"
+
+	"github.com/smolwc/smolwc/cf"
 )
 
 // Sorted are the cells of a load in order.
@@ -20,22 +22,22 @@ type Sorted struct {
 	rows    atomic.Int64
 }
 
-// A LoadCount is what a load comes to.
-type LoadCount struct {
+// A Count is what a load comes to.
+type Count struct {
 	Rows     int64 // that have cells
 	Cells    int64
 	Replaced int64 // cells that were given again, and so were replaced
 }
 
 // Count is what the load comes to, once all parts have been read.
-func (s *Sorted) Count() LoadCount {
+func (s *Sorted) Count() Count {
 	replaced := s.settler.replaced.Load()
-	return LoadCount{s.rows.Load(), s.given - replaced - s.settler.merged.Load(), replaced}
+	return Count{s.rows.Load(), s.given - replaced - s.settler.merged.Load(), replaced}
 }
 
-// A SortedPart is a run of rows of a family. Parts may be read by several
+// A Part is a run of rows of a family. Parts may be read by several
 // goroutines, one each, and once each: what has been read is given up.
-type SortedPart struct {
+type Part struct {
 	Family int
 	s      *Sorted
 	lo, hi []byte // row prefixes, lo inclusive, hi exclusive; nil is no bound
@@ -43,8 +45,8 @@ type SortedPart struct {
 
 // Parts divides all cells into parts to be worked on by so many goroutines: those
 // of one family follow one another. A family without cells has none.
-func (s *Sorted) Parts(workers int) []SortedPart {
-	var parts []SortedPart
+func (s *Sorted) Parts(workers int) []Part {
+	var parts []Part
 	s.unread = make([]atomic.Int32, len(s.arena.entries))
 	for family := range s.arena.entries {
 		size := s.size(family)
@@ -54,7 +56,7 @@ func (s *Sorted) Parts(workers int) []SortedPart {
 		n := int(min(int64(workers), 1+size/minPart))
 		bounds := s.bounds(family, n)
 		for i := 0; i+1 < len(bounds); i++ {
-			parts = append(parts, SortedPart{family, s, bounds[i], bounds[i+1]})
+			parts = append(parts, Part{family, s, bounds[i], bounds[i+1]})
 		}
 		s.unread[family].Store(int32(len(bounds) - 1))
 	}
@@ -100,12 +102,12 @@ func (s *Sorted) bounds(family, n int) [][]byte {
 
 // Each calls fn with the part's cells in order, some thousand at a time. They are
 // good until fn returns.
-func (p *SortedPart) Each(ctx context.Context, fn func(CellGroups) error) error {
+func (p *Part) Each(ctx context.Context, fn func(cf.CellGroups) error) error {
 	s := p.s
 	if p.Family == s.anchor {
 		var count rowCounter
 		hand := fn
-		fn = func(c CellGroups) error {
+		fn = func(c cf.CellGroups) error {
 			if count.take(&c); len(c.At) == 0 {
 				return nil
 			}
@@ -139,7 +141,7 @@ func (p *SortedPart) Each(ctx context.Context, fn func(CellGroups) error) error 
 }
 
 // entries are the part's groups in memory.
-func (p *SortedPart) entries() []entry {
+func (p *Part) entries() []entry {
 	es := p.s.arena.entries[p.Family]
 	find := func(row []byte) int {
 		return sort.Search(len(es), func(i int) bool { return bytes.Compare(rowAt(p.s.arena.data, es[i].at), row) >= 0 })
@@ -157,7 +159,7 @@ func (p *SortedPart) entries() []entry {
 // blockGroups is how many groups are handed on at once.
 const blockGroups = 4096
 
-func eachInMemory(ctx context.Context, data []byte, es []entry, fn func(CellGroups) error) error {
+func eachInMemory(ctx context.Context, data []byte, es []entry, fn func(cf.CellGroups) error) error {
 	at := make([]uint32, 0, min(len(es), blockGroups))
 	for block := range slices.Chunk(es, blockGroups) {
 		if err := ctx.Err(); err != nil {
@@ -167,7 +169,7 @@ func eachInMemory(ctx context.Context, data []byte, es []entry, fn func(CellGrou
 		for _, e := range block {
 			at = append(at, e.at)
 		}
-		if err := fn(CellGroups{data, at}); err != nil {
+		if err := fn(cf.CellGroups{Data: data, At: at}); err != nil {
 			return err
 		}
 	}

@@ -59,5 +59,5 @@ type CellGroups struct {
 	At   []uint32
 }
 
-// operandBit marks the length of a value that is an operand.
-const operandBit = 1 << 31
+// OperandBit marks the length of a value that is an operand.
+const OperandBit = 1 << 31

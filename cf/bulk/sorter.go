@@ -1,4 +1,7 @@
-package cf
+// Package bulk sorts the cells of a bulk load: an external merge sort, which a
+// [cf.Ingestion] takes run by run. A [Sorter] is given cells in any order, by row,
+// and [Sorted] gives them in the order of their keys.
+package bulk
 
 import (
 	"bytes"
@@ -8,6 +11,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/tuple"
 )
 
@@ -130,7 +134,7 @@ func (s *Sorter) Cell(qualifier string, ts int64) []byte {
 	d := s.arena.data
 	s.last, s.cell = s.cell, len(d)
 	d = append(d, "\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	d = AppendVersion(tuple.AppendBytes(d, bytesOf(qualifier)), ts)
+	d = cf.AppendVersion(tuple.AppendBytes(d, bytesOf(qualifier)), ts)
 	binary.NativeEndian.PutUint32(d[s.cell:], uint32(len(d)-s.cell-cellHeader))
 	s.arena.data = d
 	return d
@@ -140,7 +144,7 @@ func (s *Sorter) Cell(qualifier string, ts int64) []byte {
 func (s *Sorter) Value(d []byte, operand bool) {
 	n := uint32(len(d) - len(s.arena.data))
 	if operand {
-		n |= operandBit
+		n |= cf.OperandBit
 	}
 	binary.NativeEndian.PutUint32(d[s.cell+4:], n)
 	s.arena.data = d

@@ -1,0 +1,40 @@
+package cf
+
+import (
+	"context"
+	"time"
+)
+
+// ReadOnly is a store that reads from r and refuses everything else with
+// [ErrReadOnly]. Its log keeps no changes.
+func ReadOnly(r Reader) Store { return readOnly{r} }
+
+type readOnly struct{ Reader }
+
+func (readOnly) CreateFamily(context.Context, ...string) error { return ErrReadOnly }
+func (readOnly) DropFamily(context.Context, ...string) error   { return ErrReadOnly }
+
+func (readOnly) Update(context.Context, []RowID, func(Snapshot, *Batch) error) (Position, error) {
+	return 0, ErrReadOnly
+}
+
+func (readOnly) Write(context.Context, []RowID, func(*Batch) error) (Position, error) {
+	return 0, ErrReadOnly
+}
+
+func (readOnly) PutMeta(context.Context, string, []byte) error    { return ErrReadOnly }
+func (readOnly) Ingest(context.Context) (Ingestion, error)        { return nil, ErrReadOnly }
+func (readOnly) DropRange(context.Context, []string, Range) error { return ErrReadOnly }
+
+func (readOnly) Flush(context.Context, string) error          { return ErrReadOnly }
+func (readOnly) Compact(context.Context, string, Range) error { return ErrReadOnly }
+func (readOnly) SetExpiry(string, Expiry) error               { return ErrReadOnly }
+func (readOnly) SetTuning(string, Tuning) error               { return ErrReadOnly }
+
+func (readOnly) KeepChanges(time.Time) error       { return ErrReadOnly }
+func (readOnly) KeepsChanges() bool                { return false }
+func (readOnly) Changes(Position) (Changes, error) { return nil, ErrReadOnly }
+func (readOnly) ChangeStarts() ([]Position, error) { return nil, ErrReadOnly }
+
+// EndWaits ends nothing: no write waits.
+func (readOnly) EndWaits() {}
