@@ -72,7 +72,7 @@ func (env Env) Expect(text string, cursor int) Expected {
 	if src.Session {
 		return Expected{Begin: offset + strings.LastIndexByte(src.Text, ' ') + 1, Session: true}
 	}
-	toks, tail, err := lexPartial(src)
+	toks, tail, err := lexPartial(src, dashesError)
 	if !ok || err != nil {
 		return Expected{Begin: len(text)}
 	}
@@ -86,29 +86,6 @@ func (env Env) Expect(text string, cursor int) Expected {
 	}
 	exp.Wants = narrow(exp.Wants, tail)
 	return exp
-}
-
-// lastStatement is the statement that the end of the text belongs to; ok is
-// false within a comment.
-func lastStatement(text string) (src Source, ok bool) {
-	s := newScanState(Pos{1, 1})
-	begin, command := 0, false
-	for i := range len(text) {
-		if !s.started && !command && s.mode == scanPlain && (text[i] == '.' || text[i] == '\\' && i+1 < len(text) && text[i+1] != '\n' && text[i+1] != '\r') && strings.TrimSpace(text[begin:i]) == "" {
-			command = true
-			begin = i
-		}
-		if command {
-			if text[i] == '\n' {
-				command, begin, s = false, i+1, newScanState(Pos{1, 1})
-			}
-			continue
-		}
-		if s.step(text[i]) {
-			begin, s = i+1, newScanState(Pos{1, 1})
-		}
-	}
-	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment && s.mode != scanDashes && s.mode != scanMistake
 }
 
 // wanted collects what the parser looks for at the cursor.
@@ -177,37 +154,6 @@ func narrow(list []Expectation, tail *partial) []Expectation {
 		}
 	}
 	return out
-}
-
-// A partial is the word that the cursor stands behind.
-type partial struct {
-	word token
-	off  int  // where it begins in the text
-	open byte // the quote that is open at its end
-}
-
-func (t *partial) text() string { return join(t.word.parts) }
-
-// lexPartial cuts a text that may end anywhere, within a quote or a bracket
-// too. A word that ends with the text is not among the tokens.
-func lexPartial(src Source) ([]token, *partial, error) {
-	l := newLexer(src)
-	l.partial = true
-	toks, err := l.tokens()
-	if err != nil {
-		return nil, nil, err
-	}
-	for len(toks) > 1 && toks[0].kind == tokenEnd {
-		toks = toks[1:]
-	}
-	if n := len(toks) - 2; n >= 0 && toks[n].kind == tokenWord && l.last == len(src.Text) {
-		word := toks[n]
-		end := toks[n+1]
-		end.glued = word.glued
-		tail := &partial{word: word, off: len(src.Text) - len(word.text), open: l.openQuote}
-		return append(toks[:n:n], end), tail, nil
-	}
-	return toks, nil, nil
 }
 
 // String is the name of the kind.

@@ -37,14 +37,11 @@ func (e *Explained) Steps() []Step {
 	}
 	read := readOf(e.Statement)
 	if len(read.Where) > 0 {
-		w := &printer{}
-		for i, c := range read.Where {
-			if i > 0 {
-				w.words("and")
-			}
-			w.condition(c)
+		var terms []string
+		for _, c := range read.Where {
+			terms = append(terms, c.String())
 		}
-		step("where", "%s (judged row by row, on the cells read for conditions)", strings.Join(w.out, " "))
+		step("where", "%s (judged row by row, on the cells read for conditions)", strings.Join(terms, " and "))
 	}
 	if read.Reverse {
 		step("order", "from the last row to the first")

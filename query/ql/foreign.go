@@ -1,10 +1,6 @@
 package ql
 
-import (
-	"slices"
-
-	"github.com/smolwc/smolwc/cells"
-)
+import "slices"
 
 // What cbt and the HBase shell have and smolwc has not: what it does instead, or
 // that it does without.
@@ -71,35 +67,6 @@ var foreignVerbs = map[string]string{
 var ignored = []string{
 	"app-profile",                                                                                                                             // cbt
 	"interval", "cache", "cache_blocks", "batch", "maxlength", "max_result_size", "isolation_level", "read_type", "attributes", "consistency", // HBase
-}
-
-// Native is the statement in smolwc's own words. A value that HBase's form quotes
-// stands without quotes where its column's type would refuse them.
-func (r *Runner) Native(st Statement) string {
-	if isNil(st) {
-		return ""
-	}
-	if alter, ok := st.(*SetFamily); ok && alter.Add {
-		table, known := r.Database().LookupTable(alter.Table.Text)
-		if _, there := table.Family(alter.Family.Name.Text); known && !there {
-			return Print(&AddFamily{Table: alter.Table, Family: alter.added()})
-		}
-	}
-	put, isPut := st.(*Put)
-	if !isPut {
-		return Print(st)
-	}
-	native := *put
-	native.Cells = slices.Clone(put.Cells)
-	table, _ := r.Database().LookupTable(put.Table.Text)
-	for i := range native.Cells {
-		a := &native.Cells[i]
-		family, ok := table.Family(a.Column.Family)
-		if ok && a.Value.Loose && (family.Type.Numeric() || family.Type == cells.TypeBool) {
-			a.Value.Quoted = false
-		}
-	}
-	return Print(&native)
 }
 
 // skipIgnored passes over an option that makes no difference here.

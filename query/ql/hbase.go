@@ -43,7 +43,7 @@ func parseMillis(at Pos, text string) (*Time, error) {
 
 // nextMilli is the time a millisecond later: all of a millisecond is one moment
 // to HBase.
-func (t *Time) nextMilli() *Time { return &Time{Pos: t.Pos, At: t.At + 1000} }
+func nextMilli(t *Time) *Time { return &Time{Pos: t.Pos, At: t.At + 1000} }
 
 // isLastTime reports whether the word is the largest time of HBase's, which
 // stands for no bound.
@@ -74,7 +74,7 @@ func (p *parser) timeRangeOption(to *target) (err error) {
 // timestampOption takes HBase's TIMESTAMP => ts: that version and no other.
 func (p *parser) timestampOption(to *target) (err error) {
 	if to.read.Since, err = p.millis(); err == nil {
-		to.read.Until = to.read.Since.nextMilli()
+		to.read.Until = nextMilli(to.read.Since)
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func (p *parser) hbaseDeleteTime(st *Delete, one bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Until = at.nextMilli(); one {
+	if st.Until = nextMilli(at); one {
 		st.Since = at
 	}
 	return nil
@@ -167,7 +167,7 @@ var hbaseConverter = regexp.MustCompile(`:(to[A-Z]\w*|c\(.*\)(\.\w+)?)$`)
 
 // asText is an untyped literal as text, as cbt and HBase store every value; where
 // the family declares a type it may still stand for a value of it.
-func (l Literal) asText() Literal {
+func asText(l Literal) Literal {
 	if l.Type == cells.TypeAny {
 		l.Quoted, l.Loose = true, true
 	}
@@ -179,29 +179,21 @@ var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.([0-9]{0,8}[1-9]
 
 // hbaseText is asText for a value of HBase's shell, which reads numbers that
 // stand without quotes and stores what it has read.
-func (l Literal) hbaseText() (Literal, error) {
+func hbaseText(l Literal) (Literal, error) {
 	if number := spelling(l.Text); l.Type == cells.TypeAny && !l.Quoted && number.Numeric() && !plainNumber.MatchString(l.Text) {
 		return l, errorAt(l.Pos, "HBase's shell stores another text than %s; quote it", clip(l.Text))
 	}
-	return l.asText(), nil
+	return asText(l), nil
 }
 
-// ofHBase is a family that HBase's statements make: it keeps one version unless
+// OfHBase is a family that HBase's statements make: it keeps one version unless
 // they say more.
-func (f Family) ofHBase() Family {
+func (f Family) OfHBase() Family {
 	if f.Versions == nil {
 		one := 1
 		f.Versions = &one
 	}
 	return f
-}
-
-// added is the family that the statement adds where there is none.
-func (st *SetFamily) added() Family {
-	if st.Foreign {
-		return st.Family.ofHBase()
-	}
-	return st.Family
 }
 
 // cbtColumn is a column of cbt's columns=, whose qualifiers are patterns: fam:

@@ -390,9 +390,7 @@ func columnValueFilter(f hbaseFilter, to *target) error {
 		Column: Column{Pos: to.filterAt, Family: f.args[0].text, Qualifier: f.args[1].text}, Op: op,
 		Value: Literal{Pos: to.filterAt, Text: text, Quoted: true, Loose: true},
 	}
-	w := &printer{}
-	w.condition(c)
-	native := "where " + strings.Join(w.out, " ")
+	native := "where " + c.String()
 	switch {
 	case kind != "binary":
 		return f.native(native + " compares whole values")
@@ -417,6 +415,6 @@ func timestampsFilter(f hbaseFilter, to *target) error {
 	if err := f.said(to, "until"); err != nil {
 		return err
 	}
-	to.read.Since, to.read.Until = at, at.nextMilli()
+	to.read.Since, to.read.Until = at, nextMilli(at)
 	return nil
 }

@@ -51,6 +51,8 @@ func (t token) bareText() string {
 // keyword is bareText in lower case: keywords do not mind case.
 func (t token) keyword() string { return strings.ToLower(t.bareText()) }
 
+func equalKeyword(s, keyword string) bool { return strings.EqualFold(s, keyword) }
+
 // join is the text of all parts.
 func join(parts []part) string {
 	if len(parts) == 1 {
@@ -92,16 +94,20 @@ type lexer struct {
 	depth int
 	open  Pos // where the outermost open bracket stands
 
-	partial   bool // the text may end anywhere
-	openQuote byte // then the quote that is open at its end, or 0
-	last      int  // where the last token ends
+	dashes    func(at Pos, rest string) *Error // see lex
+	partial   bool                             // the text may end anywhere
+	openQuote byte                             // then the quote that is open at its end, or 0
+	last      int                              // where the last token ends
 }
 
-// lex cuts one statement into tokens, the last of them a tokenEnd.
-func lex(src Source) ([]token, error) { return newLexer(src).tokens() }
+// lex cuts one statement into tokens, the last of them a tokenEnd. dashes makes the
+// error of a -- that is no comment; rest is the text behind it.
+func lex(src Source, dashes func(at Pos, rest string) *Error) ([]token, error) {
+	return newLexer(src, dashes).tokens()
+}
 
-func newLexer(src Source) *lexer {
-	return &lexer{src: src.Text, line: src.Pos.Line, begin: 1 - src.Pos.Col}
+func newLexer(src Source, dashes func(at Pos, rest string) *Error) *lexer {
+	return &lexer{src: src.Text, dashes: dashes, line: src.Pos.Line, begin: 1 - src.Pos.Col}
 }
 
 func (l *lexer) tokens() ([]token, error) {
@@ -161,7 +167,7 @@ func (l *lexer) skipSpace() (ended bool, err error) {
 			l.off++
 			return true, nil
 		case strings.HasPrefix(rest, "--") && len(rest) > 2 && !isSpace(rest[2]):
-			return false, dashesError(l.pos(), rest[2:])
+			return false, l.dashes(l.pos(), rest[2:])
 		case strings.HasPrefix(rest, "--"), rest[0] == '#' && l.pos().Col == 1:
 			l.skipComment()
 		case rest[0] == '\\':

@@ -110,15 +110,6 @@ func init() {
 // Formats are the names that `as` takes.
 var Formats = []string{"table", "line", "json", "jsonl", "csv", "tsv", "markdown", "cbt", "quiet"}
 
-// reserved are the words that cannot be a bare key or table: they would be
-// read as flags and clauses.
-var reserved = map[string]bool{
-	"as": true, "and": true, "where": true, "reverse": true, "reversed": true, "keys-only": true,
-	"cells": true, "yes": true, "to": true, "from": true, "if": true, "put": true, "else": true,
-	"approx": true, "stats": true, "into": true, "absent": true, "exists": true,
-	"table": true, "family": true,
-}
-
 // findOption is the option of any statement with this spelling, nil if there is none.
 func findOption(word string) *option { return findOptionIn(word, ^optionSet(0)) }
 

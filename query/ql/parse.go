@@ -24,7 +24,7 @@ func Parse(text string) (Statement, error) {
 
 // Parse parses exactly one statement. Errors are *[Error].
 func (env Env) Parse(src Source) (Statement, error) {
-	toks, err := lex(src)
+	toks, err := lex(src, dashesError)
 	if err != nil {
 		return nil, err
 	}
@@ -325,5 +325,3 @@ func (p *parser) timeValue() (*Time, error) {
 	}
 	return parseTime(t.pos, text)
 }
-
-func equalKeyword(s, keyword string) bool { return strings.EqualFold(s, keyword) }

@@ -1,7 +1,6 @@
 package ql
 
 import (
-	"context"
 	"math"
 	"regexp"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query/read"
 )
 
 // Statements about files and backups. How they are carried out is for the
@@ -333,34 +331,4 @@ func (f Field) String() string {
 		s += ":" + f.Type.String()
 	}
 	return s
-}
-
-// outside has the session carry out a statement about files and backups.
-func (r *Runner) outside(ctx context.Context, st Statement) (Result, error) {
-	var opts []read.Option
-	if st, ok := st.(*Export); ok {
-		t, err := r.table(st.Table)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range st.Wide {
-			if _, err := column(t, f.Column); err != nil {
-				return nil, err
-			}
-		}
-		read := st.Read
-		if read.Versions == 0 {
-			read.Versions = Unlimited
-		}
-		if opts, err = r.readOptions(t, st.Rows, read); err != nil {
-			return nil, err
-		}
-	}
-	if _, ok := st.(*Refresh); ok {
-		return &Done{"refreshed"}, r.DB.Refresh(ctx)
-	}
-	if r.Outside == nil {
-		return nil, errorAt(st.Position(), "%s is not possible here", verbOf(st))
-	}
-	return r.Outside(ctx, st, opts)
 }

@@ -21,7 +21,7 @@ func (p *parser) hbaseCreate() (Statement, error) {
 			return nil, err
 		}
 		if isFamily {
-			st.Families = append(st.Families, f.ofHBase())
+			st.Families = append(st.Families, f.OfHBase())
 		}
 	}
 	if len(st.Families) == 0 {

@@ -60,7 +60,7 @@ func parseAppend(p *parser) (Statement, error) {
 		}
 	}
 	if st.Value, err = p.plainLiteral("the text or bytes to append"); err == nil && hbase {
-		st.Value, err = st.Value.hbaseText()
+		st.Value, err = hbaseText(st.Value)
 	}
 	return st, err
 }

@@ -47,7 +47,7 @@ func (p *parser) assignment() (a Assignment, err error) {
 	}
 	a.Value, a.At, err = p.literal()
 	if p.spelt == "set" {
-		a.Value = a.Value.asText()
+		a.Value = asText(a.Value)
 	}
 	return a, err
 }
@@ -69,7 +69,7 @@ func (p *parser) hbasePut(st *Put) error {
 	if a.Value, a.At, err = p.literal(); err != nil {
 		return err
 	}
-	if a.Value, err = a.Value.hbaseText(); err != nil {
+	if a.Value, err = hbaseText(a.Value); err != nil {
 		return err
 	}
 	if p.skipComma() {

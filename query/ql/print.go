@@ -164,7 +164,7 @@ func (w *printer) read(r Read) {
 	w.option("columns", list(r.Columns, Column.String))
 	for i, c := range r.Where {
 		w.words([]string{"where", "and"}[min(i, 1)])
-		w.condition(c)
+		w.words(c.String())
 	}
 	switch r.Versions {
 	case Unlimited:
@@ -214,11 +214,13 @@ func (w *printer) histogram(st *Histogram) {
 	w.read(st.Read)
 }
 
-func (w *printer) condition(c Condition) {
-	w.words(c.Column.String(), c.Op)
+// String is the condition as it is written.
+func (c Condition) String() string {
+	text := c.Column.String() + " " + c.Op
 	if c.Op != "exists" && c.Op != "absent" {
-		w.words(c.Value.String())
+		text += " " + c.Value.String()
 	}
+	return text
 }
 
 func (w *printer) put(st *Put) {
@@ -234,7 +236,7 @@ func (w *printer) assignments(list []Assignment) {
 
 func (w *printer) checkAndPut(st *CheckAndPut) {
 	w.words("cas", QuoteName(st.Table.Text), w.quoteKey(st.Key), "if")
-	w.condition(st.If)
+	w.words(st.If.String())
 	w.words("put")
 	w.assignments(st.Then)
 	if len(st.Else) > 0 {
@@ -380,48 +382,4 @@ func listWith[T any](comma string, items []T, show func(T) string) string {
 		shown[i] = show(it)
 	}
 	return strings.Join(shown, comma)
-}
-
-// CreateStatement is the statements that make a table like t, one a line, each
-// with its newline. A retention rule that create table cannot express becomes
-// a comment.
-func CreateStatement(t schema.Table) string {
-	st := &CreateTable{Table: Name{Text: t.Name}}
-	if t.KeyFormat != schema.PlainKeys {
-		st.KeyFormat = &t.KeyFormat
-	}
-	if t.Retention != schema.Exact {
-		st.Retention = &t.Retention
-	}
-	if t.ChangeStream != 0 {
-		st.Changes = &t.ChangeStream
-	}
-	comments := ""
-	for _, f := range t.Families {
-		declared := Family{Name: Name{Text: f.Name}}
-		if f.Type != cells.TypeAny {
-			declared.Type = &f.Type
-		}
-		if f.Aggregate != schema.NoAggregate {
-			declared.Aggregate = &f.Aggregate
-		}
-		versions, age, both, simple := simpleRule(f.GC)
-		if !simple {
-			comments += "-- family " + f.Name + " also has the rule " + f.GC.String() + "\n"
-		}
-		if f.Tuning != (schema.Tuning{}) {
-			comments += "-- family " + f.Name + " is tuned: " + f.Tuning.String() + "\n"
-		}
-		if versions > 0 {
-			declared.Versions = &versions
-		}
-		if age > 0 {
-			declared.TTL = &age
-		}
-		if both {
-			declared.Both = &both
-		}
-		st.Families = append(st.Families, declared)
-	}
-	return Print(st) + "\n" + comments
 }

@@ -21,12 +21,15 @@ type Source struct {
 type Reader struct {
 	r   *bufio.Reader
 	pos Pos
-	err error // given out for ever once set
+	// begins reports whether the word, in lower case, begins a statement.
+	begins func(word string) bool
+	err    error // given out for ever once set
 }
 
-// NewReader returns a Reader of the script r, whose first byte is at 1:1. A
-// byte order mark at the very start is skipped.
-func NewReader(r io.Reader) *Reader {
+// newReader returns a Reader of the script r, whose first byte is at 1:1. A
+// byte order mark at the very start is skipped. begins reports whether a word, in
+// lower case, begins a statement.
+func newReader(r io.Reader, begins func(word string) bool) *Reader {
 	if r == nil {
 		return new(Reader)
 	}
@@ -34,7 +37,7 @@ func NewReader(r io.Reader) *Reader {
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(3)
 	}
-	return &Reader{r: b, pos: Pos{1, 1}}
+	return &Reader{r: b, pos: Pos{1, 1}, begins: begins}
 }
 
 // Next returns the next statement or session command; io.EOF after the last.
@@ -116,7 +119,7 @@ func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
 		return nil
 	}
 	word := r.wordAhead()
-	if _, isVerb := findVerb(strings.ToLower(word)); word == "" || isVerb || word == "--" || word[0] == '.' || equalKeyword(word, "cbt") {
+	if word == "" || r.begins(strings.ToLower(word)) || word == "--" || word[0] == '.' {
 		return nil
 	}
 	return errorAt(at, "; ends a statement here, and %s begins none; quote what the ; belongs to", QuoteText(strings.ToValidUTF8(clip(word), "")))

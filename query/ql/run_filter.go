@@ -126,7 +126,7 @@ func qualifierPattern(columns []Column) (string, error) {
 func literalPattern(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
-		if c := s[i]; c < 0x80 && (isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_') {
+		if c := s[i]; c < 0x80 && ('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_') {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, `\x%02x`, c)

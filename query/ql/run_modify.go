@@ -55,7 +55,7 @@ func appendedBytes(f schema.Family, l Literal) ([]byte, error) {
 	var err error
 	switch {
 	case l.Type != cells.TypeAny:
-		v, err = l.typed()
+		v, err = l.Value()
 	case f.Type == cells.TypeBytes:
 		v = cells.Bytes([]byte(l.Text))
 	default:

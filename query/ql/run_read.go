@@ -141,14 +141,14 @@ func (r *Runner) readOptions(t schema.Table, rows Rows, want Read) ([]read.Optio
 		return nil, err
 	}
 	opts := []read.Option{req}
-	if rows.some() {
+	if someRows(rows) {
 		opts = append(opts, rowSet(rows))
 	}
 	return opts, nil
 }
 
 // some reports whether the rows are chosen, but for After.
-func (r Rows) some() bool { return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != "" }
+func someRows(r Rows) bool { return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != "" }
 
 // rowSet is the rows but for After.
 func rowSet(rows Rows) read.RowSet {

@@ -160,7 +160,7 @@ func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
 		return nil, err
 	}
 	if _, there := t.Family(st.Family.Name.Text); st.Add && !there {
-		return r.addFamily(ctx, &AddFamily{Node: st.Node, Table: st.Table, Family: st.added()})
+		return r.addFamily(ctx, &AddFamily{Node: st.Node, Table: st.Table, Family: added(st)})
 	}
 	old, err := family(t, st.Family.Name)
 	if err != nil {
@@ -262,32 +262,6 @@ func changed(old schema.Family, f Family) (schema.Family, error) {
 	}
 	old.GC = ruleOf(versions, age, both)
 	return old, nil
-}
-
-// simpleRule is the rule as versions=, ttl= and drop=both express it, 0 being no
-// bound; simple is false when they cannot.
-func simpleRule(r *schema.Rule) (versions int, age time.Duration, both, simple bool) {
-	if r == nil {
-		return 0, 0, false, true
-	}
-	leaves := []*schema.Rule{r}
-	switch {
-	case len(r.Any) == 2:
-		leaves = r.Any
-	case len(r.All) == 2:
-		leaves, both = r.All, true
-	}
-	for _, leaf := range leaves {
-		switch {
-		case leaf.MaxVersions > 0 && versions == 0:
-			versions = leaf.MaxVersions
-		case leaf.MaxAge > 0 && age == 0:
-			age = leaf.MaxAge
-		default:
-			return 0, 0, false, false
-		}
-	}
-	return versions, age, both, true
 }
 
 // ruleOf drops a cell beyond the versions or the age, or beyond both.

@@ -1,6 +1,7 @@
 package ql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -101,7 +102,7 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 	case st.TuplePrefix:
 		rows = tuplePrefix(st.Prefix)
 		text, _ := tupleText(st.Prefix)
-		what = fmt.Sprintf("all rows of %s whose keys are tuples that begin with %s", t.Name, orWord(text, text == "", "()"))
+		what = fmt.Sprintf("all rows of %s whose keys are tuples that begin with %s", t.Name, cmp.Or(text, "()"))
 	case st.Prefix != "":
 		rows = read.Prefix(st.Prefix)
 		what = fmt.Sprintf("all rows of %s that begin with %s", t.Name, QuoteKey(st.Prefix))

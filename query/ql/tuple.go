@@ -178,7 +178,7 @@ func markedElement(t token) (e any, ok bool, err error) {
 // bigElement is a whole number: tuples hold those that an i64 does not.
 func bigElement(t token) (any, error) {
 	text := strings.ReplaceAll(t.bareText(), "_", "")
-	if digits := strings.TrimPrefix(text, "-"); len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) {
+	if digits := strings.TrimPrefix(text, "-"); len(digits) > 1 && digits[0] == '0' && '0' <= digits[1] && digits[1] <= '9' {
 		return nil, errorAt(t.pos, "number %s begins with 0; write it without, or quote it if it is text", clip(t.text))
 	}
 	const most = 2*tuple.MaxIntBytes + 128 // hexadecimal or decimal digits

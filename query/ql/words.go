@@ -1,6 +1,9 @@
 package ql
 
-import "slices"
+import (
+	"io"
+	"slices"
+)
 
 // A verb is a word that begins a statement.
 type verb struct {
@@ -77,6 +80,15 @@ func init() {
 		"truncate_preserve": {"truncate", true, parseTruncate},
 		"status":            {"stats", true, parseStatus},
 	}
+}
+
+// NewReader returns a Reader of the script r, whose first byte is at 1:1. A
+// byte order mark at the very start is skipped.
+func NewReader(r io.Reader) *Reader {
+	return newReader(r, func(word string) bool {
+		_, isVerb := findVerb(word)
+		return isVerb || word == "cbt"
+	})
 }
 
 func findVerb(word string) (verb, bool) {

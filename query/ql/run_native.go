@@ -1,0 +1,44 @@
+package ql
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+)
+
+// Native is the statement in smolwc's own words. A value that HBase's form quotes
+// stands without quotes where its column's type would refuse them.
+func (r *Runner) Native(st Statement) string {
+	if isNil(st) {
+		return ""
+	}
+	if alter, ok := st.(*SetFamily); ok && alter.Add {
+		table, known := r.Database().LookupTable(alter.Table.Text)
+		if _, there := table.Family(alter.Family.Name.Text); known && !there {
+			return Print(&AddFamily{Table: alter.Table, Family: added(alter)})
+		}
+	}
+	put, isPut := st.(*Put)
+	if !isPut {
+		return Print(st)
+	}
+	native := *put
+	native.Cells = slices.Clone(put.Cells)
+	table, _ := r.Database().LookupTable(put.Table.Text)
+	for i := range native.Cells {
+		a := &native.Cells[i]
+		family, ok := table.Family(a.Column.Family)
+		if ok && a.Value.Loose && (family.Type.Numeric() || family.Type == cells.TypeBool) {
+			a.Value.Quoted = false
+		}
+	}
+	return Print(&native)
+}
+
+// added is the family that the statement adds where there is none.
+func added(st *SetFamily) Family {
+	if st.Foreign {
+		return st.Family.OfHBase()
+	}
+	return st.Family
+}
