@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/transfer"
 )
@@ -160,7 +161,7 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (ql.Result, error
 	if err != nil {
 		return nil, err
 	}
-	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, ql.FormatTimestamp(cells.TimestampOf(res.Time)), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
+	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time)), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
 	return &ql.Done{}, nil
 }
 

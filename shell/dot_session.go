@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 func (s *Session) dotStats(ctx context.Context, arg string) error {
 	if arg == "" {
-		return s.exec(ctx, ql.Source{Text: "stats", Pos: ql.Pos{Line: 1, Col: 1}})
+		return s.exec(ctx, lex.Source{Text: "stats", Pos: lex.Pos{Line: 1, Col: 1}})
 	}
 	return toggle(func(s *Session) *bool { return &s.opt.Stats })(s, ctx, arg)
 }
@@ -53,7 +53,7 @@ func (s *Session) dotHistory(_ context.Context, arg string) error {
 	if arg != "" {
 		n, err := strconv.Atoi(arg)
 		if err != nil || n < 1 {
-			return fmt.Errorf("expected a number of lines, not %s", ql.QuoteText(arg))
+			return fmt.Errorf("expected a number of lines, not %s", lex.QuoteText(arg))
 		}
 		lines = lines[max(0, len(lines)-n):]
 	}

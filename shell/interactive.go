@@ -12,6 +12,7 @@ import (
 	"github.com/peterh/liner"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // The prompts.
@@ -132,12 +133,12 @@ func (s *Session) showError(text string, err error) {
 	if errors.Is(err, errReported) || errors.Is(err, ErrOutputClosed) {
 		return
 	}
-	var bad *ql.Error
+	var bad *lex.Error
 	if !errors.As(err, &bad) {
 		s.report("", err)
 		return
 	}
-	if caret := ql.Caret(text, ql.Pos{Line: 1, Col: 1}, bad); caret != "" && bad.Col > 1 {
+	if caret := lex.Caret(text, lex.Pos{Line: 1, Col: 1}, bad); caret != "" && bad.Col > 1 {
 		fmt.Fprintf(s.opt.Err, "%s\n", caret)
 	}
 	fmt.Fprintln(s.opt.Err, s.faults().fault("error: "+bad.Msg))

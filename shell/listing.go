@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // printListing prints what a statement found out: lines of fields, and for
@@ -79,7 +80,7 @@ func peopleText(v any) string {
 	case float64:
 		return strconv.FormatFloat(v, 'g', 6, 64)
 	case cells.Timestamp:
-		return ql.FormatTimestamp(v)
+		return lex.FormatTimestamp(v)
 	}
 	return fmt.Sprint(v)
 }

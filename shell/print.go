@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -50,7 +51,7 @@ func (v *view) declared(family string) cells.Type {
 }
 
 // value is a cell's value as a word of the language.
-func (v *view) value(c cells.Cell) string { return ql.QuoteValueAs(c.Value, v.declared(c.Family)) }
+func (v *view) value(c cells.Cell) string { return lex.QuoteValueAs(c.Value, v.declared(c.Family)) }
 
 // key is a row key as a word of the language, or as a tuple where the table's
 // keys are tuples.
@@ -139,7 +140,7 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 		fmt.Fprintf(s.opt.Err, "-- more rows: add limit=0%s\n", next)
 	}
 	if _, isGet := stream.Statement.(*ql.Get); isGet && stream.Count() == 0 && s.opt.MustExist {
-		return 0, &ql.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}
+		return 0, &lex.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}
 	}
 	return stream.Count(), nil
 }

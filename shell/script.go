@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // RunScript runs statements and session commands from r until one fails. The
@@ -110,7 +111,7 @@ func (s *Session) report(name string, err error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		message = ended(err)
 	}
-	if placed := (*ql.Error)(nil); name != "" && errors.As(err, &placed) && placed.IsValid() {
+	if placed := (*lex.Error)(nil); name != "" && errors.As(err, &placed) && placed.IsValid() {
 		message = name + ":" + message
 	} else if name != "" {
 		message = name + ": " + message
@@ -122,7 +123,7 @@ func (s *Session) report(name string, err error) {
 var errReported = errors.New("reported")
 
 // exec runs one statement or session command.
-func (s *Session) exec(ctx context.Context, src ql.Source) error {
+func (s *Session) exec(ctx context.Context, src lex.Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

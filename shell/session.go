@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // Options configure a session. DB must be set, or Remote; see [Streams] for the
@@ -117,7 +118,7 @@ var Formats = ql.Formats
 // CheckFormat returns an error that lists the formats when name is not one.
 func CheckFormat(name string) error {
 	if !slices.Contains(Formats, name) {
-		return fmt.Errorf("unknown format %s; the formats are %s", ql.QuoteText(name), joinWords(Formats))
+		return fmt.Errorf("unknown format %s; the formats are %s", lex.QuoteText(name), joinWords(Formats))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/peterh/liner"
 
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // A terminal is the line editor and its history.
@@ -62,7 +62,7 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for !ql.Complete(text) && !isCommand(text) {
+	for !lex.Complete(text) && !isCommand(text) {
 		t.completeWith(text + "\n")
 		line, err := t.line(ctx, more)
 		if err != nil {
@@ -128,7 +128,7 @@ func isCommand(text string) bool {
 func (t *terminal) remember(text string) {
 	line := strings.ReplaceAll(text, "\n", " ")
 	if !isCommand(text) {
-		line = ql.OneLine(text)
+		line = lex.OneLine(text)
 	}
 	kept, err := t.history.add(line)
 	if kept {

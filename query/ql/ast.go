@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
 // A Statement is one parsed statement: a pointer to one of the types below.
 type Statement interface {
 	// Position is where the statement begins.
-	Position() Pos
+	Position() lex.Pos
 	// Borrowed reports whether it was written with a spelling of cbt or HBase;
 	// [Print] gives the native one.
 	Borrowed() bool
@@ -20,15 +21,15 @@ type Statement interface {
 
 // A Node is what all statements have.
 type Node struct {
-	Pos     Pos
+	Pos     lex.Pos
 	Foreign bool
 	// Tuples says that keys were written as tuples; Print writes them so.
 	Tuples bool
 }
 
-func (n *Node) Position() Pos {
+func (n *Node) Position() lex.Pos {
 	if n == nil {
-		return Pos{}
+		return lex.Pos{}
 	}
 	return n.Pos
 }
@@ -45,7 +46,7 @@ func isNil(st Statement) bool {
 // was left out for the one in use, the place is that of the statement.
 type Name struct {
 	Text string
-	Pos  Pos
+	Pos  lex.Pos
 }
 
 // Statements that read.
@@ -98,13 +99,13 @@ type Read struct {
 	Regex       *Pattern // of row keys; nil: any
 	Sample      float64  // the share of rows that is taken, below 1; 0: not said
 	Where       []Condition
-	Versions    int     // of each column, newest first; 0: not said
-	CellsPerRow int     // 0: no bound
-	Limit       int     // rows; 0: not said
-	Page        *string // of the rows, by the token of the one before; "" is the first; nil: no pages
-	Offset      int     // rows skipped first
-	Since       *Time   // inclusive; nil: no bound
-	Until       *Time   // exclusive; nil: no bound
+	Versions    int       // of each column, newest first; 0: not said
+	CellsPerRow int       // 0: no bound
+	Limit       int       // rows; 0: not said
+	Page        *string   // of the rows, by the token of the one before; "" is the first; nil: no pages
+	Offset      int       // rows skipped first
+	Since       *lex.Time // inclusive; nil: no bound
+	Until       *lex.Time // exclusive; nil: no bound
 	Reverse     bool
 	KeysOnly    bool
 	Stats       bool   // say what the read cost
@@ -116,7 +117,7 @@ type Read struct {
 // A Pattern is a regular expression of RE2's syntax that matches bytes; it must
 // match the whole.
 type Pattern struct {
-	Pos  Pos
+	Pos  lex.Pos
 	Expr string
 }
 
@@ -178,7 +179,7 @@ const (
 
 // A Column names one column of a family, or several.
 type Column struct {
-	Pos       Pos
+	Pos       lex.Pos
 	Family    string
 	Kind      ColumnKind
 	Qualifier string // the qualifier, the prefix or the regular expression
@@ -191,7 +192,7 @@ type Column struct {
 type Condition struct {
 	Column Column
 	Op     string // == != < <= > >=, or exists, or absent
-	Value  Literal
+	Value  lex.Literal
 }
 
 // Statements that write.
@@ -216,8 +217,8 @@ type (
 		Table   Name
 		Key     string
 		Columns []DeleteColumn // empty: the row
-		Since   *Time          // inclusive; with Until bounds the versions
-		Until   *Time          // exclusive
+		Since   *lex.Time      // inclusive; with Until bounds the versions
+		Until   *lex.Time      // exclusive
 	}
 	// DeleteRange deletes all rows of a prefix or a range of keys.
 	DeleteRange struct {
@@ -244,7 +245,7 @@ type (
 		Table  Name
 		Key    string
 		Column Column
-		Value  Literal
+		Value  lex.Literal
 	}
 	// CheckAndPut writes cells of a row where a condition holds, and others
 	// where it does not.
@@ -269,14 +270,14 @@ type (
 // An Assignment is COL=LIT[@TS].
 type Assignment struct {
 	Column Column
-	Value  Literal
-	At     *Time // nil: the database's clock
+	Value  lex.Literal
+	At     *lex.Time // nil: the database's clock
 }
 
 // A DeleteColumn is a column or a family, or one version of a column.
 type DeleteColumn struct {
 	Column Column
-	At     *Time // nil: all versions
+	At     *lex.Time // nil: all versions
 }
 
 // Statements about tables and families.

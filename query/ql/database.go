@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -117,5 +118,5 @@ func (r *Runner) refuseRemote(st Statement) error {
 	default:
 		return nil
 	}
-	return errorAt(st.Position(), "%s: %s", verbOf(st), why)
+	return lex.ErrorAt(st.Position(), "%s: %s", verbOf(st), why)
 }

@@ -3,10 +3,6 @@
 // [Runner] runs one against a [query.DB], or a [Database] over the network, and
 // hands back a typed result. It prints nothing and reads no files.
 //
-// A [Reader] cuts a script of any length into statements; [Complete] says
-// whether a text may be run as it stands or needs another line.
-//
-// The Quote functions write keys, qualifiers and values as words of the
-// language: what they return has no control characters and reads back as what
-// it was made from.
+// [NewReader] cuts a script of any length into statements. The words of the language,
+// and how names, keys and values are quoted, are in query/ql/lex.
 package ql

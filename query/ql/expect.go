@@ -3,6 +3,8 @@ package ql
 import (
 	"slices"
 	"strings"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // An ExpectKind says what an [Expectation] wants to stand at a place.
@@ -67,22 +69,22 @@ type Expected struct {
 // what [Env.Parse] would take.
 func (env Env) Expect(text string, cursor int) Expected {
 	text = text[:min(max(cursor, 0), len(text))]
-	src, ok := lastStatement(text)
+	src, ok := lex.LastStatement(text)
 	offset := len(text) - len(src.Text)
 	if src.Session {
 		return Expected{Begin: offset + strings.LastIndexByte(src.Text, ' ') + 1, Session: true}
 	}
-	toks, tail, err := lexPartial(src, dashesError)
+	toks, tail, err := lex.PartialTokens(src, dashesError)
 	if !ok || err != nil {
 		return Expected{Begin: len(text)}
 	}
 	want := &wanted{}
-	p := &parser{env: env, toks: toks, start: toks[0].pos, wanted: want}
+	p := &parser{env: env, toks: toks, start: toks[0].Pos, wanted: want}
 	_, _ = p.statement() // it fails at the cursor, if not before
 	exp := Expected{Begin: len(text), Wants: want.list}
 	if tail != nil {
-		exp.Begin = offset + tail.off
-		exp.Quote = tail.open
+		exp.Begin = offset + tail.Off
+		exp.Quote = tail.Open
 	}
 	exp.Wants = narrow(exp.Wants, tail)
 	return exp
@@ -134,21 +136,21 @@ func (p *parser) wantColumn(before string) {
 }
 
 // narrow gives the expectations what is typed of the word already.
-func narrow(list []Expectation, tail *partial) []Expectation {
+func narrow(list []Expectation, tail *lex.Partial) []Expectation {
 	if tail == nil {
 		return list
 	}
 	var out []Expectation
 	for _, e := range list {
-		e.Prefix = tail.text()
+		e.Prefix = tail.Text()
 		if e.Kind != ExpectColumn && e.Kind != ExpectQualifier {
 			out = append(out, e)
 			continue
 		}
-		family, qualifier, colon := cutColumn(tail.word)
+		family, qualifier, colon := cutColumn(tail.Word)
 		switch {
 		case colon && e.Kind == ExpectColumn:
-			out = append(out, Expectation{Kind: ExpectQualifier, Table: e.Table, Family: family, Prefix: join(qualifier)})
+			out = append(out, Expectation{Kind: ExpectQualifier, Table: e.Table, Family: family, Prefix: lex.Join(qualifier)})
 		case !colon:
 			out = append(out, e)
 		}

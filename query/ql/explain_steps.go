@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -175,7 +176,7 @@ func tupleRows(t schema.Table, rows Rows, plan *query.Plan) {
 		if text, ok := tupleText(key); ok {
 			return text
 		}
-		return QuoteKey(key)
+		return lex.QuoteKey(key)
 	}
 	var texts []string
 	switch {

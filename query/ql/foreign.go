@@ -1,6 +1,10 @@
 package ql
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
 
 // What cbt and the HBase shell have and smolwc has not: what it does instead, or
 // that it does without.
@@ -71,7 +75,7 @@ var ignored = []string{
 
 // skipIgnored passes over an option that makes no difference here.
 func (p *parser) skipIgnored() bool {
-	if !p.atOption(0) || !slices.Contains(ignored, p.peek().keyword()) {
+	if !p.atOption(0) || !slices.Contains(ignored, p.peek().Keyword()) {
 		return false
 	}
 	p.foreign = true
@@ -86,10 +90,10 @@ func (p *parser) skipValue() {
 	depth := 0
 	for !p.atEnd() {
 		switch t := p.next(); {
-		case t.kind != tokenMark:
-		case t.text == "{" || t.text == "[":
+		case t.Kind != lex.Mark:
+		case t.Text == "{" || t.Text == "[":
 			depth++
-		case t.text == "}" || t.text == "]":
+		case t.Text == "}" || t.Text == "]":
 			depth--
 		}
 		if depth <= 0 {
@@ -134,10 +138,10 @@ func (p *parser) includeStatsOption(to *target) error {
 // metricsOption takes HBase's ALL_METRICS => true.
 func (p *parser) metricsOption(to *target) (err error) {
 	t := p.peek()
-	switch t.keyword() {
+	switch t.Keyword() {
 	case "true", "false":
 		p.next()
-		to.read.Stats = t.keyword() == "true"
+		to.read.Stats = t.Keyword() == "true"
 		return nil
 	}
 	return p.unexpected("true or false")
@@ -145,7 +149,7 @@ func (p *parser) metricsOption(to *target) (err error) {
 
 // parseStatus parses HBase's status ['simple'].
 func parseStatus(p *parser) (Statement, error) {
-	for p.peek().kind == tokenWord || p.atMark(",") {
+	for p.peek().Kind == lex.Word || p.atMark(",") {
 		p.next()
 	}
 	return &Stats{}, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -36,7 +37,7 @@ func HelpPage(topic string) (string, error) {
 	if v, ok := findVerb(topic); ok && v.name != topic {
 		return HelpPage(v.name)
 	}
-	return "", errors.New("there is no help about " + QuoteText(clip(topic)) + schema.DidYouMean(topic, names))
+	return "", errors.New("there is no help about " + lex.QuoteText(lex.Clip(topic)) + schema.DidYouMean(topic, names))
 }
 
 func helpIndex() string {

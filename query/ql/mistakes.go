@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -20,7 +21,7 @@ var wordOptions = []string{
 
 // dashesError is the error of a -- that is no comment; rest is the text behind
 // the dashes.
-func dashesError(at Pos, rest string) *Error {
+func dashesError(at lex.Pos, rest string) *lex.Error {
 	word := optionWord(rest)
 	name, value, hasValue := strings.Cut(word, "=")
 	name = strings.ToLower(name)
@@ -34,9 +35,9 @@ func dashesError(at Pos, rest string) *Error {
 	case slices.Contains(wordOptions, name):
 	default:
 		if near := schema.DidYouMean(name, append(optionNames(^optionSet(0)), wordOptions...)); near != "" && name != "" {
-			return errorAt(at, "%s is no comment and no option: options have no dashes%s", QuoteText(clip("--"+word)), near)
+			return lex.ErrorAt(at, "%s is no comment and no option: options have no dashes%s", lex.QuoteText(lex.Clip("--"+word)), near)
 		}
-		return errorAt(at, "%s is no comment: a comment is -- and a space; quote what begins with --", QuoteText(clip("--"+word)))
+		return lex.ErrorAt(at, "%s is no comment: a comment is -- and a space; quote what begins with --", lex.QuoteText(lex.Clip("--"+word)))
 	}
 	if after := optionWord(strings.TrimLeft(rest[len(word):], " \t")); o != nil && o.value != "" && !hasValue {
 		value, hasValue = after, true
@@ -46,7 +47,7 @@ func dashesError(at Pos, rest string) *Error {
 	} else if hasValue {
 		name += "=" + value
 	}
-	return errorAt(at, "options have no dashes; write %s (a comment is -- and a space)", printable(clip(name)))
+	return lex.ErrorAt(at, "options have no dashes; write %s (a comment is -- and a space)", lex.Printable(lex.Clip(name)))
 }
 
 // optionWord is the text up to the next space or semicolon outside of quotes.
@@ -78,26 +79,26 @@ var noOperators = map[string]string{
 // checkOperator refuses the comparisons that there are elsewhere.
 func (p *parser) checkOperator() error {
 	t := p.peek()
-	op := t.keyword()
+	op := t.Keyword()
 	for n := 0; op == "" || n > 0; n++ {
 		next := p.peekAt(n)
-		if n > 0 && !next.glued || next.kind == tokenEnd {
+		if n > 0 && !next.Glued || next.Kind == lex.End {
 			break
 		}
-		if strings.HasPrefix(next.bareText(), "~") {
+		if strings.HasPrefix(next.BareText(), "~") {
 			op += "~"
 			break
 		}
-		if next.kind != tokenMark {
+		if next.Kind != lex.Mark {
 			break
 		}
-		op += next.text
+		op += next.Text
 	}
 	if strings.HasPrefix(op, "~") {
 		op = "~"
 	}
 	if hint := noOperators[op]; hint != "" {
-		return errorAt(t.pos, "there is no comparison %s; %s", QuoteText(op), hint)
+		return lex.ErrorAt(t.Pos, "there is no comparison %s; %s", lex.QuoteText(op), hint)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package ql_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
@@ -17,10 +16,10 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			ql.Caret, ql.Complete, ql.CreateStatement, ql.FormatTimestamp, ql.HelpPage, ql.HelpTopics,
-			ql.NewReader, ql.OneLine, ql.Parse, ql.Print, ql.QuoteColumn, ql.QuoteKey,
-			ql.QuoteName, ql.QuoteQualifier, ql.QuoteRowKey, ql.QuoteText, ql.QuoteTuple, ql.QuoteValue,
-			ql.QuoteValueAs, ql.Verbs,
+			ql.CreateStatement, ql.HelpPage, ql.HelpTopics,
+			ql.NewReader, ql.Parse, ql.Print,
+			ql.QuoteRowKey, ql.QuoteTuple,
+			ql.Verbs,
 		},
 		Types: []any{
 			ql.Abort{}, ql.Add{}, ql.AddFamily{}, ql.Amount{}, ql.Analyze{}, ql.Append{}, ql.Assignment{}, ql.Backup{},
@@ -29,16 +28,15 @@ func TestNil(t *testing.T) {
 			ql.DeleteColumn{}, ql.DeleteRange{}, ql.Describe{}, ql.Description{}, ql.Done{}, ql.DropFamily{},
 			ql.DropTable{}, ql.Env{}, ql.Estimate{}, ql.ExpectKind(0), ql.Expectation{}, ql.Expected{}, ql.Explain{},
 			ql.Explained{}, ql.Export{}, ql.Family{}, ql.Field{}, ql.Figure{}, ql.Flush{}, ql.GC{}, ql.Get{}, ql.Help{},
-			ql.HelpText{}, ql.Histogram{}, ql.Incr{}, ql.Leave{}, ql.Listing{}, ql.Literal{}, ql.Matched{},
+			ql.HelpText{}, ql.Histogram{}, ql.Incr{}, ql.Leave{}, ql.Listing{}, ql.Matched{},
 			ql.Modified{}, ql.Pattern{}, ql.Put{}, ql.Quit{}, ql.Read{}, ql.Refresh{}, ql.Restore{}, ql.RowStream{},
 			ql.Rows{}, ql.Scan{}, ql.SetFamily{}, ql.SetTable{}, ql.Sparkline{}, ql.Statistics{}, ql.Stats{}, ql.Step{},
-			ql.TableList{}, ql.TableOptions{}, ql.Tables{}, ql.Time{}, ql.Travel{}, ql.Truncate{}, ql.Verify{},
-			ql.Error{}, ql.Runner{}, ql.Import{}, ql.Name{}, ql.Source{}, ql.Mapping{}, ql.Column{},
+			ql.TableList{}, ql.TableOptions{}, ql.Tables{}, ql.Travel{}, ql.Truncate{}, ql.Verify{},
+			ql.Runner{}, ql.Import{}, ql.Name{}, ql.Mapping{}, ql.Column{},
 		},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			func(t testing.TB) *ql.Runner { return &ql.Runner{DB: usableDB(t)} },
-			func(t testing.TB) *ql.Reader { return ql.NewReader(strings.NewReader("tables")) },
 		},
 	}
 	p.Run(t, ".")

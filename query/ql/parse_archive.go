@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // Statements about files and backups. How they are carried out is for the
@@ -125,7 +126,7 @@ func movingOptions() []*option {
 func oneOf(what string, names []string, of func(*moving) *string) func(*parser, *target) error {
 	return func(p *parser, to *target) error {
 		p.wantOneOf(ExpectChoice, names...)
-		if word := p.peek().keyword(); slices.Contains(names, word) {
+		if word := p.peek().Keyword(); slices.Contains(names, word) {
 			p.next()
 			*of(to.moving) = word
 			return nil
@@ -148,7 +149,7 @@ func (p *parser) wideOption(to *target) error {
 		list = append(list, m)
 		f := Field{Column: m.Column, Type: m.Type}
 		for _, t := range p.toks[start:p.i] {
-			if t.kind == tokenMark && t.text == "=" {
+			if t.Kind == lex.Mark && t.Text == "=" {
 				f.Name = m.Field
 			}
 		}
@@ -165,7 +166,7 @@ var sizeText = regexp.MustCompile(`^(\d+)([kmg]?)(i?)b?$`)
 func (p *parser) rateOption(to *target) error {
 	p.wantText(ExpectNumber, "bytes a second")
 	t := p.peek()
-	m := sizeText.FindStringSubmatch(strings.ToLower(t.bareText()))
+	m := sizeText.FindStringSubmatch(strings.ToLower(t.BareText()))
 	if m == nil {
 		return p.unexpected("bytes a second, as in 50MB or 64KiB")
 	}
@@ -267,10 +268,10 @@ func parseRefresh(*parser) (Statement, error) { return &Refresh{}, nil }
 func (w *printer) moved(st Statement) bool {
 	switch st := st.(type) {
 	case *Export:
-		w.words("export", QuoteName(st.Table.Text))
+		w.words("export", lex.QuoteName(st.Table.Text))
 		w.rows(st.Rows)
 		w.read(st.Read)
-		w.words("to", QuoteText(st.To))
+		w.words("to", lex.QuoteText(st.To))
 		if st.As != "" {
 			w.words("as", st.As)
 		}
@@ -299,7 +300,7 @@ func (w *printer) moved(st Statement) bool {
 		w.flag("overwrite", st.Overwrite)
 		w.travel(st.Travel)
 	case *Checkpoint:
-		w.words("checkpoint", QuoteText(st.Dir))
+		w.words("checkpoint", lex.QuoteText(st.Dir))
 	case *Refresh:
 		w.words("refresh")
 	default:
@@ -310,7 +311,7 @@ func (w *printer) moved(st Statement) bool {
 
 func (w *printer) place(word, text string) {
 	if text != "" {
-		w.words(word, QuoteText(text))
+		w.words(word, lex.QuoteText(text))
 	}
 }
 

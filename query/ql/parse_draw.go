@@ -1,5 +1,9 @@
 package ql
 
+import (
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
+
 import ()
 
 // parseHistogram parses histogram T COL|keys [bins=N] [depth=N] [separator=TEXT]
@@ -11,7 +15,7 @@ func parseHistogram(p *parser) (Statement, error) {
 		return nil, err
 	}
 	p.wantOneOf(ExpectKeyword, "keys")
-	if p.peek().keyword() == "keys" && !p.atOption(0) {
+	if p.peek().Keyword() == "keys" && !p.atOption(0) {
 		p.next()
 	} else if st.Column, err = p.exactColumn(); err != nil {
 		return nil, err
@@ -26,11 +30,11 @@ func parseHistogram(p *parser) (Statement, error) {
 		wrong = []string{"versions"}
 	}
 	if st.Column.Family != "" && st.Bins == 1 { // numbers on both sides of 0 are in no bin together
-		return nil, errorAt(to.seen["bins"], "a histogram of a column has 2 bins at least")
+		return nil, lex.ErrorAt(to.seen["bins"], "a histogram of a column has 2 bins at least")
 	}
 	for _, name := range wrong {
 		if at, ok := to.seen[name]; ok {
-			return nil, errorAt(at, "%s does not go with a histogram of %s", name, histogramOf(st))
+			return nil, lex.ErrorAt(at, "%s does not go with a histogram of %s", name, histogramOf(st))
 		}
 	}
 	return st, nil

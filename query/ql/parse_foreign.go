@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -45,15 +46,15 @@ var storage = map[string]bool{
 // braces. What says how to store is passed over; isFamily is false when nothing
 // else was there. method is set to METHOD's value, where one is allowed.
 func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error) {
-	if p.peek().kind == tokenWord && !p.atOption(0) {
+	if p.peek().Kind == lex.Word && !p.atOption(0) {
 		f.Name, err = p.newName("a family")
 		return f, true, err
 	}
-	at := p.peek().pos
+	at := p.peek().Pos
 	braces := p.accept("{")
 	said := false
 	for {
-		switch word := p.peek().keyword(); {
+		switch word := p.peek().Keyword(); {
 		case !p.atOption(0):
 			return f, false, p.unexpected("NAME => 'family'")
 		case word == "name":
@@ -88,7 +89,7 @@ func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error
 		err = p.expect("}")
 	}
 	if f.Name.Text == "" && said && err == nil {
-		err = errorAt(at, "the family's NAME is missing")
+		err = lex.ErrorAt(at, "the family's NAME is missing")
 	}
 	return f, f.Name.Text != "", err
 }
@@ -100,7 +101,7 @@ func (p *parser) hbaseUnkept(instead string) error {
 	p.equals()
 	value, err := p.text("0 or false")
 	if err == nil && value != "0" && !strings.EqualFold(value, "false") {
-		err = errorAt(t.pos, "there is no option %s; %s", t.describe(), instead)
+		err = lex.ErrorAt(t.Pos, "there is no option %s; %s", t.Describe(), instead)
 	}
 	return err
 }
@@ -116,25 +117,25 @@ func (p *parser) hbaseAlter() (Statement, error) {
 	if err := p.expect(","); err != nil {
 		return nil, err
 	}
-	if t := p.peek(); t.kind == tokenWord && join(t.parts) == "delete" && p.isMark(1, "=>") {
+	if t := p.peek(); t.Kind == lex.Word && lex.Join(t.Parts) == "delete" && p.isMark(1, "=>") {
 		p.next()
 		p.next()
 		return p.alterFamily(table, "drop")
 	}
 	method := ""
-	at := p.peek().pos
+	at := p.peek().Pos
 	f, isFamily, err := p.hbaseFamily(&method)
 	switch {
 	case err != nil:
 		return nil, err
 	case !isFamily:
-		return nil, errorAt(at, "how a table is stored is chosen here by itself; alter table %s set F ttl=30d versions=3 sets retention", QuoteName(table.Text))
+		return nil, lex.ErrorAt(at, "how a table is stored is chosen here by itself; alter table %s set F ttl=30d versions=3 sets retention", lex.QuoteName(table.Text))
 	case p.atMark(","):
 		return nil, p.unexpected("the end of the statement: alter one family at a time")
 	case method == "delete":
 		return &DropFamily{Table: table, Family: f.Name, Yes: p.acceptWord("yes")}, nil
 	case method != "":
-		return nil, errorAt(at, "there is no METHOD %s; a family is added, set, or deleted with METHOD => 'delete'", QuoteText(clip(method)))
+		return nil, lex.ErrorAt(at, "there is no METHOD %s; a family is added, set, or deleted with METHOD => 'delete'", lex.QuoteText(lex.Clip(method)))
 	}
 	return &SetFamily{Table: table, Family: f, Add: true, Yes: p.acceptWord("yes")}, nil
 }
@@ -155,7 +156,7 @@ func parseCreateTable(p *parser) (Statement, error) {
 				return nil, err
 			}
 		case word != "splits":
-			return nil, p.unexpected("families=, as in createtable %s families=meta", QuoteName(st.Table.Text))
+			return nil, p.unexpected("families=, as in createtable %s families=meta", lex.QuoteName(st.Table.Text))
 		}
 	}
 	return st, nil
@@ -165,27 +166,27 @@ func parseCreateTable(p *parser) (Statement, error) {
 // whole: the words up to the next option, put together.
 func (p *parser) cbtOption() (word string, list Name) {
 	t := p.peek()
-	if t.kind == tokenWord && !p.atOption(0) {
-		word, rest, ok := strings.Cut(join(t.parts), "=")
+	if t.Kind == lex.Word && !p.atOption(0) {
+		word, rest, ok := strings.Cut(lex.Join(t.Parts), "=")
 		if word = strings.ToLower(word); ok && (word == "families" || word == "splits") {
 			p.next()
-			return word, Name{rest, t.pos}
+			return word, Name{rest, t.Pos}
 		}
 		return "", Name{}
 	}
-	if word = t.keyword(); word != "families" && word != "splits" || !p.atOption(0) {
+	if word = t.Keyword(); word != "families" && word != "splits" || !p.atOption(0) {
 		return "", Name{}
 	}
 	p.next()
 	p.next()
-	list.Pos = p.peek().pos
+	list.Pos = p.peek().Pos
 	var b strings.Builder
-	for first := true; !p.atEnd() && (first || p.peek().glued || p.peek().kind == tokenMark); first = false {
+	for first := true; !p.atEnd() && (first || p.peek().Glued || p.peek().Kind == lex.Mark); first = false {
 		t := p.next()
-		if t.kind == tokenWord {
-			b.WriteString(join(t.parts))
+		if t.Kind == lex.Word {
+			b.WriteString(lex.Join(t.Parts))
 		} else {
-			b.WriteString(t.text)
+			b.WriteString(t.Text)
 		}
 	}
 	list.Text = b.String()
@@ -199,7 +200,7 @@ func cbtFamilies(list Name) (families []Family, err error) {
 		parts := strings.Split(text, ":")
 		f := Family{Name: Name{parts[0], list.Pos}}
 		if parts[0] == "" {
-			return nil, errorAt(list.Pos, "the name of a family is empty")
+			return nil, lex.ErrorAt(list.Pos, "the name of a family is empty")
 		}
 		for _, part := range parts[1:] {
 			if aggregate, ok := cbtTypes[strings.ToLower(part)]; ok {
@@ -226,7 +227,7 @@ var cbtTypes = map[string]schema.Aggregate{
 func cbtPolicy(f *Family, text Name) error {
 	text.Text = strings.TrimSpace(text.Text)
 	wrong := func() error {
-		return errorAt(text.Pos, "%s is no policy that is known here; write maxversions=3, maxage=30d, both with or or and between them, or never", QuoteText(clip(text.Text)))
+		return lex.ErrorAt(text.Pos, "%s is no policy that is known here; write maxversions=3, maxage=30d, both with or or and between them, or never", lex.QuoteText(lex.Clip(text.Text)))
 	}
 	words := strings.Fields(strings.ToLower(strings.NewReplacer("(", " ", ")", " ").Replace(text.Text)))
 	if len(words) == 1 && words[0] == "never" {
@@ -242,8 +243,8 @@ func cbtPolicy(f *Family, text Name) error {
 			f.Both = &both
 		case i == 1 || i > 2:
 			return wrong()
-		case name == "maxversions" && f.Versions == nil && isInteger(value):
-			n, err := parseInteger(value)
+		case name == "maxversions" && f.Versions == nil && lex.IsInteger(value):
+			n, err := lex.ParseInteger(value)
 			if err != nil || n < 1 || n > 1<<31-1 {
 				return wrong()
 			}
@@ -252,7 +253,7 @@ func cbtPolicy(f *Family, text Name) error {
 		case name == "maxage" && f.TTL == nil:
 			age, err := schema.ParseAge(value)
 			if err != nil {
-				return errorAt(text.Pos, "%s", err)
+				return lex.ErrorAt(text.Pos, "%s", err)
 			}
 			f.TTL = &age
 		default:
@@ -271,20 +272,20 @@ func parseCreateFamily(p *parser) (Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(p.peek().bareText(), ":") {
+	if !strings.Contains(p.peek().BareText(), ":") {
 		f, err := p.family()
 		return &AddFamily{Table: table, Family: f}, err
 	}
-	text := Name{Pos: p.peek().pos}
+	text := Name{Pos: p.peek().Pos}
 	for !p.atEnd() {
-		text.Text += p.next().text
+		text.Text += p.next().Text
 	}
 	families, err := cbtFamilies(text)
 	if err != nil {
 		return nil, err
 	}
 	if len(families) != 1 {
-		return nil, errorAt(text.Pos, "createfamily takes one family")
+		return nil, lex.ErrorAt(text.Pos, "createfamily takes one family")
 	}
 	return &AddFamily{Table: table, Family: families[0]}, nil
 }
@@ -300,13 +301,13 @@ func parseSetGCPolicy(p *parser) (Statement, error) {
 	if st.Family.Name, err = p.familyNamed(); err != nil {
 		return nil, err
 	}
-	text := Name{Pos: p.peek().pos}
+	text := Name{Pos: p.peek().Pos}
 	p.wantText(ExpectText, "maxversions=N, maxage=D, or never")
 	for !p.atEnd() {
 		t := p.next()
-		word := t.text
-		if t.kind == tokenWord {
-			word = join(t.parts)
+		word := t.Text
+		if t.Kind == lex.Word {
+			word = lex.Join(t.Parts)
 		}
 		switch word {
 		case "force", "yes":
@@ -317,7 +318,7 @@ func parseSetGCPolicy(p *parser) (Statement, error) {
 		case "||":
 			word = "or"
 		}
-		if !t.glued {
+		if !t.Glued {
 			text.Text += " "
 		}
 		text.Text += word

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -29,7 +30,7 @@ func parseImport(p *parser) (Statement, error) {
 		return nil, err
 	}
 	if !p.acceptWord("from") {
-		return nil, p.unexpected("from, as in import %s from 'file.csv'", QuoteName(st.Table.Text))
+		return nil, p.unexpected("from, as in import %s from 'file.csv'", lex.QuoteName(st.Table.Text))
 	}
 	p.wantKind(ExpectFile)
 	if st.Path, err = p.text("a file, as in 'flights.csv.gz'"); err != nil {
@@ -46,7 +47,7 @@ func parseImport(p *parser) (Statement, error) {
 	}
 	for _, name := range []string{"key", "columns"} {
 		if !seen[name] {
-			return nil, errorAt(p.peek().pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", name)
+			return nil, lex.ErrorAt(p.peek().Pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", name)
 		}
 	}
 	return st, nil
@@ -66,13 +67,13 @@ func (p *parser) moreImportOptions(seen map[string]bool) bool {
 
 func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
 	t := p.peek()
-	word := strings.ReplaceAll(t.keyword(), "_", "-")
+	word := strings.ReplaceAll(t.Keyword(), "_", "-")
 	flag := importFlag(st, word)
 	if flag == nil && !p.atOption(0) {
 		return p.unexpected("an option of import (%s)", strings.Join(importOptions, ", "))
 	}
 	if seen[word] {
-		return errorAt(t.pos, "%s is given twice", word)
+		return lex.ErrorAt(t.Pos, "%s is given twice", word)
 	}
 	seen[word] = true
 	p.next()
@@ -85,7 +86,7 @@ func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
 	case "key":
 		st.Key, err = p.text("a template, as in 'plane#{tailnum}'")
 		if err == nil && st.Key == "" {
-			err = errorAt(t.pos, "the key's template is empty")
+			err = lex.ErrorAt(t.Pos, "the key's template is empty")
 		}
 	case "columns":
 		st.Columns, err = p.mappings()
@@ -98,7 +99,7 @@ func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
 	case "batch":
 		st.Batch, err = p.number("how many rows to write at once", 1)
 	default:
-		err = errorAt(t.pos, "import has no option %s%s; its options are %s", t.describe(), schema.DidYouMean(word, importOptions), strings.Join(importOptions, ", "))
+		err = lex.ErrorAt(t.Pos, "import has no option %s%s; its options are %s", t.Describe(), schema.DidYouMean(word, importOptions), strings.Join(importOptions, ", "))
 	}
 	return err
 }
@@ -123,14 +124,14 @@ func (p *parser) mappings() ([]Mapping, error) {
 func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
 	p.wantColumn("")
 	t := p.peek()
-	if _, _, hasFamily := cutColumn(t); t.kind == tokenWord && !hasFamily && len(before) > 0 {
+	if _, _, hasFamily := cutColumn(t); t.Kind == lex.Word && !hasFamily && len(before) > 0 {
 		p.next()
-		m.Column, err = qualified(t.pos, before[len(before)-1].Column.Family, t.parts)
+		m.Column, err = qualified(t.Pos, before[len(before)-1].Column.Family, t.Parts)
 	} else {
 		m.Column, err = p.exactColumn()
 	}
 	if err == nil && m.Column.Kind != ColumnExact {
-		err = errorAt(t.pos, "%s means several columns; name one here", QuoteText(clip(t.text)))
+		err = lex.ErrorAt(t.Pos, "%s means several columns; name one here", lex.QuoteText(lex.Clip(t.Text)))
 	}
 	if err != nil {
 		return m, err
@@ -140,26 +141,26 @@ func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
 	}
 	p.wantText(ExpectText, "the name of a field")
 	field := p.peek()
-	if field.kind != tokenWord {
+	if field.Kind != lex.Word {
 		return m, p.unexpected("the name of a field")
 	}
 	p.next()
 	m.Field, m.Type, err = fieldType(field)
-	if err != nil && join(field.parts) == m.Column.Family+":"+m.Column.Qualifier { // as export calls it
-		m.Field, m.Type, err = join(field.parts), cells.TypeAny, nil
+	if err != nil && lex.Join(field.Parts) == m.Column.Family+":"+m.Column.Qualifier { // as export calls it
+		m.Field, m.Type, err = lex.Join(field.Parts), cells.TypeAny, nil
 	}
 	return m, err
 }
 
 // fieldType splits FIELD:TYPE at the last bare colon.
-func fieldType(t token) (field string, typ cells.Type, err error) {
-	last := t.parts[len(t.parts)-1]
-	n := strings.LastIndexByte(last.text, ':')
-	if last.quote != bare || n < 0 {
-		return join(t.parts), cells.TypeAny, nil
+func fieldType(t lex.Token) (field string, typ cells.Type, err error) {
+	last := t.Parts[len(t.Parts)-1]
+	n := strings.LastIndexByte(last.Text, ':')
+	if last.Quote != lex.Bare || n < 0 {
+		return lex.Join(t.Parts), cells.TypeAny, nil
 	}
-	if typ, err = cells.ParseType(strings.ToLower(last.text[n+1:])); err != nil {
-		return "", typ, errorAt(Pos{last.pos.Line, last.pos.Col + n + 1}, "%s; quote the field's name if the colon belongs to it", err)
+	if typ, err = cells.ParseType(strings.ToLower(last.Text[n+1:])); err != nil {
+		return "", typ, lex.ErrorAt(last.Pos.Plus(n+1), "%s; quote the field's name if the colon belongs to it", err)
 	}
-	return join(t.parts[:len(t.parts)-1]) + last.text[:n], typ, nil
+	return lex.Join(t.Parts[:len(t.Parts)-1]) + last.Text[:n], typ, nil
 }

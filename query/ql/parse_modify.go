@@ -2,6 +2,7 @@ package ql
 
 import (
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // parseIncr parses incr T KEY COL [LIT], and HBase's incr 't', 'key', 'cf:a', 1.
@@ -28,19 +29,19 @@ func (p *parser) delta(hbase bool) (int64, error) {
 		return 0, err
 	}
 	lit.Loose = hbase
-	v, err := lit.ValueAs(lit.wholeType())
+	v, err := lit.ValueAs(wholeType(lit))
 	if err != nil {
 		return 0, err
 	}
 	n, ok := v.Int()
 	if !ok {
-		return 0, errorAt(lit.Pos, "incr adds a whole number, and %s is %s", clip(lit.String()), v.Type())
+		return 0, lex.ErrorAt(lit.Pos, "incr adds a whole number, and %s is %s", lex.Clip(lit.String()), v.Type())
 	}
 	return n, nil
 }
 
 // wholeType is the type to read the literal as where a whole number is wanted.
-func (l Literal) wholeType() cells.Type {
+func wholeType(l lex.Literal) cells.Type {
 	if l.Type == cells.TypeAny && (!l.Quoted || l.Loose) {
 		return cells.TypeI64
 	}
@@ -84,14 +85,14 @@ func (p *parser) cell(table *Name, key *string, c *Column) (hbase bool, err erro
 }
 
 // plainLiteral takes a value without a time.
-func (p *parser) plainLiteral(what string) (Literal, error) {
+func (p *parser) plainLiteral(what string) (lex.Literal, error) {
 	p.wantKind(ExpectValue)
-	if p.peek().kind != tokenWord {
-		return Literal{}, p.unexpected("%s", what)
+	if p.peek().Kind != lex.Word {
+		return lex.Literal{}, p.unexpected("%s", what)
 	}
 	lit, at, err := p.literal()
 	if err == nil && at != nil {
-		err = errorAt(at.Pos, "%s has no timestamp: it is written at the database's clock", p.verb)
+		err = lex.ErrorAt(at.Pos, "%s has no timestamp: it is written at the database's clock", p.verb)
 	}
 	return lit, err
 }
@@ -118,7 +119,7 @@ func parseAdd(p *parser) (Statement, error) {
 			return nil, err
 		}
 		if a.At == nil && p.spelt == "addtocell" {
-			a.At = &Time{Pos: a.Value.Pos, Now: true}
+			a.At = &lex.Time{Pos: a.Value.Pos, Now: true}
 		}
 		st.Cells = append(st.Cells, a)
 	}
@@ -142,8 +143,8 @@ func parseCas(p *parser) (Statement, error) {
 	if st.If, err = p.condition(); err != nil {
 		return nil, err
 	}
-	if p.peek().keyword() == "and" {
-		return nil, errorAt(p.peek().pos, "cas looks at one column; it takes one condition")
+	if p.peek().Keyword() == "and" {
+		return nil, lex.ErrorAt(p.peek().Pos, "cas looks at one column; it takes one condition")
 	}
 	if st.Then, err = p.branch(); err != nil || !p.acceptWord("else") {
 		return st, err
@@ -157,7 +158,7 @@ func (p *parser) branch() (list []Assignment, err error) {
 	if !p.acceptWord("put") {
 		return nil, p.unexpected("put and cells to write, as in put meta:miles=6")
 	}
-	for len(list) == 0 || p.moreColumns() && p.peek().keyword() != "else" {
+	for len(list) == 0 || p.moreColumns() && p.peek().Keyword() != "else" {
 		a, err := p.assignment()
 		if err != nil {
 			return nil, err

@@ -1,5 +1,9 @@
 package ql
 
+import (
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
+
 import ()
 
 // parseGet parses get T KEY [KEY...] [options], and HBase's
@@ -34,18 +38,18 @@ func parseGet(p *parser) (Statement, error) {
 // atKey reports whether another row key follows, and not an option.
 func (p *parser) atKey() bool {
 	p.wantKind(ExpectKey)
-	return p.atWord() || p.atMark("(") && !p.peek().glued // i32(5) is a value
+	return p.atWord() || p.atMark("(") && !p.peek().Glued // i32(5) is a value
 }
 
 // atWord reports whether a word follows that begins no option.
 func (p *parser) atWord() bool {
 	t := p.peek()
-	return t.kind == tokenWord && !p.atOption(0) && !reserved[t.keyword()]
+	return t.Kind == lex.Word && !p.atOption(0) && !lex.Reserved[t.Keyword()]
 }
 
 // atHBaseColumn reports whether a comma and a column, or a list of them, follow.
 func (p *parser) atHBaseColumn() bool {
-	return p.atMark(",") && (p.peekAt(1).kind == tokenWord && !p.atOption(1) || p.isMark(1, "["))
+	return p.atMark(",") && (p.peekAt(1).Kind == lex.Word && !p.atOption(1) || p.isMark(1, "["))
 }
 
 // hbaseColumns takes 'cf:a', or ['cf:a', 'cf:b'].
@@ -109,19 +113,19 @@ var explainable = []string{"get", "scan", "count", "histogram"}
 func (p *parser) explained() (Statement, error) {
 	t := p.peek()
 	p.wantOneOf(ExpectVerb, explainable...)
-	v, _ := findVerb(t.keyword())
+	v, _ := findVerb(t.Keyword())
 	switch v.name {
 	case "get", "scan", "count", "histogram":
 	default:
 		return nil, p.unexpected("get, scan, count or histogram, as in %s scan fleet prefix=plane#", p.verb)
 	}
 	p.next()
-	p.verb, p.spelt = v.name, t.keyword()
+	p.verb, p.spelt = v.name, t.Keyword()
 	p.foreign = p.foreign || v.foreign
 	st, err := v.parse(p)
 	if err != nil {
 		return nil, err
 	}
-	st.node().Pos, st.node().Tuples = t.pos, p.tuples
+	st.node().Pos, st.node().Tuples = t.Pos, p.tuples
 	return st, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -15,7 +16,7 @@ func parseCreate(p *parser) (Statement, error) {
 	if p.acceptWord("table") {
 		return p.createTable()
 	}
-	if p.peek().kind == tokenWord && p.isMark(1, ",") {
+	if p.peek().Kind == lex.Word && p.isMark(1, ",") {
 		return p.hbaseCreate()
 	}
 	return nil, p.unexpected("table, as in create table fleet family meta")
@@ -32,7 +33,7 @@ func (p *parser) createTable() (Statement, error) {
 	}
 	for len(st.Families) == 0 && !p.atEnd() || p.accept(",") || p.wanted != nil {
 		if !p.acceptWord("family") {
-			return nil, p.unexpected("family, as in create table %s family meta", QuoteName(st.Table.Text))
+			return nil, p.unexpected("family, as in create table %s family meta", lex.QuoteName(st.Table.Text))
 		}
 		f, err := p.family()
 		if err != nil {
@@ -51,7 +52,7 @@ func (p *parser) atTableOption() bool {
 	for _, word := range tableWords {
 		p.wantOneOf(ExpectOption, word+"=")
 	}
-	return p.atOption(0) && slices.Contains(tableWords, p.peek().keyword())
+	return p.atOption(0) && slices.Contains(tableWords, p.peek().Keyword())
 }
 
 // tableOptions parses [key_format=plain|tuple] [retention=exact|lazy]
@@ -60,9 +61,9 @@ func (p *parser) tableOptions(o *TableOptions) error {
 	for p.atTableOption() {
 		t := p.next()
 		p.equals()
-		word := t.keyword()
+		word := t.Keyword()
 		if word == "key_format" && o.KeyFormat != nil || word == "retention" && o.Retention != nil || word == "change_stream" && o.Changes != nil {
-			return errorAt(t.pos, "%s is given twice", word)
+			return lex.ErrorAt(t.Pos, "%s is given twice", word)
 		}
 		value := p.peek()
 		var err error
@@ -70,18 +71,18 @@ func (p *parser) tableOptions(o *TableOptions) error {
 		case "key_format":
 			p.wantOneOf(ExpectChoice, schema.KeyFormats()...)
 			o.KeyFormat = new(schema.KeyFormat)
-			*o.KeyFormat, err = schema.ParseKeyFormat(value.keyword())
+			*o.KeyFormat, err = schema.ParseKeyFormat(value.Keyword())
 		case "retention":
 			p.wantOneOf(ExpectChoice, "exact", "lazy")
 			o.Retention = new(schema.Enforcement)
-			*o.Retention, err = schema.ParseEnforcement(value.keyword())
+			*o.Retention, err = schema.ParseEnforcement(value.Keyword())
 		case "change_stream":
 			p.wantOneOf(ExpectChoice, "1d", "7d", "none")
 			o.Changes = new(time.Duration)
-			*o.Changes, err = schema.ParseChangeStream(value.keyword())
+			*o.Changes, err = schema.ParseChangeStream(value.Keyword())
 		}
 		if err != nil {
-			return errorAt(value.pos, "%s", err)
+			return lex.ErrorAt(value.Pos, "%s", err)
 		}
 		p.next()
 	}
@@ -121,18 +122,18 @@ func (p *parser) atFamilyOption() bool {
 	for _, word := range familyWords {
 		p.wantOneOf(ExpectOption, word+"=")
 	}
-	return p.atOption(0) && !slices.Contains(tableWords, p.peek().keyword())
+	return p.atOption(0) && !slices.Contains(tableWords, p.peek().Keyword())
 }
 
 func (p *parser) familyOption(f *Family) error {
 	t := p.next()
 	p.equals()
-	word := t.keyword()
+	word := t.Keyword()
 	if own := familyAliases[word]; own != "" {
 		word = own
 	}
 	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) || (word == "aggregate" && f.Aggregate != nil) || (word == "drop" && f.Both != nil) {
-		return errorAt(t.pos, "%s is given twice", word)
+		return lex.ErrorAt(t.Pos, "%s is given twice", word)
 	}
 	switch word {
 	case "type":
@@ -147,17 +148,17 @@ func (p *parser) familyOption(f *Family) error {
 		return p.familyDrop(f)
 	}
 	if near := schema.DidYouMean(word, append(familyWords, tableWords...)); near != "" {
-		return errorAt(t.pos, "a family has no option %s%s", t.describe(), near)
+		return lex.ErrorAt(t.Pos, "a family has no option %s%s", t.Describe(), near)
 	}
-	return errorAt(t.pos, "a family has no option %s; its options are %s", t.describe(), strings.Join(familyWords, ", "))
+	return lex.ErrorAt(t.Pos, "a family has no option %s; its options are %s", t.Describe(), strings.Join(familyWords, ", "))
 }
 
 func (p *parser) familyType(f *Family) error {
 	p.wantOneOf(ExpectChoice, "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
 	t := p.peek()
-	typ, err := cells.ParseType(t.keyword())
-	if err != nil && t.keyword() != "any" {
-		return errorAt(t.pos, "expected a type, not %s; the types are any, bytes, string, bool, byte, i32, i64, f32, f64", t.describe())
+	typ, err := cells.ParseType(t.Keyword())
+	if err != nil && t.Keyword() != "any" {
+		return lex.ErrorAt(t.Pos, "expected a type, not %s; the types are any, bytes, string, bool, byte, i32, i64, f32, f64", t.Describe())
 	}
 	p.next()
 	f.Type = &typ
@@ -167,9 +168,9 @@ func (p *parser) familyType(f *Family) error {
 func (p *parser) familyAggregate(f *Family) error {
 	p.wantOneOf(ExpectChoice, "sum", "min", "max", "hll")
 	t := p.peek()
-	a, err := schema.ParseAggregate(t.keyword())
+	a, err := schema.ParseAggregate(t.Keyword())
 	if err != nil {
-		return errorAt(t.pos, "expected an aggregate, not %s; the aggregates are sum, min, max, hll", t.describe())
+		return lex.ErrorAt(t.Pos, "expected an aggregate, not %s; the aggregates are sum, min, max, hll", t.Describe())
 	}
 	p.next()
 	f.Aggregate = &a
@@ -189,7 +190,7 @@ func (p *parser) familyVersions(f *Family) error {
 // familyDrop takes whether a cell goes when either of two rules says so, or both.
 func (p *parser) familyDrop(f *Family) error {
 	p.wantOneOf(ExpectChoice, "either", "both")
-	word := p.peek().keyword()
+	word := p.peek().Keyword()
 	if word != "either" && word != "both" {
 		return p.unexpected("either or both")
 	}
@@ -213,11 +214,11 @@ func (p *parser) familyTTL(f *Family) error {
 			f.TTL = &age
 			return nil
 		}
-		if p.foreign && isInteger(text) {
+		if p.foreign && lex.IsInteger(text) {
 			text += "s"
 		}
 		if age, err = schema.ParseAge(text); err != nil {
-			return errorAt(t.pos, "%s", err)
+			return lex.ErrorAt(t.Pos, "%s", err)
 		}
 	}
 	f.TTL = &age
@@ -227,7 +228,7 @@ func (p *parser) familyTTL(f *Family) error {
 // parseAlter parses alter table T add family F .. | drop family F | set F .. Those
 // that can drop or hide data end in yes where nobody is to be asked.
 func parseAlter(p *parser) (Statement, error) {
-	if p.peek().kind == tokenWord && p.isMark(1, ",") {
+	if p.peek().Kind == lex.Word && p.isMark(1, ",") {
 		return p.hbaseAlter()
 	}
 	if !p.acceptWord("table") {
@@ -238,7 +239,7 @@ func parseAlter(p *parser) (Statement, error) {
 		return nil, err
 	}
 	p.wantOneOf(ExpectKeyword, "add", "drop", "set", "put")
-	word := p.peek().keyword()
+	word := p.peek().Keyword()
 	switch word {
 	case "add", "drop", "set", "put":
 		p.next()
@@ -252,10 +253,10 @@ func parseAlter(p *parser) (Statement, error) {
 		return st, err
 	}
 	p.wantOneOf(ExpectKeyword, "family")
-	if p.peek().keyword() == "family" && (p.peekAt(1).kind == tokenWord || p.wanted != nil) && !p.atOption(1) { // a family may be called family
+	if p.peek().Keyword() == "family" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) && !p.atOption(1) { // a family may be called family
 		p.next()
 	} else if word != "set" {
-		return nil, p.unexpected("family, as in alter table %s %s family meta", QuoteName(table.Text), word)
+		return nil, p.unexpected("family, as in alter table %s %s family meta", lex.QuoteName(table.Text), word)
 	}
 	return p.alterFamily(table, word)
 }
@@ -296,9 +297,9 @@ func parseDeleteFamily(p *parser) (Statement, error) {
 // parseDrop parses drop table T [yes], and HBase's drop 't'.
 func parseDrop(p *parser) (Statement, error) {
 	p.wantOneOf(ExpectKeyword, "table")
-	if p.peek().keyword() == "table" && (p.peekAt(1).kind == tokenWord || p.wanted != nil) {
+	if p.peek().Keyword() == "table" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) {
 		p.next()
-	} else if p.peek().kind == tokenWord && p.peek().parts[0].quote != bare {
+	} else if p.peek().Kind == lex.Word && p.peek().Parts[0].Quote != lex.Bare {
 		p.foreign = true
 	} else {
 		return nil, p.unexpected("table, as in drop table fleet")
@@ -315,7 +316,7 @@ func parseDropTable(p *parser) (Statement, error) {
 }
 
 func parseTruncate(p *parser) (Statement, error) {
-	if p.peek().keyword() == "table" && p.peekAt(1).kind == tokenWord { // SQL
+	if p.peek().Keyword() == "table" && p.peekAt(1).Kind == lex.Word { // SQL
 		p.next()
 	}
 	name, err := p.tableName()
@@ -327,18 +328,18 @@ func parseTruncate(p *parser) (Statement, error) {
 
 // parseTables parses tables, and ls T, which describes.
 func parseTables(p *parser) (Statement, error) {
-	if p.verb == "tables" && p.peek().kind == tokenWord && p.foreign && p.spelt != "list" {
+	if p.verb == "tables" && p.peek().Kind == lex.Word && p.foreign && p.spelt != "list" {
 		return parseDescribe(p)
 	}
-	if t := p.peek(); p.spelt == "list" && t.kind == tokenWord { // HBase: a pattern
+	if t := p.peek(); p.spelt == "list" && t.Kind == lex.Word { // HBase: a pattern
 		p.next()
-		return &Tables{Regex: &Pattern{t.pos, join(t.parts)}}, nil
+		return &Tables{Regex: &Pattern{t.Pos, lex.Join(t.Parts)}}, nil
 	}
 	p.wantOneOf(ExpectOption, "regex=")
 	if !p.atOption(0) {
 		return &Tables{}, nil
 	}
-	if p.peek().keyword() != "regex" {
+	if p.peek().Keyword() != "regex" {
 		return nil, p.unexpected("regex=, as in tables regex=/fl.*/")
 	}
 	p.next()
@@ -349,7 +350,7 @@ func parseTables(p *parser) (Statement, error) {
 }
 
 func parseDescribe(p *parser) (Statement, error) {
-	if p.peek().keyword() == "table" && p.peekAt(1).kind == tokenWord {
+	if p.peek().Keyword() == "table" && p.peekAt(1).Kind == lex.Word {
 		p.next()
 	}
 	name, err := p.tableName()
@@ -374,7 +375,7 @@ func parseFlush(p *parser) (Statement, error) {
 // parseGC parses gc T [dry-run].
 func parseGC(p *parser) (Statement, error) {
 	st := &GC{Table: Name{p.env.Table, p.start}}
-	if next := p.peek().keyword(); p.env.Table == "" || next != "dry-run" {
+	if next := p.peek().Keyword(); p.env.Table == "" || next != "dry-run" {
 		var err error
 		if st.Table, err = p.tableName(); err != nil {
 			return nil, err

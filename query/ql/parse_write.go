@@ -1,5 +1,9 @@
 package ql
 
+import (
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
+
 import ()
 
 // parsePut parses put T KEY COL=LIT[@TS] ..., and HBase's
@@ -117,9 +121,9 @@ func (p *parser) atDeleteColumn() bool {
 }
 
 // isColumn reports whether the token has the look of a column.
-func (t token) isColumn() bool {
+func isColumn(t lex.Token) bool {
 	_, _, ok := cutColumn(t)
-	return t.kind == tokenWord && ok
+	return t.Kind == lex.Word && ok
 }
 
 // deleteBounds parses since= and until=, which need columns.
@@ -134,7 +138,7 @@ func (p *parser) deleteBounds(st *Delete) error {
 	}
 	for name, at := range to.seen {
 		if name != "since" && name != "until" {
-			return errorAt(at, "%s does not go with a key; delete a key, or a range of keys", name)
+			return lex.ErrorAt(at, "%s does not go with a key; delete a key, or a range of keys", name)
 		}
 	}
 	if st.Since == nil && st.Until == nil {
@@ -142,11 +146,11 @@ func (p *parser) deleteBounds(st *Delete) error {
 	}
 	for _, c := range st.Columns {
 		if c.At != nil || c.Column.Kind != ColumnExact {
-			return errorAt(c.Column.Pos, "since and until delete versions of single columns; this is not one")
+			return lex.ErrorAt(c.Column.Pos, "since and until delete versions of single columns; this is not one")
 		}
 	}
 	if len(st.Columns) == 0 {
-		return errorAt(p.start, "since and until delete versions of columns; name the columns")
+		return lex.ErrorAt(p.start, "since and until delete versions of columns; name the columns")
 	}
 	return nil
 }
@@ -154,22 +158,22 @@ func (p *parser) deleteBounds(st *Delete) error {
 func (p *parser) deleteColumn() (d DeleteColumn, err error) {
 	p.wantColumn("")
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return d, p.unexpected("a column, as in meta:model or meta:*")
 	}
 	p.next()
-	at := t.pos
-	if t.parts, d.At, err = cutTime(t); err != nil {
+	at := t.Pos
+	if t.Parts, d.At, err = cutTime(t); err != nil {
 		return d, err
 	}
-	if len(t.parts) == 0 {
-		return d, errorAt(at, "expected a column before @")
+	if len(t.Parts) == 0 {
+		return d, lex.ErrorAt(at, "expected a column before @")
 	}
 	if d.Column, err = columnOf(t); err != nil {
 		return d, err
 	}
 	if d.Column.Kind == ColumnPrefix || d.At != nil && d.Column.Kind != ColumnExact {
-		return d, errorAt(t.pos, "%s cannot be deleted at once; name one column, or a family as in meta:*", QuoteText(clip(t.text)))
+		return d, lex.ErrorAt(t.Pos, "%s cannot be deleted at once; name one column, or a family as in meta:*", lex.QuoteText(lex.Clip(t.Text)))
 	}
 	return d, nil
 }
@@ -183,11 +187,11 @@ func (p *parser) deleteRange(table Name) (Statement, error) {
 	}
 	for _, name := range []string{"since", "until"} {
 		if at, ok := to.seen[name]; ok {
-			return nil, errorAt(at, "%s does not go with a range; a range is deleted with all its versions", name)
+			return nil, lex.ErrorAt(at, "%s does not go with a range; a range is deleted with all its versions", name)
 		}
 	}
 	if st.Prefix == "" && !st.TuplePrefix && st.Start == "" && st.End == "" {
-		return nil, errorAt(p.start, "the range is the whole table; truncate does that")
+		return nil, lex.ErrorAt(p.start, "the range is the whole table; truncate does that")
 	}
 	return st, nil
 }
@@ -212,15 +216,15 @@ func parseDeleteColumn(p *parser) (Statement, error) {
 	}
 	del := st.(*Delete)
 	first := p.peek()
-	if second := p.peekAt(1); first.kind == tokenWord && second.kind == tokenWord && !first.isColumn() {
+	if second := p.peekAt(1); first.Kind == lex.Word && second.Kind == lex.Word && !isColumn(first) {
 		family, err := p.name("the family's name")
 		p.next()
-		del.Columns = []DeleteColumn{{Column: Column{Pos: first.pos, Family: family.Text, Qualifier: join(second.parts)}}}
+		del.Columns = []DeleteColumn{{Column: Column{Pos: first.Pos, Family: family.Text, Qualifier: lex.Join(second.Parts)}}}
 		return del, err
 	}
 	d, err := p.deleteColumn()
 	if err == nil && d.Column.Kind != ColumnExact {
-		err = errorAt(first.pos, "%s means several columns; name one here, or delete them with delete", QuoteText(clip(first.text)))
+		err = lex.ErrorAt(first.Pos, "%s means several columns; name one here, or delete them with delete", lex.QuoteText(lex.Clip(first.Text)))
 	}
 	del.Columns = []DeleteColumn{d}
 	return del, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -17,17 +18,17 @@ func Print(st Statement) string {
 	w := &printer{of: st}
 	switch st := st.(type) {
 	case *Get:
-		w.words("get", QuoteName(st.Table.Text))
+		w.words("get", lex.QuoteName(st.Table.Text))
 		for _, k := range st.Keys {
 			w.words(w.quoteKey(k))
 		}
 		w.read(st.Read)
 	case *Scan:
-		w.words("scan", QuoteName(st.Table.Text))
+		w.words("scan", lex.QuoteName(st.Table.Text))
 		w.rows(st.Rows)
 		w.read(st.Read)
 	case *Count:
-		w.words("count", QuoteName(st.Table.Text))
+		w.words("count", lex.QuoteName(st.Table.Text))
 		w.rows(st.Rows)
 		w.flag("cells", st.Cells)
 		w.flag("approx", st.Approx)
@@ -35,24 +36,24 @@ func Print(st Statement) string {
 	case *Put:
 		w.put(st)
 	case *Incr:
-		w.words("incr", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
+		w.words("incr", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
 		w.flag(strconv.FormatInt(st.By, 10), st.By != 1)
 	case *Append:
-		w.words("append", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String(), st.Value.String())
+		w.words("append", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String(), st.Value.String())
 	case *Add:
-		w.words("add", QuoteName(st.Table.Text), w.quoteKey(st.Key))
+		w.words("add", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
 		w.assignments(st.Cells)
 	case *CheckAndPut:
 		w.checkAndPut(st)
 	case *Histogram:
 		w.histogram(st)
 	case *Sparkline:
-		w.words("sparkline", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
+		w.words("sparkline", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
 		w.number("points", st.Points)
 		w.read(st.Read)
 	case *Stats:
 		w.words("stats")
-		w.flag(QuoteName(st.Table.Text), st.Table.Text != "")
+		w.flag(lex.QuoteName(st.Table.Text), st.Table.Text != "")
 		if st.Format != "" {
 			w.words("as", st.Format)
 		}
@@ -69,7 +70,7 @@ func Print(st Statement) string {
 	case *Delete:
 		w.delete(st)
 	case *DeleteRange:
-		w.words("delete", QuoteName(st.Table.Text))
+		w.words("delete", lex.QuoteName(st.Table.Text))
 		w.rows(st.Rows)
 		w.flag("yes", st.Yes)
 	case *Import:
@@ -102,7 +103,7 @@ func quoteKeyOf(st Statement, key string) string {
 			return text
 		}
 	}
-	return QuoteKey(key)
+	return lex.QuoteKey(key)
 }
 
 func (w *printer) words(words ...string) { w.out = append(w.out, words...) }
@@ -128,7 +129,7 @@ func (w *printer) key(name, key string) {
 
 func (w *printer) word(name, text string) {
 	if text != "" {
-		w.option(name, QuoteKey(text))
+		w.option(name, lex.QuoteKey(text))
 	}
 }
 
@@ -138,7 +139,7 @@ func (w *printer) number(name string, n int) {
 	}
 }
 
-func (w *printer) time(name string, t *Time) {
+func (w *printer) time(name string, t *lex.Time) {
 	if t != nil {
 		w.option(name, t.String())
 	}
@@ -149,7 +150,7 @@ func (w *printer) rows(r Rows) {
 	case r.TuplePrefix:
 		w.option("prefix", orWord(text, text == "", "()"))
 	case r.Prefix != "": // not as a tuple, which would mean other rows
-		w.option("prefix", QuoteKey(r.Prefix))
+		w.option("prefix", lex.QuoteKey(r.Prefix))
 	}
 	w.key("start", r.Start)
 	w.key("end", r.End)
@@ -159,7 +160,7 @@ func (w *printer) rows(r Rows) {
 
 func (w *printer) read(r Read) {
 	if r.Regex != nil {
-		w.option("regex", QuoteText(r.Regex.Expr))
+		w.option("regex", lex.QuoteText(r.Regex.Expr))
 	}
 	w.option("columns", list(r.Columns, Column.String))
 	for i, c := range r.Where {
@@ -188,20 +189,20 @@ func (w *printer) read(r Read) {
 		w.option("sample", strconv.FormatFloat(r.Sample, 'g', -1, 64))
 	}
 	if r.Page != nil {
-		w.option("page", QuoteKey(*r.Page))
+		w.option("page", lex.QuoteKey(*r.Page))
 	}
 	w.flag("stats", r.Stats)
 	if r.Format != "" {
 		w.words("as", r.Format)
 	}
 	if r.Into != "" {
-		w.words("into", QuoteText(r.Into))
+		w.words("into", lex.QuoteText(r.Into))
 		w.flag("overwrite", r.Overwrite)
 	}
 }
 
 func (w *printer) histogram(st *Histogram) {
-	w.words("histogram", QuoteName(st.Table.Text))
+	w.words("histogram", lex.QuoteName(st.Table.Text))
 	if st.Column.Family == "" {
 		w.words("keys")
 	} else {
@@ -224,7 +225,7 @@ func (c Condition) String() string {
 }
 
 func (w *printer) put(st *Put) {
-	w.words("put", QuoteName(st.Table.Text), w.quoteKey(st.Key))
+	w.words("put", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
 	w.assignments(st.Cells)
 }
 
@@ -235,7 +236,7 @@ func (w *printer) assignments(list []Assignment) {
 }
 
 func (w *printer) checkAndPut(st *CheckAndPut) {
-	w.words("cas", QuoteName(st.Table.Text), w.quoteKey(st.Key), "if")
+	w.words("cas", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), "if")
 	w.words(st.If.String())
 	w.words("put")
 	w.assignments(st.Then)
@@ -246,7 +247,7 @@ func (w *printer) checkAndPut(st *CheckAndPut) {
 }
 
 func (w *printer) delete(st *Delete) {
-	w.words("delete", QuoteName(st.Table.Text), w.quoteKey(st.Key))
+	w.words("delete", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
 	for _, d := range st.Columns {
 		w.words(d.Column.String() + at(d.At))
 	}
@@ -254,7 +255,7 @@ func (w *printer) delete(st *Delete) {
 	w.time("until", st.Until)
 }
 
-func at(t *Time) string {
+func at(t *lex.Time) string {
 	if t == nil {
 		return ""
 	}
@@ -262,9 +263,9 @@ func at(t *Time) string {
 }
 
 func (w *printer) importFile(st *Import) {
-	w.words("import", QuoteName(st.Table.Text), "from", QuoteText(st.Path))
+	w.words("import", lex.QuoteName(st.Table.Text), "from", lex.QuoteText(st.Path))
 	if st.Key != "" {
-		w.option("key", QuoteText(st.Key))
+		w.option("key", lex.QuoteText(st.Key))
 	}
 	w.option("columns", list(st.Columns, func(m Mapping) string {
 		s := m.Column.String() + "=" + quoteField(m.Field)
@@ -284,50 +285,50 @@ func (w *printer) importFile(st *Import) {
 // quoteField keeps a colon in a field's name from beginning its type.
 func quoteField(s string) string {
 	if strings.Contains(s, ":") {
-		return QuoteText(s)
+		return lex.QuoteText(s)
 	}
-	return QuoteKey(s)
+	return lex.QuoteKey(s)
 }
 
 // schema prints the statements about tables and families.
 func (w *printer) schema(st Statement) {
 	switch st := st.(type) {
 	case *CreateTable:
-		w.words("create table", QuoteName(st.Table.Text))
+		w.words("create table", lex.QuoteName(st.Table.Text))
 		w.tableOptions(st.TableOptions)
 		w.flag(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }), len(st.Families) > 0)
 	case *SetTable:
-		w.words("alter table", QuoteName(st.Table.Text), "set")
+		w.words("alter table", lex.QuoteName(st.Table.Text), "set")
 		w.tableOptions(st.TableOptions)
 		w.flag("yes", st.Yes)
 	case *AddFamily:
-		w.words("alter table", QuoteName(st.Table.Text), "add family", st.Family.String())
+		w.words("alter table", lex.QuoteName(st.Table.Text), "add family", st.Family.String())
 	case *SetFamily:
-		w.words("alter table", QuoteName(st.Table.Text), orWord("set", st.Add, "put"), "family", st.Family.String())
+		w.words("alter table", lex.QuoteName(st.Table.Text), orWord("set", st.Add, "put"), "family", st.Family.String())
 		w.flag("yes", st.Yes)
 	case *DropFamily:
-		w.words("alter table", QuoteName(st.Table.Text), "drop family", QuoteName(st.Family.Text))
+		w.words("alter table", lex.QuoteName(st.Table.Text), "drop family", lex.QuoteName(st.Family.Text))
 		w.flag("yes", st.Yes)
 	case *DropTable:
-		w.words("drop table", QuoteName(st.Table.Text))
+		w.words("drop table", lex.QuoteName(st.Table.Text))
 		w.flag("yes", st.Yes)
 	case *Truncate:
-		w.words("truncate", QuoteName(st.Table.Text))
+		w.words("truncate", lex.QuoteName(st.Table.Text))
 		w.flag("yes", st.Yes)
 	case *Tables:
 		w.words("tables")
 		if st.Regex != nil {
-			w.option("regex", QuoteText(st.Regex.Expr))
+			w.option("regex", lex.QuoteText(st.Regex.Expr))
 		}
 	case *Describe:
-		w.words("describe", QuoteName(st.Table.Text))
+		w.words("describe", lex.QuoteName(st.Table.Text))
 	case *Compact:
-		w.words("compact", QuoteName(st.Table.Text))
+		w.words("compact", lex.QuoteName(st.Table.Text))
 		w.rows(st.Rows)
 	case *Flush:
-		w.words("flush", QuoteName(st.Table.Text))
+		w.words("flush", lex.QuoteName(st.Table.Text))
 	case *GC:
-		w.words("gc", QuoteName(st.Table.Text))
+		w.words("gc", lex.QuoteName(st.Table.Text))
 		w.flag("dry-run", st.DryRun)
 	}
 }
@@ -347,7 +348,7 @@ func (w *printer) tableOptions(o TableOptions) {
 // String is the family as create table takes it.
 func (f Family) String() string {
 	w := &printer{}
-	w.words(QuoteName(f.Name.Text))
+	w.words(lex.QuoteName(f.Name.Text))
 	if f.Type != nil {
 		w.option("type", f.Type.String())
 	}

@@ -121,7 +121,7 @@ func (*HelpText) result()    {}
 func (*Leave) result()       {}
 
 // All reads the rows; it may be ranged over once. An error is the last thing
-// it yields, with a nil row, and is an *[Error] that wraps the database's.
+// it yields, with a nil row, and is an *[lex.Error] that wraps the database's.
 func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
 		if s == nil || s.rows == nil {

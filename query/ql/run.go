@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -38,12 +39,12 @@ type Runner struct {
 }
 
 // Run runs one statement. Names of tables and families are looked up first, so
-// that errors point at them. Errors are *[Error] and wrap that of the database.
+// that errors point at them. Errors are *[lex.Error] and wrap that of the database.
 // Rows are not read before the [RowStream] is ranged over. With the error of a
 // count comes what it had counted.
 func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
 	if r == nil || isNil(st) {
-		return nil, errorAt(Pos{}, "there is no statement, or nothing to run it on")
+		return nil, lex.ErrorAt(lex.Pos{}, "there is no statement, or nothing to run it on")
 	}
 	res, err := r.run(ctx, st)
 	if counted, ok := res.(*Counted); ok && err != nil {
@@ -114,18 +115,18 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 }
 
 // failure gives an error its place; one that has a place keeps it.
-func failure(at Pos, err error) error {
-	if _, ok := err.(*Error); ok {
+func failure(at lex.Pos, err error) error {
+	if _, ok := err.(*lex.Error); ok {
 		return err
 	}
-	return &Error{Pos: at, Msg: clean(err.Error()), Err: err}
+	return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: err}
 }
 
 // clean escapes what must not reach a terminal.
 func clean(s string) string {
 	for _, r := range s {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			text := QuoteText(s)
+			text := lex.QuoteText(s)
 			return text[1 : len(text)-1]
 		}
 	}
@@ -135,10 +136,10 @@ func clean(s string) string {
 // unknown is the error of a name that stands for nothing.
 func unknown(n Name, what string, known []string, in string) error {
 	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
-	return &Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.NotFound, Err: fmt.Errorf("%s", msg)}}
+	return &lex.Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.NotFound, Err: fmt.Errorf("%s", msg)}}
 }
 
-func quoteAlways(name string) string { return QuoteText(clip(name)) }
+func quoteAlways(name string) string { return lex.QuoteText(lex.Clip(name)) }
 
 // table looks up a table.
 func (r *Runner) table(n Name) (schema.Table, error) {
@@ -172,16 +173,16 @@ func column(t schema.Table, c Column) (schema.Family, error) {
 
 // valueFor makes a value for a column of the family; an error says what type
 // the family declares.
-func valueFor(f schema.Family, l Literal, make func(cells.Type) (cells.Value, error)) (cells.Value, error) {
+func valueFor(f schema.Family, l lex.Literal, make func(cells.Type) (cells.Value, error)) (cells.Value, error) {
 	v, err := make(f.Type)
-	if bad, ok := err.(*Error); ok && f.Type != cells.TypeAny && !strings.Contains(bad.Msg, "declared") {
+	if bad, ok := err.(*lex.Error); ok && f.Type != cells.TypeAny && !strings.Contains(bad.Msg, "declared") {
 		bad.Msg += fmt.Sprintf("; family %s is declared %s", f.Name, f.Type)
 	}
 	return v, err
 }
 
 // resolve is the time, or none where the statement gives none.
-func (r *Runner) resolve(t *Time, none cells.Timestamp) (cells.Timestamp, error) {
+func (r *Runner) resolve(t *lex.Time, none cells.Timestamp) (cells.Timestamp, error) {
 	if t == nil {
 		return none, nil
 	}
@@ -189,7 +190,7 @@ func (r *Runner) resolve(t *Time, none cells.Timestamp) (cells.Timestamp, error)
 }
 
 // timeRange resolves since and until; 0 is no bound.
-func (r *Runner) timeRange(since, until *Time) (from, to cells.Timestamp, err error) {
+func (r *Runner) timeRange(since, until *lex.Time) (from, to cells.Timestamp, err error) {
 	if from, err = r.resolve(since, 0); err != nil {
 		return 0, 0, err
 	}
@@ -197,7 +198,7 @@ func (r *Runner) timeRange(since, until *Time) (from, to cells.Timestamp, err er
 		return 0, 0, err
 	}
 	if until != nil && to <= from {
-		return 0, 0, errorAt(until.Pos, "until is exclusive and must be after since; nothing lies between %s and %s", from, to)
+		return 0, 0, lex.ErrorAt(until.Pos, "until is exclusive and must be after since; nothing lies between %s and %s", from, to)
 	}
 	return from, to, nil
 }
@@ -208,11 +209,11 @@ func (r *Runner) confirm(st Statement, yes bool, question string) error {
 		return nil
 	}
 	if r.Confirm == nil {
-		return errorAt(st.Position(), "this deletes data for good and wants a yes at its end: %s yes", Print(st))
+		return lex.ErrorAt(st.Position(), "this deletes data for good and wants a yes at its end: %s yes", Print(st))
 	}
 	ok, err := r.Confirm(question)
 	if err == nil && !ok {
-		err = errorAt(st.Position(), "nothing was deleted")
+		err = lex.ErrorAt(st.Position(), "nothing was deleted")
 	}
 	return err
 }
@@ -228,7 +229,7 @@ func (r *Runner) importFile(ctx context.Context, st *Import) (Result, error) {
 		}
 	}
 	if r.Import == nil {
-		return nil, errorAt(st.Position(), "import is not possible here")
+		return nil, lex.ErrorAt(st.Position(), "import is not possible here")
 	}
 	message, err := r.Import(ctx, st)
 	return &Done{message}, err

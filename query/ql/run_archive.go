@@ -3,6 +3,7 @@ package ql
 import (
 	"context"
 
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -31,7 +32,7 @@ func (r *Runner) outside(ctx context.Context, st Statement) (Result, error) {
 		return &Done{"refreshed"}, r.DB.Refresh(ctx)
 	}
 	if r.Outside == nil {
-		return nil, errorAt(st.Position(), "%s is not possible here", verbOf(st))
+		return nil, lex.ErrorAt(st.Position(), "%s is not possible here", verbOf(st))
 	}
 	return r.Outside(ctx, st, opts)
 }

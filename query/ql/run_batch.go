@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
 )
 
 // A pending is a batch that was begun and is neither committed nor aborted.
 type pending struct {
-	begun      Pos
+	begun      lex.Pos
 	batch      *write.Batch
 	statements int
 	spoilt     error // of a statement that was to be part of it
@@ -42,12 +43,12 @@ func (r *Runner) DropBatch() error {
 	}
 	p := r.pending
 	r.pending = nil
-	return errorAt(p.begun, "this batch has no commit; nothing of it was written")
+	return lex.ErrorAt(p.begun, "this batch has no commit; nothing of it was written")
 }
 
 func (r *Runner) begin(st *Begin) (Result, error) {
 	if r.pending != nil {
-		return nil, errorAt(st.Pos, "a batch is open already, begun at %s; batches do not nest", r.pending.begun)
+		return nil, lex.ErrorAt(st.Pos, "a batch is open already, begun at %s; batches do not nest", r.pending.begun)
 	}
 	r.pending = &pending{begun: st.Pos, batch: write.NewBatch()}
 	r.batches++
@@ -57,11 +58,11 @@ func (r *Runner) begin(st *Begin) (Result, error) {
 func (r *Runner) commit(ctx context.Context, st *Commit) (Result, error) {
 	p := r.pending
 	if p == nil {
-		return nil, errorAt(st.Pos, "there is no batch to commit; begin starts one")
+		return nil, lex.ErrorAt(st.Pos, "there is no batch to commit; begin starts one")
 	}
 	r.pending = nil
 	if p.spoilt != nil {
-		return nil, errorAt(st.Pos, "nothing of the batch was written, because a statement in it failed: %s", clean(p.spoilt.Error()))
+		return nil, lex.ErrorAt(st.Pos, "nothing of the batch was written, because a statement in it failed: %s", clean(p.spoilt.Error()))
 	}
 	if p.statements > 0 { // one without changes is no mistake here
 		if err := r.DB.Apply(ctx, p.batch); err != nil {
@@ -73,7 +74,7 @@ func (r *Runner) commit(ctx context.Context, st *Commit) (Result, error) {
 
 func (r *Runner) abort(st *Abort) (Result, error) {
 	if r.pending == nil {
-		return nil, errorAt(st.Pos, "there is no batch to abort; begin starts one")
+		return nil, lex.ErrorAt(st.Pos, "there is no batch to abort; begin starts one")
 	}
 	n := r.pending.statements
 	r.pending = nil
@@ -113,7 +114,7 @@ func (r *Runner) refuseInBatch(st Statement) error {
 	default:
 		why = "it takes effect at once"
 	}
-	return errorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), why, r.pending.begun)
+	return lex.ErrorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), why, r.pending.begun)
 }
 
 // verbOf is the verb of the statement's canonical text.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // filter is what regex=, sample= and patterns of columns ask for, nil when
@@ -39,9 +40,9 @@ func filterOf(want *Read) (filter.Filter, error) {
 }
 
 // checkFilter gives a mistake in a pattern its place.
-func checkFilter(f filter.Filter, at Pos) error {
+func checkFilter(f filter.Filter, at lex.Pos) error {
 	if err := filter.Check(f); err != nil {
-		return &Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.InvalidArgument, Err: err}}
+		return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.InvalidArgument, Err: err}}
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func qualifierPattern(columns []Column) (string, error) {
 		case ColumnPrefix:
 			alternatives = append(alternatives, literalPattern(c.Qualifier)+`\C*`)
 		case ColumnRange:
-			return "", errorAt(c.Pos, "a range and a pattern of qualifiers of one family do not go together; read them one after another")
+			return "", lex.ErrorAt(c.Pos, "a range and a pattern of qualifiers of one family do not go together; read them one after another")
 		default:
 			alternatives = append(alternatives, literalPattern(c.Qualifier))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -34,11 +35,11 @@ func (r *Runner) mayHide(ctx context.Context, st Statement, yes bool, t schema.T
 	}
 	what := strings.Join(losses, ", and ") + ", for good"
 	if r.Confirm == nil {
-		return errorAt(st.Position(), "%s; that wants a yes at the end: %s yes", what, Print(st))
+		return lex.ErrorAt(st.Position(), "%s; that wants a yes at the end: %s yes", what, Print(st))
 	}
 	ok, err := r.Confirm(what + "; change it?")
 	if err == nil && !ok {
-		err = errorAt(st.Position(), "nothing was changed")
+		err = lex.ErrorAt(st.Position(), "nothing was changed")
 	}
 	return err
 }

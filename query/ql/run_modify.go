@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -50,7 +51,7 @@ func (r *Runner) modify(ctx context.Context, table Name, key string, c Column, c
 }
 
 // appendedBytes are those of a literal: text as it is written, or bytes.
-func appendedBytes(f schema.Family, l Literal) ([]byte, error) {
+func appendedBytes(f schema.Family, l lex.Literal) ([]byte, error) {
 	var v cells.Value
 	var err error
 	switch {
@@ -70,9 +71,9 @@ func appendedBytes(f schema.Family, l Literal) ([]byte, error) {
 	b, ok := v.AsBytes()
 	switch {
 	case !ok:
-		return nil, errorAt(l.Pos, "append takes text or bytes, and %s is %s", clip(l.String()), v.Type())
+		return nil, lex.ErrorAt(l.Pos, "append takes text or bytes, and %s is %s", lex.Clip(l.String()), v.Type())
 	case f.Type == cells.TypeString:
-		return nil, errorAt(l.Pos, "value %s is bytes, but the column is declared string", clip(l.String()))
+		return nil, lex.ErrorAt(l.Pos, "value %s is bytes, but the column is declared string", lex.Clip(l.String()))
 	}
 	return b, nil
 }
@@ -120,7 +121,7 @@ func (r *Runner) addTo(m *write.Mutation, t schema.Table, a Assignment) error {
 		return err
 	}
 	if f.Aggregate == schema.NoAggregate {
-		return errorAt(a.Column.Pos, "family %s has no aggregate, so nothing can be added to it; incr adds to a number in any family", f.Name)
+		return lex.ErrorAt(a.Column.Pos, "family %s has no aggregate, so nothing can be added to it; incr adds to a number in any family", f.Name)
 	}
 	declared := cells.TypeI64
 	if f.Aggregate == schema.AggregateHLL { // takes any value

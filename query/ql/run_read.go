@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
@@ -106,7 +107,7 @@ func estimateCount(ctx context.Context, table *query.Table, st *Count) (Result, 
 	var columns []read.ColumnSpec
 	for _, c := range st.Columns {
 		if c.Kind == ColumnRegex {
-			return nil, errorAt(c.Pos, "approx cannot tell how many columns match a pattern; count without it")
+			return nil, lex.ErrorAt(c.Pos, "approx cannot tell how many columns match a pattern; count without it")
 		}
 		columns = append(columns, columnSpec(c))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -54,7 +55,7 @@ func (r *Runner) tables(st *Tables) (Result, error) {
 	}
 	re, err := regexp.Compile("^(?:" + st.Regex.Expr + ")$")
 	if err != nil {
-		return nil, errorAt(st.Regex.Pos, "%s", clean(err.Error()))
+		return nil, lex.ErrorAt(st.Regex.Pos, "%s", clean(err.Error()))
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(t schema.Table) bool { return !re.MatchString(t.Name) })
 	return &TableList{list}, nil
@@ -79,7 +80,7 @@ func (r *Runner) collect(ctx context.Context, st *GC) (Result, error) {
 
 func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, error) {
 	if err := schema.CheckTableName(st.Table.Text); err != nil {
-		return nil, errorAt(st.Table.Pos, "table: %s", err)
+		return nil, lex.ErrorAt(st.Table.Pos, "table: %s", err)
 	}
 	t := schema.Table{Name: st.Table.Text}
 	if st.KeyFormat != nil {
@@ -97,7 +98,7 @@ func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, erro
 			return nil, err
 		}
 		if _, twice := t.Family(made.Name); twice {
-			return nil, errorAt(f.Name.Pos, "family %s is declared twice", made.Name)
+			return nil, lex.ErrorAt(f.Name.Pos, "family %s is declared twice", made.Name)
 		}
 		t.Families = append(t.Families, made)
 	}
@@ -231,7 +232,7 @@ func plural2(n int, one, many string) string {
 // newFamily is the family that a statement declares.
 func newFamily(f Family) (schema.Family, error) {
 	if err := schema.CheckFamilyName(f.Name.Text); err != nil {
-		return schema.Family{}, errorAt(f.Name.Pos, "family: %s", err)
+		return schema.Family{}, lex.ErrorAt(f.Name.Pos, "family: %s", err)
 	}
 	return changed(schema.Family{Name: f.Name.Text}, f)
 }
@@ -249,7 +250,7 @@ func changed(old schema.Family, f Family) (schema.Family, error) {
 	}
 	versions, age, both, simple := simpleRule(old.GC)
 	if !simple && (f.Versions == nil || f.TTL == nil) {
-		return old, errorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
+		return old, lex.ErrorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
 	}
 	if f.Versions != nil {
 		versions = *f.Versions

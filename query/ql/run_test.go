@@ -13,6 +13,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // openMemory opens an empty database whose clock stands still at
@@ -71,7 +72,7 @@ func runAll(t testing.TB, r *ql.Runner, script string) string {
 			err = runOne(&out, r, st)
 		}
 		if err != nil {
-			var bad *ql.Error
+			var bad *lex.Error
 			if !errors.As(err, &bad) {
 				t.Fatalf("%s: error of type %T", src.Text, err)
 			}
@@ -98,7 +99,7 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			}
 			out.WriteString(ql.QuoteRowKey(res.Table, row.Key()))
 			for c := range row.Cells() {
-				fmt.Fprintf(out, " %s=%s@%s", ql.QuoteColumn(c.Family, c.Qualifier), ql.QuoteValue(c.Value), ql.FormatTimestamp(c.Timestamp))
+				fmt.Fprintf(out, " %s=%s@%s", lex.QuoteColumn(c.Family, c.Qualifier), lex.QuoteValue(c.Value), lex.FormatTimestamp(c.Timestamp))
 			}
 			out.WriteString("\n")
 		}
@@ -147,7 +148,7 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			fmt.Fprintf(out, "%+v\n", f)
 		}
 	case *ql.Modified:
-		fmt.Fprintf(out, "%s %s@%s\n", ql.QuoteKey(res.Row.Key()), ql.QuoteValue(res.Cell.Value), ql.FormatTimestamp(res.Cell.Timestamp))
+		fmt.Fprintf(out, "%s %s@%s\n", lex.QuoteKey(res.Row.Key()), lex.QuoteValue(res.Cell.Value), lex.FormatTimestamp(res.Cell.Timestamp))
 	case *ql.Matched:
 		fmt.Fprintf(out, "matched %t\n", res.Matched)
 	case *ql.Done:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -39,7 +40,7 @@ func (r *Runner) set(m *write.Mutation, t schema.Table, a Assignment) error {
 		return err
 	}
 	if f.Aggregate != schema.NoAggregate {
-		return errorAt(a.Column.Pos, "family %s has the aggregate %s: its cells are added to, with add, and not put", f.Name, f.Aggregate)
+		return lex.ErrorAt(a.Column.Pos, "family %s has the aggregate %s: its cells are added to, with add, and not put", f.Name, f.Aggregate)
 	}
 	v, err := valueFor(f, a.Value, a.Value.ValueAs)
 	if err != nil {
@@ -105,7 +106,7 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 		what = fmt.Sprintf("all rows of %s whose keys are tuples that begin with %s", t.Name, cmp.Or(text, "()"))
 	case st.Prefix != "":
 		rows = read.Prefix(st.Prefix)
-		what = fmt.Sprintf("all rows of %s that begin with %s", t.Name, QuoteKey(st.Prefix))
+		what = fmt.Sprintf("all rows of %s that begin with %s", t.Name, lex.QuoteKey(st.Prefix))
 	}
 	if err := r.confirm(st, st.Yes, "delete "+what+"?"); err != nil {
 		return nil, err

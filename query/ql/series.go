@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // A series takes numbers with their times, the newest first, and gives out a
@@ -114,7 +115,7 @@ func (s *series) listing(st *Sparkline, others int) *Listing {
 	}
 	note := plural(int(s.n), "number")
 	if s.n > 0 {
-		note += fmt.Sprintf(" from %s to %s; least %g, greatest %g, newest %g", FormatTimestamp(s.first), FormatTimestamp(s.last), s.least, s.great, s.newest)
+		note += fmt.Sprintf(" from %s to %s; least %g, greatest %g, newest %g", lex.FormatTimestamp(s.first), lex.FormatTimestamp(s.last), s.least, s.great, s.newest)
 	}
 	if others > 0 {
 		note += "; " + plural(others, "value") + " of other kinds"

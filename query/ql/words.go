@@ -3,6 +3,8 @@ package ql
 import (
 	"io"
 	"slices"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // A verb is a word that begins a statement.
@@ -82,10 +84,9 @@ func init() {
 	}
 }
 
-// NewReader returns a Reader of the script r, whose first byte is at 1:1. A
-// byte order mark at the very start is skipped.
-func NewReader(r io.Reader) *Reader {
-	return newReader(r, func(word string) bool {
+// NewReader returns a reader of the script r: see [lex.NewReader].
+func NewReader(r io.Reader) *lex.Reader {
+	return lex.NewReader(r, func(word string) bool {
 		_, isVerb := findVerb(word)
 		return isVerb || word == "cbt"
 	})
@@ -114,8 +115,8 @@ func parseQuit(p *parser) (Statement, error) { return &Quit{}, nil }
 func parseHelp(p *parser) (Statement, error) {
 	st := &Help{}
 	p.wantOneOf(ExpectTopic, HelpTopics()...)
-	if t := p.peek(); t.kind == tokenWord {
-		st.Topic = t.keyword()
+	if t := p.peek(); t.Kind == lex.Word {
+		st.Topic = t.Keyword()
 		p.next()
 		for !p.atEnd() {
 			p.next()

@@ -1,4 +1,4 @@
-package ql
+package lex
 
 import (
 	"fmt"
@@ -16,6 +16,9 @@ func (p Pos) IsValid() bool { return p.Line > 0 }
 
 // String is line:col.
 func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
+
+// Plus is the place n bytes further on in the line.
+func (p Pos) Plus(n int) Pos { return Pos{p.Line, p.Col + n} }
 
 // An Error is a fault in a statement, or the failure to run it, with the place
 // of the offending word. Its text is "line:col: message" and holds no control
@@ -49,7 +52,8 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-func errorAt(p Pos, format string, args ...any) *Error {
+// ErrorAt is an error with its place.
+func ErrorAt(p Pos, format string, args ...any) *Error {
 	return &Error{Pos: p, Msg: fmt.Sprintf(format, args...)}
 }
 
@@ -74,13 +78,13 @@ func Caret(src string, start Pos, e *Error) string {
 	if col < 0 || col > len(line)+1 {
 		return ""
 	}
-	before := printable(line[:min(col, len(line))])
-	return printable(line) + "\n" + strings.Repeat(" ", textWidth(before)) + "^"
+	before := Printable(line[:min(col, len(line))])
+	return Printable(line) + "\n" + strings.Repeat(" ", textWidth(before)) + "^"
 }
 
-// printable replaces what must not reach a terminal, one ? for each character
+// Printable replaces what must not reach a terminal, one ? for each character
 // (or byte that is part of none).
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
 			return '?'

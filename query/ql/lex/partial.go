@@ -1,10 +1,10 @@
-package ql
+package lex
 
 import "strings"
 
-// lastStatement is the statement that the end of the text belongs to; ok is
+// LastStatement is the statement that the end of the text belongs to; ok is
 // false within a comment.
-func lastStatement(text string) (src Source, ok bool) {
+func LastStatement(text string) (src Source, ok bool) {
 	s := newScanState(Pos{1, 1})
 	begin, command := 0, false
 	for i := range len(text) {
@@ -25,32 +25,38 @@ func lastStatement(text string) (src Source, ok bool) {
 	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment && s.mode != scanDashes && s.mode != scanMistake
 }
 
-// A partial is the word that the cursor stands behind.
-type partial struct {
-	word token
-	off  int  // where it begins in the text
-	open byte // the quote that is open at its end
+// A Partial is the word that the cursor stands behind.
+type Partial struct {
+	Word Token
+	Off  int  // where it begins in the text
+	Open byte // the quote that is open at its end
 }
 
-func (t *partial) text() string { return join(t.word.parts) }
+// Text is the text of the word so far.
+func (t *Partial) Text() string {
+	if t == nil {
+		return ""
+	}
+	return Join(t.Word.Parts)
+}
 
-// lexPartial cuts a text that may end anywhere, within a quote or a bracket
+// PartialTokens cuts a text that may end anywhere, within a quote or a bracket
 // too. A word that ends with the text is not among the tokens.
-func lexPartial(src Source, dashes func(at Pos, rest string) *Error) ([]token, *partial, error) {
+func PartialTokens(src Source, dashes func(at Pos, rest string) *Error) ([]Token, *Partial, error) {
 	l := newLexer(src, dashes)
 	l.partial = true
 	toks, err := l.tokens()
 	if err != nil {
 		return nil, nil, err
 	}
-	for len(toks) > 1 && toks[0].kind == tokenEnd {
+	for len(toks) > 1 && toks[0].Kind == End {
 		toks = toks[1:]
 	}
-	if n := len(toks) - 2; n >= 0 && toks[n].kind == tokenWord && l.last == len(src.Text) {
+	if n := len(toks) - 2; n >= 0 && toks[n].Kind == Word && l.last == len(src.Text) {
 		word := toks[n]
 		end := toks[n+1]
-		end.glued = word.glued
-		tail := &partial{word: word, off: len(src.Text) - len(word.text), open: l.openQuote}
+		end.Glued = word.Glued
+		tail := &Partial{Word: word, Off: len(src.Text) - len(word.Text), Open: l.openQuote}
 		return append(toks[:n:n], end), tail, nil
 	}
 	return toks, nil, nil

@@ -1,4 +1,4 @@
-package ql
+package lex
 
 import (
 	"bufio"
@@ -19,25 +19,24 @@ type Source struct {
 // A Reader cuts a script into statements. It holds one statement at a time, so
 // a script may be of any length.
 type Reader struct {
-	r   *bufio.Reader
-	pos Pos
-	// begins reports whether the word, in lower case, begins a statement.
-	begins func(word string) bool
-	err    error // given out for ever once set
+	r      *bufio.Reader
+	pos    Pos
+	isVerb func(word string) bool // the word, in lower case, begins a statement
+	err    error                  // given out for ever once set
 }
 
-// newReader returns a Reader of the script r, whose first byte is at 1:1. A
-// byte order mark at the very start is skipped. begins reports whether a word, in
+// NewReader returns a Reader of the script r, whose first byte is at 1:1. A
+// byte order mark at the very start is skipped. isVerb reports whether a word, in
 // lower case, begins a statement.
-func newReader(r io.Reader, begins func(word string) bool) *Reader {
-	if r == nil {
+func NewReader(r io.Reader, isVerb func(word string) bool) *Reader {
+	if r == nil || isVerb == nil {
 		return new(Reader)
 	}
 	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(3)
 	}
-	return &Reader{r: b, pos: Pos{1, 1}, begins: begins}
+	return &Reader{r: b, pos: Pos{1, 1}, isVerb: isVerb}
 }
 
 // Next returns the next statement or session command; io.EOF after the last.
@@ -45,7 +44,7 @@ func newReader(r io.Reader, begins func(word string) bool) *Reader {
 // Incomplete set; other errors are those of the script's reader.
 func (r *Reader) Next() (Source, error) {
 	if r == nil || r.r == nil {
-		return Source{}, errorAt(Pos{}, "there is no script; NewReader takes one")
+		return Source{}, ErrorAt(Pos{}, "there is no script; NewReader takes one")
 	}
 	for r.err == nil {
 		src, err := r.next()
@@ -119,10 +118,10 @@ func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
 		return nil
 	}
 	word := r.wordAhead()
-	if word == "" || r.begins(strings.ToLower(word)) || word == "--" || word[0] == '.' {
+	if word == "" || r.isVerb(strings.ToLower(word)) || word == "--" || word[0] == '.' {
 		return nil
 	}
-	return errorAt(at, "; ends a statement here, and %s begins none; quote what the ; belongs to", QuoteText(strings.ToValidUTF8(clip(word), "")))
+	return ErrorAt(at, "; ends a statement here, and %s begins none; quote what the ; belongs to", QuoteText(strings.ToValidUTF8(Clip(word), "")))
 }
 
 // wordAhead is the word that comes next, or how a long one begins.

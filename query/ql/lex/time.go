@@ -1,4 +1,4 @@
-package ql
+package lex
 
 import (
 	"strconv"
@@ -22,14 +22,14 @@ type Time struct {
 // Resolve is the timestamp when the statement runs at now.
 func (t *Time) Resolve(now cells.Timestamp) (cells.Timestamp, error) {
 	if t == nil {
-		return 0, errorAt(Pos{}, "there is no time")
+		return 0, ErrorAt(Pos{}, "there is no time")
 	}
 	at := t.At
 	if t.Now {
 		at = now + cells.Timestamp(t.Offset/time.Microsecond)
 	}
 	if err := at.Check(); err != nil {
-		return 0, errorAt(t.Pos, "%s", err)
+		return 0, ErrorAt(t.Pos, "%s", err)
 	}
 	return at, nil
 }
@@ -58,21 +58,21 @@ var timeLayouts = []string{
 	"2006-01-02T15:04",
 }
 
-// parseTime reads what may follow an @: microseconds since 1970, a date, an
+// ParseTime reads what may follow an @: microseconds since 1970, a date, an
 // RFC 3339 time, now, now-36h. What is finer than a microsecond is cut off.
-func parseTime(at Pos, s string) (*Time, error) {
+func ParseTime(at Pos, s string) (*Time, error) {
 	t := &Time{Pos: at}
-	if s != "" && (isDigit(s[0]) || s[0] == '-') && isInteger(s) {
-		n, err := parseInteger(s)
+	if s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s) {
+		n, err := ParseInteger(s)
 		t.At = cells.Timestamp(n)
 		switch {
 		case err != nil && s[0] == '-':
-			return nil, errorAt(at, "timestamp %s is negative; timestamps are microseconds from 0 to %d", clip(s), cells.MaxTimestamp)
+			return nil, ErrorAt(at, "timestamp %s is negative; timestamps are microseconds from 0 to %d", Clip(s), cells.MaxTimestamp)
 		case err != nil:
-			return nil, errorAt(at, "timestamp %s is too large; timestamps are microseconds from 0 to %d", clip(s), cells.MaxTimestamp)
+			return nil, ErrorAt(at, "timestamp %s is too large; timestamps are microseconds from 0 to %d", Clip(s), cells.MaxTimestamp)
 		}
 		if err := t.At.Check(); err != nil {
-			return nil, errorAt(at, "%s", err)
+			return nil, ErrorAt(at, "%s", err)
 		}
 		return t, nil
 	}
@@ -86,11 +86,11 @@ func parseTime(at Pos, s string) (*Time, error) {
 		}
 		t.At = cells.TimestampOf(when)
 		if err := t.At.Check(); err != nil {
-			return nil, errorAt(at, "%s: %s", clip(s), err)
+			return nil, ErrorAt(at, "%s: %s", Clip(s), err)
 		}
 		return t, nil
 	}
-	return nil, errorAt(at, "%s is not a timestamp (microseconds, 2024-01-25, 2024-01-25T10:00:00Z, now, now-36h); quote the value if it holds an @", QuoteText(clip(s)))
+	return nil, ErrorAt(at, "%s is not a timestamp (microseconds, 2024-01-25, 2024-01-25T10:00:00Z, now, now-36h); quote the value if it holds an @", QuoteText(Clip(s)))
 }
 
 // relative reads what follows now.
@@ -102,9 +102,9 @@ func (t *Time) relative(s string) (*Time, error) {
 	age, err := schema.ParseAge(s[1:])
 	switch {
 	case s[0] != '-' && s[0] != '+':
-		return nil, errorAt(t.Pos, "%s is not a timestamp; after now comes - or + and an age, as in now-36h", QuoteText(clip("now"+s)))
+		return nil, ErrorAt(t.Pos, "%s is not a timestamp; after now comes - or + and an age, as in now-36h", QuoteText(Clip("now"+s)))
 	case err != nil:
-		return nil, errorAt(t.Pos, "%s", err)
+		return nil, ErrorAt(t.Pos, "%s", err)
 	case s[0] == '-':
 		age = -age
 	}

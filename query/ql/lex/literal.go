@@ -1,4 +1,4 @@
-package ql
+package lex
 
 import (
 	"fmt"
@@ -37,13 +37,13 @@ func (l Literal) Value() (cells.Value, error) { return l.ValueAs(cells.TypeAny) 
 func (l Literal) ValueAs(declared cells.Type) (cells.Value, error) {
 	if l.Type != cells.TypeAny {
 		if declared != cells.TypeAny && declared != l.Type {
-			return cells.Value{}, errorAt(l.Pos, "value %s is %s, but the column is declared %s", clip(l.String()), l.Type, declared)
+			return cells.Value{}, ErrorAt(l.Pos, "value %s is %s, but the column is declared %s", Clip(l.String()), l.Type, declared)
 		}
 		return l.typed()
 	}
 	v, err := l.untyped(declared)
 	if err != nil {
-		return cells.Value{}, errorAt(l.Pos, "%s", err)
+		return cells.Value{}, ErrorAt(l.Pos, "%s", err)
 	}
 	return v, nil
 }
@@ -83,7 +83,7 @@ func (l Literal) typed() (cells.Value, error) {
 	}
 	v, err := convert(l.Text, l.Type)
 	if err != nil {
-		return v, errorAt(l.Pos, "%s", err)
+		return v, ErrorAt(l.Pos, "%s", err)
 	}
 	return v, nil
 }
@@ -98,14 +98,14 @@ func (l Literal) untyped(declared cells.Type) (cells.Value, error) {
 		return textValue(l.Text)
 	}
 	if l.Quoted && !l.Loose {
-		return cells.Value{}, fmt.Errorf("value %s is string, but the column is declared %s; write it without quotes", QuoteText(clip(l.Text)), declared)
+		return cells.Value{}, fmt.Errorf("value %s is string, but the column is declared %s; write it without quotes", QuoteText(Clip(l.Text)), declared)
 	}
 	return convert(l.Text, declared)
 }
 
 // guess is the value of an untyped literal by how it is written.
 func (l Literal) guess() (cells.Value, error) {
-	kind := spelling(l.Text)
+	kind := Spelling(l.Text)
 	if l.Quoted {
 		kind = cells.TypeString
 	}
@@ -125,12 +125,12 @@ func (l Literal) guess() (cells.Value, error) {
 	return convert(l.Text, kind)
 }
 
-// spelling is the type that a bare word has by the way it is written.
-func spelling(s string) cells.Type {
+// Spelling is the type that a bare word has by the way it is written.
+func Spelling(s string) cells.Type {
 	switch {
 	case strings.EqualFold(s, "true"), strings.EqualFold(s, "false"):
 		return cells.TypeBool
-	case isInteger(s):
+	case IsInteger(s):
 		return cells.TypeI64
 	case isFloat(s):
 		return cells.TypeF64
@@ -140,7 +140,7 @@ func spelling(s string) cells.Type {
 
 func textValue(s string) (cells.Value, error) {
 	if !utf8.ValidString(s) {
-		return cells.Value{}, fmt.Errorf("value %s is not UTF-8 text; write bytes as x'%x'", QuoteText(clip(s)), s[:min(len(s), 32)])
+		return cells.Value{}, fmt.Errorf("value %s is not UTF-8 text; write bytes as x'%x'", QuoteText(Clip(s)), s[:min(len(s), 32)])
 	}
 	return cells.String(s), nil
 }
@@ -167,7 +167,7 @@ func convertBool(text string) (cells.Value, error) {
 	case "false":
 		return cells.Bool(false), nil
 	}
-	return cells.Value{}, fmt.Errorf("value %s is not bool; it is true or false", QuoteText(clip(text)))
+	return cells.Value{}, fmt.Errorf("value %s is not bool; it is true or false", QuoteText(Clip(text)))
 }
 
 // intBounds are the least and the largest number of a type.
@@ -178,13 +178,13 @@ var intBounds = map[cells.Type][2]int64{
 }
 
 func convertInt(text string, t cells.Type) (cells.Value, error) {
-	if !isInteger(text) {
-		return cells.Value{}, fmt.Errorf("value %s is not %s, a whole number", QuoteText(clip(text)), t)
+	if !IsInteger(text) {
+		return cells.Value{}, fmt.Errorf("value %s is not %s, a whole number", QuoteText(Clip(text)), t)
 	}
-	n, err := parseInteger(text)
+	n, err := ParseInteger(text)
 	bounds := intBounds[t]
 	if err != nil || n < bounds[0] || n > bounds[1] {
-		return cells.Value{}, fmt.Errorf("value %s does not fit %s (%d to %d)", clip(text), t, bounds[0], bounds[1])
+		return cells.Value{}, fmt.Errorf("value %s does not fit %s (%d to %d)", Clip(text), t, bounds[0], bounds[1])
 	}
 	switch t {
 	case cells.TypeByte:
@@ -196,8 +196,8 @@ func convertInt(text string, t cells.Type) (cells.Value, error) {
 }
 
 func convertFloat(text string, t cells.Type) (cells.Value, error) {
-	if !isFloat(text) && !isInteger(text) {
-		return cells.Value{}, fmt.Errorf("value %s is not %s, a number", QuoteText(clip(text)), t)
+	if !isFloat(text) && !IsInteger(text) {
+		return cells.Value{}, fmt.Errorf("value %s is not %s, a number", QuoteText(Clip(text)), t)
 	}
 	bits := 64
 	if t == cells.TypeF32 {
@@ -205,7 +205,7 @@ func convertFloat(text string, t cells.Type) (cells.Value, error) {
 	}
 	f, err := parseFloat(text, bits)
 	if err != nil {
-		return cells.Value{}, fmt.Errorf("value %s does not fit %s", clip(text), t)
+		return cells.Value{}, fmt.Errorf("value %s does not fit %s", Clip(text), t)
 	}
 	if t == cells.TypeF32 {
 		return cells.F32(float32(f)), nil
@@ -221,7 +221,8 @@ var (
 	floatSpelling   = regexp.MustCompile(`^-?(([0-9]+(_[0-9]+)*)?\.[0-9]+([eE][+-]?[0-9]+)?|[0-9]+(_[0-9]+)*(\.([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))$`)
 )
 
-func isInteger(s string) bool { return beginsNumber(s) && integerSpelling.MatchString(s) }
+// IsInteger reports whether the word is written like a whole number.
+func IsInteger(s string) bool { return beginsNumber(s) && integerSpelling.MatchString(s) }
 
 func isFloat(s string) bool {
 	switch s {
@@ -238,8 +239,8 @@ func beginsNumber(s string) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// parseInteger reads what isInteger accepts; a leading 0 does not mean octal.
-func parseInteger(s string) (int64, error) {
+// ParseInteger reads what IsInteger accepts; a leading 0 does not mean octal.
+func ParseInteger(s string) (int64, error) {
 	s = strings.ReplaceAll(s, "_", "")
 	digits := strings.TrimPrefix(s, "-")
 	if len(digits) > 1 && digits[0] == '0' && digits[1]|0x20 == 'x' {
@@ -248,11 +249,11 @@ func parseInteger(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// parseFloat reads what isFloat or isInteger accepts. Too large is an error;
+// parseFloat reads what isFloat or IsInteger accepts. Too large is an error;
 // too small rounds to 0.
 func parseFloat(s string, bits int) (float64, error) {
-	if isInteger(s) && strings.ContainsAny(s, "xX") {
-		n, err := parseInteger(s)
+	if IsInteger(s) && strings.ContainsAny(s, "xX") {
+		n, err := ParseInteger(s)
 		return float64(n), err
 	}
 	return strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), bits)
@@ -261,12 +262,12 @@ func parseFloat(s string, bits int) (float64, error) {
 // suffixes are the types that may end a number: 42i32.
 var suffixes = []cells.Type{cells.TypeI32, cells.TypeI64, cells.TypeByte, cells.TypeF32, cells.TypeF64}
 
-// cutSuffix splits 42i32 into the number and its type. In a hexadecimal number
+// CutSuffix splits 42i32 into the number and its type. In a hexadecimal number
 // f32 and f64 are digits.
-func cutSuffix(s string) (number string, t cells.Type, ok bool) {
+func CutSuffix(s string) (number string, t cells.Type, ok bool) {
 	for _, t := range suffixes {
 		number, found := strings.CutSuffix(s, t.String())
-		if !found || !isInteger(number) && (!isFloat(number) || !beginsNumber(number)) {
+		if !found || !IsInteger(number) && (!isFloat(number) || !beginsNumber(number)) {
 			continue
 		}
 		if hexadecimal := strings.ContainsAny(number, "xX"); hexadecimal && (t == cells.TypeF32 || t == cells.TypeF64) {
@@ -277,8 +278,8 @@ func cutSuffix(s string) (number string, t cells.Type, ok bool) {
 	return "", cells.TypeAny, false
 }
 
-// typedLiteral makes a literal of a type that the statement names.
-func typedLiteral(at Pos, text string, t cells.Type) (Literal, error) {
+// TypedLiteral makes a literal of a type that the statement names.
+func TypedLiteral(at Pos, text string, t cells.Type) (Literal, error) {
 	if t == cells.TypeBytes {
 		return Literal{Pos: at, Type: t, Text: text}, nil
 	}
@@ -287,7 +288,7 @@ func typedLiteral(at Pos, text string, t cells.Type) (Literal, error) {
 	}
 	v, err := convert(text, t)
 	if err != nil {
-		return Literal{}, errorAt(at, "%s", err)
+		return Literal{}, ErrorAt(at, "%s", err)
 	}
 	if t.Numeric() {
 		text = numberText(v)

@@ -1,4 +1,4 @@
-package ql
+package lex
 
 import "unicode"
 
@@ -148,13 +148,13 @@ func (s *scanState) incomplete() *Error {
 	var e *Error
 	switch {
 	case s.mode == scanDouble:
-		e = errorAt(s.quote, `unterminated " quote`)
+		e = ErrorAt(s.quote, `unterminated " quote`)
 	case s.mode == scanSingle:
-		e = errorAt(s.quote, "unterminated ' quote")
+		e = ErrorAt(s.quote, "unterminated ' quote")
 	case s.depth > 0:
-		e = errorAt(s.bracket, unclosedBracket)
+		e = ErrorAt(s.bracket, unclosedBracket)
 	case s.escaped:
-		e = errorAt(s.pos, `the text ends after a \, which continues the line`)
+		e = ErrorAt(s.pos, `the text ends after a \, which continues the line`)
 	default:
 		return nil
 	}

@@ -1,4 +1,4 @@
-package ql
+package lex
 
 import (
 	"encoding/base64"
@@ -7,77 +7,79 @@ import (
 	"unicode/utf8"
 )
 
-type tokenKind uint8
+// A Kind is the kind of a token.
+type Kind uint8
 
 const (
-	tokenEnd  tokenKind = iota // the end of the statement: ;, a newline, or the end of the text
-	tokenWord                  // bare, in quotes, or parts of both that go together
-	tokenMark                  // one of ( ) [ ] { } , = == != <> < <= > >= =>
+	End  Kind = iota // the end of the statement: ;, a newline, or the end of the text
+	Word             // bare, in quotes, or parts of both that go together
+	Mark             // one of ( ) [ ] { } , = == != <> < <= > >= =>
 )
 
-// A token is one word or mark of a statement.
-type token struct {
-	kind  tokenKind
-	text  string // as written
-	pos   Pos
-	glued bool // no space between the token before and this one
-	parts []part
+// A Token is one word or mark of a statement.
+type Token struct {
+	Kind  Kind
+	Text  string // as written
+	Pos   Pos
+	Glued bool // no space between the token before and this one
+	Parts []Part
 }
 
-// A part is a run of a word: bare characters, or what one pair of quotes holds.
-type part struct {
-	quote quote
-	text  string // decoded
-	pos   Pos
+// A Part is a run of a word: bare characters, or what one pair of quotes holds.
+type Part struct {
+	Quote Quote
+	Text  string // decoded
+	Pos   Pos
 }
 
-type quote uint8
+// A Quote is how a part of a word is quoted.
+type Quote uint8
 
 const (
-	bare     quote = iota
-	double         // "…"
-	single         // '…'
-	literalX       // x'…' and b64'…'
+	Bare   Quote = iota
+	double       // "…"
+	Single       // '…'
+	Binary       // x'…' and b64'…'
 )
 
-// bareText is the text of a word that is one bare part, else "".
-func (t token) bareText() string {
-	if t.kind == tokenWord && len(t.parts) == 1 && t.parts[0].quote == bare {
-		return t.parts[0].text
+// BareText is the text of a word that is one bare part, else "".
+func (t Token) BareText() string {
+	if t.Kind == Word && len(t.Parts) == 1 && t.Parts[0].Quote == Bare {
+		return t.Parts[0].Text
 	}
 	return ""
 }
 
-// keyword is bareText in lower case: keywords do not mind case.
-func (t token) keyword() string { return strings.ToLower(t.bareText()) }
+// Keyword is BareText in lower case: keywords do not mind case.
+func (t Token) Keyword() string { return strings.ToLower(t.BareText()) }
 
 func equalKeyword(s, keyword string) bool { return strings.EqualFold(s, keyword) }
 
-// join is the text of all parts.
-func join(parts []part) string {
+// Join is the text of all parts.
+func Join(parts []Part) string {
 	if len(parts) == 1 {
-		return parts[0].text
+		return parts[0].Text
 	}
 	var b strings.Builder
 	for _, p := range parts {
-		b.WriteString(p.text)
+		b.WriteString(p.Text)
 	}
 	return b.String()
 }
 
-// describe names the token in a message.
-func (t token) describe() string {
-	if t.kind == tokenEnd {
+// Describe names the token in a message.
+func (t Token) Describe() string {
+	if t.Kind == End {
 		return "the end of the statement"
 	}
-	if t.kind == tokenWord && t.parts[0].quote != bare {
-		return printable(clip(t.text))
+	if t.Kind == Word && t.Parts[0].Quote != Bare {
+		return Printable(Clip(t.Text))
 	}
-	return QuoteText(clip(t.text))
+	return QuoteText(Clip(t.Text))
 }
 
-// clip shortens hostile input for a message.
-func clip(s string) string {
+// Clip shortens hostile input for a message.
+func Clip(s string) string {
 	if len(s) <= 64 {
 		return s
 	}
@@ -94,15 +96,15 @@ type lexer struct {
 	depth int
 	open  Pos // where the outermost open bracket stands
 
-	dashes    func(at Pos, rest string) *Error // see lex
+	dashes    func(at Pos, rest string) *Error // see Tokens
 	partial   bool                             // the text may end anywhere
 	openQuote byte                             // then the quote that is open at its end, or 0
 	last      int                              // where the last token ends
 }
 
-// lex cuts one statement into tokens, the last of them a tokenEnd. dashes makes the
-// error of a -- that is no comment; rest is the text behind it.
-func lex(src Source, dashes func(at Pos, rest string) *Error) ([]token, error) {
+// Tokens cuts one statement into tokens, the last of them an End. dashes makes the
+// error of a -- that begins no comment; rest is the text after it.
+func Tokens(src Source, dashes func(at Pos, rest string) *Error) ([]Token, error) {
 	return newLexer(src, dashes).tokens()
 }
 
@@ -110,8 +112,8 @@ func newLexer(src Source, dashes func(at Pos, rest string) *Error) *lexer {
 	return &lexer{src: src.Text, dashes: dashes, line: src.Pos.Line, begin: 1 - src.Pos.Col}
 }
 
-func (l *lexer) tokens() ([]token, error) {
-	var toks []token
+func (l *lexer) tokens() ([]Token, error) {
+	var toks []Token
 	for {
 		gap := l.off
 		newline, err := l.skipSpace()
@@ -119,7 +121,7 @@ func (l *lexer) tokens() ([]token, error) {
 			return nil, err
 		}
 		if newline || l.off == len(l.src) {
-			toks = append(toks, token{kind: tokenEnd, pos: l.pos()})
+			toks = append(toks, Token{Kind: End, Pos: l.pos()})
 			switch {
 			case l.off < len(l.src):
 				continue
@@ -133,7 +135,7 @@ func (l *lexer) tokens() ([]token, error) {
 			return nil, err
 		}
 		l.last = l.off
-		t.glued = gap == l.off-len(t.text) && len(toks) > 0
+		t.Glued = gap == l.off-len(t.Text) && len(toks) > 0
 		toks = append(toks, t)
 	}
 }
@@ -167,18 +169,25 @@ func (l *lexer) skipSpace() (ended bool, err error) {
 			l.off++
 			return true, nil
 		case strings.HasPrefix(rest, "--") && len(rest) > 2 && !isSpace(rest[2]):
-			return false, l.dashes(l.pos(), rest[2:])
+			return false, l.dashesError(rest[2:])
 		case strings.HasPrefix(rest, "--"), rest[0] == '#' && l.pos().Col == 1:
 			l.skipComment()
 		case rest[0] == '\\':
 			if !l.continuedLine(rest) {
-				return false, errorAt(l.pos(), `unexpected \; it stands at the end of a line, to continue it, or within double quotes`)
+				return false, ErrorAt(l.pos(), `unexpected \; it stands at the end of a line, to continue it, or within double quotes`)
 			}
 		default:
 			return false, nil
 		}
 	}
 	return false, nil
+}
+
+func (l *lexer) dashesError(rest string) *Error {
+	if l.dashes == nil {
+		return ErrorAt(l.pos(), "a comment is -- and a space; quote what begins with --")
+	}
+	return l.dashes(l.pos(), rest)
 }
 
 func (l *lexer) skipComment() {
@@ -200,7 +209,7 @@ func (l *lexer) continuedLine(rest string) bool {
 	return true
 }
 
-func (l *lexer) token() (token, error) {
+func (l *lexer) token() (Token, error) {
 	if c := l.src[l.off]; isBareByte(c) || c == '"' || c == '\'' {
 		return l.word()
 	}
@@ -209,13 +218,13 @@ func (l *lexer) token() (token, error) {
 		if strings.HasPrefix(l.src[l.off:], mark) {
 			l.off += len(mark)
 			l.bracket(mark, at)
-			return token{kind: tokenMark, text: mark, pos: at}, nil
+			return Token{Kind: Mark, Text: mark, Pos: at}, nil
 		}
 	}
 	if l.src[l.off] == '!' {
-		return token{}, errorAt(at, `unexpected "!"; the comparison is !=`)
+		return Token{}, ErrorAt(at, `unexpected "!"; the comparison is !=`)
 	}
-	return token{}, errorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1]))
+	return Token{}, ErrorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1]))
 }
 
 // marks lists longer ones before those they begin with.
@@ -233,8 +242,8 @@ func (l *lexer) bracket(mark string, at Pos) {
 	}
 }
 
-func (l *lexer) word() (token, error) {
-	begin, t := l.off, token{kind: tokenWord, pos: l.pos()}
+func (l *lexer) word() (Token, error) {
+	begin, t := l.off, Token{Kind: Word, Pos: l.pos()}
 	for l.off < len(l.src) {
 		var err error
 		switch c := l.src[l.off]; {
@@ -248,55 +257,55 @@ func (l *lexer) word() (token, error) {
 			return l.whole(t, begin)
 		}
 		if err != nil {
-			return token{}, err
+			return Token{}, err
 		}
 	}
 	return l.whole(t, begin)
 }
 
 // whole is the word from begin to here, whose parts must go together.
-func (l *lexer) whole(t token, begin int) (token, error) {
-	t.text = l.src[begin:l.off]
+func (l *lexer) whole(t Token, begin int) (Token, error) {
+	t.Text = l.src[begin:l.off]
 	if !l.partial {
 		if err := t.checkGlue(); err != nil {
-			return token{}, err
+			return Token{}, err
 		}
 	}
 	return t, nil
 }
 
-func (l *lexer) bareRun(t *token) error {
+func (l *lexer) bareRun(t *Token) error {
 	begin := l.off
 	for l.off < len(l.src) && isBareByte(l.src[l.off]) {
 		r, size := utf8.DecodeRuneInString(l.src[l.off:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return errorAt(l.pos(), `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes`, l.src[l.off], l.src[l.off])
+			return ErrorAt(l.pos(), `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes`, l.src[l.off], l.src[l.off])
 		case !isBareRune(r):
 			return lookalikeError(l.pos(), r)
 		}
 		l.off += size
 	}
-	t.parts = append(t.parts, part{bare, l.src[begin:l.off], l.posAt(begin)})
+	t.Parts = append(t.Parts, Part{Bare, l.src[begin:l.off], l.posAt(begin)})
 	return nil
 }
 
 // singleQuoted reads '…', in which only ” means something: one quote. After a
 // bare x or b64, at the start of the word or behind its colon, the text is
 // bytes in hexadecimal or base64.
-func (l *lexer) singleQuoted(t *token) error {
+func (l *lexer) singleQuoted(t *Token) error {
 	at, begin := l.pos(), l.off
 	text, ok := l.untilSingle()
 	if !ok && l.partial {
 		l.openQuote = '\''
-		t.parts = append(t.parts, part{single, strings.ReplaceAll(l.src[begin+1:], "''", "'"), at})
+		t.Parts = append(t.Parts, Part{Single, strings.ReplaceAll(l.src[begin+1:], "''", "'"), at})
 		l.off = len(l.src)
 		return nil
 	}
 	if !ok {
 		return &Error{Pos: at, Msg: "unterminated ' quote", Incomplete: true}
 	}
-	p := part{single, strings.ReplaceAll(text, "''", "'"), at}
+	p := Part{Single, strings.ReplaceAll(text, "''", "'"), at}
 	if prefix := t.bytesPrefix(); prefix != "" {
 		var err error
 		if p, err = bytesPart(t, prefix, p); err != nil {
@@ -304,7 +313,7 @@ func (l *lexer) singleQuoted(t *token) error {
 		}
 	}
 	l.countLines(begin)
-	t.parts = append(t.parts, p)
+	t.Parts = append(t.Parts, p)
 	return nil
 }
 
@@ -337,40 +346,40 @@ func (l *lexer) countLines(begin int) {
 
 // bytesPrefix is "x" or "b64" when the word read so far ends in it and a quote
 // would begin a bytes literal.
-func (t *token) bytesPrefix() string {
-	if len(t.parts) == 0 || t.parts[len(t.parts)-1].quote != bare {
+func (t *Token) bytesPrefix() string {
+	if len(t.Parts) == 0 || t.Parts[len(t.Parts)-1].Quote != Bare {
 		return ""
 	}
-	run := t.parts[len(t.parts)-1].text
+	run := t.Parts[len(t.Parts)-1].Text
 	tail := strings.ToLower(run[strings.LastIndexByte(run, ':')+1:])
-	if tail != "x" && tail != "b64" || len(tail) == len(run) && len(t.parts) > 1 {
+	if tail != "x" && tail != "b64" || len(tail) == len(run) && len(t.Parts) > 1 {
 		return ""
 	}
 	return tail
 }
 
 // bytesPart decodes a bytes literal and takes its prefix off the word.
-func bytesPart(t *token, prefix string, p part) (part, error) {
-	last := &t.parts[len(t.parts)-1]
-	last.text = last.text[:len(last.text)-len(prefix)]
-	if last.text == "" {
-		t.parts = t.parts[:len(t.parts)-1]
+func bytesPart(t *Token, prefix string, p Part) (Part, error) {
+	last := &t.Parts[len(t.Parts)-1]
+	last.Text = last.Text[:len(last.Text)-len(prefix)]
+	if last.Text == "" {
+		t.Parts = t.Parts[:len(t.Parts)-1]
 	}
 	var b []byte
 	var err error
 	if prefix == "x" {
-		b, err = hex.DecodeString(p.text)
+		b, err = hex.DecodeString(p.Text)
 	} else {
-		b, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(p.text, "="))
+		b, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(p.Text, "="))
 	}
 	if err != nil {
 		what := map[string]string{"x": "pairs of hexadecimal digits, as in x'00ff'", "b64": "base64, as in b64'AP8='"}
-		return part{}, errorAt(p.pos, "%s is not %s", QuoteText(clip(p.text)), what[prefix])
+		return Part{}, ErrorAt(p.Pos, "%s is not %s", QuoteText(Clip(p.Text)), what[prefix])
 	}
-	return part{literalX, string(b), p.pos}, nil
+	return Part{Binary, string(b), p.Pos}, nil
 }
 
-func (l *lexer) doubleQuoted(t *token) error {
+func (l *lexer) doubleQuoted(t *Token) error {
 	at, begin := l.pos(), l.off
 	var b strings.Builder
 	for i := begin + 1; i < len(l.src); {
@@ -378,7 +387,7 @@ func (l *lexer) doubleQuoted(t *token) error {
 		case '"':
 			l.off = i + 1
 			l.countLines(begin)
-			t.parts = append(t.parts, part{double, b.String(), at})
+			t.Parts = append(t.Parts, Part{double, b.String(), at})
 			return nil
 		case '\\':
 			n, err := unescape(&b, l.src[i+1:])
@@ -396,7 +405,7 @@ func (l *lexer) doubleQuoted(t *token) error {
 	}
 	if l.partial {
 		l.openQuote = '"'
-		t.parts = append(t.parts, part{double, b.String(), at})
+		t.Parts = append(t.Parts, Part{double, b.String(), at})
 		l.off = len(l.src)
 		return nil
 	}
@@ -419,16 +428,16 @@ func unescape(b *strings.Builder, s string) (int, *Error) {
 			b.WriteByte(byte(n))
 			return 3, nil
 		}
-		return 0, errorAt(Pos{}, `\x wants two hexadecimal digits, as in \x0a`)
+		return 0, ErrorAt(Pos{}, `\x wants two hexadecimal digits, as in \x0a`)
 	case 'u':
 		n, ok := hexDigits(s[1:], 4)
 		if ok && utf8.ValidRune(rune(n)) {
 			b.WriteRune(rune(n))
 			return 5, nil
 		}
-		return 0, errorAt(Pos{}, `\u wants the four hexadecimal digits of a character, as in \u00e9`)
+		return 0, ErrorAt(Pos{}, `\u wants the four hexadecimal digits of a character, as in \u00e9`)
 	}
-	return 0, errorAt(Pos{}, `unknown escape \%s; there are \\ \" \n \r \t \0 \xNN and \uNNNN`, printable(s[:runeLen(s)]))
+	return 0, ErrorAt(Pos{}, `unknown escape \%s; there are \\ \" \n \r \t \0 \xNN and \uNNNN`, Printable(s[:runeLen(s)]))
 }
 
 const (

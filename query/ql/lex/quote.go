@@ -1,4 +1,4 @@
-package ql
+package lex
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// reserved are the words that cannot be a bare key or table: they would be
+// Reserved are the words that cannot be a bare key or table: they would be
 // read as flags and clauses.
-var reserved = map[string]bool{
+var Reserved = map[string]bool{
 	"as": true, "and": true, "where": true, "reverse": true, "reversed": true, "keys-only": true,
 	"cells": true, "yes": true, "to": true, "from": true, "if": true, "put": true, "else": true,
 	"approx": true, "stats": true, "into": true, "absent": true, "exists": true,
@@ -21,7 +21,7 @@ var reserved = map[string]bool{
 // QuoteKey returns the row key as a word of the language: bare where it can
 // be, else in double quotes.
 func QuoteKey(key string) string {
-	if isBareWord(key) && !reserved[strings.ToLower(key)] {
+	if isBareWord(key) && !Reserved[strings.ToLower(key)] {
 		return key
 	}
 	return QuoteText(key)
