@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -66,7 +67,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 }
 
 // firstKey is the first row key of a read.
-func firstKey(ctx context.Context, t ql.Table, opts ...read.Option) (string, bool) {
+func firstKey(ctx context.Context, t exec.Table, opts ...read.Option) (string, bool) {
 	for row, err := range t.ReadRows(ctx, append(opts, read.KeysOnly(), read.Limit(1))...) {
 		if err != nil {
 			break

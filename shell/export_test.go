@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
 // TextWidth is how many columns of a terminal the text takes.
@@ -55,7 +56,7 @@ const HistoryEntries = historyEntries
 // when the next one is awaited: at once, and after it was held long enough.
 func TableWhileIdle(rows []*query.Row) (before, after string) {
 	var b strings.Builder
-	t := newTabular(&view{out: newOutput(&b, true), stream: &ql.RowStream{Statement: &ql.Scan{}, Read: ql.Read{Versions: 1}}}, tableStyle{})
+	t := newTabular(&view{out: newOutput(&b, true), stream: &exec.RowStream{Statement: &ql.Scan{}, Read: ql.Read{Versions: 1}}}, tableStyle{})
 	for _, r := range rows {
 		t.row(r)
 	}

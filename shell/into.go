@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
@@ -34,7 +35,7 @@ func intoFormat(read ql.Read, table string) (string, error) {
 
 // printInto writes the rows to the file that the statement names, which gets its
 // name when it is complete.
-func (s *Session) printInto(stream *ql.RowStream) error {
+func (s *Session) printInto(stream *exec.RowStream) error {
 	format, err := intoFormat(stream.Read, stream.Table.Name)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
@@ -180,7 +181,7 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	s.imported, s.runner.Limit = 0, s.rowLimit()
 	res, err := s.runner.Run(ctx, st)
 	rows := s.imported
-	if counted, ok := res.(*ql.Counted); ok {
+	if counted, ok := res.(*exec.Counted); ok {
 		rows = int(counted.Rows)
 	}
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
@@ -64,7 +65,7 @@ type Options struct {
 
 // A Remote is a database over the network, of which its server makes backups.
 type Remote interface {
-	ql.Remote
+	exec.Remote
 	operator
 }
 
@@ -131,7 +132,7 @@ const terminalLimit = 100
 type Session struct {
 	db     *query.DB
 	opt    Options
-	runner ql.Runner
+	runner exec.Runner
 	out    *output
 	screen io.Writer // what Out is, or the pager before it
 	pager  *pager    // nil: none
@@ -162,7 +163,7 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: ql.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out}
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out}
 	if (o.Interactive || o.Pages) && o.Terminal && o.Width != nil && o.Height != nil {
 		s.pager = &pager{
 			command: o.Pager, mode: pagerAuto, screen: o.Out, side: o.Err, width: o.Width, height: o.Height,

@@ -81,10 +81,11 @@ var rooms = map[string]room{
 	"query/read":   {imports: []string{"cells", "cf", "query/filter", "tuple"}},
 	"query/write":  {imports: []string{"cells"}},
 
-	"query":        {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync, xxhash}, tests: []string{"cf/cftest", "tuple", binregexp}},
-	"query/ql/lex": {imports: []string{"schema", "cells"}},
-	"query/ql":     {imports: []string{"query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", uuid}},
-	"transfer":     {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	"query":         {imports: []string{"cells", "schema", "cf", "cf/rocks", "query/filter", "query/read", "query/write", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync, xxhash}, tests: []string{"cf/cftest", "tuple", binregexp}},
+	"query/ql/lex":  {imports: []string{"schema", "cells"}},
+	"query/ql":      {imports: []string{"query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
+	"query/ql/exec": {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"transfer":      {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -108,7 +109,7 @@ var rooms = map[string]room{
 	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
 
 	// The shell is handed a query.DB and prints its rows.
-	"shell": {imports: []string{"query/ql", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "internal/osfile", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell": {imports: []string{"query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "internal/osfile", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
@@ -121,7 +122,7 @@ var rooms = map[string]room{
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/config", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/config", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		main:    true,
 	},

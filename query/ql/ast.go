@@ -36,8 +36,8 @@ func (n *Node) Position() lex.Pos {
 func (n *Node) Borrowed() bool { return n != nil && n.Foreign }
 func (n *Node) node() *Node    { return n }
 
-// isNil reports whether there is no statement, or only the type of one.
-func isNil(st Statement) bool {
+// IsNil reports whether there is no statement, or only the type of one.
+func IsNil(st Statement) bool {
 	v := reflect.ValueOf(st)
 	return st == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -30,7 +30,7 @@ func CreateStatement(t schema.Table) string {
 		if f.Aggregate != schema.NoAggregate {
 			declared.Aggregate = &f.Aggregate
 		}
-		versions, age, both, simple := simpleRule(f.GC)
+		versions, age, both, simple := SimpleRule(f.GC)
 		if !simple {
 			comments += "-- family " + f.Name + " also has the rule " + f.GC.String() + "\n"
 		}
@@ -51,9 +51,9 @@ func CreateStatement(t schema.Table) string {
 	return Print(st) + "\n" + comments
 }
 
-// simpleRule is the rule as versions=, ttl= and drop=both express it, 0 being no
+// SimpleRule is the rule as versions=, ttl= and drop=both express it, 0 being no
 // bound; simple is false when they cannot.
-func simpleRule(r *schema.Rule) (versions int, age time.Duration, both, simple bool) {
+func SimpleRule(r *schema.Rule) (versions int, age time.Duration, both, simple bool) {
 	if r == nil {
 		return 0, 0, false, true
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Statements about files and backups. How they are carried out is for the
-// session: see [Runner.Outside].
+// session: see Outside of exec.Runner.
 type (
 	// Export writes what a table shows to a file.
 	Export struct {

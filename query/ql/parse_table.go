@@ -103,8 +103,8 @@ var familyWords = []string{"type", "versions", "ttl", "drop", "aggregate"}
 // familyAliases are the spellings of YAML and cbt.
 var familyAliases = map[string]string{"max_versions": "versions", "maxversions": "versions", "max_age": "ttl", "maxage": "ttl"}
 
-// saysNothing reports whether the family is only named.
-func (f *Family) saysNothing() bool {
+// SaysNothing reports whether the family is only named.
+func (f Family) SaysNothing() bool {
 	return f.Type == nil && f.Versions == nil && f.TTL == nil && f.Aggregate == nil && f.Both == nil
 }
 
@@ -279,7 +279,7 @@ func (p *parser) alterFamily(table Name, word string) (Statement, error) {
 	if word == "add" {
 		return &AddFamily{Table: table, Family: f}, nil
 	}
-	if word == "set" && f.saysNothing() {
+	if word == "set" && f.SaysNothing() {
 		return nil, p.unexpected("what to set: type=, versions= or ttl=")
 	}
 	return &SetFamily{Table: table, Family: f, Add: word == "put", Yes: p.acceptWord("yes")}, nil

@@ -12,7 +12,7 @@ import (
 // Print returns the statement's canonical text: smolwc's own spelling, on one
 // line, without control characters. Parsing it gives the same statement.
 func Print(st Statement) string {
-	if isNil(st) {
+	if IsNil(st) {
 		return ""
 	}
 	w := &printer{of: st}
@@ -94,12 +94,12 @@ type printer struct {
 	out []string
 }
 
-// quoteKey is a row key as the statement writes keys.
-func (w *printer) quoteKey(key string) string { return quoteKeyOf(w.of, key) }
+func (w *printer) quoteKey(key string) string { return QuoteKeyOf(w.of, key) }
 
-func quoteKeyOf(st Statement, key string) string {
-	if st.node().Tuples {
-		if text, ok := tupleText(key); ok {
+// QuoteKeyOf is a row key as the statement writes keys: as a tuple or as text.
+func QuoteKeyOf(st Statement, key string) string {
+	if !IsNil(st) && st.node().Tuples {
+		if text, ok := TupleText(key); ok {
 			return text
 		}
 	}
@@ -146,7 +146,7 @@ func (w *printer) time(name string, t *lex.Time) {
 }
 
 func (w *printer) rows(r Rows) {
-	switch text, _ := tupleText(r.Prefix); {
+	switch text, _ := TupleText(r.Prefix); {
 	case r.TuplePrefix:
 		w.option("prefix", orWord(text, text == "", "()"))
 	case r.Prefix != "": // not as a tuple, which would mean other rows

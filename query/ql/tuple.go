@@ -38,15 +38,15 @@ func QuoteTuple(t tuple.Tuple) string {
 // tuple where the table says that its keys are tuples and this one is.
 func QuoteRowKey(t schema.Table, key string) string {
 	if t.KeyFormat == schema.TupleKeys {
-		if text, ok := tupleText(key); ok {
+		if text, ok := TupleText(key); ok {
 			return text
 		}
 	}
 	return lex.QuoteKey(key)
 }
 
-// tupleText is the packed tuple as the language writes it.
-func tupleText(packed string) (string, bool) {
+// TupleText is the packed tuple as the language writes it.
+func TupleText(packed string) (string, bool) {
 	if packed == "" {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // filter is what regex=, sample= and patterns of columns ask for, nil when
 // there are none. A bound on the cells of a row that has to come behind it moves
 // into it.
-func filterOf(want *Read) (filter.Filter, error) {
+func filterOf(want *ql.Read) (filter.Filter, error) {
 	var chain []filter.Filter
 	if want.Regex != nil {
 		f := filter.RowKey(want.Regex.Expr)
@@ -25,7 +26,7 @@ func filterOf(want *Read) (filter.Filter, error) {
 	if want.Sample != 0 {
 		chain = append(chain, filter.RowSample(want.Sample))
 	}
-	if slices.ContainsFunc(want.Columns, func(c Column) bool { return c.Kind == ColumnRegex }) {
+	if slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return c.Kind == ql.ColumnRegex }) {
 		f, err := columnFilter(want.Columns)
 		if err != nil {
 			return nil, err
@@ -59,8 +60,8 @@ func chained(fs []filter.Filter) filter.Filter {
 
 // columnFilter leaves what the columns mean, family by family, so that no cell
 // comes twice.
-func columnFilter(columns []Column) (filter.Filter, error) {
-	byFamily := map[string][]Column{}
+func columnFilter(columns []ql.Column) (filter.Filter, error) {
+	byFamily := map[string][]ql.Column{}
 	var families []string
 	for _, c := range columns {
 		if byFamily[c.Family] == nil {
@@ -95,23 +96,23 @@ func columnFilter(columns []Column) (filter.Filter, error) {
 // qualifierPattern matches the qualifiers of any of one family's columns; "" is
 // all that are read. Columns without a pattern are chosen before the filter,
 // unless there is one in their family: then all of it is read.
-func qualifierPattern(columns []Column) (string, error) {
-	if !slices.ContainsFunc(columns, func(c Column) bool { return c.Kind == ColumnRegex }) {
+func qualifierPattern(columns []ql.Column) (string, error) {
+	if !slices.ContainsFunc(columns, func(c ql.Column) bool { return c.Kind == ql.ColumnRegex }) {
 		return "", nil
 	}
 	var alternatives []string
 	for _, c := range columns {
 		switch c.Kind {
-		case ColumnFamily:
+		case ql.ColumnFamily:
 			return "", nil
-		case ColumnRegex:
+		case ql.ColumnRegex:
 			if err := checkFilter(filter.Column(c.Qualifier), c.Pos); err != nil {
 				return "", err
 			}
 			alternatives = append(alternatives, "(?:"+c.Qualifier+")")
-		case ColumnPrefix:
+		case ql.ColumnPrefix:
 			alternatives = append(alternatives, literalPattern(c.Qualifier)+`\C*`)
-		case ColumnRange:
+		case ql.ColumnRange:
 			return "", lex.ErrorAt(c.Pos, "a range and a pattern of qualifiers of one family do not go together; read them one after another")
 		default:
 			alternatives = append(alternatives, literalPattern(c.Qualifier))

@@ -1,26 +1,27 @@
-package ql
+package exec
 
 import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
 )
 
 // Native is the statement in smolwc's own words. A value that HBase's form quotes
 // stands without quotes where its column's type would refuse them.
-func (r *Runner) Native(st Statement) string {
-	if isNil(st) {
+func (r *Runner) Native(st ql.Statement) string {
+	if ql.IsNil(st) {
 		return ""
 	}
-	if alter, ok := st.(*SetFamily); ok && alter.Add {
+	if alter, ok := st.(*ql.SetFamily); ok && alter.Add {
 		table, known := r.Database().LookupTable(alter.Table.Text)
 		if _, there := table.Family(alter.Family.Name.Text); known && !there {
-			return Print(&AddFamily{Table: alter.Table, Family: added(alter)})
+			return ql.Print(&ql.AddFamily{Table: alter.Table, Family: added(alter)})
 		}
 	}
-	put, isPut := st.(*Put)
+	put, isPut := st.(*ql.Put)
 	if !isPut {
-		return Print(st)
+		return ql.Print(st)
 	}
 	native := *put
 	native.Cells = slices.Clone(put.Cells)
@@ -32,11 +33,11 @@ func (r *Runner) Native(st Statement) string {
 			a.Value.Quoted = false
 		}
 	}
-	return Print(&native)
+	return ql.Print(&native)
 }
 
 // added is the family that the statement adds where there is none.
-func added(st *SetFamily) Family {
+func added(st *ql.SetFamily) ql.Family {
 	if st.Foreign {
 		return st.Family.OfHBase()
 	}

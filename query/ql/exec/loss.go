@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -15,7 +16,7 @@ import (
 
 // mayHide makes sure that a change of a table that hides data is meant, unless the
 // statement says yes. It says how much that is.
-func (r *Runner) mayHide(ctx context.Context, st Statement, yes bool, t schema.Table, plan schema.Plan) error {
+func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schema.Table, plan schema.Plan) error {
 	if yes {
 		return nil
 	}
@@ -35,7 +36,7 @@ func (r *Runner) mayHide(ctx context.Context, st Statement, yes bool, t schema.T
 	}
 	what := strings.Join(losses, ", and ") + ", for good"
 	if r.Confirm == nil {
-		return lex.ErrorAt(st.Position(), "%s; that wants a yes at the end: %s yes", what, Print(st))
+		return lex.ErrorAt(st.Position(), "%s; that wants a yes at the end: %s yes", what, ql.Print(st))
 	}
 	ok, err := r.Confirm(what + "; change it?")
 	if err == nil && !ok {

@@ -1,20 +1,21 @@
-package ql
+package exec
 
 import (
 	"context"
 	"time"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/read"
 )
 
-func (r *Runner) explain(ctx context.Context, st Statement) (Result, error) {
+func (r *Runner) explain(ctx context.Context, st ql.Statement) (Result, error) {
 	_, res, err := r.planned(ctx, st)
 	return res, err
 }
 
 // planned makes a read ready and says how it would be carried out.
-func (r *Runner) planned(ctx context.Context, st Statement) (*reading, *Explained, error) {
+func (r *Runner) planned(ctx context.Context, st ql.Statement) (*reading, *Explained, error) {
 	res := &Explained{Statement: st}
 	reading, err := r.reading(st)
 	if err != nil {
@@ -29,7 +30,7 @@ func (r *Runner) planned(ctx context.Context, st Statement) (*reading, *Explaine
 }
 
 // analyze runs the statement and lets go of its rows.
-func (r *Runner) analyze(ctx context.Context, st Statement) (Result, error) {
+func (r *Runner) analyze(ctx context.Context, st ql.Statement) (Result, error) {
 	reading, res, err := r.planned(ctx, st)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,13 @@
-package ql
+package exec
 
 import (
 	"context"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 )
 
-func (r *Runner) stats(ctx context.Context, st *Stats) (Result, error) {
+func (r *Runner) stats(ctx context.Context, st *ql.Stats) (Result, error) {
 	if st.Table.Text != "" {
 		if _, err := r.table(st.Table); err != nil {
 			return nil, err

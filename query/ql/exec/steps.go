@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"cmp"
@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -25,7 +27,7 @@ type Step struct{ Name, Text string }
 
 // Steps are the plan in the order in which it is carried out.
 func (e *Explained) Steps() []Step {
-	if e == nil || isNil(e.Statement) {
+	if e == nil || ql.IsNil(e.Statement) {
 		return nil
 	}
 	var steps []Step
@@ -36,27 +38,27 @@ func (e *Explained) Steps() []Step {
 		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		step(name, "%s", text)
 	}
-	read := readOf(e.Statement)
-	if len(read.Where) > 0 {
+	want := readOf(e.Statement)
+	if len(want.Where) > 0 {
 		var terms []string
-		for _, c := range read.Where {
+		for _, c := range want.Where {
 			terms = append(terms, c.String())
 		}
 		step("where", "%s (judged row by row, on the cells read for conditions)", strings.Join(terms, " and "))
 	}
-	if read.Reverse {
+	if want.Reverse {
 		step("order", "from the last row to the first")
 	}
-	if read.Offset > 0 {
-		step("offset", "%s passed over, which are read", plural(read.Offset, "row"))
+	if want.Offset > 0 {
+		step("offset", "%s passed over, which are read", plural(want.Offset, "row"))
 	}
 	switch {
-	case read.Page != nil:
-		step("page", "of %s", plural(cmp.Or(read.Limit, query.DefaultPageSize), "row"))
-	case read.Limit > 0:
-		step("limit", "%s, then the read stops", plural(read.Limit, "row"))
+	case want.Page != nil:
+		step("page", "of %s", plural(cmp.Or(want.Limit, read.DefaultPageSize), "row"))
+	case want.Limit > 0:
+		step("limit", "%s, then the read stops", plural(want.Limit, "row"))
 	}
-	if _, isCount := e.Statement.(*Count); isCount && len(read.Where) == 0 && e.Plan.Residual == "" {
+	if _, isCount := e.Statement.(*ql.Count); isCount && len(want.Where) == 0 && e.Plan.Residual == "" {
 		step("count", "in the engine: no row is put together")
 	}
 	if est := e.Estimate; est != nil {
@@ -64,7 +66,7 @@ func (e *Explained) Steps() []Step {
 		if est.Bytes > 0 {
 			text += ", " + plural(int(est.Bytes), "byte") + " in files"
 		}
-		if read.Limit > 0 {
+		if want.Limit > 0 {
 			text += "; less where the limit stops the read"
 		}
 		step("estimate", "%s", text)
@@ -73,37 +75,37 @@ func (e *Explained) Steps() []Step {
 }
 
 // readOf is what the statement reads, with the rows that it reads apart.
-func readOf(st Statement) Read {
+func readOf(st ql.Statement) ql.Read {
 	switch st := st.(type) {
-	case *Get:
+	case *ql.Get:
 		return st.Read
-	case *Scan:
+	case *ql.Scan:
 		return st.Read
-	case *Count:
+	case *ql.Count:
 		return st.Read
-	case *Histogram:
+	case *ql.Histogram:
 		return st.Read
 	}
-	return Read{}
+	return ql.Read{}
 }
 
-func rowsOf(st Statement) Rows {
+func rowsOf(st ql.Statement) ql.Rows {
 	switch st := st.(type) {
-	case *Get:
-		return Rows{Keys: st.Keys}
-	case *Scan:
+	case *ql.Get:
+		return ql.Rows{Keys: st.Keys}
+	case *ql.Scan:
 		return st.Rows
-	case *Count:
+	case *ql.Count:
 		return st.Rows
-	case *Histogram:
+	case *ql.Histogram:
 		return st.Rows
 	}
-	return Rows{}
+	return ql.Rows{}
 }
 
 // estimate is about what the families of a plan hold of the rows; nil for rows
 // that are looked up one by one.
-func (r *Runner) estimate(ctx context.Context, table string, rows Rows, plan query.Plan) (*Estimate, error) {
+func (r *Runner) estimate(ctx context.Context, table string, rows ql.Rows, plan query.Plan) (*Estimate, error) {
 	if len(rows.Keys) > 0 || len(plan.Rows) == 0 {
 		return nil, nil
 	}
@@ -127,7 +129,7 @@ func (r *Runner) estimate(ctx context.Context, table string, rows Rows, plan que
 
 // shareOf is the part of a table, by bytes, that lies in the bounds of a read. A
 // part between two samples that a bound cuts counts half.
-func shareOf(samples []query.RowKeySample, rows Rows) float64 {
+func shareOf(samples []query.RowKeySample, rows ql.Rows) float64 {
 	start, end := rows.Start, rows.End
 	if rows.Prefix != "" {
 		start, end = rows.Prefix, successor(rows.Prefix)
@@ -168,12 +170,12 @@ func successor(prefix string) string {
 }
 
 // tupleRows are the rows of a plan as tuples, for tables whose keys are.
-func tupleRows(t schema.Table, rows Rows, plan *query.Plan) {
+func tupleRows(t schema.Table, rows ql.Rows, plan *query.Plan) {
 	if t.KeyFormat != schema.TupleKeys && !rows.TuplePrefix || len(plan.Rows) == 0 {
 		return
 	}
 	quote := func(key string) string {
-		if text, ok := tupleText(key); ok {
+		if text, ok := ql.TupleText(key); ok {
 			return text
 		}
 		return lex.QuoteKey(key)

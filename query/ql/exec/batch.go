@@ -1,9 +1,10 @@
-package ql
+package exec
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -46,7 +47,7 @@ func (r *Runner) DropBatch() error {
 	return lex.ErrorAt(p.begun, "this batch has no commit; nothing of it was written")
 }
 
-func (r *Runner) begin(st *Begin) (Result, error) {
+func (r *Runner) begin(st *ql.Begin) (Result, error) {
 	if r.pending != nil {
 		return nil, lex.ErrorAt(st.Pos, "a batch is open already, begun at %s; batches do not nest", r.pending.begun)
 	}
@@ -55,7 +56,7 @@ func (r *Runner) begin(st *Begin) (Result, error) {
 	return &Done{"began a batch"}, nil
 }
 
-func (r *Runner) commit(ctx context.Context, st *Commit) (Result, error) {
+func (r *Runner) commit(ctx context.Context, st *ql.Commit) (Result, error) {
 	p := r.pending
 	if p == nil {
 		return nil, lex.ErrorAt(st.Pos, "there is no batch to commit; begin starts one")
@@ -72,7 +73,7 @@ func (r *Runner) commit(ctx context.Context, st *Commit) (Result, error) {
 	return &Done{"committed " + plural(p.statements, "statement")}, nil
 }
 
-func (r *Runner) abort(st *Abort) (Result, error) {
+func (r *Runner) abort(st *ql.Abort) (Result, error) {
 	if r.pending == nil {
 		return nil, lex.ErrorAt(st.Pos, "there is no batch to abort; begin starts one")
 	}
@@ -95,21 +96,21 @@ func (r *Runner) apply(ctx context.Context, table, key string, m *write.Mutation
 }
 
 // refuseInBatch says why a statement cannot stand between begin and commit.
-func (r *Runner) refuseInBatch(st Statement) error {
+func (r *Runner) refuseInBatch(st ql.Statement) error {
 	if r.pending == nil {
 		return nil
 	}
 	why := ""
 	switch st.(type) {
-	case *Put, *Add, *Delete, *Begin, *Commit, *Abort, *Help, *Quit, *Tables, *Describe, *Explain, *Stats:
+	case *ql.Put, *ql.Add, *ql.Delete, *ql.Begin, *ql.Commit, *ql.Abort, *ql.Help, *ql.Quit, *ql.Tables, *ql.Describe, *ql.Explain, *ql.Stats:
 		return nil
-	case *Get, *Scan, *Count, *Analyze, *Histogram, *Sparkline:
+	case *ql.Get, *ql.Scan, *ql.Count, *ql.Analyze, *ql.Histogram, *ql.Sparkline:
 		why = "it would not see what the batch is to write"
-	case *Incr, *Append, *CheckAndPut:
+	case *ql.Incr, *ql.Append, *ql.CheckAndPut:
 		why = "it looks at the row first, and the batch writes nothing before commit"
-	case *DeleteRange, *Truncate:
+	case *ql.DeleteRange, *ql.Truncate:
 		why = "a range of rows is deleted at once; a batch takes rows by their keys"
-	case *Import:
+	case *ql.Import:
 		why = "it writes as it goes"
 	default:
 		why = "it takes effect at once"
@@ -118,8 +119,8 @@ func (r *Runner) refuseInBatch(st Statement) error {
 }
 
 // verbOf is the verb of the statement's canonical text.
-func verbOf(st Statement) string {
+func verbOf(st ql.Statement) string {
 	var verb string
-	fmt.Sscan(Print(st), &verb)
+	fmt.Sscan(ql.Print(st), &verb)
 	return verb
 }

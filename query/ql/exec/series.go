@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
@@ -98,7 +99,7 @@ func (s *span) join(older span) {
 }
 
 // listing is the series from the oldest to the newest.
-func (s *series) listing(st *Sparkline, others int) *Listing {
+func (s *series) listing(st *ql.Sparkline, others int) *Listing {
 	for len(s.spans) > s.most {
 		s.widen()
 	}

@@ -1,4 +1,4 @@
-package ql_test
+package exec_test
 
 import (
 	"context"
@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
@@ -37,7 +39,7 @@ func openMemory(t testing.TB) *query.DB {
 // Every file has a database of its own.
 func TestStatementsRun(t *testing.T) {
 	datadriven.Walk(t, "testdata/run", func(t *testing.T, path string) {
-		r := &ql.Runner{DB: openMemory(t)}
+		r := &exec.Runner{DB: openMemory(t)}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			r.Limit, r.Confirm = 0, nil
 			asked := ""
@@ -59,7 +61,7 @@ func TestStatementsRun(t *testing.T) {
 	})
 }
 
-func runAll(t testing.TB, r *ql.Runner, script string) string {
+func runAll(t testing.TB, r *exec.Runner, script string) string {
 	var out strings.Builder
 	reader := ql.NewReader(strings.NewReader(script))
 	for {
@@ -76,7 +78,9 @@ func runAll(t testing.TB, r *ql.Runner, script string) string {
 			if !errors.As(err, &bad) {
 				t.Fatalf("%s: error of type %T", src.Text, err)
 			}
-			checkClean(t, err.Error())
+			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
+				t.Fatalf("%q must not be written to a terminal", err)
+			}
 			fmt.Fprintf(&out, "error %s", err)
 			if kind := query.KindOf(err); kind != query.Internal {
 				fmt.Fprintf(&out, " [%s]", kind)
@@ -86,13 +90,13 @@ func runAll(t testing.TB, r *ql.Runner, script string) string {
 	}
 }
 
-func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
+func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 	res, err := r.Run(context.Background(), st)
 	if err != nil {
 		return err
 	}
 	switch res := res.(type) {
-	case *ql.RowStream:
+	case *exec.RowStream:
 		for row, err := range res.All() {
 			if err != nil {
 				return err
@@ -109,7 +113,7 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 		if res.More() {
 			fmt.Fprintf(out, "more: %s\n", ql.Print(res.Next()))
 		}
-	case *ql.Counted:
+	case *exec.Counted:
 		if res.About {
 			out.WriteString("about ")
 		}
@@ -118,14 +122,14 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 			fmt.Fprintf(out, ", %d cells", res.Cells)
 		}
 		out.WriteString("\n")
-	case *ql.Explained:
+	case *exec.Explained:
 		for _, s := range res.Steps() {
 			fmt.Fprintf(out, "%s: %s\n", s.Name, inFiles.ReplaceAllString(s.Text, ""))
 		}
 		if c := res.Cost; c != nil {
 			fmt.Fprintf(out, "returned %+v of %d families\n", c.Returned, c.Families)
 		}
-	case *ql.Listing:
+	case *exec.Listing:
 		fmt.Fprintln(out, strings.Join(res.Columns, " "))
 		for _, line := range res.Lines {
 			fmt.Fprintln(out, line...)
@@ -136,34 +140,34 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 		for _, note := range res.Notes {
 			fmt.Fprintln(out, "--", note)
 		}
-	case *ql.Statistics:
+	case *exec.Statistics:
 		for _, line := range res.Families.Lines {
 			fmt.Fprintln(out, line[:2]...)
 		}
 		for _, f := range res.Engine {
 			fmt.Fprintln(out, f.Name, f.Unit)
 		}
-	case *ql.Collected:
+	case *exec.Collected:
 		for _, f := range res.Families {
 			fmt.Fprintf(out, "%+v\n", f)
 		}
-	case *ql.Modified:
+	case *exec.Modified:
 		fmt.Fprintf(out, "%s %s@%s\n", lex.QuoteKey(res.Row.Key()), lex.QuoteValue(res.Cell.Value), lex.FormatTimestamp(res.Cell.Timestamp))
-	case *ql.Matched:
+	case *exec.Matched:
 		fmt.Fprintf(out, "matched %t\n", res.Matched)
-	case *ql.Done:
+	case *exec.Done:
 		out.WriteString(res.Message + "\n")
-	case *ql.TableList:
+	case *exec.TableList:
 		for _, t := range res.Tables {
 			out.WriteString(t.Name + "\n")
 		}
-	case *ql.Description:
+	case *exec.Description:
 		for _, f := range res.Table.Families {
 			out.WriteString(f.String() + "\n")
 		}
-	case *ql.HelpText:
+	case *exec.HelpText:
 		out.WriteString(res.Text)
-	case *ql.Leave:
+	case *exec.Leave:
 		out.WriteString("bye\n")
 	}
 	return nil
@@ -173,7 +177,7 @@ func runOne(out *strings.Builder, r *ql.Runner, st ql.Statement) error {
 var inFiles = regexp.MustCompile(`, \d+ bytes? in files`)
 
 func TestExamplesInHelpRun(t *testing.T) {
-	r := &ql.Runner{DB: openMemory(t)}
+	r := &exec.Runner{DB: openMemory(t)}
 	run := func(text string) {
 		t.Helper()
 		st, err := ql.Parse(text)
@@ -208,18 +212,10 @@ func TestExamplesInHelpRun(t *testing.T) {
 	}
 }
 
-func TestEveryStatementHasHelp(t *testing.T) {
-	for _, verb := range append(ql.Verbs(), "lookup", "deleterow") {
-		if page, err := ql.HelpPage(verb); verb != "help" && (err != nil || page == "") {
-			t.Errorf("help %s: %v", verb, err)
-		}
-	}
-}
-
 // What is given as the native form of an HBase put can be typed: numbers stand in
 // quotes only where the column takes text.
 func TestNativeFormsOfHBasePutsCanBeTyped(t *testing.T) {
-	r := &ql.Runner{DB: openMemory(t)}
+	r := &exec.Runner{DB: openMemory(t)}
 	runAll(t, r, "create table t family any, family n type=i32, family b type=bool, family s type=string")
 	for text, want := range map[string]string{
 		`put 't', 'k', 'any:x', '42'`:  `put t k any:x="42"`,

@@ -1,17 +1,18 @@
-package ql
+package exec
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
-func (r *Runner) put(ctx context.Context, st *Put) (Result, error) {
+func (r *Runner) put(ctx context.Context, st *ql.Put) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func (r *Runner) put(ctx context.Context, st *Put) (Result, error) {
 }
 
 // mutation is what writes the cells.
-func (r *Runner) mutation(t schema.Table, list []Assignment) (*write.Mutation, error) {
+func (r *Runner) mutation(t schema.Table, list []ql.Assignment) (*write.Mutation, error) {
 	m := write.NewMutation()
 	for _, a := range list {
 		if err := r.set(m, t, a); err != nil {
@@ -34,7 +35,7 @@ func (r *Runner) mutation(t schema.Table, list []Assignment) (*write.Mutation, e
 	return m, nil
 }
 
-func (r *Runner) set(m *write.Mutation, t schema.Table, a Assignment) error {
+func (r *Runner) set(m *write.Mutation, t schema.Table, a ql.Assignment) error {
 	f, err := column(t, a.Column)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (r *Runner) set(m *write.Mutation, t schema.Table, a Assignment) error {
 	return err
 }
 
-func (r *Runner) delete(ctx context.Context, st *Delete) (Result, error) {
+func (r *Runner) delete(ctx context.Context, st *ql.Delete) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -72,13 +73,13 @@ func (r *Runner) delete(ctx context.Context, st *Delete) (Result, error) {
 	return r.apply(ctx, t.Name, st.Key, m, "deleted")
 }
 
-func (r *Runner) deleteColumn(m *write.Mutation, t schema.Table, st *Delete, d DeleteColumn) error {
+func (r *Runner) deleteColumn(m *write.Mutation, t schema.Table, st *ql.Delete, d ql.DeleteColumn) error {
 	f, err := column(t, d.Column)
 	if err != nil {
 		return err
 	}
 	switch {
-	case d.Column.Kind == ColumnFamily:
+	case d.Column.Kind == ql.ColumnFamily:
 		m.DeleteCellsInFamily(f.Name)
 	case d.At != nil:
 		ts, err := r.resolve(d.At, 0)
@@ -92,7 +93,7 @@ func (r *Runner) deleteColumn(m *write.Mutation, t schema.Table, st *Delete, d D
 	return nil
 }
 
-func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, error) {
+func (r *Runner) deleteRange(ctx context.Context, st *ql.DeleteRange) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 	switch {
 	case st.TuplePrefix:
 		rows = tuplePrefix(st.Prefix)
-		text, _ := tupleText(st.Prefix)
+		text, _ := ql.TupleText(st.Prefix)
 		what = fmt.Sprintf("all rows of %s whose keys are tuples that begin with %s", t.Name, cmp.Or(text, "()"))
 	case st.Prefix != "":
 		rows = read.Prefix(st.Prefix)
@@ -117,11 +118,11 @@ func (r *Runner) deleteRange(ctx context.Context, st *DeleteRange) (Result, erro
 	return &Done{"deleted " + what}, nil
 }
 
-func bound(st Statement, key, none string) string {
+func bound(st ql.Statement, key, none string) string {
 	if key == "" {
 		return none
 	}
-	return quoteKeyOf(st, key)
+	return ql.QuoteKeyOf(st, key)
 }
 
 func plural(n int, what string) string {

@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"context"
@@ -9,46 +9,47 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
 // runSchema runs the statements about tables and families.
-func (r *Runner) runSchema(ctx context.Context, st Statement) (Result, error) {
+func (r *Runner) runSchema(ctx context.Context, st ql.Statement) (Result, error) {
 	switch st := st.(type) {
-	case *CreateTable:
+	case *ql.CreateTable:
 		return r.createTable(ctx, st)
-	case *SetTable:
+	case *ql.SetTable:
 		return r.setTable(ctx, st)
-	case *AddFamily:
+	case *ql.AddFamily:
 		return r.addFamily(ctx, st)
-	case *SetFamily:
+	case *ql.SetFamily:
 		return r.setFamily(ctx, st)
-	case *DropFamily:
+	case *ql.DropFamily:
 		return r.dropFamily(ctx, st)
-	case *DropTable:
+	case *ql.DropTable:
 		return r.dropTable(ctx, st)
-	case *Truncate:
+	case *ql.Truncate:
 		return r.truncate(ctx, st)
-	case *Tables:
+	case *ql.Tables:
 		return r.tables(st)
-	case *Describe:
+	case *ql.Describe:
 		t, err := r.table(st.Table)
 		return &Description{t}, err
-	case *Compact:
+	case *ql.Compact:
 		return r.maintain(ctx, st.Table, "compacted", func(name string) error {
 			return r.DB.Table(name).CompactRows(ctx, rowSet(st.Rows))
 		})
-	case *GC:
+	case *ql.GC:
 		return r.collect(ctx, st)
-	case *Flush:
+	case *ql.Flush:
 		return r.maintain(ctx, st.Table, "flushed", func(name string) error { return r.DB.Table(name).Flush(ctx) })
 	}
 	return nil, fmt.Errorf("no way to run %T", st)
 }
 
 // tables are those whose names match the pattern as a whole.
-func (r *Runner) tables(st *Tables) (Result, error) {
+func (r *Runner) tables(st *ql.Tables) (Result, error) {
 	list := r.Database().Schema().Tables
 	if st.Regex == nil {
 		return &TableList{list}, nil
@@ -61,7 +62,7 @@ func (r *Runner) tables(st *Tables) (Result, error) {
 	return &TableList{list}, nil
 }
 
-func (r *Runner) maintain(ctx context.Context, n Name, did string, do func(table string) error) (Result, error) {
+func (r *Runner) maintain(ctx context.Context, n ql.Name, did string, do func(table string) error) (Result, error) {
 	t, err := r.table(n)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (r *Runner) maintain(ctx context.Context, n Name, did string, do func(table
 	return &Done{did + " " + t.Name}, do(t.Name)
 }
 
-func (r *Runner) collect(ctx context.Context, st *GC) (Result, error) {
+func (r *Runner) collect(ctx context.Context, st *ql.GC) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (r *Runner) collect(ctx context.Context, st *GC) (Result, error) {
 	return &Collected{report}, err
 }
 
-func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, error) {
+func (r *Runner) createTable(ctx context.Context, st *ql.CreateTable) (Result, error) {
 	if err := schema.CheckTableName(st.Table.Text); err != nil {
 		return nil, lex.ErrorAt(st.Table.Pos, "table: %s", err)
 	}
@@ -109,12 +110,12 @@ func (r *Runner) createTable(ctx context.Context, st *CreateTable) (Result, erro
 }
 
 // setTable makes all its changes or none.
-func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
+func (r *Runner) setTable(ctx context.Context, st *ql.SetTable) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
 	}
-	_, set, _ := strings.Cut(Print(st), " set ")
+	_, set, _ := strings.Cut(ql.Print(st), " set ")
 	done := &Done{fmt.Sprintf("set %s of table %s", strings.TrimSuffix(set, " yes"), t.Name)}
 	plan := setTablePlan(t, st)
 	if err := r.mayHide(ctx, st, st.Yes, t, plan); err != nil {
@@ -127,7 +128,7 @@ func (r *Runner) setTable(ctx context.Context, st *SetTable) (Result, error) {
 }
 
 // setTablePlan is the plan of what the statement says.
-func setTablePlan(t schema.Table, st *SetTable) (plan schema.Plan) {
+func setTablePlan(t schema.Table, st *ql.SetTable) (plan schema.Plan) {
 	if st.KeyFormat != nil {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetKeyFormat, Table: t.Name, OldKeyFormat: t.KeyFormat, NewKeyFormat: *st.KeyFormat})
 	}
@@ -140,7 +141,7 @@ func setTablePlan(t schema.Table, st *SetTable) (plan schema.Plan) {
 	return plan
 }
 
-func (r *Runner) addFamily(ctx context.Context, st *AddFamily) (Result, error) {
+func (r *Runner) addFamily(ctx context.Context, st *ql.AddFamily) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -155,19 +156,19 @@ func (r *Runner) addFamily(ctx context.Context, st *AddFamily) (Result, error) {
 	return &Done{fmt.Sprintf("added family %s to table %s", f.Name, t.Name)}, nil
 }
 
-func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
+func (r *Runner) setFamily(ctx context.Context, st *ql.SetFamily) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
 	}
 	if _, there := t.Family(st.Family.Name.Text); st.Add && !there {
-		return r.addFamily(ctx, &AddFamily{Node: st.Node, Table: st.Table, Family: added(st)})
+		return r.addFamily(ctx, &ql.AddFamily{Node: st.Node, Table: st.Table, Family: added(st)})
 	}
 	old, err := family(t, st.Family.Name)
 	if err != nil {
 		return nil, err
 	}
-	if st.Family.saysNothing() {
+	if st.Family.SaysNothing() {
 		return &Done{fmt.Sprintf("family %s of table %s is there already", old, t.Name)}, nil
 	}
 	f, err := changed(old, st.Family)
@@ -184,7 +185,7 @@ func (r *Runner) setFamily(ctx context.Context, st *SetFamily) (Result, error) {
 	return &Done{fmt.Sprintf("set family %s of table %s", f, t.Name)}, nil
 }
 
-func (r *Runner) dropFamily(ctx context.Context, st *DropFamily) (Result, error) {
+func (r *Runner) dropFamily(ctx context.Context, st *ql.DropFamily) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -199,7 +200,7 @@ func (r *Runner) dropFamily(ctx context.Context, st *DropFamily) (Result, error)
 	return &Done{fmt.Sprintf("dropped family %s of table %s", f.Name, t.Name)}, r.Database().DropFamily(ctx, t.Name, f.Name)
 }
 
-func (r *Runner) dropTable(ctx context.Context, st *DropTable) (Result, error) {
+func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -211,7 +212,7 @@ func (r *Runner) dropTable(ctx context.Context, st *DropTable) (Result, error) {
 	return &Done{"dropped table " + t.Name}, r.Database().DropTable(ctx, t.Name)
 }
 
-func (r *Runner) truncate(ctx context.Context, st *Truncate) (Result, error) {
+func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -230,7 +231,7 @@ func plural2(n int, one, many string) string {
 }
 
 // newFamily is the family that a statement declares.
-func newFamily(f Family) (schema.Family, error) {
+func newFamily(f ql.Family) (schema.Family, error) {
 	if err := schema.CheckFamilyName(f.Name.Text); err != nil {
 		return schema.Family{}, lex.ErrorAt(f.Name.Pos, "family: %s", err)
 	}
@@ -238,7 +239,7 @@ func newFamily(f Family) (schema.Family, error) {
 }
 
 // changed is the family with what the statement sets.
-func changed(old schema.Family, f Family) (schema.Family, error) {
+func changed(old schema.Family, f ql.Family) (schema.Family, error) {
 	if f.Type != nil {
 		old.Type = *f.Type
 	}
@@ -248,7 +249,7 @@ func changed(old schema.Family, f Family) (schema.Family, error) {
 	if f.Versions == nil && f.TTL == nil && f.Both == nil {
 		return old, nil
 	}
-	versions, age, both, simple := simpleRule(old.GC)
+	versions, age, both, simple := ql.SimpleRule(old.GC)
 	if !simple && (f.Versions == nil || f.TTL == nil) {
 		return old, lex.ErrorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
 	}

@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
@@ -20,7 +21,7 @@ const (
 	defaultPoints = 60
 )
 
-func (r *Runner) histogram(ctx context.Context, st *Histogram) (Result, error) {
+func (r *Runner) histogram(ctx context.Context, st *ql.Histogram) (Result, error) {
 	reading, err := r.reading(st)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func (r *Runner) histogram(ctx context.Context, st *Histogram) (Result, error) {
 }
 
 // drawHistogram reads for a histogram.
-func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
+func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
 	if st.Column.Family == "" {
 		want.KeysOnly = true
 	} else {
-		want.Columns = []Column{st.Column}
+		want.Columns = []ql.Column{st.Column}
 		want.Versions = cmp.Or(want.Versions, 1)
 	}
 	opts, err := r.readOptions(t, st.Rows, want)
@@ -56,7 +57,7 @@ func (r *Runner) histogramReading(st *Histogram) (*reading, error) {
 }
 
 // columnHistogram counts the numbers of a column in one pass over the rows.
-func columnHistogram(ctx context.Context, table Table, st *Histogram, opts []read.Option) (*Listing, error) {
+func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
 	var b decimalBins
 	rows := int64(0)
 	for row, err := range table.ReadRows(ctx, opts...) {
@@ -103,7 +104,7 @@ type keyGroup struct {
 // keyHistogram counts rows by how their keys begin. Rows come in key order, so
 // that a group is complete when the next one begins, and only the largest are
 // held.
-func keyHistogram(ctx context.Context, table Table, t schema.Table, st *Histogram, opts []read.Option) (*Listing, error) {
+func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
 	most := cmp.Or(st.Bins, defaultBins)
 	part := keyParts(t, st)
 	var groups []keyGroup
@@ -140,7 +141,7 @@ func keyHistogram(ctx context.Context, table Table, t schema.Table, st *Histogra
 			othersN++
 			continue
 		}
-		l.Lines = append(l.Lines, []any{QuoteRowKey(t, g.prefix), g.rows})
+		l.Lines = append(l.Lines, []any{ql.QuoteRowKey(t, g.prefix), g.rows})
 	}
 	total = others.rows
 	for _, line := range l.Lines {
@@ -169,7 +170,7 @@ func smallest(groups []keyGroup, keep int) map[string]bool {
 
 // keyParts gives the beginning of a key by which rows are counted: so many
 // parts that end with the separator, or so many elements of a tuple.
-func keyParts(t schema.Table, st *Histogram) func(key string) string {
+func keyParts(t schema.Table, st *ql.Histogram) func(key string) string {
 	separator := cmp.Or(st.Separator, "#")
 	depth := cmp.Or(st.Depth, strings.Count(st.Prefix, separator)+1)
 	plain := func(key string) string {
@@ -204,7 +205,7 @@ func keyParts(t schema.Table, st *Histogram) func(key string) string {
 	}
 }
 
-func (r *Runner) sparkline(ctx context.Context, st *Sparkline) (Result, error) {
+func (r *Runner) sparkline(ctx context.Context, st *ql.Sparkline) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err

@@ -1,22 +1,23 @@
-package ql
+package exec
 
 import (
 	"context"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
-func (r *Runner) incr(ctx context.Context, st *Incr) (Result, error) {
+func (r *Runner) incr(ctx context.Context, st *ql.Incr) (Result, error) {
 	return r.modify(ctx, st.Table, st.Key, st.Column, func(_ schema.Family, m *write.ReadModifyWrite) error {
 		m.Increment(st.Column.Family, st.Column.Qualifier, st.By)
 		return nil
 	})
 }
 
-func (r *Runner) append(ctx context.Context, st *Append) (Result, error) {
+func (r *Runner) append(ctx context.Context, st *ql.Append) (Result, error) {
 	return r.modify(ctx, st.Table, st.Key, st.Column, func(f schema.Family, m *write.ReadModifyWrite) error {
 		b, err := appendedBytes(f, st.Value)
 		if st.Value.Type != cells.TypeBytes {
@@ -29,7 +30,7 @@ func (r *Runner) append(ctx context.Context, st *Append) (Result, error) {
 }
 
 // modify makes one change to one column and gives its new value.
-func (r *Runner) modify(ctx context.Context, table Name, key string, c Column, change func(schema.Family, *write.ReadModifyWrite) error) (Result, error) {
+func (r *Runner) modify(ctx context.Context, table ql.Name, key string, c ql.Column, change func(schema.Family, *write.ReadModifyWrite) error) (Result, error) {
 	t, err := r.table(table)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func appendedBytes(f schema.Family, l lex.Literal) ([]byte, error) {
 	return b, nil
 }
 
-func (r *Runner) checkAndPut(ctx context.Context, st *CheckAndPut) (Result, error) {
+func (r *Runner) checkAndPut(ctx context.Context, st *ql.CheckAndPut) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (r *Runner) checkAndPut(ctx context.Context, st *CheckAndPut) (Result, erro
 	return &Matched{matched}, err
 }
 
-func (r *Runner) add(ctx context.Context, st *Add) (Result, error) {
+func (r *Runner) add(ctx context.Context, st *ql.Add) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (r *Runner) add(ctx context.Context, st *Add) (Result, error) {
 	return r.apply(ctx, t.Name, st.Key, m, "added to "+plural(len(st.Cells), "cell"))
 }
 
-func (r *Runner) addTo(m *write.Mutation, t schema.Table, a Assignment) error {
+func (r *Runner) addTo(m *write.Mutation, t schema.Table, a ql.Assignment) error {
 	f, err := column(t, a.Column)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -18,19 +19,19 @@ type reading struct {
 	schema schema.Table
 	opts   []read.Option
 	rows   *RowStream // of a get or scan
-	count  *Count
+	count  *ql.Count
 	// draw reads for a histogram.
 	draw func(ctx context.Context, opts []read.Option) (*Listing, error)
 }
 
 // reading makes a statement ready; nothing is read yet.
-func (r *Runner) reading(st Statement) (*reading, error) {
+func (r *Runner) reading(st ql.Statement) (*reading, error) {
 	switch st := st.(type) {
-	case *Get:
-		return r.stream(st, st.Table, Rows{Keys: st.Keys}, st.Read)
-	case *Scan:
+	case *ql.Get:
+		return r.stream(st, st.Table, ql.Rows{Keys: st.Keys}, st.Read)
+	case *ql.Scan:
 		return r.stream(st, st.Table, st.Rows, st.Read)
-	case *Count:
+	case *ql.Count:
 		t, err := r.table(st.Table)
 		if err != nil {
 			return nil, err
@@ -40,28 +41,28 @@ func (r *Runner) reading(st Statement) (*reading, error) {
 		opts, err := r.readOptions(t, st.Rows, want)
 		return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, count: st}, err
 	}
-	if st, ok := st.(*Histogram); ok {
+	if st, ok := st.(*ql.Histogram); ok {
 		return r.histogramReading(st)
 	}
 	return nil, fmt.Errorf("%T reads no rows", st)
 }
 
 // stream prepares the rows of a get or scan.
-func (r *Runner) stream(st Statement, name Name, rows Rows, want Read) (*reading, error) {
+func (r *Runner) stream(st ql.Statement, name ql.Name, rows ql.Rows, want ql.Read) (*reading, error) {
 	t, err := r.table(name)
 	if err != nil {
 		return nil, err
 	}
 	if want.Versions == 0 {
 		want.Versions = max(r.Versions, 1)
-		if r.Versions == Unlimited {
-			want.Versions = Unlimited
+		if r.Versions == ql.Unlimited {
+			want.Versions = ql.Unlimited
 		}
 	}
 	s := &RowStream{Statement: st, Read: want, Table: t}
 	if want.Page != nil {
 		want.Limit = 0 // how many rows the page has
-	} else if _, isScan := st.(*Scan); isScan && want.Limit == 0 && r.Limit > 0 && want.Into == "" {
+	} else if _, isScan := st.(*ql.Scan); isScan && want.Limit == 0 && r.Limit > 0 && want.Into == "" {
 		s.limit = r.Limit
 		want.Limit = r.Limit + 1 // one more, to know whether there are more
 	}
@@ -70,7 +71,7 @@ func (r *Runner) stream(st Statement, name Name, rows Rows, want Read) (*reading
 }
 
 // read runs a get or scan.
-func (r *Runner) read(ctx context.Context, st Statement) (Result, error) {
+func (r *Runner) read(ctx context.Context, st ql.Statement) (Result, error) {
 	reading, err := r.reading(st)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (r *Runner) read(ctx context.Context, st Statement) (Result, error) {
 	return s, nil
 }
 
-func (r *Runner) count(ctx context.Context, st *Count) (Result, error) {
+func (r *Runner) count(ctx context.Context, st *ql.Count) (Result, error) {
 	reading, err := r.reading(st)
 	if err != nil {
 		return nil, err
@@ -103,10 +104,10 @@ func (r *Runner) count(ctx context.Context, st *Count) (Result, error) {
 }
 
 // estimateCount counts without reading much; the names have been looked up.
-func estimateCount(ctx context.Context, table *query.Table, st *Count) (Result, error) {
+func estimateCount(ctx context.Context, table *query.Table, st *ql.Count) (Result, error) {
 	var columns []read.ColumnSpec
 	for _, c := range st.Columns {
-		if c.Kind == ColumnRegex {
+		if c.Kind == ql.ColumnRegex {
 			return nil, lex.ErrorAt(c.Pos, "approx cannot tell how many columns match a pattern; count without it")
 		}
 		columns = append(columns, columnSpec(c))
@@ -116,7 +117,7 @@ func estimateCount(ctx context.Context, table *query.Table, st *Count) (Result, 
 }
 
 // readOptions are a read as package query has it: the rows and all else.
-func (r *Runner) readOptions(t schema.Table, rows Rows, want Read) ([]read.Option, error) {
+func (r *Runner) readOptions(t schema.Table, rows ql.Rows, want ql.Read) ([]read.Option, error) {
 	f, err := filterOf(&want)
 	if err != nil {
 		return nil, err
@@ -149,10 +150,12 @@ func (r *Runner) readOptions(t schema.Table, rows Rows, want Read) ([]read.Optio
 }
 
 // some reports whether the rows are chosen, but for After.
-func someRows(r Rows) bool { return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != "" }
+func someRows(r ql.Rows) bool {
+	return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != ""
+}
 
 // rowSet is the rows but for After.
-func rowSet(rows Rows) read.RowSet {
+func rowSet(rows ql.Rows) read.RowSet {
 	switch {
 	case len(rows.Keys) > 0:
 		return read.Key(rows.Keys...)
@@ -173,13 +176,13 @@ func tuplePrefix(packed string) read.RowSet {
 	return read.TuplePrefix(t...)
 }
 
-func columnSpec(c Column) read.ColumnSpec {
+func columnSpec(c ql.Column) read.ColumnSpec {
 	switch c.Kind {
-	case ColumnFamily, ColumnRegex: // a filter chooses among the columns
+	case ql.ColumnFamily, ql.ColumnRegex: // a filter chooses among the columns
 		return read.Family(c.Family)
-	case ColumnPrefix:
+	case ql.ColumnPrefix:
 		return read.ColumnPrefix(c.Family, c.Qualifier)
-	case ColumnRange:
+	case ql.ColumnRange:
 		return read.ColumnRange(c.Family, c.Start, c.End)
 	}
 	return read.Column(c.Family, c.Qualifier)
@@ -187,7 +190,7 @@ func columnSpec(c Column) read.ColumnSpec {
 
 var comparisons = map[string]cells.Op{"==": cells.OpEqual, "!=": cells.OpNotEqual, "<": cells.OpLess, "<=": cells.OpLessOrEqual, ">": cells.OpGreater, ">=": cells.OpGreaterOrEqual}
 
-func whereOption(t schema.Table, c Condition) (where read.Condition, err error) {
+func whereOption(t schema.Table, c ql.Condition) (where read.Condition, err error) {
 	f, err := column(t, c.Column)
 	if err != nil {
 		return where, err

@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -17,8 +18,8 @@ type Result interface{ result() }
 // A RowStream is the rows of a get or scan, read as they are asked for.
 type RowStream struct {
 	// Statement is the *Get or *Scan.
-	Statement Statement
-	Read
+	Statement ql.Statement
+	ql.Read
 	// Table is the schema of the table that is read.
 	Table schema.Table
 
@@ -62,7 +63,7 @@ type Matched struct{ Matched bool }
 
 // Explained is how a read is carried out.
 type Explained struct {
-	Statement Statement // the Get, Scan, Count or Histogram
+	Statement ql.Statement // the Get, Scan, Count or Histogram
 	Plan      query.Plan
 	Estimate  *Estimate // nil where there is none
 	Cost      *Cost     // of having run it; nil when it was not
@@ -192,9 +193,9 @@ func (s *RowStream) More() bool { return s.given().more }
 
 // Next is the statement that goes on behind the last row that All gave; nil
 // when there was none or nothing can follow.
-func (s *RowStream) Next() *Scan {
+func (s *RowStream) Next() *ql.Scan {
 	s = s.given()
-	scan, ok := s.Statement.(*Scan)
+	scan, ok := s.Statement.(*ql.Scan)
 	if !ok || scan == nil || s.count == 0 {
 		return nil
 	}
@@ -215,10 +216,10 @@ func (s *RowStream) Next() *Scan {
 func (s *RowStream) Versioned() bool { return s.given().Versions != 1 }
 
 // ExactColumns are the columns when the statement names each one, else nil.
-func (s *RowStream) ExactColumns() []Column {
+func (s *RowStream) ExactColumns() []ql.Column {
 	s = s.given()
 	for _, c := range s.Columns {
-		if c.Kind != ColumnExact {
+		if c.Kind != ql.ColumnExact {
 			return nil
 		}
 	}

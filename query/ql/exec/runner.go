@@ -1,4 +1,4 @@
-package ql
+package exec
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -29,10 +30,10 @@ type Runner struct {
 	Confirm func(question string) (bool, error)
 	// Import carries out an import and says in a few words what it did. Where
 	// it is nil, import is refused.
-	Import func(ctx context.Context, st *Import) (string, error)
+	Import func(ctx context.Context, st *ql.Import) (string, error)
 	// Outside carries out an Export, of which opts say what is read, and the
 	// statements about backups. Where it is nil, they are refused.
-	Outside func(ctx context.Context, st Statement, opts []read.Option) (Result, error)
+	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)
 
 	pending *pending // nil: no batch is open
 	batches int
@@ -42,8 +43,8 @@ type Runner struct {
 // that errors point at them. Errors are *[lex.Error] and wrap that of the database.
 // Rows are not read before the [RowStream] is ranged over. With the error of a
 // count comes what it had counted.
-func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
-	if r == nil || isNil(st) {
+func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
+	if r == nil || ql.IsNil(st) {
 		return nil, lex.ErrorAt(lex.Pos{}, "there is no statement, or nothing to run it on")
 	}
 	res, err := r.run(ctx, st)
@@ -56,7 +57,7 @@ func (r *Runner) Run(ctx context.Context, st Statement) (Result, error) {
 	return res, nil
 }
 
-func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
+func (r *Runner) run(ctx context.Context, st ql.Statement) (Result, error) {
 	if err := r.refuseInBatch(st); err != nil {
 		return nil, err
 	}
@@ -67,48 +68,48 @@ func (r *Runner) run(ctx context.Context, st Statement) (Result, error) {
 		return nil, err
 	}
 	switch st := st.(type) {
-	case *Get, *Scan:
+	case *ql.Get, *ql.Scan:
 		return r.read(ctx, st)
-	case *Count:
+	case *ql.Count:
 		return r.count(ctx, st)
-	case *Histogram:
+	case *ql.Histogram:
 		return r.histogram(ctx, st)
-	case *Sparkline:
+	case *ql.Sparkline:
 		return r.sparkline(ctx, st)
-	case *Stats:
+	case *ql.Stats:
 		return r.stats(ctx, st)
-	case *Put:
+	case *ql.Put:
 		return r.put(ctx, st)
-	case *Delete:
+	case *ql.Delete:
 		return r.delete(ctx, st)
-	case *DeleteRange:
+	case *ql.DeleteRange:
 		return r.deleteRange(ctx, st)
-	case *Incr:
+	case *ql.Incr:
 		return r.incr(ctx, st)
-	case *Append:
+	case *ql.Append:
 		return r.append(ctx, st)
-	case *Add:
+	case *ql.Add:
 		return r.add(ctx, st)
-	case *CheckAndPut:
+	case *ql.CheckAndPut:
 		return r.checkAndPut(ctx, st)
-	case *Explain:
+	case *ql.Explain:
 		return r.explain(ctx, st.Statement)
-	case *Analyze:
+	case *ql.Analyze:
 		return r.analyze(ctx, st.Statement)
-	case *Begin:
+	case *ql.Begin:
 		return r.begin(st)
-	case *Commit:
+	case *ql.Commit:
 		return r.commit(ctx, st)
-	case *Abort:
+	case *ql.Abort:
 		return r.abort(st)
-	case *Import:
+	case *ql.Import:
 		return r.importFile(ctx, st)
-	case *Export, *Backup, *Backups, *Restore, *Verify, *Checkpoint, *Refresh:
+	case *ql.Export, *ql.Backup, *ql.Backups, *ql.Restore, *ql.Verify, *ql.Checkpoint, *ql.Refresh:
 		return r.outside(ctx, st)
-	case *Help:
-		text, err := HelpPage(st.Topic)
+	case *ql.Help:
+		text, err := ql.HelpPage(st.Topic)
 		return &HelpText{text}, err
-	case *Quit:
+	case *ql.Quit:
 		return &Leave{}, nil
 	}
 	return r.runSchema(ctx, st)
@@ -134,7 +135,7 @@ func clean(s string) string {
 }
 
 // unknown is the error of a name that stands for nothing.
-func unknown(n Name, what string, known []string, in string) error {
+func unknown(n ql.Name, what string, known []string, in string) error {
 	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
 	return &lex.Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.NotFound, Err: fmt.Errorf("%s", msg)}}
 }
@@ -142,7 +143,7 @@ func unknown(n Name, what string, known []string, in string) error {
 func quoteAlways(name string) string { return lex.QuoteText(lex.Clip(name)) }
 
 // table looks up a table.
-func (r *Runner) table(n Name) (schema.Table, error) {
+func (r *Runner) table(n ql.Name) (schema.Table, error) {
 	db := r.Database()
 	if t, ok := db.LookupTable(n.Text); ok {
 		return t, nil
@@ -155,7 +156,7 @@ func (r *Runner) table(n Name) (schema.Table, error) {
 }
 
 // family looks up a family of a table.
-func family(t schema.Table, n Name) (schema.Family, error) {
+func family(t schema.Table, n ql.Name) (schema.Family, error) {
 	if f, ok := t.Family(n.Text); ok {
 		return *f, nil
 	}
@@ -167,8 +168,8 @@ func family(t schema.Table, n Name) (schema.Family, error) {
 }
 
 // column looks up the family of a column.
-func column(t schema.Table, c Column) (schema.Family, error) {
-	return family(t, Name{c.Family, c.Pos})
+func column(t schema.Table, c ql.Column) (schema.Family, error) {
+	return family(t, ql.Name{Text: c.Family, Pos: c.Pos})
 }
 
 // valueFor makes a value for a column of the family; an error says what type
@@ -204,12 +205,12 @@ func (r *Runner) timeRange(since, until *lex.Time) (from, to cells.Timestamp, er
 }
 
 // confirm makes sure that data is meant to be dropped.
-func (r *Runner) confirm(st Statement, yes bool, question string) error {
+func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
 	if yes {
 		return nil
 	}
 	if r.Confirm == nil {
-		return lex.ErrorAt(st.Position(), "this deletes data for good and wants a yes at its end: %s yes", Print(st))
+		return lex.ErrorAt(st.Position(), "this deletes data for good and wants a yes at its end: %s yes", ql.Print(st))
 	}
 	ok, err := r.Confirm(question)
 	if err == nil && !ok {
@@ -218,7 +219,7 @@ func (r *Runner) confirm(st Statement, yes bool, question string) error {
 	return err
 }
 
-func (r *Runner) importFile(ctx context.Context, st *Import) (Result, error) {
+func (r *Runner) importFile(ctx context.Context, st *ql.Import) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err

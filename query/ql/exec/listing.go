@@ -1,4 +1,4 @@
-package ql
+package exec
 
 // A Listing is a small table that a statement found out: not rows, but what
 // there is to say about them. A line has as many fields as there are Columns,
