@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 
 func (s *Session) dotStats(ctx context.Context, arg string) error {
@@ -21,16 +22,16 @@ func (s *Session) dotPager(_ context.Context, arg string) error {
 		return errors.New("only a session at a terminal has a pager")
 	}
 	if arg == "" {
-		return s.say("%s", s.pager.mode)
+		return s.say("%s", s.pager.Mode)
 	}
-	mode, err := oneOf(arg, pagerOn, pagerOff, pagerAuto)
+	mode, err := oneOf(arg, tty.On, tty.Off, tty.Auto)
 	if err != nil {
 		return err
 	}
-	if s.pager.command == "" && mode != pagerOff {
+	if s.pager.Command == "" && mode != tty.Off {
 		return errors.New("there is no pager: $SMOLWC_PAGER or $PAGER is cat, or $TERM is dumb")
 	}
-	s.pager.mode = mode
+	s.pager.Mode = mode
 	return nil
 }
 

@@ -107,7 +107,7 @@ func (s *Session) runTyped(ctx context.Context, text string, interrupts <-chan o
 // beginPage and endPage stand around what is shown as one page.
 func (s *Session) beginPage(quit func()) {
 	if s.pager != nil {
-		s.pager.begin(quit)
+		s.pager.Begin(quit)
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *Session) beginPage(quit func()) {
 // goroutine.
 func (s *Session) stopPage() {
 	if s.pager != nil {
-		s.pager.stop()
+		s.pager.Stop()
 	}
 }
 
@@ -123,7 +123,7 @@ func (s *Session) endPage(cutShort bool) error {
 	if s.pager == nil {
 		return nil
 	}
-	return s.pager.end(cutShort)
+	return s.pager.End(cutShort)
 }
 
 // showError shows an error to the one who typed the text: with a caret below

@@ -183,7 +183,7 @@ func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
 func (s *Session) showHeld() {
 	_ = s.out.flush()
 	if s.pager != nil {
-		_ = s.pager.tick()
+		_ = s.pager.Tick()
 	}
 }
 

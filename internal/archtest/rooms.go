@@ -109,7 +109,8 @@ var rooms = map[string]room{
 	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
 
 	// The shell is handed a query.DB and prints its rows.
-	"shell": {imports: []string{"query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "internal/osfile", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
+	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},

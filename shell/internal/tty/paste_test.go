@@ -1,4 +1,4 @@
-package shell_test
+package tty_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/peterh/liner"
 
-	"github.com/smolwc/smolwc/shell"
+	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 
 func TestPastedTextIsFreedOfCommandsToTheEditor(t *testing.T) {
@@ -19,14 +19,14 @@ func TestPastedTextIsFreedOfCommandsToTheEditor(t *testing.T) {
 		{"\x1b[20" + begin + "x" + end + "y", "\x1b[20" + begin + "xy"},
 		{begin + "\x1b\x1b[201~\t", begin + "\t"},
 	} {
-		if got := shell.Pasted(c.typed); got != c.read {
+		if got := tty.Pasted(c.typed); got != c.read {
 			t.Errorf("%q is read as %q, want %q", c.typed, got, c.read)
 		}
 		var bytewise []string
 		for _, b := range []byte(c.typed) {
 			bytewise = append(bytewise, string([]byte{b}))
 		}
-		if got := shell.Pasted(bytewise...); got != c.read {
+		if got := tty.Pasted(bytewise...); got != c.read {
 			t.Errorf("%q, byte by byte, is read as %q, want %q", c.typed, got, c.read)
 		}
 	}
@@ -34,7 +34,7 @@ func TestPastedTextIsFreedOfCommandsToTheEditor(t *testing.T) {
 
 // The line editor offers no other way to its input than its own buffer.
 func TestTheLineEditorReadsThroughTheShell(t *testing.T) {
-	if editor := liner.NewLiner(); !shell.ReadPastes(editor, os.Stdin) {
+	if editor := liner.NewLiner(); !tty.ReadPastes(editor, os.Stdin) {
 		t.Error("liner no longer has the buffer that it read from")
 	}
 }

@@ -1,4 +1,4 @@
-package shell
+package tty
 
 import (
 	"bytes"
@@ -23,37 +23,41 @@ func PagerCommand(getenv func(string) string) string {
 		return ""
 	}
 	command := cmp.Or(getenv("SMOLWC_PAGER"), getenv("PAGER"), "less -SRFX")
-	if command == "cat" || !canMoveCursor(getenv) {
+	if command == "cat" || !CanMoveCursor(getenv) {
 		return ""
 	}
 	return command
 }
 
-func canMoveCursor(getenv func(string) string) bool {
+// CanMoveCursor reports whether the terminal is one that can move its cursor.
+func CanMoveCursor(getenv func(string) string) bool {
 	term := getenv("TERM")
 	return term != "" && term != "dumb"
 }
 
+// ErrClosed says that nobody reads the output any more.
+var ErrClosed = errors.New("output is closed")
+
 // What .pager knows.
 const (
-	pagerAuto = "auto" // what is longer than the screen goes through the pager
-	pagerOn   = "on"   // everything does
-	pagerOff  = "off"
+	Auto = "auto" // what is longer than the screen goes through the pager
+	On   = "on"   // everything does
+	Off  = "off"
 )
 
-// A pager stands between a session and its screen. It holds back what a
+// A Pager stands between a session and its screen. It holds back what a
 // statement prints for a moment, to see whether it fits the screen, and when it
 // does not, hands all of it to the pager's command. What is written to the side
 // (errors, messages) waits until that ends. A pager is used by one goroutine, but
-// for stop.
-type pager struct {
-	command       string
-	mode          string
-	screen        io.Writer
-	side          io.Writer
-	width, height func() int
-	// lend gives the terminal to a command and returns what takes it back.
-	lend func() (takeBack func())
+// for Stop.
+type Pager struct {
+	Command       string
+	Mode          string
+	Screen        io.Writer
+	Side          io.Writer
+	Width, Height func() int
+	// Lend gives the terminal to a command and returns what takes it back.
+	Lend func() (takeBack func())
 
 	begun  time.Time // of the page; zero: none, what comes goes to the screen
 	held   bytes.Buffer
@@ -75,42 +79,42 @@ type pager struct {
 // to the command afterwards, when it grows longer than the screen.
 const pageHold = 100 * time.Millisecond
 
-// begin begins a page. quit is called, by another goroutine, if the pager's
+// Begin begins a page. quit is called, by another goroutine, if the pager's
 // command ends before the page.
-func (p *pager) begin(quit func()) {
-	p.end(false)
+func (p *Pager) Begin(quit func()) {
+	p.End(false)
 	p.quit = quit
-	if p.mode != pagerOff && p.command != "" && p.height() > 1 {
+	if p.Mode != Off && p.Command != "" && p.Height() > 1 {
 		p.begun = time.Now()
 	}
 }
 
 // Write takes output. Once nobody looks at the command's screen any more, it is
-// ErrOutputClosed.
-func (p *pager) Write(b []byte) (int, error) {
+// ErrClosed.
+func (p *Pager) Write(b []byte) (int, error) {
 	if p.running != nil {
 		n, err := p.in.Write(b)
 		if err != nil {
-			err = ErrOutputClosed
+			err = ErrClosed
 		}
 		return n, err
 	}
 	if p.begun.IsZero() || p.direct {
-		return p.screen.Write(b)
+		return p.Screen.Write(b)
 	}
 	p.held.Write(b)
 	p.count(b)
-	if (p.lines >= p.height() || p.mode == pagerOn) && p.start() {
+	if (p.lines >= p.Height() || p.Mode == On) && p.start() {
 		if _, err := p.in.Write(p.held.Bytes()); err != nil {
-			return 0, ErrOutputClosed
+			return 0, ErrClosed
 		}
 		return len(b), nil
 	}
-	return len(b), p.tick()
+	return len(b), p.Tick()
 }
 
-// tick shows what has been held back for long enough.
-func (p *pager) tick() error {
+// Tick shows what has been held back for long enough.
+func (p *Pager) Tick() error {
 	if p.running != nil || p.begun.IsZero() || !p.direct && time.Since(p.begun) < pageHold {
 		return nil
 	}
@@ -118,7 +122,7 @@ func (p *pager) tick() error {
 }
 
 // show shows what is held, and goes on holding it unless this page is direct.
-func (p *pager) show() error {
+func (p *Pager) show() error {
 	rest := p.held.Bytes()[p.shown:]
 	p.shown = p.held.Len()
 	if p.direct {
@@ -128,13 +132,13 @@ func (p *pager) show() error {
 	if len(rest) == 0 {
 		return nil
 	}
-	_, err := p.screen.Write(rest)
+	_, err := p.Screen.Write(rest)
 	return err
 }
 
 // count counts the screen's lines.
-func (p *pager) count(b []byte) {
-	width := max(p.width(), 1)
+func (p *Pager) count(b []byte) {
+	width := max(p.Width(), 1)
 	for line := range bytes.Lines(b) {
 		text := bytes.TrimSuffix(line, []byte("\n"))
 		p.column += displayWidth(text)
@@ -163,19 +167,19 @@ func displayWidth(b []byte) int {
 }
 
 // start starts the command; when it cannot, the page is shown without it.
-func (p *pager) start() bool {
-	cmd := pagerProcess(p.command)
+func (p *Pager) start() bool {
+	cmd := pagerProcess(p.Command)
 	if cmd == nil {
 		p.direct = true
 		return false
 	}
-	cmd.Stdout, cmd.Stderr = p.screen, p.side
+	cmd.Stdout, cmd.Stderr = p.Screen, p.Side
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		p.direct = true
 		return false
 	}
-	p.takeBack = p.lend()
+	p.takeBack = p.Lend()
 	if err := cmd.Start(); err != nil {
 		p.takeBack()
 		p.direct = true
@@ -214,9 +218,9 @@ func pagerProcess(command string) *exec.Cmd {
 	return cmd
 }
 
-// end ends the page: it shows what is held, or waits until the command ends,
+// End ends the page: it shows what is held, or waits until the command ends,
 // which it is told to when the page is cut short.
-func (p *pager) end(cutShort bool) error {
+func (p *Pager) End(cutShort bool) error {
 	err := error(nil)
 	if p.running != nil {
 		err = p.finish(cutShort)
@@ -229,18 +233,18 @@ func (p *pager) end(cutShort bool) error {
 	return err
 }
 
-// stop cuts the page short that is being written, by whichever goroutine: a
+// Stop cuts the page short that is being written, by whichever goroutine: a
 // write that waits for the command ends.
-func (p *pager) stop() {
+func (p *Pager) Stop() {
 	if process := p.working.Load(); process != nil {
 		_ = process.Signal(syscall.SIGTERM) // it may have ended
 	}
 }
 
-func (p *pager) finish(cutShort bool) error {
+func (p *Pager) finish(cutShort bool) error {
 	_ = p.in.Close() // the command may be gone
 	if cutShort {
-		p.stop()
+		p.Stop()
 		select {
 		case <-p.ended:
 		case <-time.After(time.Second):
@@ -251,22 +255,25 @@ func (p *pager) finish(cutShort bool) error {
 	<-p.ended
 	p.takeBack()
 	p.running = nil
-	_, err := io.Copy(p.side, &p.later)
+	_, err := io.Copy(p.Side, &p.later)
 	p.later.Reset()
 	return err
 }
 
-// A pagerSide is where errors and messages go while there is a pager.
-type pagerSide struct{ *pager }
+// SideWriter is where errors and messages go while there is a pager: they wait until
+// its command ends.
+func (p *Pager) SideWriter() io.Writer { return sideWriter{p} }
 
-func (w pagerSide) Write(b []byte) (int, error) {
+type sideWriter struct{ *Pager }
+
+func (w sideWriter) Write(b []byte) (int, error) {
 	if w.running != nil {
 		return w.later.Write(b)
 	}
 	if !w.begun.IsZero() && !w.direct { // it comes behind what is held
-		if err := w.show(); err != nil && !errors.Is(err, ErrOutputClosed) {
+		if err := w.show(); err != nil && !errors.Is(err, ErrClosed) {
 			return 0, err
 		}
 	}
-	return w.side.Write(b)
+	return w.Side.Write(b)
 }

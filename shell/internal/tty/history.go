@@ -1,4 +1,4 @@
-package shell
+package tty
 
 import (
 	"bufio"
@@ -35,17 +35,17 @@ const (
 	historyEntry = 64 << 10
 )
 
-// A history is a file with an entry a line, oldest first. Several sessions may
+// A History is a file with an entry a line, oldest first. Several sessions may
 // have it open: each appends its entries as they come, under the file's lock.
-type history struct {
+type History struct {
 	file    string // "": none
-	entries []string
+	Entries []string
 }
 
-// openHistory reads the file, leaving out what is too long or no text, and cuts
+// OpenHistory reads the file, leaving out what is too long or no text, and cuts
 // it when it has grown long. A file that is not there has no entries.
-func openHistory(file string) (*history, error) {
-	h := &history{file: file}
+func OpenHistory(file string) (*History, error) {
+	h := &History{file: file}
 	if _, err := os.Stat(file); err != nil {
 		return h, nil
 	}
@@ -54,21 +54,21 @@ func openHistory(file string) (*history, error) {
 		return h, err
 	}
 	defer f.Close()
-	h.entries = readEntries(f)
-	if len(h.entries) <= 2*historyEntries {
+	h.Entries = readEntries(f)
+	if len(h.Entries) <= 2*historyEntries {
 		return h, nil
 	}
-	h.entries = slices.Clone(h.entries[len(h.entries)-historyEntries:])
+	h.Entries = slices.Clone(h.Entries[len(h.Entries)-historyEntries:])
 	if err := f.Truncate(0); err != nil {
 		return h, err
 	}
-	_, err = f.WriteString(strings.Join(h.entries, "\n") + "\n")
+	_, err = f.WriteString(strings.Join(h.Entries, "\n") + "\n")
 	return h, err
 }
 
 // lock opens the file for reading and appending and takes its lock, which ends
 // when the file is closed.
-func (h *history) lock() (*os.File, error) {
+func (h *History) lock() (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func keepEntry(line string) bool {
 	return strings.TrimSpace(line) != "" && line[0] != ' ' && len(line) <= historyEntry && utf8.ValidString(line) && !strings.ContainsAny(line, "\n\r\x00\x1b")
 }
 
-// add takes an entry and appends it to the file; it reports whether it is kept,
+// Add takes an entry and appends it to the file; it reports whether it is kept,
 // which an entry equal to the one before is not.
-func (h *history) add(line string) (kept bool, err error) {
-	if !keepEntry(line) || len(h.entries) > 0 && h.entries[len(h.entries)-1] == line {
+func (h *History) Add(line string) (kept bool, err error) {
+	if !keepEntry(line) || len(h.Entries) > 0 && h.Entries[len(h.Entries)-1] == line {
 		return false, nil
 	}
-	h.entries = append(h.entries, line)
+	h.Entries = append(h.Entries, line)
 	if h.file == "" {
 		return true, nil
 	}

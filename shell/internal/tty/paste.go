@@ -1,4 +1,4 @@
-package shell
+package tty
 
 import (
 	"bufio"
@@ -13,8 +13,8 @@ import (
 // The terminal is asked to mark what is pasted, with these around it, so that a
 // tab in a pasted text is not taken for the key.
 const (
-	markPastes   = "\x1b[?2004h"
-	unmarkPastes = "\x1b[?2004l"
+	MarkPastes   = "\x1b[?2004h"
+	UnmarkPastes = "\x1b[?2004l"
 	pasteBegins  = "\x1b[200~"
 	pasteEnds    = "\x1b[201~"
 )
@@ -101,10 +101,10 @@ func (p *pasteReader) pasted(c byte) {
 	}
 }
 
-// readPastes has the line editor read through a pasteReader. The editor has no
+// ReadPastes has the line editor read through a pasteReader. The editor has no
 // way to be told what it reads from, but for its own buffer; where that cannot
 // be reached, pasted tabs complete, and it reports false.
-func readPastes(editor *liner.State, in io.Reader) bool {
+func ReadPastes(editor *liner.State, in io.Reader) bool {
 	field := reflect.ValueOf(editor).Elem().FieldByName("r")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*bufio.Reader]() || field.IsNil() {
 		return false
@@ -113,10 +113,10 @@ func readPastes(editor *liner.State, in io.Reader) bool {
 	return true
 }
 
-// unmarkTab takes the mark of a pasted tab from the end of the text, and gives
+// UnmarkTab takes the mark of a pasted tab from the end of the text, and gives
 // what the tab stands for: a space between words; within double quotes its
 // escape, within single quotes itself.
-func unmarkTab(head string) (rest, tab string, pasted bool) {
+func UnmarkTab(head string) (rest, tab string, pasted bool) {
 	rest, pasted = strings.CutSuffix(head, string(pastedTab))
 	if !pasted {
 		return head, "", false
@@ -146,8 +146,8 @@ func openQuote(text string) byte {
 	return open
 }
 
-// pasteMarks are dropped from what the editor returns: a mark without its tab.
-func dropMarks(line string) string {
+// DropMarks drops marks without their tabs from a line that the editor returns.
+func DropMarks(line string) string {
 	if !bytes.ContainsRune([]byte(line), pastedTab) {
 		return line
 	}
