@@ -81,7 +81,7 @@ func (p *parser) statement() (Statement, error) {
 	}
 	p.next()
 	p.verb = v.name
-	p.foreign = p.foreign || v.foreign
+	p.foreign = p.foreign || v.name != word
 	p.spelt = word
 	return v.parse(p)
 }

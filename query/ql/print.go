@@ -4,9 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // Print returns the statement's canonical text: smolwc's own spelling, on one
@@ -16,75 +14,7 @@ func Print(st Statement) string {
 		return ""
 	}
 	w := &printer{of: st}
-	switch st := st.(type) {
-	case *Get:
-		w.words("get", lex.QuoteName(st.Table.Text))
-		for _, k := range st.Keys {
-			w.words(w.quoteKey(k))
-		}
-		w.read(st.Read)
-	case *Scan:
-		w.words("scan", lex.QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-		w.read(st.Read)
-	case *Count:
-		w.words("count", lex.QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-		w.flag("cells", st.Cells)
-		w.flag("approx", st.Approx)
-		w.read(st.Read)
-	case *Put:
-		w.put(st)
-	case *Incr:
-		w.words("incr", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
-		w.flag(strconv.FormatInt(st.By, 10), st.By != 1)
-	case *Append:
-		w.words("append", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String(), st.Value.String())
-	case *Add:
-		w.words("add", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
-		w.assignments(st.Cells)
-	case *CheckAndPut:
-		w.checkAndPut(st)
-	case *Histogram:
-		w.histogram(st)
-	case *Sparkline:
-		w.words("sparkline", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
-		w.number("points", st.Points)
-		w.read(st.Read)
-	case *Stats:
-		w.words("stats")
-		w.flag(lex.QuoteName(st.Table.Text), st.Table.Text != "")
-		if st.Format != "" {
-			w.words("as", st.Format)
-		}
-	case *Explain:
-		w.words("explain", Print(st.Statement))
-	case *Analyze:
-		w.words("analyze", Print(st.Statement))
-	case *Begin:
-		w.words("begin")
-	case *Commit:
-		w.words("commit")
-	case *Abort:
-		w.words("abort")
-	case *Delete:
-		w.delete(st)
-	case *DeleteRange:
-		w.words("delete", lex.QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-		w.flag("yes", st.Yes)
-	case *Import:
-		w.importFile(st)
-	case *Help:
-		w.words("help")
-		w.flag(st.Topic, st.Topic != "")
-	case *Quit:
-		w.words("quit")
-	default:
-		if !w.moved(st) {
-			w.schema(st)
-		}
-	}
+	st.print(w)
 	return strings.Join(w.out, " ")
 }
 
@@ -201,20 +131,6 @@ func (w *printer) read(r Read) {
 	}
 }
 
-func (w *printer) histogram(st *Histogram) {
-	w.words("histogram", lex.QuoteName(st.Table.Text))
-	if st.Column.Family == "" {
-		w.words("keys")
-	} else {
-		w.words(st.Column.String())
-	}
-	w.number("bins", st.Bins)
-	w.number("depth", st.Depth)
-	w.word("separator", st.Separator)
-	w.rows(st.Rows)
-	w.read(st.Read)
-}
-
 // String is the condition as it is written.
 func (c Condition) String() string {
 	text := c.Column.String() + " " + c.Op
@@ -224,35 +140,10 @@ func (c Condition) String() string {
 	return text
 }
 
-func (w *printer) put(st *Put) {
-	w.words("put", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
-	w.assignments(st.Cells)
-}
-
 func (w *printer) assignments(list []Assignment) {
 	for _, a := range list {
 		w.words(a.Column.String() + "=" + a.Value.String() + at(a.At))
 	}
-}
-
-func (w *printer) checkAndPut(st *CheckAndPut) {
-	w.words("cas", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key), "if")
-	w.words(st.If.String())
-	w.words("put")
-	w.assignments(st.Then)
-	if len(st.Else) > 0 {
-		w.words("else put")
-		w.assignments(st.Else)
-	}
-}
-
-func (w *printer) delete(st *Delete) {
-	w.words("delete", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
-	for _, d := range st.Columns {
-		w.words(d.Column.String() + at(d.At))
-	}
-	w.time("since", st.Since)
-	w.time("until", st.Until)
 }
 
 func at(t *lex.Time) string {
@@ -260,111 +151,6 @@ func at(t *lex.Time) string {
 		return ""
 	}
 	return "@" + t.String()
-}
-
-func (w *printer) importFile(st *Import) {
-	w.words("import", lex.QuoteName(st.Table.Text), "from", lex.QuoteText(st.Path))
-	if st.Key != "" {
-		w.option("key", lex.QuoteText(st.Key))
-	}
-	w.option("columns", list(st.Columns, func(m Mapping) string {
-		s := m.Column.String() + "=" + quoteField(m.Field)
-		if m.Type != cells.TypeAny {
-			s += ":" + m.Type.String()
-		}
-		return s
-	}))
-	w.word("ts", st.Timestamp)
-	w.word("na", st.NA)
-	w.number("bad-lines", st.BadLines)
-	w.number("batch", st.Batch)
-	w.flag("again", st.Again)
-	w.flag("overlap", st.Overlap)
-}
-
-// quoteField keeps a colon in a field's name from beginning its type.
-func quoteField(s string) string {
-	if strings.Contains(s, ":") {
-		return lex.QuoteText(s)
-	}
-	return lex.QuoteKey(s)
-}
-
-// schema prints the statements about tables and families.
-func (w *printer) schema(st Statement) {
-	switch st := st.(type) {
-	case *CreateTable:
-		w.words("create table", lex.QuoteName(st.Table.Text))
-		w.tableOptions(st.TableOptions)
-		w.flag(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }), len(st.Families) > 0)
-	case *SetTable:
-		w.words("alter table", lex.QuoteName(st.Table.Text), "set")
-		w.tableOptions(st.TableOptions)
-		w.flag("yes", st.Yes)
-	case *AddFamily:
-		w.words("alter table", lex.QuoteName(st.Table.Text), "add family", st.Family.String())
-	case *SetFamily:
-		w.words("alter table", lex.QuoteName(st.Table.Text), orWord("set", st.Add, "put"), "family", st.Family.String())
-		w.flag("yes", st.Yes)
-	case *DropFamily:
-		w.words("alter table", lex.QuoteName(st.Table.Text), "drop family", lex.QuoteName(st.Family.Text))
-		w.flag("yes", st.Yes)
-	case *DropTable:
-		w.words("drop table", lex.QuoteName(st.Table.Text))
-		w.flag("yes", st.Yes)
-	case *Truncate:
-		w.words("truncate", lex.QuoteName(st.Table.Text))
-		w.flag("yes", st.Yes)
-	case *Tables:
-		w.words("tables")
-		if st.Regex != nil {
-			w.option("regex", lex.QuoteText(st.Regex.Expr))
-		}
-	case *Describe:
-		w.words("describe", lex.QuoteName(st.Table.Text))
-	case *Compact:
-		w.words("compact", lex.QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-	case *Flush:
-		w.words("flush", lex.QuoteName(st.Table.Text))
-	case *GC:
-		w.words("gc", lex.QuoteName(st.Table.Text))
-		w.flag("dry-run", st.DryRun)
-	}
-}
-
-func (w *printer) tableOptions(o TableOptions) {
-	if o.KeyFormat != nil {
-		w.option("key_format", o.KeyFormat.String())
-	}
-	if o.Retention != nil {
-		w.option("retention", o.Retention.String())
-	}
-	if o.Changes != nil {
-		w.option("change_stream", schema.FormatChangeStream(*o.Changes))
-	}
-}
-
-// String is the family as create table takes it.
-func (f Family) String() string {
-	w := &printer{}
-	w.words(lex.QuoteName(f.Name.Text))
-	if f.Type != nil {
-		w.option("type", f.Type.String())
-	}
-	if f.Aggregate != nil {
-		w.option("aggregate", f.Aggregate.String())
-	}
-	if f.Versions != nil {
-		w.option("versions", orWord(strconv.Itoa(*f.Versions), *f.Versions == 0, "all"))
-	}
-	if f.TTL != nil {
-		w.option("ttl", orWord(schema.FormatAge(*f.TTL), *f.TTL == 0, "none"))
-	}
-	if f.Both != nil {
-		w.option("drop", orWord("either", *f.Both, "both"))
-	}
-	return strings.Join(w.out, " ")
 }
 
 func orWord(s string, instead bool, word string) string {

@@ -1,10 +1,33 @@
 package ql
 
-import (
-	"github.com/smolwc/smolwc/query/ql/lex"
-)
+import "github.com/smolwc/smolwc/query/ql/lex"
 
-import ()
+var putVerb = verb{
+	name: "put", parse: parsePut,
+	foreign: []spelling{{"set", parsePut}},
+	help: helpTopic{
+		summary: "write cells of a row",
+		syntax:  "put T KEY COL=VALUE[@TS] ...",
+		text:    "The cells are written together or not at all. Without @TS they get the time of writing. See help values.",
+		examples: []string{
+			`put fleet plane#TF-FIR meta:model="Boeing 757-256" meta:operator=Icelandair meta:miles=51000000 flight:FI318="2024-01-25"@2024-01-25`,
+			`put fleet "bin\x01\xffkey" meta:raw=x'0001ff' meta:on=true meta:n=7byte meta:f=1.5f32`,
+		},
+	},
+}
+
+// Put writes cells of one row.
+type Put struct {
+	Node
+	Table Name
+	Key   string
+	Cells []Assignment
+}
+
+func (st *Put) print(w *printer) {
+	w.words("put", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
+	w.assignments(st.Cells)
+}
 
 // parsePut parses put T KEY COL=LIT[@TS] ..., and HBase's
 // put 't', 'key', 'cf:a', 'value' [, ts].
@@ -83,6 +106,52 @@ func (p *parser) hbasePut(st *Put) error {
 	}
 	st.Cells = []Assignment{a}
 	return nil
+}
+
+var deleteVerb = verb{
+	name: "delete", parse: parseDelete,
+	foreign: []spelling{{"deleteall", parseDelete}, {"deleterow", parseDeleteRow}, {"deletecolumn", parseDeleteColumn}},
+	help: helpTopic{
+		summary: "delete rows, columns, versions, ranges",
+		syntax: "delete T KEY [COL[@TS] | FAM:* ...] [since=TS] [until=TS]\n" +
+			"delete T prefix=K | start=K end=K  [yes]",
+		text: "Without columns the whole row goes. since and until bound the versions of the named columns.\n" +
+			"Deleting a range asks first on a terminal and wants yes in scripts.",
+		examples: []string{"delete fleet plane#TF-FIR flight:FI318", "delete fleet plane#TF-FIR meta:miles since=2020-01-01 until=2021-01-01", "delete fleet prefix=tmp# yes"},
+	},
+}
+
+// Delete deletes one row, or columns or cells of it.
+type Delete struct {
+	Node
+	Table   Name
+	Key     string
+	Columns []DeleteColumn // empty: the row
+	Since   *lex.Time      // inclusive; with Until bounds the versions
+	Until   *lex.Time      // exclusive
+}
+
+func (st *Delete) print(w *printer) {
+	w.words("delete", lex.QuoteName(st.Table.Text), w.quoteKey(st.Key))
+	for _, d := range st.Columns {
+		w.words(d.Column.String() + at(d.At))
+	}
+	w.time("since", st.Since)
+	w.time("until", st.Until)
+}
+
+// DeleteRange deletes all rows of a prefix or a range of keys.
+type DeleteRange struct {
+	Node
+	Table Name
+	Rows       // Prefix, or Start and End
+	Yes   bool // no need to ask
+}
+
+func (st *DeleteRange) print(w *printer) {
+	w.words("delete", lex.QuoteName(st.Table.Text))
+	w.rows(st.Rows)
+	w.flag("yes", st.Yes)
 }
 
 // parseDelete parses delete T KEY [COL[@TS]|fam:* ...] [since=] [until=] and

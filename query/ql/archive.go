@@ -11,56 +11,6 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// Statements about files and backups. How they are carried out is for the
-// session: see Outside of exec.Runner.
-type (
-	// Export writes what a table shows to a file.
-	Export struct {
-		Node
-		Table Name
-		Rows
-		Read              // without a format; no Versions are all
-		To        string  // a file, or - for the output
-		As        string  // one of ExportFormats; "": as the file's name says
-		Wide      []Field // empty: a line for each cell
-		Bytes     string  // one of BytesForms; "": not said
-		Overwrite bool
-	}
-	// Backup backs the database up.
-	Backup struct {
-		Node
-		To   string // "": where it was backed up to last
-		Keep int    // how many generations stay; 0: all
-		Travel
-	}
-	// Backups lists the generations.
-	Backups struct {
-		Node
-		In string // "": where it was backed up to last
-	}
-	// Restore makes a database of a generation in a directory.
-	Restore struct {
-		Node
-		Generation int // 0: the newest
-		To, From   string
-		Overwrite  bool
-		Travel
-	}
-	// Verify reads all backups and compares them with their checksums.
-	Verify struct {
-		Node
-		In string
-		Travel
-	}
-	// Checkpoint makes a copy of the database in a directory.
-	Checkpoint struct {
-		Node
-		Dir string
-	}
-	// Refresh shows a database that is opened read-only as it is now.
-	Refresh struct{ Node }
-)
-
 // A Field is a column of the wide form of an export.
 type Field struct {
 	Column Column
@@ -205,6 +155,47 @@ func (p *parser) moves(in optionSet, to *target, need ...string) error {
 	return nil
 }
 
+var exportVerb = verb{
+	name: "export", parse: parseExport,
+	help: helpTopic{
+		summary: "write a table to a file",
+		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
+			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [bytes=hex|base64] [overwrite]",
+		text: "Writes what the table shows at one moment, all versions if versions= does not say. The options are those of scan.\n" +
+			"Each line is a cell, of which import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
+			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl if bytes= does not say.\n" +
+			"'-' is the output. A file that exists is left alone without overwrite.\n\n" +
+			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",
+	},
+}
+
+// Export writes what a table shows to a file. How files and backups are read and
+// written is for the session: see Outside of exec.Runner.
+type Export struct {
+	Node
+	Table Name
+	Rows
+	Read              // without a format; no Versions are all
+	To        string  // a file, or - for the output
+	As        string  // one of ExportFormats; "": as the file's name says
+	Wide      []Field // empty: a line for each cell
+	Bytes     string  // one of BytesForms; "": not said
+	Overwrite bool
+}
+
+func (st *Export) print(w *printer) {
+	w.words("export", lex.QuoteName(st.Table.Text))
+	w.rows(st.Rows)
+	w.read(st.Read)
+	w.words("to", lex.QuoteText(st.To))
+	if st.As != "" {
+		w.words("as", st.As)
+	}
+	w.option("wide", list(st.Wide, Field.String))
+	w.option("bytes", st.Bytes)
+	w.flag("overwrite", st.Overwrite)
+}
+
 // parseExport parses export T [scan options] to 'file' [as FORMAT] [wide=..] [bytes=..] [overwrite].
 func parseExport(p *parser) (Statement, error) {
 	st := &Export{}
@@ -220,10 +211,56 @@ func parseExport(p *parser) (Statement, error) {
 	return st, nil
 }
 
+var backupVerb = verb{
+	name: "backup", parse: parseBackup,
+	help: helpTopic{
+		summary: "back the database up",
+		syntax:  "backup [to 'DIR' | to 's3://BUCKET/PREFIX?endpoint=URL'] [keep=N] [parallel=N] [rate=SIZE]",
+		text: "Reads and writes go on; the backup is one moment of all tables. Only files that no earlier backup has are sent.\n" +
+			"Without to it goes where the last one went. keep= prunes all but the newest N. rate= bounds the bytes a second: 50MB.\n" +
+			"Over the network the server does it: a directory is one of its machine, and access keys are those of its environment.\n\n" +
+			"Example:\n  backup to '/backups/fleet' keep=7",
+	},
+}
+
+// Backup backs the database up.
+type Backup struct {
+	Node
+	To   string // "": where it was backed up to last
+	Keep int    // how many generations stay; 0: all
+	Travel
+}
+
+func (st *Backup) print(w *printer) {
+	w.words("backup")
+	w.place("to", st.To)
+	w.number("keep", st.Keep)
+	w.travel(st.Travel)
+}
+
 func parseBackup(p *parser) (Statement, error) {
 	to := &target{}
 	err := p.moves(inBackup, to)
 	return &Backup{To: to.moving.to, Keep: to.moving.keep, Travel: to.moving.travel}, err
+}
+
+var backupsVerb = verb{
+	name: "backups", parse: parseBackups,
+	help: helpTopic{
+		summary: "list the backups",
+		syntax:  "backups [in 'DIR' | in 's3://..']", text: "NEW BYTES are those that no earlier backup had. Without in it looks where the last backup went.",
+	},
+}
+
+// Backups lists the generations.
+type Backups struct {
+	Node
+	In string // "": where it was backed up to last
+}
+
+func (st *Backups) print(w *printer) {
+	w.words("backups")
+	w.place("in", st.In)
 }
 
 func parseBackups(p *parser) (Statement, error) {
@@ -232,10 +269,61 @@ func parseBackups(p *parser) (Statement, error) {
 	return &Backups{In: to.moving.from}, err
 }
 
+var verifyVerb = verb{
+	name: "verify", parse: parseVerify,
+	help: helpTopic{
+		summary: "read all backups and compare them",
+		syntax:  "verify [in 'DIR' | in 's3://..'] [parallel=N] [rate=SIZE]", text: "Reads every byte, compares it with its checksum, and names what is damaged.",
+	},
+}
+
+// Verify reads all backups and compares them with their checksums.
+type Verify struct {
+	Node
+	In string
+	Travel
+}
+
+func (st *Verify) print(w *printer) {
+	w.words("verify")
+	w.place("in", st.In)
+	w.travel(st.Travel)
+}
+
 func parseVerify(p *parser) (Statement, error) {
 	to := &target{}
 	err := p.moves(inVerify, to)
 	return &Verify{In: to.moving.from, Travel: to.moving.travel}, err
+}
+
+var restoreVerb = verb{
+	name: "restore", parse: parseRestore,
+	help: helpTopic{
+		summary: "make a database of a backup",
+		syntax:  "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]",
+		text: "DIR becomes a database of its own, when every byte has been compared with its checksum. A database that is there\n" +
+			"is replaced only with overwrite, and never the one that is open.",
+	},
+}
+
+// Restore makes a database of a generation in a directory.
+type Restore struct {
+	Node
+	Generation int // 0: the newest
+	To, From   string
+	Overwrite  bool
+	Travel
+}
+
+func (st *Restore) print(w *printer) {
+	w.words("restore", "latest")
+	if st.Generation > 0 {
+		w.out[len(w.out)-1] = strconv.Itoa(st.Generation)
+	}
+	w.place("to", st.To)
+	w.place("from", st.From)
+	w.flag("overwrite", st.Overwrite)
+	w.travel(st.Travel)
 }
 
 // parseRestore parses restore N|latest to 'dir' [from 'target'] [overwrite].
@@ -256,58 +344,46 @@ func parseRestore(p *parser) (Statement, error) {
 	return st, nil
 }
 
+var checkpointVerb = verb{
+	name: "checkpoint", parse: parseCheckpoint,
+	help: helpTopic{
+		summary: "copy the database to a directory",
+		syntax:  "checkpoint 'DIR'", text: "DIR becomes a database of its own, of one moment. On the same disk the files are linked, which takes hardly any time or space.",
+	},
+}
+
+// Checkpoint makes a copy of the database in a directory.
+type Checkpoint struct {
+	Node
+	Dir string
+}
+
+func (st *Checkpoint) print(w *printer) {
+	w.words("checkpoint", lex.QuoteText(st.Dir))
+}
+
 func parseCheckpoint(p *parser) (Statement, error) {
 	p.wantKind(ExpectFile)
 	dir, err := p.text("a directory, as in 'copy'")
 	return &Checkpoint{Dir: dir}, err
 }
 
-func parseRefresh(*parser) (Statement, error) { return &Refresh{}, nil }
-
-// moved prints these statements; others it leaves alone.
-func (w *printer) moved(st Statement) bool {
-	switch st := st.(type) {
-	case *Export:
-		w.words("export", lex.QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-		w.read(st.Read)
-		w.words("to", lex.QuoteText(st.To))
-		if st.As != "" {
-			w.words("as", st.As)
-		}
-		w.option("wide", list(st.Wide, Field.String))
-		w.option("bytes", st.Bytes)
-		w.flag("overwrite", st.Overwrite)
-	case *Backup:
-		w.words("backup")
-		w.place("to", st.To)
-		w.number("keep", st.Keep)
-		w.travel(st.Travel)
-	case *Backups:
-		w.words("backups")
-		w.place("in", st.In)
-	case *Verify:
-		w.words("verify")
-		w.place("in", st.In)
-		w.travel(st.Travel)
-	case *Restore:
-		w.words("restore", "latest")
-		if st.Generation > 0 {
-			w.out[len(w.out)-1] = strconv.Itoa(st.Generation)
-		}
-		w.place("to", st.To)
-		w.place("from", st.From)
-		w.flag("overwrite", st.Overwrite)
-		w.travel(st.Travel)
-	case *Checkpoint:
-		w.words("checkpoint", lex.QuoteText(st.Dir))
-	case *Refresh:
-		w.words("refresh")
-	default:
-		return false
-	}
-	return true
+var refreshVerb = verb{
+	name: "refresh", parse: parseRefresh,
+	help: helpTopic{
+		summary: "see what was written meanwhile",
+		syntax:  "refresh", text: "Of a database that is opened read-only, reads show the moment of opening until this. Otherwise it does nothing.", examples: []string{"refresh"},
+	},
 }
+
+// Refresh shows a database that is opened read-only as it is now.
+type Refresh struct{ Node }
+
+func (st *Refresh) print(w *printer) {
+	w.words("refresh")
+}
+
+func parseRefresh(*parser) (Statement, error) { return &Refresh{}, nil }
 
 func (w *printer) place(word, text string) {
 	if text != "" {

@@ -21,6 +21,70 @@ func importFlag(st *Import, word string) *bool {
 	return nil
 }
 
+var importVerb = verb{
+	name: "import", parse: parseImport,
+	help: helpTopic{
+		summary: "load a CSV, JSON lines or Parquet file",
+		syntax:  "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
+		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
+			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like its\n" +
+			"qualifier, or like the column, as export calls it.\n" +
+			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n" +
+			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n\n" +
+			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
+	},
+}
+
+// Import loads a file into a table.
+type Import struct {
+	Node
+	Table     Name
+	Path      string
+	Key       string // a template: plane#{tailnum}
+	Columns   []Mapping
+	Timestamp string // field; "": the database's clock
+	NA        string // a field equal to it makes no cell
+	BadLines  int    // how many are tolerated
+	Batch     int    // rows a write; 0: not said
+	Again     bool   // a large file that was imported before, too
+	Overlap   bool   // a large file over cells that are there, too
+}
+
+// A Mapping is FAM:QUAL=FIELD[:TYPE].
+type Mapping struct {
+	Column Column
+	Field  string
+	Type   cells.Type // TypeAny: the family's, else string
+}
+
+func (st *Import) print(w *printer) {
+	w.words("import", lex.QuoteName(st.Table.Text), "from", lex.QuoteText(st.Path))
+	if st.Key != "" {
+		w.option("key", lex.QuoteText(st.Key))
+	}
+	w.option("columns", list(st.Columns, func(m Mapping) string {
+		s := m.Column.String() + "=" + quoteField(m.Field)
+		if m.Type != cells.TypeAny {
+			s += ":" + m.Type.String()
+		}
+		return s
+	}))
+	w.word("ts", st.Timestamp)
+	w.word("na", st.NA)
+	w.number("bad-lines", st.BadLines)
+	w.number("batch", st.Batch)
+	w.flag("again", st.Again)
+	w.flag("overlap", st.Overlap)
+}
+
+// quoteField keeps a colon in a field's name from beginning its type.
+func quoteField(s string) string {
+	if strings.Contains(s, ":") {
+		return lex.QuoteText(s)
+	}
+	return lex.QuoteKey(s)
+}
+
 // parseImport parses import T from 'file' key='..' columns=.. [ts=] [na=]
 // [bad-lines=] [batch=] [again] [overlap].
 func parseImport(p *parser) (Statement, error) {
