@@ -192,7 +192,7 @@ func (p *parser) listGoesOn() bool {
 func (p *parser) tableName() (Name, error) {
 	t := p.peek()
 	p.wantKind(ExpectTable)
-	isWord := t.Kind == lex.Word && !p.atOption(0) && !lex.Reserved[t.Keyword()]
+	isWord := t.Kind == lex.Word && !p.atOption(0) && !lex.IsReserved(t.Keyword())
 	switch {
 	case isWord && (p.env.Table == "" || p.isTable(t)):
 		return p.tableNamed()
@@ -263,7 +263,7 @@ func (p *parser) key() (string, error) {
 		if key, err = p.tupleKey(); err != nil {
 			return "", err
 		}
-	case t.Kind != lex.Word || lex.Reserved[t.Keyword()]:
+	case t.Kind != lex.Word || lex.IsReserved(t.Keyword()):
 		return "", p.unexpected("a row key")
 	default:
 		p.next()

@@ -71,7 +71,7 @@ func (p *parser) atKey() bool {
 // atWord reports whether a word follows that begins no option.
 func (p *parser) atWord() bool {
 	t := p.peek()
-	return t.Kind == lex.Word && !p.atOption(0) && !lex.Reserved[t.Keyword()]
+	return t.Kind == lex.Word && !p.atOption(0) && !lex.IsReserved(t.Keyword())
 }
 
 // atHBaseColumn reports whether a comma and a column, or a list of them, follow.

@@ -13,7 +13,7 @@ func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
 			lex.Caret, lex.Clip, lex.Complete, lex.CutSuffix, lex.ErrorAt, lex.FormatTimestamp, lex.IsInteger,
-			lex.Join, lex.LastStatement, lex.NewReader, lex.OneLine, lex.ParseInteger, lex.ParseTime,
+			lex.IsReserved, lex.Join, lex.LastStatement, lex.NewReader, lex.OneLine, lex.ParseInteger, lex.ParseTime,
 			lex.PartialTokens, lex.Printable, lex.QuoteColumn, lex.QuoteKey, lex.QuoteName, lex.QuoteQualifier,
 			lex.QuoteText, lex.QuoteValue, lex.QuoteValueAs, lex.Spelling, lex.Tokens, lex.TypedLiteral,
 		},

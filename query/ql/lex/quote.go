@@ -9,19 +9,22 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// Reserved are the words that cannot be a bare key or table: they would be
+// reserved are the words that cannot be a bare key or table: they would be
 // read as flags and clauses.
-var Reserved = map[string]bool{
+var reserved = map[string]bool{
 	"as": true, "and": true, "where": true, "reverse": true, "reversed": true, "keys-only": true,
 	"cells": true, "yes": true, "to": true, "from": true, "if": true, "put": true, "else": true,
 	"approx": true, "stats": true, "into": true, "absent": true, "exists": true,
 	"table": true, "family": true,
 }
 
+// IsReserved reports whether the word, in lower case, cannot be a bare key or table.
+func IsReserved(word string) bool { return reserved[word] }
+
 // QuoteKey returns the row key as a word of the language: bare where it can
 // be, else in double quotes.
 func QuoteKey(key string) string {
-	if isBareWord(key) && !Reserved[strings.ToLower(key)] {
+	if isBareWord(key) && !IsReserved(strings.ToLower(key)) {
 		return key
 	}
 	return QuoteText(key)
