@@ -17,9 +17,6 @@ type Page struct {
 	Next string
 }
 
-// DefaultPageSize is how many rows, or columns, a page has without [read.PageSize].
-const DefaultPageSize = 100
-
 // ReadPage reads one page of what [Table.ReadRows] with the same options
 // returns; all pages together are that. Of a read of a single [read.Key] the pages
 // are of columns inside the row, in the order of families and qualifiers, each
@@ -51,7 +48,7 @@ func (t *Table) readPage(ctx context.Context, opts []read.Option) (*Page, error)
 	}
 	size := spec.PageSize
 	if size == 0 {
-		size = DefaultPageSize
+		size = read.DefaultPageSize
 	}
 	kind := pageOfRows
 	if spec.singleRow() && !spec.KeysOnly {

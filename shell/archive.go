@@ -13,13 +13,15 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/transfer"
 )
 
 // outside carries out the statements about files and backups. Progress bars and
 // summaries go to Err.
-func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Option) (ql.Result, error) {
+func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Option) (exec.Result, error) {
 	switch st := st.(type) {
 	case *ql.Export:
 		return s.exportFile(ctx, st, opts)
@@ -33,7 +35,7 @@ func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Opti
 		return s.verify(ctx, st)
 	case *ql.Checkpoint:
 		err := s.operator().Checkpoint(ctx, st.Dir)
-		return &ql.Done{Message: "copied the database to " + st.Dir}, copied(err, "checkpoint", st.Dir)
+		return &exec.Done{Message: "copied the database to " + st.Dir}, copied(err, "checkpoint", st.Dir)
 	}
 	return nil, fmt.Errorf("no way to run %T", st)
 }
@@ -46,7 +48,7 @@ func (s *Session) progress() io.Writer {
 	return nil
 }
 
-func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Option) (ql.Result, error) {
+func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Option) (exec.Result, error) {
 	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
 	if st.To == "-" {
 		spec.Out = s.out
@@ -59,7 +61,7 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Opt
 		return nil, err
 	}
 	s.note("exported %s, %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, "rows", res.Elapsed))
-	return &ql.Done{}, nil
+	return &exec.Done{}, nil
 }
 
 // operator makes the backups of the session's database.
@@ -105,7 +107,7 @@ func (s *Session) travel(t ql.Travel) archive.Options {
 	return archive.Options{Parallel: t.Parallel, Rate: t.Rate, Progress: s.progress()}
 }
 
-func (s *Session) backup(ctx context.Context, st *ql.Backup) (ql.Result, error) {
+func (s *Session) backup(ctx context.Context, st *ql.Backup) (exec.Result, error) {
 	res, err := s.operator().BackUp(ctx, st.To, archive.BackupOptions{Options: s.travel(st.Travel), Keep: st.Keep})
 	if res.ID == 0 {
 		return nil, copied(err, "backup", st.To)
@@ -120,7 +122,7 @@ func (s *Session) backup(ctx context.Context, st *ql.Backup) (ql.Result, error) 
 	return listBackups([]archive.Generation{res.Generation}), nil
 }
 
-func (s *Session) backups(ctx context.Context, st *ql.Backups) (ql.Result, error) {
+func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, error) {
 	all, err := s.operator().ListBackups(ctx, st.In)
 	if err != nil {
 		return nil, err
@@ -135,8 +137,8 @@ func (s *Session) backups(ctx context.Context, st *ql.Backups) (ql.Result, error
 
 // listBackups is a line for each backup; of one with a damaged manifest only
 // the number is known.
-func listBackups(all []archive.Generation) *ql.Listing {
-	l := &ql.Listing{Columns: []string{"backup", "time", "bytes", "new_bytes", "files", "state"}}
+func listBackups(all []archive.Generation) *exec.Listing {
+	l := &exec.Listing{Columns: []string{"backup", "time", "bytes", "new_bytes", "files", "state"}}
 	for _, g := range all {
 		if g.Damaged != "" {
 			l.Lines = append(l.Lines, []any{int64(g.ID), "", "", "", "", "damaged"})
@@ -147,7 +149,7 @@ func listBackups(all []archive.Generation) *ql.Listing {
 	return l
 }
 
-func (s *Session) restore(ctx context.Context, st *ql.Restore) (ql.Result, error) {
+func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, error) {
 	from, err := archive.Local{DB: s.db}.Target(ctx, st.From)
 	if err != nil {
 		return nil, err
@@ -160,11 +162,11 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (ql.Result, error
 	if err != nil {
 		return nil, err
 	}
-	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, ql.FormatTimestamp(cells.TimestampOf(res.Time)), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
-	return &ql.Done{}, nil
+	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time)), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
+	return &exec.Done{}, nil
 }
 
-func (s *Session) verify(ctx context.Context, st *ql.Verify) (ql.Result, error) {
+func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error) {
 	res, err := s.operator().VerifyBackups(ctx, st.In, s.travel(st.Travel))
 	if len(res.Damage) > 1 {
 		for _, d := range res.Damage {
@@ -175,7 +177,7 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (ql.Result, error) 
 		return nil, err
 	}
 	s.note("verified %s: %s, %s, in %s", plural(res.Generations, "backup"), plural(res.Objects, "file"), size(res.Bytes), elapsed(res.Elapsed))
-	return &ql.Done{}, nil
+	return &exec.Done{}, nil
 }
 
 // size is a number of bytes as people read it.

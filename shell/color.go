@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // What .color knows.
@@ -86,7 +86,7 @@ func oneOf(arg string, words ...string) (string, error) {
 			return w, nil
 		}
 	}
-	return "", fmt.Errorf("expected %s, not %s", orWords(words), ql.QuoteText(arg))
+	return "", fmt.Errorf("expected %s, not %s", orWords(words), lex.QuoteText(arg))
 }
 
 func orWords(words []string) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // complete says what may stand at the end of the text: the words, sorted, each
@@ -34,7 +35,7 @@ func (s *Session) propose(want ql.Expectation, quote byte) []string {
 	case ql.ExpectColumn:
 		var words []string
 		for _, f := range matching(want.Prefix, s.families(want.Table)) {
-			words = append(words, ql.QuoteColumn(f, ""))
+			words = append(words, lex.QuoteColumn(f, ""))
 		}
 		return words
 	case ql.ExpectQualifier:
@@ -70,7 +71,7 @@ type proposal struct {
 func quoted(proposals []proposal, quote byte) []string {
 	bare := quote == 0
 	for _, p := range proposals {
-		bare = bare && ql.QuoteKey(p.text) == p.text
+		bare = bare && lex.QuoteKey(p.text) == p.text
 	}
 	var words []string
 	for _, p := range proposals {
@@ -78,9 +79,9 @@ func quoted(proposals []proposal, quote byte) []string {
 		case bare:
 			words = append(words, p.text)
 		case p.open:
-			words = append(words, strings.TrimSuffix(ql.QuoteText(p.text), `"`))
+			words = append(words, strings.TrimSuffix(lex.QuoteText(p.text), `"`))
 		default:
-			words = append(words, ql.QuoteText(p.text))
+			words = append(words, lex.QuoteText(p.text))
 		}
 	}
 	return words

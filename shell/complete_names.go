@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -65,7 +67,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 }
 
 // firstKey is the first row key of a read.
-func firstKey(ctx context.Context, t ql.Table, opts ...read.Option) (string, bool) {
+func firstKey(ctx context.Context, t exec.Table, opts ...read.Option) (string, bool) {
 	for row, err := range t.ReadRows(ctx, append(opts, read.KeysOnly(), read.Limit(1))...) {
 		if err != nil {
 			break
@@ -106,18 +108,18 @@ func (s *Session) qualifiers(want ql.Expectation) []string {
 		known = s.firstQualifiers(want.Table, want.Family)
 	}
 	found := matching(want.Prefix, known)
-	bare := !slices.ContainsFunc(found, func(q string) bool { return ql.QuoteQualifier(q) != q })
+	bare := !slices.ContainsFunc(found, func(q string) bool { return lex.QuoteQualifier(q) != q })
 	var words []string
 	for _, q := range found {
 		if q == "" && want.Alone {
 			continue
 		}
-		word := ql.QuoteText(q)
+		word := lex.QuoteText(q)
 		if bare {
 			word = q
 		}
 		if !want.Alone {
-			word = ql.QuoteColumn(want.Family, "") + word
+			word = lex.QuoteColumn(want.Family, "") + word
 		}
 		words = append(words, word)
 	}
@@ -149,7 +151,7 @@ func files(prefix string, quote byte) []string {
 	found := fileNames(prefix)
 	bare := quote == 0
 	for _, p := range found {
-		bare = bare && ql.QuoteKey(p.text) == p.text
+		bare = bare && lex.QuoteKey(p.text) == p.text
 	}
 	if bare {
 		return quoted(found, 0)
@@ -158,7 +160,7 @@ func files(prefix string, quote byte) []string {
 	for _, p := range found {
 		word := "'" + strings.ReplaceAll(p.text, "'", "''")
 		if quote == '"' {
-			word = strings.TrimSuffix(ql.QuoteText(p.text), `"`)
+			word = strings.TrimSuffix(lex.QuoteText(p.text), `"`)
 		}
 		if !p.open && quote == '"' {
 			word += `"`

@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -78,7 +79,7 @@ func (p *separated) keyText(key string) string {
 	if isPlain(key) {
 		return key
 	}
-	return ql.QuoteKey(key)
+	return lex.QuoteKey(key)
 }
 
 // header writes the names of the fields, once.
@@ -124,7 +125,7 @@ func columnText(family, qualifier string) string {
 	if isPlain(qualifier) {
 		return family + ":" + qualifier
 	}
-	return ql.QuoteColumn(family, qualifier)
+	return lex.QuoteColumn(family, qualifier)
 }
 
 // isPlain reports whether a key or a qualifier stands as it is: it can be printed,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -50,7 +51,7 @@ func init() {
 }
 
 // command runs a session command; its errors have the place of the line.
-func (s *Session) command(ctx context.Context, src ql.Source) error {
+func (s *Session) command(ctx context.Context, src lex.Source) error {
 	word, arg := splitCommand(src.Text)
 	err := s.dispatch(ctx, word, arg)
 	if err == nil {
@@ -61,12 +62,12 @@ func (s *Session) command(ctx context.Context, src ql.Source) error {
 
 // at gives an error the place of what failed, unless it has one or is none of a
 // statement.
-func at(p ql.Pos, err error) error {
-	if placed := (*ql.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
+func at(p lex.Pos, err error) error {
+	if placed := (*lex.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
 		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &ql.Error{Pos: p, Msg: escapeUnprintable(err.Error()), Err: err}
+	return &lex.Error{Pos: p, Msg: escapeUnprintable(err.Error()), Err: err}
 }
 
 // splitCommand is a command's name and what stands behind it, without the
@@ -91,7 +92,7 @@ func (s *Session) dispatch(ctx context.Context, word, arg string) error {
 	}
 	if c := findCommand(word); c != nil {
 		if c.args == "" && arg != "" {
-			return fmt.Errorf("%s takes no argument, and got %s", word, ql.QuoteText(arg))
+			return fmt.Errorf("%s takes no argument, and got %s", word, lex.QuoteText(arg))
 		}
 		return c.run(s, ctx, arg)
 	}
@@ -99,7 +100,7 @@ func (s *Session) dispatch(ctx context.Context, word, arg string) error {
 	for _, c := range dotCommands {
 		names = append(append(names, c.name), c.also...)
 	}
-	return fmt.Errorf("there is no command %s%s; .help lists them", ql.QuoteText(word), schema.DidYouMean(word, names))
+	return fmt.Errorf("there is no command %s%s; .help lists them", lex.QuoteText(word), schema.DidYouMean(word, names))
 }
 
 // findCommand is the command of this name or other spelling, nil for none.
@@ -157,7 +158,7 @@ func (s *Session) lookUp(name string) (schema.Table, error) {
 	if t, ok := known.Table(name); ok {
 		return *t, nil
 	}
-	return schema.Table{}, fmt.Errorf("unknown table %s%s", ql.QuoteText(name), schema.DidYouMean(name, s.tableNames()))
+	return schema.Table{}, fmt.Errorf("unknown table %s%s", lex.QuoteText(name), schema.DidYouMean(name, s.tableNames()))
 }
 
 func (s *Session) tableNames() []string {
@@ -207,7 +208,7 @@ func (s *Session) dotLimit(_ context.Context, arg string) error {
 	}
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 0 {
-		return fmt.Errorf("expected a number of rows, or 0 for all, not %s", ql.QuoteText(arg))
+		return fmt.Errorf("expected a number of rows, or 0 for all, not %s", lex.QuoteText(arg))
 	}
 	s.limit = &n
 	return nil
@@ -223,7 +224,7 @@ func (s *Session) dotVersions(_ context.Context, arg string) error {
 	case strings.EqualFold(arg, "all"):
 		n = ql.Unlimited
 	case err != nil || n < 1:
-		return fmt.Errorf("expected a number of versions, or all, not %s", ql.QuoteText(arg))
+		return fmt.Errorf("expected a number of versions, or all, not %s", lex.QuoteText(arg))
 	}
 	s.runner.Versions = n
 	return nil
@@ -246,7 +247,7 @@ func toggle(setting func(*Session) *bool) func(*Session, context.Context, string
 			*setting(s) = strings.EqualFold(arg, "on")
 			return nil
 		}
-		return fmt.Errorf("expected on or off, not %s", ql.QuoteText(arg))
+		return fmt.Errorf("expected on or off, not %s", lex.QuoteText(arg))
 	}
 }
 

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 
 func (s *Session) dotStats(ctx context.Context, arg string) error {
 	if arg == "" {
-		return s.exec(ctx, ql.Source{Text: "stats", Pos: ql.Pos{Line: 1, Col: 1}})
+		return s.exec(ctx, lex.Source{Text: "stats", Pos: lex.Pos{Line: 1, Col: 1}})
 	}
 	return toggle(func(s *Session) *bool { return &s.opt.Stats })(s, ctx, arg)
 }
@@ -21,16 +22,16 @@ func (s *Session) dotPager(_ context.Context, arg string) error {
 		return errors.New("only a session at a terminal has a pager")
 	}
 	if arg == "" {
-		return s.say("%s", s.pager.mode)
+		return s.say("%s", s.pager.Mode)
 	}
-	mode, err := oneOf(arg, pagerOn, pagerOff, pagerAuto)
+	mode, err := oneOf(arg, tty.On, tty.Off, tty.Auto)
 	if err != nil {
 		return err
 	}
-	if s.pager.command == "" && mode != pagerOff {
+	if s.pager.Command == "" && mode != tty.Off {
 		return errors.New("there is no pager: $SMOLWC_PAGER or $PAGER is cat, or $TERM is dumb")
 	}
-	s.pager.mode = mode
+	s.pager.Mode = mode
 	return nil
 }
 
@@ -53,7 +54,7 @@ func (s *Session) dotHistory(_ context.Context, arg string) error {
 	if arg != "" {
 		n, err := strconv.Atoi(arg)
 		if err != nil || n < 1 {
-			return fmt.Errorf("expected a number of lines, not %s", ql.QuoteText(arg))
+			return fmt.Errorf("expected a number of lines, not %s", lex.QuoteText(arg))
 		}
 		lines = lines[max(0, len(lines)-n):]
 	}

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
 // printExplained prints a plan and, when the statement ran, its cost: a line
 // each thing, or one JSON object.
-func (s *Session) printExplained(e *ql.Explained) error {
+func (s *Session) printExplained(e *exec.Explained) error {
 	if format := formatOf(e.Statement); format != "" {
 		defer func(session string) { s.format = session }(s.format)
 		s.format = format
@@ -43,7 +44,7 @@ func formatOf(st ql.Statement) string {
 	return ""
 }
 
-func planLines(e *ql.Explained) [][]string {
+func planLines(e *exec.Explained) [][]string {
 	var lines [][]string
 	for _, step := range e.Steps() {
 		lines = append(lines, []string{step.Name, step.Text})
@@ -60,11 +61,11 @@ func planLines(e *ql.Explained) [][]string {
 }
 
 // costLine is what a read cost, in one line.
-func costLine(c *ql.Cost) string {
+func costLine(c *exec.Cost) string {
 	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), count64(c.Seeks, "seek"), counted(int64(c.Families), "family", "families"))
 }
 
-func returned(c *ql.Cost) string {
+func returned(c *exec.Cost) string {
 	text := count64(c.Returned.Rows, "row") + ", " + count64(c.Returned.Cells, "cell")
 	if c.Returned.Bytes > 0 {
 		text += ", " + count64(c.Returned.Bytes, "byte")
@@ -72,7 +73,7 @@ func returned(c *ql.Cost) string {
 	return text
 }
 
-func lookedAt(c *ql.Cost) string {
+func lookedAt(c *exec.Cost) string {
 	text := count64(c.RowsScanned, "row") + ", " + count64(c.CellsScanned, "cell") + ", " + count64(c.BytesScanned, "byte")
 	if c.Tombstones > 0 {
 		text += ", " + count64(c.Tombstones, "tombstone")
@@ -130,7 +131,7 @@ type costJSON struct {
 	Micros       int64 `json:"micros"`
 }
 
-func explainedJSON(e *ql.Explained) planJSON {
+func explainedJSON(e *exec.Explained) planJSON {
 	p := planJSON{Rows: e.Plan.Rows, Scans: []scanJSON{}, Pushed: e.Plan.Pushed, Residual: e.Plan.Residual}
 	if p.Rows == nil {
 		p.Rows = []string{}
@@ -169,7 +170,7 @@ func (s *Session) printObject(v any) error {
 }
 
 // printCollected prints what a gc removed, or would, family by family.
-func (s *Session) printCollected(c *ql.Collected) error {
+func (s *Session) printCollected(c *exec.Collected) error {
 	if strings.HasPrefix(s.format, "json") {
 		return s.printObject(collectedJSON(c))
 	}
@@ -187,7 +188,7 @@ func (s *Session) printCollected(c *ql.Collected) error {
 }
 
 // collected sums a gc up: surplus cells go at once, expired ones by and by.
-func collected(c *ql.Collected) string {
+func collected(c *exec.Collected) string {
 	var surplus, surplusBytes, expired, expiredBytes int64
 	for _, f := range c.Families {
 		surplus, surplusBytes = surplus+f.Surplus, surplusBytes+f.SurplusBytes
@@ -219,7 +220,7 @@ type gcFamilyJSON struct {
 	ExpiredBytes int64  `json:"expired_bytes"`
 }
 
-func collectedJSON(c *ql.Collected) gcJSON {
+func collectedJSON(c *exec.Collected) gcJSON {
 	g := gcJSON{Table: c.Table, DryRun: c.DryRun, Families: []gcFamilyJSON{}}
 	for _, f := range c.Families {
 		g.Families = append(g.Families, gcFamilyJSON{f.Family, f.Scanned, f.Surplus, f.SurplusBytes, f.Expired, f.ExpiredBytes})

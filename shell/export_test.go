@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
 // TextWidth is how many columns of a terminal the text takes.
@@ -23,39 +24,11 @@ func Complete(s *Session, line string) []string {
 	return words
 }
 
-// A History is the history's file.
-type History = history
-
-var (
-	OpenHistory = openHistory
-	ReadPastes  = readPastes
-)
-
-// Entries are the entries of a history.
-func (h *history) Entries() []string { return h.entries }
-
-// Add adds an entry.
-func (h *history) Add(line string) error { _, err := h.add(line); return err }
-
-// Pasted is what is read when this was typed.
-func Pasted(typed ...string) string {
-	p := &pasteReader{}
-	for _, t := range typed {
-		for i := range len(t) {
-			p.take(t[i])
-		}
-	}
-	return string(p.out)
-}
-
-// HistoryEntries is how many entries a history keeps.
-const HistoryEntries = historyEntries
-
 // TableWhileIdle feeds rows to the table format, and returns what it has printed
 // when the next one is awaited: at once, and after it was held long enough.
 func TableWhileIdle(rows []*query.Row) (before, after string) {
 	var b strings.Builder
-	t := newTabular(&view{out: newOutput(&b, true), stream: &ql.RowStream{Statement: &ql.Scan{}, Read: ql.Read{Versions: 1}}}, tableStyle{})
+	t := newTabular(&view{out: newOutput(&b, true), stream: &exec.RowStream{Statement: &ql.Scan{}, Read: ql.Read{Versions: 1}}}, tableStyle{})
 	for _, r := range rows {
 		t.row(r)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/peterh/liner"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // The prompts.
@@ -106,7 +107,7 @@ func (s *Session) runTyped(ctx context.Context, text string, interrupts <-chan o
 // beginPage and endPage stand around what is shown as one page.
 func (s *Session) beginPage(quit func()) {
 	if s.pager != nil {
-		s.pager.begin(quit)
+		s.pager.Begin(quit)
 	}
 }
 
@@ -114,7 +115,7 @@ func (s *Session) beginPage(quit func()) {
 // goroutine.
 func (s *Session) stopPage() {
 	if s.pager != nil {
-		s.pager.stop()
+		s.pager.Stop()
 	}
 }
 
@@ -122,7 +123,7 @@ func (s *Session) endPage(cutShort bool) error {
 	if s.pager == nil {
 		return nil
 	}
-	return s.pager.end(cutShort)
+	return s.pager.End(cutShort)
 }
 
 // showError shows an error to the one who typed the text: with a caret below
@@ -132,12 +133,12 @@ func (s *Session) showError(text string, err error) {
 	if errors.Is(err, errReported) || errors.Is(err, ErrOutputClosed) {
 		return
 	}
-	var bad *ql.Error
+	var bad *lex.Error
 	if !errors.As(err, &bad) {
 		s.report("", err)
 		return
 	}
-	if caret := ql.Caret(text, ql.Pos{Line: 1, Col: 1}, bad); caret != "" && bad.Col > 1 {
+	if caret := lex.Caret(text, lex.Pos{Line: 1, Col: 1}, bad); caret != "" && bad.Col > 1 {
 		fmt.Fprintf(s.opt.Err, "%s\n", caret)
 	}
 	fmt.Fprintln(s.opt.Err, s.faults().fault("error: "+bad.Msg))

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // intoFormats are the formats that the names of files stand for.
@@ -26,14 +28,14 @@ func intoFormat(read ql.Read, table string) (string, error) {
 		return format, nil
 	}
 	if ext == ".parquet" || ext == ".gz" || ext == ".zst" {
-		return "", fmt.Errorf("into writes no %s; export %s to %s does", ext, ql.QuoteName(table), ql.QuoteText(read.Into))
+		return "", fmt.Errorf("into writes no %s; export %s to %s does", ext, lex.QuoteName(table), lex.QuoteText(read.Into))
 	}
-	return "", fmt.Errorf("what %s is to hold cannot be told from its name; into knows .csv, .tsv, .json, .jsonl, .ndjson, .md and .txt, and for others `as FORMAT` says it", ql.QuoteText(read.Into))
+	return "", fmt.Errorf("what %s is to hold cannot be told from its name; into knows .csv, .tsv, .json, .jsonl, .ndjson, .md and .txt, and for others `as FORMAT` says it", lex.QuoteText(read.Into))
 }
 
 // printInto writes the rows to the file that the statement names, which gets its
 // name when it is complete.
-func (s *Session) printInto(stream *ql.RowStream) error {
+func (s *Session) printInto(stream *exec.RowStream) error {
 	format, err := intoFormat(stream.Read, stream.Table.Name)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // A linePrinter prints a row as its key and, below it, one line a cell, each as
@@ -21,7 +21,7 @@ func (p *linePrinter) row(r *query.Row) error {
 	}
 	_, err := p.out.WriteString(p.palette.key(p.key(r.Key())) + "\n")
 	for c := range r.Cells() {
-		_, err = fmt.Fprintf(p.out, "  %s=%s%s\n", p.palette.column(ql.QuoteColumn(c.Family, c.Qualifier)), p.value(c), p.palette.dim("@"+ql.FormatTimestamp(c.Timestamp)))
+		_, err = fmt.Fprintf(p.out, "  %s=%s%s\n", p.palette.column(lex.QuoteColumn(c.Family, c.Qualifier)), p.value(c), p.palette.dim("@"+lex.FormatTimestamp(c.Timestamp)))
 	}
 	return err
 }
@@ -37,7 +37,7 @@ func (p *cbtPrinter) row(r *query.Row) error {
 	var err error
 	for c := range r.Cells() {
 		at := c.Timestamp.Time().Format("2006/01/02-15:04:05.000000")
-		column := ql.QuoteColumn(c.Family, c.Qualifier)
+		column := lex.QuoteColumn(c.Family, c.Qualifier)
 		_, err = fmt.Fprintf(p.out, "  %s %s\n    %s\n", padMarked(column, p.palette.column(column), 40, false), p.palette.dim("@ "+at), p.value(c))
 	}
 	return err

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // printListing prints what a statement found out: lines of fields, and for
 // people a drawing of them.
-func (s *Session) printListing(l *ql.Listing) error {
+func (s *Session) printListing(l *exec.Listing) error {
 	defer s.as(l.Format)()
 	switch {
 	case s.format == "quiet":
@@ -79,7 +80,7 @@ func peopleText(v any) string {
 	case float64:
 		return strconv.FormatFloat(v, 'g', 6, 64)
 	case cells.Timestamp:
-		return ql.FormatTimestamp(v)
+		return lex.FormatTimestamp(v)
 	}
 	return fmt.Sprint(v)
 }
@@ -89,7 +90,7 @@ const barWidth = 40
 
 // printTable prints a listing as a table, with numbers to the right and bars
 // behind them.
-func (s *Session) printTable(l *ql.Listing) error {
+func (s *Session) printTable(l *exec.Listing) error {
 	t := &textTable{out: s.out, style: tableStyle{}, width: s.width()}
 	if s.format == "markdown" {
 		t.style, t.width = markdownStyle{}, 0
@@ -207,7 +208,7 @@ func (s *Session) spark(line []float64) string {
 }
 
 // printListingJSON prints an object each line: in json as one array.
-func (s *Session) printListingJSON(l *ql.Listing) error {
+func (s *Session) printListingJSON(l *exec.Listing) error {
 	array := s.format == "json"
 	for i, line := range l.Lines {
 		if array {
@@ -255,7 +256,7 @@ func appendJSON(b []byte, v any) []byte {
 
 // printStatistics prints what the engine tells of itself: in csv and tsv a line
 // each figure.
-func (s *Session) printStatistics(st *ql.Statistics) error {
+func (s *Session) printStatistics(st *exec.Statistics) error {
 	defer s.as(st.Format)()
 	switch {
 	case s.format == "quiet":
@@ -274,7 +275,7 @@ func (s *Session) printStatistics(st *ql.Statistics) error {
 		}
 		return s.printFields([]string{"table", "family", "figure", "value"}, lines)
 	}
-	people := &ql.Listing{Columns: st.Families.Columns}
+	people := &exec.Listing{Columns: st.Families.Columns}
 	for _, line := range st.Families.Lines {
 		fields := append([]any(nil), line...)
 		for _, i := range []int{2, 6, 7} {
@@ -286,7 +287,7 @@ func (s *Session) printStatistics(st *ql.Statistics) error {
 		return err
 	}
 	s.out.WriteString("\n")
-	figures := &ql.Listing{Columns: []string{"figure", "value"}}
+	figures := &exec.Listing{Columns: []string{"figure", "value"}}
 	for _, f := range st.Engine {
 		value := peopleText(f.Value)
 		switch n, _ := f.Value.(int64); f.Unit {
@@ -300,7 +301,7 @@ func (s *Session) printStatistics(st *ql.Statistics) error {
 	return s.printTable(figures)
 }
 
-func (s *Session) printStatisticsJSON(st *ql.Statistics) error {
+func (s *Session) printStatisticsJSON(st *exec.Statistics) error {
 	var b bytes.Buffer
 	b.WriteString(`{"families":[`)
 	for i, line := range st.Families.Lines {

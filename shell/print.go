@@ -9,6 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -36,7 +38,7 @@ var rowPrinters = map[string]func(*view) rowPrinter{
 // A view is what a row printer knows of its statement.
 type view struct {
 	out     *output
-	stream  *ql.RowStream
+	stream  *exec.RowStream
 	width   int // 0: no bound
 	palette palette
 }
@@ -50,7 +52,7 @@ func (v *view) declared(family string) cells.Type {
 }
 
 // value is a cell's value as a word of the language.
-func (v *view) value(c cells.Cell) string { return ql.QuoteValueAs(c.Value, v.declared(c.Family)) }
+func (v *view) value(c cells.Cell) string { return lex.QuoteValueAs(c.Value, v.declared(c.Family)) }
 
 // key is a row key as a word of the language, or as a tuple where the table's
 // keys are tuples.
@@ -71,41 +73,41 @@ func forPeople(format string) bool {
 }
 
 // print writes a result and returns how many rows it printed.
-func (s *Session) print(res ql.Result) (rows int, err error) {
+func (s *Session) print(res exec.Result) (rows int, err error) {
 	switch res := res.(type) {
-	case *ql.RowStream:
+	case *exec.RowStream:
 		return s.printRows(res)
-	case *ql.Counted:
+	case *exec.Counted:
 		return 0, s.printCount(res)
-	case *ql.Listing:
+	case *exec.Listing:
 		return 0, s.printListing(res)
-	case *ql.Statistics:
+	case *exec.Statistics:
 		return 0, s.printStatistics(res)
-	case *ql.Explained:
+	case *exec.Explained:
 		return 0, s.printExplained(res)
-	case *ql.Collected:
+	case *exec.Collected:
 		return 0, s.printCollected(res)
-	case *ql.Modified:
+	case *exec.Modified:
 		return 0, s.printModified(res)
-	case *ql.Matched:
+	case *exec.Matched:
 		return 0, s.printMatched(res.Matched)
-	case *ql.Done:
+	case *exec.Done:
 		if res.Message != "" && forPeople(s.format) && !s.opt.Quiet {
 			s.out.WriteString(res.Message + "\n")
 		}
-	case *ql.TableList:
+	case *exec.TableList:
 		return 0, s.printTables(res.Tables)
-	case *ql.Description:
+	case *exec.Description:
 		return 0, s.printDescription(res.Table)
-	case *ql.HelpText:
+	case *exec.HelpText:
 		s.out.WriteString(res.Text)
-	case *ql.Leave:
+	case *exec.Leave:
 		s.left = true
 	}
 	return 0, nil
 }
 
-func (s *Session) printRows(stream *ql.RowStream) (int, error) {
+func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 	format := s.format
 	if stream.Format != "" {
 		format = stream.Format
@@ -114,7 +116,7 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 	print := s.printInto
 	if stream.Into == "" {
 		printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal)})
-		print = func(stream *ql.RowStream) error { return s.printAll(stream, printer) }
+		print = func(stream *exec.RowStream) error { return s.printAll(stream, printer) }
 	}
 	if err := print(stream); err != nil {
 		return stream.Count(), err
@@ -139,14 +141,14 @@ func (s *Session) printRows(stream *ql.RowStream) (int, error) {
 		fmt.Fprintf(s.opt.Err, "-- more rows: add limit=0%s\n", next)
 	}
 	if _, isGet := stream.Statement.(*ql.Get); isGet && stream.Count() == 0 && s.opt.MustExist {
-		return 0, &ql.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}
+		return 0, &lex.Error{Pos: stream.Statement.Position(), Msg: ErrNothingFound.Error(), Err: ErrNothingFound}
 	}
 	return stream.Count(), nil
 }
 
 // printAll prints the rows as they are read. While the next row is awaited,
 // what is held back is shown every now and then.
-func (s *Session) printAll(stream *ql.RowStream, printer rowPrinter) error {
+func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
 	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row goes out at once
 	var mu sync.Mutex                              // of the printer and the output
 	stop := every(flushEvery, func() {
@@ -181,7 +183,7 @@ func (s *Session) printAll(stream *ql.RowStream, printer rowPrinter) error {
 func (s *Session) showHeld() {
 	_ = s.out.flush()
 	if s.pager != nil {
-		_ = s.pager.tick()
+		_ = s.pager.Tick()
 	}
 }
 
@@ -208,7 +210,7 @@ func every(d time.Duration, f func()) (stop func()) {
 
 // printCount prints rows as a bare number, so that scripts can take it. That it
 // is an estimate stands beside it for people and in JSON.
-func (s *Session) printCount(n *ql.Counted) error {
+func (s *Session) printCount(n *exec.Counted) error {
 	about, note := "", ""
 	if n.About {
 		about, note = "about ", " (an estimate)"
@@ -244,10 +246,10 @@ func (s *Session) printCount(n *ql.Counted) error {
 }
 
 // printModified prints the new value: a row in the JSON formats, else by itself.
-func (s *Session) printModified(m *ql.Modified) error {
+func (s *Session) printModified(m *exec.Modified) error {
 	switch s.format {
 	case "json", "jsonl":
-		p := rowPrinters[s.format](&view{out: s.out, stream: &ql.RowStream{Table: m.Table}})
+		p := rowPrinters[s.format](&view{out: s.out, stream: &exec.RowStream{Table: m.Table}})
 		if err := p.row(m.Row); err != nil {
 			return err
 		}
@@ -262,7 +264,7 @@ func (s *Session) printModified(m *ql.Modified) error {
 	case "quiet":
 		return nil
 	}
-	v := view{stream: &ql.RowStream{Table: m.Table}}
+	v := view{stream: &exec.RowStream{Table: m.Table}}
 	text := v.value(m.Cell)
 	if width := s.width(); s.format == "table" && width > 0 {
 		text = cut(text, width)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // RunScript runs statements and session commands from r until one fails. The
@@ -110,7 +112,7 @@ func (s *Session) report(name string, err error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		message = ended(err)
 	}
-	if placed := (*ql.Error)(nil); name != "" && errors.As(err, &placed) && placed.IsValid() {
+	if placed := (*lex.Error)(nil); name != "" && errors.As(err, &placed) && placed.IsValid() {
 		message = name + ":" + message
 	} else if name != "" {
 		message = name + ": " + message
@@ -122,7 +124,7 @@ func (s *Session) report(name string, err error) {
 var errReported = errors.New("reported")
 
 // exec runs one statement or session command.
-func (s *Session) exec(ctx context.Context, src ql.Source) error {
+func (s *Session) exec(ctx context.Context, src lex.Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -179,7 +181,7 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	s.imported, s.runner.Limit = 0, s.rowLimit()
 	res, err := s.runner.Run(ctx, st)
 	rows := s.imported
-	if counted, ok := res.(*ql.Counted); ok {
+	if counted, ok := res.(*exec.Counted); ok {
 		rows = int(counted.Rows)
 	}
 	if err == nil {

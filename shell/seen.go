@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
 // seenColumns are the qualifiers that went by lately, of each table's families,
@@ -21,7 +21,7 @@ const (
 )
 
 // row takes note of the columns of one of a statement's first rows.
-func (s seenColumns) row(stream *ql.RowStream, r *query.Row) {
+func (s seenColumns) row(stream *exec.RowStream, r *query.Row) {
 	if s == nil || stream.Count() > seenRows {
 		return
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 
 // Options configure a session. DB must be set, or Remote; see [Streams] for the
@@ -55,7 +58,7 @@ type Options struct {
 	Quiet     bool   // no messages, no hints
 	Timing    bool   // say how long statements take
 	Stats     bool   // say what reads cost
-	History   string // file; "": HistoryFile()
+	History   string // file; "": smolwc/history below $XDG_STATE_HOME, by default ~/.local/state
 	Version   string // for .version
 	// Open opens another database, for .open; nil: that is not possible.
 	Open func(dir string) (*query.DB, error)
@@ -63,7 +66,7 @@ type Options struct {
 
 // A Remote is a database over the network, of which its server makes backups.
 type Remote interface {
-	ql.Remote
+	exec.Remote
 	operator
 }
 
@@ -100,8 +103,8 @@ func Streams(db *query.DB, in io.Reader, out, err io.Writer, getenv func(string)
 		Interactive: isTerminal(in) && isTerminal(out), Terminal: isTerminal(out), ErrTerminal: isTerminal(err),
 		Width:  size(func(width, _ int) int { return width }),
 		Height: size(func(_, height int) int { return height }),
-		Color:  getenv("NO_COLOR") == "" && canMoveCursor(getenv),
-		Pager:  PagerCommand(getenv),
+		Color:  getenv("NO_COLOR") == "" && tty.CanMoveCursor(getenv),
+		Pager:  tty.PagerCommand(getenv),
 	}
 }
 
@@ -117,7 +120,7 @@ var Formats = ql.Formats
 // CheckFormat returns an error that lists the formats when name is not one.
 func CheckFormat(name string) error {
 	if !slices.Contains(Formats, name) {
-		return fmt.Errorf("unknown format %s; the formats are %s", ql.QuoteText(name), joinWords(Formats))
+		return fmt.Errorf("unknown format %s; the formats are %s", lex.QuoteText(name), joinWords(Formats))
 	}
 	return nil
 }
@@ -130,10 +133,10 @@ const terminalLimit = 100
 type Session struct {
 	db     *query.DB
 	opt    Options
-	runner ql.Runner
+	runner exec.Runner
 	out    *output
-	screen io.Writer // what Out is, or the pager before it
-	pager  *pager    // nil: none
+	screen io.Writer  // what Out is, or the pager before it
+	pager  *tty.Pager // nil: none
 	seen   seenColumns
 	format string
 	color  string // one of colorAuto, colorOn, colorOff
@@ -161,13 +164,13 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: ql.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out}
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out}
 	if (o.Interactive || o.Pages) && o.Terminal && o.Width != nil && o.Height != nil {
-		s.pager = &pager{
-			command: o.Pager, mode: pagerAuto, screen: o.Out, side: o.Err, width: o.Width, height: o.Height,
-			lend: func() func() { return func() {} },
+		s.pager = &tty.Pager{
+			Command: o.Pager, Mode: tty.Auto, Screen: o.Out, Side: o.Err, Width: o.Width, Height: o.Height,
+			Lend: func() func() { return func() {} },
 		}
-		s.screen, s.opt.Err = s.pager, pagerSide{s.pager}
+		s.screen, s.opt.Err = s.pager, s.pager.SideWriter()
 	}
 	s.out = newOutput(s.screen, o.Terminal)
 	s.format = cmp.Or(o.Format, "jsonl")
@@ -236,7 +239,7 @@ var (
 	// ErrNothingFound is what a get gives that had to find a row.
 	ErrNothingFound = errors.New("no such row")
 	// ErrOutputClosed says that nobody reads the output any more, as in `| head`.
-	ErrOutputClosed = errors.New("output is closed")
+	ErrOutputClosed = tty.ErrClosed
 	// ErrFailed says that statements of a script failed that was to keep going.
 	ErrFailed = errors.New("statements failed")
 )

@@ -21,7 +21,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
@@ -295,7 +295,7 @@ func TestNoFormatLetsControlCharactersReachATerminal(t *testing.T) {
 		}
 		defer db.TruncateTable(ctx, "fleet")
 		for _, format := range shell.Formats {
-			for _, statement := range []string{"scan fleet", "get fleet " + ql.QuoteKey(key), "scan fleet columns=" + ql.QuoteColumn("f", qualifier+"2")} {
+			for _, statement := range []string{"scan fleet", "get fleet " + lex.QuoteKey(key), "scan fleet columns=" + lex.QuoteColumn("f", qualifier+"2")} {
 				width := rapid.SampledFrom([]int{10, 40, 80, 200}).Draw(rt, "width")
 				out, _, err := runScript(t, shell.Options{DB: db, Terminal: true, Format: format, Width: func() int { return width }}, statement)
 				if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -127,7 +128,7 @@ func (t *tabular) layGrid() bool {
 	}
 	heads, right := []string{"ROW"}, []bool{false}
 	for _, c := range t.grid {
-		heads = append(heads, ql.QuoteColumn(c.family, c.qualifier))
+		heads = append(heads, lex.QuoteColumn(c.family, c.qualifier))
 		right = append(right, t.numbers(c))
 	}
 	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, roles: []role{roleKey}}
@@ -242,7 +243,7 @@ func (t *tabular) cellLines(r *query.Row) [][]string {
 	key := t.key(r.Key())
 	var lines [][]string
 	for c := range r.Cells() {
-		lines = append(lines, t.cellLine(key, t.column(c), ql.FormatTimestamp(c.Timestamp), t.short(c)))
+		lines = append(lines, t.cellLine(key, t.column(c), lex.FormatTimestamp(c.Timestamp), t.short(c)))
 		key = ""
 	}
 	if lines == nil {
@@ -262,10 +263,10 @@ func (t *tabular) key(key string) string {
 	if t.stream.Table.KeyFormat == schema.TupleKeys { // half a tuple is none
 		return t.view.key(key)
 	}
-	return ql.QuoteKey(t.clip(key))
+	return lex.QuoteKey(t.clip(key))
 }
 
-func (t *tabular) column(c cells.Cell) string { return ql.QuoteColumn(c.Family, t.clip(c.Qualifier)) }
+func (t *tabular) column(c cells.Cell) string { return lex.QuoteColumn(c.Family, t.clip(c.Qualifier)) }
 
 // short is the value as a word of the language, perhaps without its end when
 // that is certain to be cut off.

@@ -11,7 +11,8 @@ import (
 
 	"github.com/peterh/liner"
 
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 
 // A terminal is the line editor and its history.
@@ -19,7 +20,7 @@ type terminal struct {
 	session    *Session
 	editor     *liner.State
 	original   liner.ModeApplier // the terminal as it was found; nil: not known
-	history    *history
+	history    *tty.History
 	interrupts chan os.Signal // Ctrl-C where the editor does not see it
 	failed     bool           // the history could not be written
 }
@@ -29,24 +30,24 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	t.original, _ = liner.TerminalMode()
 	t.editor = liner.NewLiner()
 	if liner.TerminalSupported() {
-		keepOutput(os.Stdin.Fd())
-		if readPastes(t.editor, os.Stdin) {
-			fmt.Fprint(s.opt.Out, markPastes)
+		tty.KeepOutput(os.Stdin.Fd())
+		if tty.ReadPastes(t.editor, os.Stdin) {
+			fmt.Fprint(s.opt.Out, tty.MarkPastes)
 		}
 	}
 	t.editor.SetCtrlCAborts(true)
 	t.editor.SetMultiLineMode(true)
 	t.editor.SetTabCompletionStyle(liner.TabPrints)
 	var err error
-	t.history, err = openHistory(cmp.Or(s.opt.History, HistoryFile()))
+	t.history, err = tty.OpenHistory(cmp.Or(s.opt.History, tty.HistoryFile()))
 	t.noteFailure(err)
-	for _, line := range t.history.entries {
+	for _, line := range t.history.Entries {
 		t.editor.AppendHistory(line)
 	}
-	s.lines = func() []string { return t.history.entries }
+	s.lines = func() []string { return t.history.Entries }
 	s.runner.Confirm = t.confirm
 	if s.pager != nil {
-		s.pager.lend = t.lend
+		s.pager.Lend = t.lend
 	}
 	return t
 }
@@ -62,7 +63,7 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for !ql.Complete(text) && !isCommand(text) {
+	for !lex.Complete(text) && !isCommand(text) {
 		t.completeWith(text + "\n")
 		line, err := t.line(ctx, more)
 		if err != nil {
@@ -84,7 +85,7 @@ func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	done := make(chan typed, 1)
 	go func() {
 		line, err := t.editor.Prompt(prompt)
-		done <- typed{dropMarks(line), err}
+		done <- typed{tty.DropMarks(line), err}
 	}()
 	for {
 		select {
@@ -102,7 +103,7 @@ func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 func (t *terminal) completeWith(before string) {
 	t.editor.SetWordCompleter(func(line string, pos int) (string, []string, string) {
 		head, tail := string([]rune(line)[:pos]), string([]rune(line)[pos:])
-		if rest, tab, pasted := unmarkTab(head); pasted {
+		if rest, tab, pasted := tty.UnmarkTab(head); pasted {
 			return rest, []string{tab}, tail
 		}
 		if before != "" && strings.TrimSpace(head) == "" {
@@ -128,9 +129,9 @@ func isCommand(text string) bool {
 func (t *terminal) remember(text string) {
 	line := strings.ReplaceAll(text, "\n", " ")
 	if !isCommand(text) {
-		line = ql.OneLine(text)
+		line = lex.OneLine(text)
 	}
-	kept, err := t.history.add(line)
+	kept, err := t.history.Add(line)
 	if kept {
 		t.editor.AppendHistory(line)
 	}
@@ -168,11 +169,11 @@ func (t *terminal) lend() (takeBack func()) {
 	if err != nil || t.original == nil || !liner.TerminalSupported() {
 		return func() {}
 	}
-	fmt.Fprint(t.session.opt.Out, unmarkPastes)
+	fmt.Fprint(t.session.opt.Out, tty.UnmarkPastes)
 	t.original.ApplyMode()
 	return func() {
 		mode.ApplyMode()
-		fmt.Fprint(t.session.opt.Out, markPastes)
+		fmt.Fprint(t.session.opt.Out, tty.MarkPastes)
 	}
 }
 
@@ -180,7 +181,7 @@ func (t *terminal) lend() (takeBack func()) {
 func (t *terminal) close() {
 	t.session.runner.Confirm, t.session.lines = nil, nil
 	if liner.TerminalSupported() {
-		fmt.Fprint(t.session.opt.Out, unmarkPastes)
+		fmt.Fprint(t.session.opt.Out, tty.UnmarkPastes)
 	}
 	t.editor.Close()
 }

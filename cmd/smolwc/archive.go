@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -159,7 +159,7 @@ func quoted(name, value string) string {
 	if value == "" {
 		return ""
 	}
-	return name + ql.QuoteText(value)
+	return name + lex.QuoteText(value)
 }
 
 func flagWord(name string, on bool) string {
@@ -285,7 +285,7 @@ Every byte is compared with its checksum before DIR gets its name.
 
 func (c *command) checkpointCommand() *cobra.Command {
 	r := &statementRun{command: c, needs: func([]string) need { return needsWriter }}
-	r.words = func(args []string) []string { return []string{"checkpoint", ql.QuoteText(args[0])} }
+	r.words = func(args []string) []string { return []string{"checkpoint", lex.QuoteText(args[0])} }
 	return r.makeServed(&cobra.Command{
 		Use:     "checkpoint DIR",
 		Short:   "Copy the database to a directory",
@@ -299,9 +299,9 @@ func (c *command) exportCommand() *cobra.Command {
 	var overwrite bool
 	r := &statementRun{command: c, needs: func([]string) need { return needsReader }}
 	r.words = func(args []string) []string {
-		return []string{"export", ql.QuoteName(args[0]), quoted("prefix=", prefix), quoted("start=", start), quoted("end=", end),
+		return []string{"export", lex.QuoteName(args[0]), quoted("prefix=", prefix), quoted("start=", start), quoted("end=", end),
 			optionWord("columns=", columns), optionWord("where ", where), optionWord("versions=", versions), optionWord("limit=", limit),
-			optionWord("since=", since), optionWord("until=", until), "to", ql.QuoteText(args[1]), optionWord("as ", as), optionWord("wide=", wide),
+			optionWord("since=", since), optionWord("until=", until), "to", lex.QuoteText(args[1]), optionWord("as ", as), optionWord("wide=", wide),
 			optionWord("bytes=", bytes), flagWord("overwrite", overwrite)}
 	}
 	cmd := r.make(&cobra.Command{

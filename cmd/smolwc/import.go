@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -78,13 +78,13 @@ func (r *importRun) run(ctx context.Context, table, file string) (err error) {
 // statement is the import as a statement of the language.
 func (r *importRun) statement(table, file string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "import %s from %s", ql.QuoteName(table), ql.QuoteText(file))
+	fmt.Fprintf(&b, "import %s from %s", lex.QuoteName(table), lex.QuoteText(file))
 	if r.key != "" {
-		fmt.Fprintf(&b, " key=%s columns=%s", ql.QuoteText(r.key), r.columns)
+		fmt.Fprintf(&b, " key=%s columns=%s", lex.QuoteText(r.key), r.columns)
 	}
 	for _, o := range []struct{ name, value string }{{"ts", r.ts}, {"na", r.na}} {
 		if o.value != "" {
-			fmt.Fprintf(&b, " %s=%s", o.name, ql.QuoteText(o.value))
+			fmt.Fprintf(&b, " %s=%s", o.name, lex.QuoteText(o.value))
 		}
 	}
 	for _, o := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/client"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -98,7 +98,7 @@ func (r *remoteFlags) config() (*tls.Config, error) {
 type remote struct{ *client.Client }
 
 // Table implements ql.Database.
-func (r remote) Table(name string) ql.Table { return r.Client.Table(name) }
+func (r remote) Table(name string) exec.Table { return r.Client.Table(name) }
 
 // connectTime is how long the server may take to answer at first.
 const connectTime = 10 * time.Second

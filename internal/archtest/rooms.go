@@ -85,9 +85,11 @@ var rooms = map[string]room{
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
 	"query/internal/sketch":  {imports: []string{"cells", xxhash}},
 
-	"query":    {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
-	"query/ql": {imports: []string{"query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", uuid}},
-	"transfer": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	"query":         {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
+	"query/ql/lex":  {imports: []string{"schema", "cells"}},
+	"query/ql":      {imports: []string{"query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
+	"query/ql/exec": {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"transfer":      {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -111,7 +113,8 @@ var rooms = map[string]room{
 	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
 
 	// The shell is handed a query.DB and prints its rows.
-	"shell": {imports: []string{"query/ql", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "internal/osfile", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
+	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
@@ -124,7 +127,7 @@ var rooms = map[string]room{
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
 	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/config", cobra, term},
+		imports: []string{"cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/config", cobra, term},
 		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 		main:    true,

@@ -90,6 +90,9 @@ type runner struct {
 
 func newRunner(p *Package, t testing.TB) *runner {
 	r := &runner{Package: p, t: t, seen: map[reflect.Type]bool{}, making: map[string][]reflect.Value{}}
+	if len(p.Types) > 0 {
+		r.path = reflect.TypeOf(p.Types[0]).PkgPath()
+	}
 	for _, f := range p.Funcs {
 		path, name := splitName(f)
 		r.path = path

@@ -1,26 +1,30 @@
 package ql
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
 
 // cutColumn splits a column word at its colon. A word in quotes as a whole
 // ('cf:a', as HBase writes it) splits at the colon inside; it has no wildcards.
 // ok is false when there is no colon.
-func cutColumn(t token) (family string, qualifier []part, ok bool) {
-	if len(t.parts) == 1 && t.parts[0].quote != bare {
-		p := t.parts[0]
-		family, p.text, ok = strings.Cut(p.text, ":")
-		return family, []part{p}, ok
+func cutColumn(t lex.Token) (family string, qualifier []lex.Part, ok bool) {
+	if len(t.Parts) == 1 && t.Parts[0].Quote != lex.Bare {
+		p := t.Parts[0]
+		family, p.Text, ok = strings.Cut(p.Text, ":")
+		return family, []lex.Part{p}, ok
 	}
-	for i, p := range t.parts {
-		n := strings.IndexByte(p.text, ':')
-		if p.quote != bare || n < 0 {
-			family += p.text
+	for i, p := range t.Parts {
+		n := strings.IndexByte(p.Text, ':')
+		if p.Quote != lex.Bare || n < 0 {
+			family += p.Text
 			continue
 		}
-		if rest := p.text[n+1:]; rest != "" {
-			qualifier = []part{{bare, rest, Pos{p.pos.Line, p.pos.Col + n + 1}}}
+		if rest := p.Text[n+1:]; rest != "" {
+			qualifier = []lex.Part{{Quote: lex.Bare, Text: rest, Pos: p.Pos.Plus(n + 1)}}
 		}
-		return family + p.text[:n], append(qualifier, t.parts[i+1:]...), true
+		return family + p.Text[:n], append(qualifier, t.Parts[i+1:]...), true
 	}
 	return family, nil, false
 }
@@ -29,45 +33,45 @@ func cutColumn(t token) (family string, qualifier []part, ok bool) {
 func (p *parser) exactColumn() (Column, error) {
 	p.wantColumn("")
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return Column{}, p.unexpected("a column, as in meta:model")
 	}
 	c, err := columnOf(t)
 	if err != nil {
 		return Column{}, err
 	}
-	if last := t.text[len(t.text)-1]; p.peekAt(1).glued && p.isMark(1, "=") && c.Qualifier != "" && strings.IndexByte("+-~^%:", last) >= 0 {
-		return Column{}, errorAt(t.pos, "there is no %c=; quote a qualifier that ends in %c, as in %s", last, last, QuoteColumn(c.Family, c.Qualifier))
+	if last := t.Text[len(t.Text)-1]; p.peekAt(1).Glued && p.isMark(1, "=") && c.Qualifier != "" && strings.IndexByte("+-~^%:", last) >= 0 {
+		return Column{}, lex.ErrorAt(t.Pos, "there is no %c=; quote a qualifier that ends in %c, as in %s", last, last, lex.QuoteColumn(c.Family, c.Qualifier))
 	}
-	if c.Kind != ColumnExact || p.peekAt(1).glued && p.peekAt(1).text == "[" {
-		return Column{}, errorAt(t.pos, "%s means several columns; name one here (quote a * that belongs to the name)", QuoteText(clip(t.text)))
+	if c.Kind != ColumnExact || p.peekAt(1).Glued && p.peekAt(1).Text == "[" {
+		return Column{}, lex.ErrorAt(t.Pos, "%s means several columns; name one here (quote a * that belongs to the name)", lex.QuoteText(lex.Clip(t.Text)))
 	}
 	p.next()
 	return c, nil
 }
 
 // columnOf is the column that a word names; it may end in a wildcard.
-func columnOf(t token) (Column, error) {
+func columnOf(t lex.Token) (Column, error) {
 	family, qualifier, ok := cutColumn(t)
 	if !ok {
-		return Column{}, errorAt(t.pos, "%s is not a column; write family:qualifier", QuoteText(clip(t.text)))
+		return Column{}, lex.ErrorAt(t.Pos, "%s is not a column; write family:qualifier", lex.QuoteText(lex.Clip(t.Text)))
 	}
 	if family == "" {
-		return Column{}, errorAt(t.pos, "the family is missing in %s; write family:qualifier", QuoteText(clip(t.text)))
+		return Column{}, lex.ErrorAt(t.Pos, "the family is missing in %s; write family:qualifier", lex.QuoteText(lex.Clip(t.Text)))
 	}
-	return qualified(t.pos, family, qualifier)
+	return qualified(t.Pos, family, qualifier)
 }
 
 // qualified makes a column of a family and the parts of a qualifier.
-func qualified(at Pos, family string, qualifier []part) (Column, error) {
-	c := Column{Pos: at, Family: family, Qualifier: join(qualifier)}
+func qualified(at lex.Pos, family string, qualifier []lex.Part) (Column, error) {
+	c := Column{Pos: at, Family: family, Qualifier: lex.Join(qualifier)}
 	for i, q := range qualifier {
-		n := strings.IndexByte(q.text, '*')
-		if q.quote != bare || n < 0 {
+		n := strings.IndexByte(q.Text, '*')
+		if q.Quote != lex.Bare || n < 0 {
 			continue
 		}
-		if n < len(q.text)-1 || i < len(qualifier)-1 {
-			return Column{}, errorAt(Pos{q.pos.Line, q.pos.Col + n}, "* stands only at the end of a qualifier, for all that begin like it; quote it if it belongs to the name")
+		if n < len(q.Text)-1 || i < len(qualifier)-1 {
+			return Column{}, lex.ErrorAt(q.Pos.Plus(n), "* stands only at the end of a qualifier, for all that begin like it; quote it if it belongs to the name")
 		}
 		c.Kind = ColumnPrefix
 		c.Qualifier = strings.TrimSuffix(c.Qualifier, "*")
@@ -107,10 +111,10 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	}
 	p.wantColumn(inherited)
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return Column{}, p.unexpected("a column, as in meta:model or meta:*")
 	}
-	if bracket := p.peekAt(1); bracket.glued && bracket.text == "[" && strings.HasSuffix(t.text, ":") {
+	if bracket := p.peekAt(1); bracket.Glued && bracket.Text == "[" && strings.HasSuffix(t.Text, ":") {
 		return p.columnRange()
 	}
 	p.next()
@@ -118,44 +122,44 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	switch {
 	case p.isCbtRead():
 		return cbtColumn(t, family, qualifier, ok)
-	case ok && p.foreign && hbaseConverter.MatchString(join(qualifier)):
-		return Column{}, errorAt(t.pos, "values have types here, and are not converted; write %s", Column{Family: family, Qualifier: hbaseConverter.ReplaceAllString(join(qualifier), "")})
+	case ok && p.foreign && hbaseConverter.MatchString(lex.Join(qualifier)):
+		return Column{}, lex.ErrorAt(t.Pos, "values have types here, and are not converted; write %s", Column{Family: family, Qualifier: hbaseConverter.ReplaceAllString(lex.Join(qualifier), "")})
 	case ok && beginsRegexp(qualifier):
 		return regexColumn(t, family, qualifier)
 	case ok:
 		return columnOf(t)
 	case inherited != "":
-		return qualified(t.pos, inherited, t.parts)
+		return qualified(t.Pos, inherited, t.Parts)
 	}
 	if family == "" {
-		return Column{}, errorAt(t.pos, "the name of a family is empty")
+		return Column{}, lex.ErrorAt(t.Pos, "the name of a family is empty")
 	}
-	return Column{Pos: t.pos, Family: family, Kind: ColumnFamily}, nil
+	return Column{Pos: t.Pos, Family: family, Kind: ColumnFamily}, nil
 }
 
 // beginsRegexp reports whether a qualifier in a list is a pattern: /re/.
-func beginsRegexp(qualifier []part) bool {
-	return len(qualifier) > 0 && qualifier[0].quote == bare && strings.HasPrefix(qualifier[0].text, "/")
+func beginsRegexp(qualifier []lex.Part) bool {
+	return len(qualifier) > 0 && qualifier[0].Quote == lex.Bare && strings.HasPrefix(qualifier[0].Text, "/")
 }
 
 // regexColumn makes a column of fam:/re/; the pattern may be in quotes between
 // its slashes.
-func regexColumn(t token, family string, qualifier []part) (Column, error) {
+func regexColumn(t lex.Token, family string, qualifier []lex.Part) (Column, error) {
 	expr, ok := cutSlashes(qualifier)
 	if !ok {
-		return Column{}, errorAt(qualifier[0].pos, "a qualifier that begins with / is quoted here, as in meta:\"/path\"; a pattern ends with /, as in meta:/mi.*/")
+		return Column{}, lex.ErrorAt(qualifier[0].Pos, "a qualifier that begins with / is quoted here, as in meta:\"/path\"; a pattern ends with /, as in meta:/mi.*/")
 	}
 	if family == "" {
-		return Column{}, errorAt(t.pos, "the family is missing in %s; write family:/pattern/", QuoteText(clip(t.text)))
+		return Column{}, lex.ErrorAt(t.Pos, "the family is missing in %s; write family:/pattern/", lex.QuoteText(lex.Clip(t.Text)))
 	}
-	return Column{Pos: t.pos, Family: family, Kind: ColumnRegex, Qualifier: expr}, nil
+	return Column{Pos: t.Pos, Family: family, Kind: ColumnRegex, Qualifier: expr}, nil
 }
 
 // cutSlashes takes the bare slashes off a pattern.
-func cutSlashes(parts []part) (string, bool) {
+func cutSlashes(parts []lex.Part) (string, bool) {
 	first, last := parts[0], parts[len(parts)-1]
-	text := join(parts)
-	if first.quote != bare || last.quote != bare || len(text) < 2 || first.text[0] != '/' || last.text[len(last.text)-1] != '/' {
+	text := lex.Join(parts)
+	if first.Quote != lex.Bare || last.Quote != lex.Bare || len(text) < 2 || first.Text[0] != '/' || last.Text[len(last.Text)-1] != '/' {
 		return text, false
 	}
 	return text[1 : len(text)-1], true
@@ -167,53 +171,53 @@ func (p *parser) columnRange() (Column, error) {
 	p.next() // [
 	c, err := columnOf(t)
 	if err != nil || c.Qualifier != "" || c.Kind != ColumnExact {
-		return Column{}, errorAt(t.pos, "%s[ is no range of qualifiers; write family:[a..n)", printable(clip(t.text)))
+		return Column{}, lex.ErrorAt(t.Pos, "%s[ is no range of qualifiers; write family:[a..n)", lex.Printable(lex.Clip(t.Text)))
 	}
 	c.Kind = ColumnRange
 	bounds := p.peek()
-	if bounds.kind != tokenWord {
+	if bounds.Kind != lex.Word {
 		return Column{}, p.unexpected("a range of qualifiers, as in meta:[a..n)")
 	}
 	p.next()
 	var ok bool
-	if c.Start, c.End, ok = cutRange(bounds.parts); !ok {
-		return Column{}, errorAt(bounds.pos, "%s is not a range of qualifiers; write meta:[a..n)", QuoteText(clip(bounds.text)))
+	if c.Start, c.End, ok = cutRange(bounds.Parts); !ok {
+		return Column{}, lex.ErrorAt(bounds.Pos, "%s is not a range of qualifiers; write meta:[a..n)", lex.QuoteText(lex.Clip(bounds.Text)))
 	}
 	return c, p.expect(")")
 }
 
 // cutRange splits the parts at the first bare "..".
-func cutRange(parts []part) (start, end string, ok bool) {
+func cutRange(parts []lex.Part) (start, end string, ok bool) {
 	for i, p := range parts {
-		n := strings.Index(p.text, "..")
-		if p.quote == bare && n >= 0 {
-			return start + p.text[:n], p.text[n+2:] + join(parts[i+1:]), true
+		n := strings.Index(p.Text, "..")
+		if p.Quote == lex.Bare && n >= 0 {
+			return start + p.Text[:n], p.Text[n+2:] + lex.Join(parts[i+1:]), true
 		}
-		start += p.text
+		start += p.Text
 	}
 	return "", "", false
 }
 
 // String is the column as the language writes it.
 func (c Column) String() string {
-	family := QuoteColumn(c.Family, "")
+	family := lex.QuoteColumn(c.Family, "")
 	switch c.Kind {
 	case ColumnFamily:
 		return family + "*"
 	case ColumnPrefix:
-		return family + QuoteQualifier(c.Qualifier) + "*"
+		return family + lex.QuoteQualifier(c.Qualifier) + "*"
 	case ColumnRange:
 		return family + "[" + quoteBound(c.Start) + ".." + quoteBound(c.End) + ")"
 	case ColumnRegex:
-		return family + "/" + QuoteText(c.Qualifier) + "/"
+		return family + "/" + lex.QuoteText(c.Qualifier) + "/"
 	}
-	return family + QuoteQualifier(c.Qualifier)
+	return family + lex.QuoteQualifier(c.Qualifier)
 }
 
 // quoteBound is a bound of a range; a point next to the .. would hide it.
 func quoteBound(s string) string {
 	if strings.Contains(s, ".") && s != "" {
-		return QuoteText(s)
+		return lex.QuoteText(s)
 	}
-	return QuoteQualifier(s)
+	return lex.QuoteQualifier(s)
 }

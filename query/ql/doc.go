@@ -1,12 +1,7 @@
-// Package ql is the statement language of the shell: [Parse] makes a typed
-// statement of a text, [Print] makes the canonical text of a statement, and
-// [Runner] runs one against a [query.DB], or a [Database] over the network, and
-// hands back a typed result. It prints nothing and reads no files.
+// Package ql is the statement language of the shell: [Parse] makes a typed statement
+// of a text, and [Print] makes the canonical text of a statement. [NewReader] cuts a
+// script of any length into statements.
 //
-// A [Reader] cuts a script of any length into statements; [Complete] says
-// whether a text may be run as it stands or needs another line.
-//
-// The Quote functions write keys, qualifiers and values as words of the
-// language: what they return has no control characters and reads back as what
-// it was made from.
+// The words of the language, and how names, keys and values are quoted, are in
+// query/ql/lex. A statement is run by query/ql/exec.
 package ql

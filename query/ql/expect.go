@@ -3,6 +3,8 @@ package ql
 import (
 	"slices"
 	"strings"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // An ExpectKind says what an [Expectation] wants to stand at a place.
@@ -67,48 +69,25 @@ type Expected struct {
 // what [Env.Parse] would take.
 func (env Env) Expect(text string, cursor int) Expected {
 	text = text[:min(max(cursor, 0), len(text))]
-	src, ok := lastStatement(text)
+	src, ok := lex.LastStatement(text)
 	offset := len(text) - len(src.Text)
 	if src.Session {
 		return Expected{Begin: offset + strings.LastIndexByte(src.Text, ' ') + 1, Session: true}
 	}
-	toks, tail, err := lexPartial(src)
+	toks, tail, err := lex.PartialTokens(src, dashesError)
 	if !ok || err != nil {
 		return Expected{Begin: len(text)}
 	}
 	want := &wanted{}
-	p := &parser{env: env, toks: toks, start: toks[0].pos, wanted: want}
+	p := &parser{env: env, toks: toks, start: toks[0].Pos, wanted: want}
 	_, _ = p.statement() // it fails at the cursor, if not before
 	exp := Expected{Begin: len(text), Wants: want.list}
 	if tail != nil {
-		exp.Begin = offset + tail.off
-		exp.Quote = tail.open
+		exp.Begin = offset + tail.Off
+		exp.Quote = tail.Open
 	}
 	exp.Wants = narrow(exp.Wants, tail)
 	return exp
-}
-
-// lastStatement is the statement that the end of the text belongs to; ok is
-// false within a comment.
-func lastStatement(text string) (src Source, ok bool) {
-	s := newScanState(Pos{1, 1})
-	begin, command := 0, false
-	for i := range len(text) {
-		if !s.started && !command && s.mode == scanPlain && (text[i] == '.' || text[i] == '\\' && i+1 < len(text) && text[i+1] != '\n' && text[i+1] != '\r') && strings.TrimSpace(text[begin:i]) == "" {
-			command = true
-			begin = i
-		}
-		if command {
-			if text[i] == '\n' {
-				command, begin, s = false, i+1, newScanState(Pos{1, 1})
-			}
-			continue
-		}
-		if s.step(text[i]) {
-			begin, s = i+1, newScanState(Pos{1, 1})
-		}
-	}
-	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment && s.mode != scanDashes && s.mode != scanMistake
 }
 
 // wanted collects what the parser looks for at the cursor.
@@ -157,57 +136,26 @@ func (p *parser) wantColumn(before string) {
 }
 
 // narrow gives the expectations what is typed of the word already.
-func narrow(list []Expectation, tail *partial) []Expectation {
+func narrow(list []Expectation, tail *lex.Partial) []Expectation {
 	if tail == nil {
 		return list
 	}
 	var out []Expectation
 	for _, e := range list {
-		e.Prefix = tail.text()
+		e.Prefix = tail.Text()
 		if e.Kind != ExpectColumn && e.Kind != ExpectQualifier {
 			out = append(out, e)
 			continue
 		}
-		family, qualifier, colon := cutColumn(tail.word)
+		family, qualifier, colon := cutColumn(tail.Word)
 		switch {
 		case colon && e.Kind == ExpectColumn:
-			out = append(out, Expectation{Kind: ExpectQualifier, Table: e.Table, Family: family, Prefix: join(qualifier)})
+			out = append(out, Expectation{Kind: ExpectQualifier, Table: e.Table, Family: family, Prefix: lex.Join(qualifier)})
 		case !colon:
 			out = append(out, e)
 		}
 	}
 	return out
-}
-
-// A partial is the word that the cursor stands behind.
-type partial struct {
-	word token
-	off  int  // where it begins in the text
-	open byte // the quote that is open at its end
-}
-
-func (t *partial) text() string { return join(t.word.parts) }
-
-// lexPartial cuts a text that may end anywhere, within a quote or a bracket
-// too. A word that ends with the text is not among the tokens.
-func lexPartial(src Source) ([]token, *partial, error) {
-	l := newLexer(src)
-	l.partial = true
-	toks, err := l.tokens()
-	if err != nil {
-		return nil, nil, err
-	}
-	for len(toks) > 1 && toks[0].kind == tokenEnd {
-		toks = toks[1:]
-	}
-	if n := len(toks) - 2; n >= 0 && toks[n].kind == tokenWord && l.last == len(src.Text) {
-		word := toks[n]
-		end := toks[n+1]
-		end.glued = word.glued
-		tail := &partial{word: word, off: len(src.Text) - len(word.text), open: l.openQuote}
-		return append(toks[:n:n], end), tail, nil
-	}
-	return toks, nil, nil
 }
 
 // String is the name of the kind.

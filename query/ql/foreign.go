@@ -3,7 +3,7 @@ package ql
 import (
 	"slices"
 
-	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // What cbt and the HBase shell have and smolwc has not: what it does instead, or
@@ -73,38 +73,9 @@ var ignored = []string{
 	"interval", "cache", "cache_blocks", "batch", "maxlength", "max_result_size", "isolation_level", "read_type", "attributes", "consistency", // HBase
 }
 
-// Native is the statement in smolwc's own words. A value that HBase's form quotes
-// stands without quotes where its column's type would refuse them.
-func (r *Runner) Native(st Statement) string {
-	if isNil(st) {
-		return ""
-	}
-	if alter, ok := st.(*SetFamily); ok && alter.Add {
-		table, known := r.Database().LookupTable(alter.Table.Text)
-		if _, there := table.Family(alter.Family.Name.Text); known && !there {
-			return Print(&AddFamily{Table: alter.Table, Family: alter.added()})
-		}
-	}
-	put, isPut := st.(*Put)
-	if !isPut {
-		return Print(st)
-	}
-	native := *put
-	native.Cells = slices.Clone(put.Cells)
-	table, _ := r.Database().LookupTable(put.Table.Text)
-	for i := range native.Cells {
-		a := &native.Cells[i]
-		family, ok := table.Family(a.Column.Family)
-		if ok && a.Value.Loose && (family.Type.Numeric() || family.Type == cells.TypeBool) {
-			a.Value.Quoted = false
-		}
-	}
-	return Print(&native)
-}
-
 // skipIgnored passes over an option that makes no difference here.
 func (p *parser) skipIgnored() bool {
-	if !p.atOption(0) || !slices.Contains(ignored, p.peek().keyword()) {
+	if !p.atOption(0) || !slices.Contains(ignored, p.peek().Keyword()) {
 		return false
 	}
 	p.foreign = true
@@ -119,10 +90,10 @@ func (p *parser) skipValue() {
 	depth := 0
 	for !p.atEnd() {
 		switch t := p.next(); {
-		case t.kind != tokenMark:
-		case t.text == "{" || t.text == "[":
+		case t.Kind != lex.Mark:
+		case t.Text == "{" || t.Text == "[":
 			depth++
-		case t.text == "}" || t.text == "]":
+		case t.Text == "}" || t.Text == "]":
 			depth--
 		}
 		if depth <= 0 {
@@ -167,10 +138,10 @@ func (p *parser) includeStatsOption(to *target) error {
 // metricsOption takes HBase's ALL_METRICS => true.
 func (p *parser) metricsOption(to *target) (err error) {
 	t := p.peek()
-	switch t.keyword() {
+	switch t.Keyword() {
 	case "true", "false":
 		p.next()
-		to.read.Stats = t.keyword() == "true"
+		to.read.Stats = t.Keyword() == "true"
 		return nil
 	}
 	return p.unexpected("true or false")
@@ -178,7 +149,7 @@ func (p *parser) metricsOption(to *target) (err error) {
 
 // parseStatus parses HBase's status ['simple'].
 func parseStatus(p *parser) (Statement, error) {
-	for p.peek().kind == tokenWord || p.atMark(",") {
+	for p.peek().Kind == lex.Word || p.atMark(",") {
 		p.next()
 	}
 	return &Stats{}, nil

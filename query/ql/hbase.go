@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // What the shell of HBase means otherwise than the language does: its times are
@@ -16,39 +17,39 @@ import (
 const maxMillis = 253_402_300_799_999
 
 // millis takes a time as HBase writes it: milliseconds since 1970.
-func (p *parser) millis() (*Time, error) {
+func (p *parser) millis() (*lex.Time, error) {
 	p.wantKind(ExpectTime)
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return nil, p.unexpected("a time in milliseconds, as in 1706140800000")
 	}
 	p.next()
-	return parseMillis(t.pos, join(t.parts))
+	return parseMillis(t.Pos, lex.Join(t.Parts))
 }
 
-func parseMillis(at Pos, text string) (*Time, error) {
-	if !isInteger(text) {
-		ts, err := parseTime(at, strings.TrimPrefix(text, "@"))
+func parseMillis(at lex.Pos, text string) (*lex.Time, error) {
+	if !lex.IsInteger(text) {
+		ts, err := lex.ParseTime(at, strings.TrimPrefix(text, "@"))
 		if err == nil && ts.Now {
-			err = errorAt(at, "expected a time in milliseconds, not %s", QuoteText(clip(text)))
+			err = lex.ErrorAt(at, "expected a time in milliseconds, not %s", lex.QuoteText(lex.Clip(text)))
 		}
 		return ts, err
 	}
-	n, err := parseInteger(text)
+	n, err := lex.ParseInteger(text)
 	if err != nil || n < 0 || n > maxMillis {
-		return nil, errorAt(at, "HBase's times are milliseconds from 0 to %d, and not %s; smolwc's own statements take microseconds", int64(maxMillis), clip(text))
+		return nil, lex.ErrorAt(at, "HBase's times are milliseconds from 0 to %d, and not %s; smolwc's own statements take microseconds", int64(maxMillis), lex.Clip(text))
 	}
-	return &Time{Pos: at, At: cells.Timestamp(n * 1000)}, nil
+	return &lex.Time{Pos: at, At: cells.Timestamp(n * 1000)}, nil
 }
 
 // nextMilli is the time a millisecond later: all of a millisecond is one moment
 // to HBase.
-func (t *Time) nextMilli() *Time { return &Time{Pos: t.Pos, At: t.At + 1000} }
+func nextMilli(t *lex.Time) *lex.Time { return &lex.Time{Pos: t.Pos, At: t.At + 1000} }
 
 // isLastTime reports whether the word is the largest time of HBase's, which
 // stands for no bound.
-func isLastTime(t token) bool {
-	n, err := parseInteger(join(t.parts))
+func isLastTime(t lex.Token) bool {
+	n, err := lex.ParseInteger(lex.Join(t.Parts))
 	return err == nil && n == math.MaxInt64
 }
 
@@ -63,7 +64,7 @@ func (p *parser) timeRangeOption(to *target) (err error) {
 	if err = p.expect(","); err != nil {
 		return err
 	}
-	if t := p.peek(); t.kind == tokenWord && isInteger(join(t.parts)) && isLastTime(t) {
+	if t := p.peek(); t.Kind == lex.Word && lex.IsInteger(lex.Join(t.Parts)) && isLastTime(t) {
 		p.next()
 	} else if to.read.Until, err = p.millis(); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (p *parser) timeRangeOption(to *target) (err error) {
 // timestampOption takes HBase's TIMESTAMP => ts: that version and no other.
 func (p *parser) timestampOption(to *target) (err error) {
 	if to.read.Since, err = p.millis(); err == nil {
-		to.read.Until = to.read.Since.nextMilli()
+		to.read.Until = nextMilli(to.read.Since)
 	}
 	return err
 }
@@ -108,7 +109,7 @@ func (p *parser) hbaseDelete(table Name) (Statement, error) {
 	one := p.spelt != "deleteall"
 	if !p.skipComma() {
 		if one && p.atEnd() {
-			return nil, errorAt(p.start, "HBase's delete names a column; to delete the row write %s", Print(st))
+			return nil, lex.ErrorAt(p.start, "HBase's delete names a column; to delete the row write %s", Print(st))
 		}
 		return st, nil
 	}
@@ -121,11 +122,11 @@ func (p *parser) hbaseDelete(table Name) (Statement, error) {
 	family := d.Column.Kind == ColumnFamily
 	switch timed := p.skipComma(); {
 	case family && (one || timed):
-		return nil, errorAt(t.pos, "HBase's delete of a family by time has no like here; to delete the family in this row write %s", Print(st))
+		return nil, lex.ErrorAt(t.Pos, "HBase's delete of a family by time has no like here; to delete the family in this row write %s", Print(st))
 	case one && !timed:
 		c := d.Column.String()
-		return nil, errorAt(t.pos, "HBase's delete removes the newest version; write %s@TIME for that, with its time from get %s %s columns=%s, or %s for all versions",
-			Print(st), QuoteName(table.Text), QuoteKey(st.Key), c, Print(st))
+		return nil, lex.ErrorAt(t.Pos, "HBase's delete removes the newest version; write %s@TIME for that, with its time from get %s %s columns=%s, or %s for all versions",
+			Print(st), lex.QuoteName(table.Text), lex.QuoteKey(st.Key), c, Print(st))
 	case timed:
 		return st, p.hbaseDeleteTime(st, one)
 	}
@@ -135,7 +136,7 @@ func (p *parser) hbaseDelete(table Name) (Statement, error) {
 // hbaseDeleteColumn takes 'cf:a', or 'cf' for a family.
 func (p *parser) hbaseDeleteColumn() (DeleteColumn, error) {
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return DeleteColumn{}, p.unexpected("a column, as in 'meta:model'")
 	}
 	if _, _, ok := cutColumn(t); ok {
@@ -143,12 +144,12 @@ func (p *parser) hbaseDeleteColumn() (DeleteColumn, error) {
 		return DeleteColumn{Column: c}, err
 	}
 	name, err := p.name("a column or a family")
-	return DeleteColumn{Column: Column{Pos: t.pos, Family: name.Text, Kind: ColumnFamily}}, err
+	return DeleteColumn{Column: Column{Pos: t.Pos, Family: name.Text, Kind: ColumnFamily}}, err
 }
 
 // hbaseDeleteTime bounds a delete by the time that follows.
 func (p *parser) hbaseDeleteTime(st *Delete, one bool) error {
-	if t := p.peek(); !one && t.kind == tokenWord && isInteger(join(t.parts)) && isLastTime(t) {
+	if t := p.peek(); !one && t.Kind == lex.Word && lex.IsInteger(lex.Join(t.Parts)) && isLastTime(t) {
 		p.next()
 		return nil
 	}
@@ -156,7 +157,7 @@ func (p *parser) hbaseDeleteTime(st *Delete, one bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Until = at.nextMilli(); one {
+	if st.Until = nextMilli(at); one {
 		st.Since = at
 	}
 	return nil
@@ -167,7 +168,7 @@ var hbaseConverter = regexp.MustCompile(`:(to[A-Z]\w*|c\(.*\)(\.\w+)?)$`)
 
 // asText is an untyped literal as text, as cbt and HBase store every value; where
 // the family declares a type it may still stand for a value of it.
-func (l Literal) asText() Literal {
+func asText(l lex.Literal) lex.Literal {
 	if l.Type == cells.TypeAny {
 		l.Quoted, l.Loose = true, true
 	}
@@ -179,16 +180,16 @@ var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.([0-9]{0,8}[1-9]
 
 // hbaseText is asText for a value of HBase's shell, which reads numbers that
 // stand without quotes and stores what it has read.
-func (l Literal) hbaseText() (Literal, error) {
-	if number := spelling(l.Text); l.Type == cells.TypeAny && !l.Quoted && number.Numeric() && !plainNumber.MatchString(l.Text) {
-		return l, errorAt(l.Pos, "HBase's shell stores another text than %s; quote it", clip(l.Text))
+func hbaseText(l lex.Literal) (lex.Literal, error) {
+	if number := lex.Spelling(l.Text); l.Type == cells.TypeAny && !l.Quoted && number.Numeric() && !plainNumber.MatchString(l.Text) {
+		return l, lex.ErrorAt(l.Pos, "HBase's shell stores another text than %s; quote it", lex.Clip(l.Text))
 	}
-	return l.asText(), nil
+	return asText(l), nil
 }
 
-// ofHBase is a family that HBase's statements make: it keeps one version unless
+// OfHBase is a family that HBase's statements make: it keeps one version unless
 // they say more.
-func (f Family) ofHBase() Family {
+func (f Family) OfHBase() Family {
 	if f.Versions == nil {
 		one := 1
 		f.Versions = &one
@@ -196,31 +197,23 @@ func (f Family) ofHBase() Family {
 	return f
 }
 
-// added is the family that the statement adds where there is none.
-func (st *SetFamily) added() Family {
-	if st.Foreign {
-		return st.Family.ofHBase()
-	}
-	return st.Family
-}
-
 // cbtColumn is a column of cbt's columns=, whose qualifiers are patterns: fam:
 // means the family, and a name alone a qualifier of every family.
-func cbtColumn(t token, family string, qualifier []part, ok bool) (Column, error) {
-	text := join(qualifier)
+func cbtColumn(t lex.Token, family string, qualifier []lex.Part, ok bool) (Column, error) {
+	text := lex.Join(qualifier)
 	switch {
 	case !ok || family == "":
 		name := text
 		if !ok {
-			name = join(t.parts)
+			name = lex.Join(t.Parts)
 		}
-		return Column{}, errorAt(t.pos, "cbt's columns=%s is of every family; name the family, as in columns=FAM:%s, or write scan and columns=FAM:*", clip(t.text), QuoteQualifier(name))
+		return Column{}, lex.ErrorAt(t.Pos, "cbt's columns=%s is of every family; name the family, as in columns=FAM:%s, or write scan and columns=FAM:*", lex.Clip(t.Text), lex.QuoteQualifier(name))
 	case text == "" || text == ".*" || text == "*":
-		return Column{Pos: t.pos, Family: family, Kind: ColumnFamily}, nil
+		return Column{Pos: t.Pos, Family: family, Kind: ColumnFamily}, nil
 	case beginsRegexp(qualifier):
 		return regexColumn(t, family, qualifier)
 	case regexp.QuoteMeta(text) == text:
-		return Column{Pos: t.pos, Family: family, Qualifier: text}, nil
+		return Column{Pos: t.Pos, Family: family, Qualifier: text}, nil
 	}
-	return Column{Pos: t.pos, Family: family, Kind: ColumnRegex, Qualifier: text}, nil
+	return Column{Pos: t.Pos, Family: family, Kind: ColumnRegex, Qualifier: text}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // HBase's FILTER => "...": filters that mean the same as options here become
@@ -37,23 +39,23 @@ func (p *parser) filterOption(to *target) error {
 		return err
 	}
 	if p.isMark(0, "(") || strings.HasSuffix(text, ".new") {
-		return errorAt(t.pos, `a filter is a text here, as in FILTER => "PrefixFilter('p')"`)
+		return lex.ErrorAt(t.Pos, `a filter is a text here, as in FILTER => "PrefixFilter('p')"`)
 	}
 	filters, err := parseHBaseFilter(t, text)
 	if err != nil {
 		return err
 	}
-	to.filterAt, to.filters = t.pos, filters
+	to.filterAt, to.filters = t.Pos, filters
 	return nil
 }
 
 // parseHBaseFilter reads filters with AND between them, in any brackets.
-func parseHBaseFilter(t token, text string) (filters []hbaseFilter, err error) {
+func parseHBaseFilter(t lex.Token, text string) (filters []hbaseFilter, err error) {
 	depth, and := 0, true // and: a filter may follow
 	for rest := text; strings.TrimSpace(rest) != ""; {
 		m := hbaseFilterPart.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, errorAt(t.pos, "%s is no filter of HBase's; one looks like PrefixFilter('p')", QuoteText(clip(strings.TrimSpace(rest))))
+			return nil, lex.ErrorAt(t.Pos, "%s is no filter of HBase's; one looks like PrefixFilter('p')", lex.QuoteText(lex.Clip(strings.TrimSpace(rest))))
 		}
 		word := m[1]
 		rest = rest[len(m[0]):]
@@ -65,9 +67,9 @@ func parseHBaseFilter(t token, text string) (filters []hbaseFilter, err error) {
 		case (upper == "AND" || word == "&&") && !and:
 			and = true
 		case upper == "OR" || upper == "SKIP" || upper == "WHILE":
-			return nil, errorAt(t.pos, "filters are joined by AND alone here, and %s is not known; read one after another, or see where, regex= and columns=", upper)
+			return nil, lex.ErrorAt(t.Pos, "filters are joined by AND alone here, and %s is not known; read one after another, or see where, regex= and columns=", upper)
 		case !and || word == ")" || word == "&&" || upper == "AND":
-			return nil, errorAt(t.pos, "a filter of HBase's stands where it should not, at %s; filters have AND between them", QuoteText(clip(word+rest)))
+			return nil, lex.ErrorAt(t.Pos, "a filter of HBase's stands where it should not, at %s; filters have AND between them", lex.QuoteText(lex.Clip(word+rest)))
 		default:
 			f := hbaseFilter{name: word}
 			if f.args, rest, err = parseHBaseArgs(t, f.name, rest); err != nil {
@@ -77,18 +79,18 @@ func parseHBaseFilter(t token, text string) (filters []hbaseFilter, err error) {
 		}
 	}
 	if len(filters) == 0 {
-		return nil, errorAt(t.pos, "there is no filter in %s", QuoteText(clip(text)))
+		return nil, lex.ErrorAt(t.Pos, "there is no filter in %s", lex.QuoteText(lex.Clip(text)))
 	}
 	if depth > 0 || and {
-		return nil, errorAt(t.pos, "the filter %s has no end", QuoteText(clip(text)))
+		return nil, lex.ErrorAt(t.Pos, "the filter %s has no end", lex.QuoteText(lex.Clip(text)))
 	}
 	return filters, nil
 }
 
-func parseHBaseArgs(t token, name, text string) (args []hbaseArg, rest string, err error) {
+func parseHBaseArgs(t lex.Token, name, text string) (args []hbaseArg, rest string, err error) {
 	rest = strings.TrimLeft(text, " ")
 	if !strings.HasPrefix(rest, "(") {
-		return nil, "", errorAt(t.pos, "%s wants its arguments in brackets, as in %s('..')", name, name)
+		return nil, "", lex.ErrorAt(t.Pos, "%s wants its arguments in brackets, as in %s('..')", name, name)
 	}
 	rest = rest[1:]
 	if after, none := strings.CutPrefix(strings.TrimLeft(rest, " "), ")"); none {
@@ -97,7 +99,7 @@ func parseHBaseArgs(t token, name, text string) (args []hbaseArg, rest string, e
 	for {
 		m := hbaseFilterArg.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, "", errorAt(t.pos, "%s is no argument of %s; text stands in ' quotes, and a bracket ends the list", QuoteText(clip(rest)), name)
+			return nil, "", lex.ErrorAt(t.Pos, "%s is no argument of %s; text stands in ' quotes, and a bracket ends the list", lex.QuoteText(lex.Clip(rest)), name)
 		}
 		rest = rest[len(m[0]):]
 		arg := hbaseArg{text: m[1]}
@@ -117,10 +119,10 @@ func (p *parser) applyFilter(to *target) error {
 	for _, f := range to.filters {
 		apply := hbaseFilters[f.name]
 		if apply == nil {
-			return errorAt(to.filterAt, "the filter %s is not known here; prefix=, regex=, columns=fam:/re/, since= and where COL == VALUE do what others do", QuoteText(clip(f.name)))
+			return lex.ErrorAt(to.filterAt, "the filter %s is not known here; prefix=, regex=, columns=fam:/re/, since= and where COL == VALUE do what others do", lex.QuoteText(lex.Clip(f.name)))
 		}
 		if err := apply(f, to); err != nil {
-			return &Error{Pos: to.filterAt, Msg: err.Error()}
+			return &lex.Error{Pos: to.filterAt, Msg: err.Error()}
 		}
 	}
 	return p.checkOptions(to)
@@ -246,7 +248,7 @@ func (f hbaseFilter) comparison() (op, kind, text string, err error) {
 	}
 	kind, text, ok := strings.Cut(f.args[1].text, ":")
 	if !ok {
-		return "", "", "", fmt.Errorf("the filter %s wants binary:, binaryprefix:, substring: or regexstring: before %s", f.name, QuoteText(clip(f.args[1].text)))
+		return "", "", "", fmt.Errorf("the filter %s wants binary:, binaryprefix:, substring: or regexstring: before %s", f.name, lex.QuoteText(lex.Clip(f.args[1].text)))
 	}
 	return operators[f.args[0].text], kind, text, nil
 }
@@ -388,11 +390,9 @@ func columnValueFilter(f hbaseFilter, to *target) error {
 	}
 	c := Condition{
 		Column: Column{Pos: to.filterAt, Family: f.args[0].text, Qualifier: f.args[1].text}, Op: op,
-		Value: Literal{Pos: to.filterAt, Text: text, Quoted: true, Loose: true},
+		Value: lex.Literal{Pos: to.filterAt, Text: text, Quoted: true, Loose: true},
 	}
-	w := &printer{}
-	w.condition(c)
-	native := "where " + strings.Join(w.out, " ")
+	native := "where " + c.String()
 	switch {
 	case kind != "binary":
 		return f.native(native + " compares whole values")
@@ -417,6 +417,6 @@ func timestampsFilter(f hbaseFilter, to *target) error {
 	if err := f.said(to, "until"); err != nil {
 		return err
 	}
-	to.read.Since, to.read.Until = at, at.nextMilli()
+	to.read.Since, to.read.Until = at, nextMilli(at)
 	return nil
 }

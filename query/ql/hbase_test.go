@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // Statements of HBase and of cbt mean here what they mean there, or are answered
@@ -125,16 +126,16 @@ func TestForeignStatementsPrintToWhatTheyMean(t *testing.T) {
 			case name == "$T":
 				return times.Draw(t, name)
 			case name == "$B":
-				return ql.QuoteKey(word)
+				return lex.QuoteKey(word)
 			case name == "$C" && rapid.Bool().Draw(t, "bare"):
-				return ql.QuoteColumn(word, words.Draw(t, "qualifier"))
+				return lex.QuoteColumn(word, words.Draw(t, "qualifier"))
 			case name == "$C":
 				word += ":" + words.Draw(t, "qualifier")
 			}
 			if rapid.Bool().Draw(t, "single") {
 				return "'" + strings.ReplaceAll(word, "'", "''") + "'"
 			}
-			return ql.QuoteText(word)
+			return lex.QuoteText(word)
 		})
 		if st, err := ql.Parse(text); err == nil {
 			parsed++

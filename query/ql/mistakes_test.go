@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // Nothing of a statement is passed over that could bound what it deletes or
@@ -111,7 +112,7 @@ func parseScript(script string) (string, error) {
 	for {
 		src, err := r.Next()
 		if src.Text == "" {
-			if bad, ok := err.(*ql.Error); ok {
+			if bad, ok := err.(*lex.Error); ok {
 				return strings.Join(texts, "|"), bad
 			}
 			return strings.Join(texts, "|"), nil
@@ -135,7 +136,7 @@ func TestOneLineKeepsMistakes(t *testing.T) {
 		"delete u k \\\n--since=2024-01-01":         "delete u k  --since=2024-01-01",
 		"delete u k --since=2024-01-01\nflush u --": "delete u k --since=2024-01-01; flush u",
 	} {
-		if got := ql.OneLine(text); got != want {
+		if got := lex.OneLine(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
@@ -219,15 +220,15 @@ func TestNothingQuietlyMeansSomethingElse(t *testing.T) {
 // what it is. Text that begins with a digit is text.
 func TestWordsThatLookLikeNumbers(t *testing.T) {
 	for _, word := range []string{"+5", "+1.5", "+1e3", "1__0", "1_", "0b10", "0B1", "0o17", "0x", "0xg", "12u8", "12i16", "1.5f16", "null", "NIL"} {
-		if v, err := (ql.Literal{Text: word}).Value(); err == nil {
+		if v, err := (lex.Literal{Text: word}).Value(); err == nil {
 			t.Errorf("%s is %s of type %s", word, v, v.Type())
 		}
-		for _, l := range []ql.Literal{{Text: word, Quoted: true}, {Text: word, Type: cells.TypeString}} {
+		for _, l := range []lex.Literal{{Text: word, Quoted: true}, {Text: word, Type: cells.TypeString}} {
 			if v, err := l.Value(); err != nil || v.Type() != cells.TypeString {
 				t.Errorf("%s in quotes: %v, %v", word, v, err)
 			}
 		}
-		if v, err := (ql.Literal{Text: word}).ValueAs(cells.TypeString); err != nil || v.String() != word {
+		if v, err := (lex.Literal{Text: word}).ValueAs(cells.TypeString); err != nil || v.String() != word {
 			t.Errorf("%s in a family of strings: %v, %v", word, v, err)
 		}
 	}
@@ -236,7 +237,7 @@ func TestWordsThatLookLikeNumbers(t *testing.T) {
 		"12abc": cells.TypeString, "757-256": cells.TypeString, "2024-01-25": cells.TypeString, "10.0.0.1": cells.TypeString, "5gb": cells.TypeString,
 		"-": cells.TypeString, "+": cells.TypeString, "a+b": cells.TypeString, "_1": cells.TypeString, "nullable": cells.TypeString, "+354-555": cells.TypeString,
 	} {
-		if v, err := (ql.Literal{Text: word}).Value(); err != nil || v.Type() != want {
+		if v, err := (lex.Literal{Text: word}).Value(); err != nil || v.Type() != want {
 			t.Errorf("%s: %v, %v; want %s", word, v, err, want)
 		}
 	}
@@ -249,7 +250,7 @@ func TestAQuoteGluedToAWordIsAnError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z0-9#+~^%_-]{1,4}`).Draw(t, "word")
 		text := rapid.StringMatching(`[a-z0-9 .:/@]{0,4}`).Draw(t, "text")
-		quoted := rapid.SampledFrom([]string{ql.QuoteText(text), "'" + text + "'"}).Draw(t, "quoted")
+		quoted := rapid.SampledFrom([]string{lex.QuoteText(text), "'" + text + "'"}).Draw(t, "quoted")
 		glued := rapid.SampledFrom([]string{word + quoted, quoted + word, word + quoted + word, quoted + quoted + word, "\"x\"" + quoted}).Draw(t, "glued")
 		for _, name := range []string{"x'", "b64'", "uuid'", "f32'", "f64'"} {
 			if strings.HasPrefix(glued, name) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 func TestOneLineMeansTheSame(t *testing.T) {
@@ -21,7 +22,7 @@ func TestOneLineMeansTheSame(t *testing.T) {
 		{"count fleet -- and\ncount fleet\n# no\n\ncount fleet", "count fleet; count fleet; count fleet"},
 		{"count fleet;\ncount fleet;\n", "count fleet; count fleet"},
 	} {
-		got := ql.OneLine(c.text)
+		got := lex.OneLine(c.text)
 		if got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.text, got, c.want)
 		}

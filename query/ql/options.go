@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -50,11 +51,11 @@ type target struct {
 	yes    *bool
 	draw   *drawing
 	moving *moving
-	seen   map[string]Pos
+	seen   map[string]lex.Pos
 
 	bounds   bool          // the rows have HBase's STARTROW or STOPROW
 	filters  []hbaseFilter // of HBase's FILTER
-	filterAt Pos
+	filterAt lex.Pos
 }
 
 // A drawing is what the statements that draw are told besides what to read.
@@ -82,8 +83,8 @@ func init() {
 		{name: "approx", in: inCount, parse: flagOption(func(to *target) *bool { return to.approx })},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inExport | inScan | inHistogram, parse: (*parser).limitOption},
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
-		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Since })},
-		{name: "until", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **Time { return &r.Until })},
+		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Since })},
+		{name: "until", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Until })},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan | inCount, parse: (*parser).timeRangeOption, foreign: true},
 		{name: "timestamp", value: "TS", in: inGet | inScan | inCount, parse: (*parser).timestampOption, foreign: true},
 		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Reverse })},
@@ -109,15 +110,6 @@ func init() {
 
 // Formats are the names that `as` takes.
 var Formats = []string{"table", "line", "json", "jsonl", "csv", "tsv", "markdown", "cbt", "quiet"}
-
-// reserved are the words that cannot be a bare key or table: they would be
-// read as flags and clauses.
-var reserved = map[string]bool{
-	"as": true, "and": true, "where": true, "reverse": true, "reversed": true, "keys-only": true,
-	"cells": true, "yes": true, "to": true, "from": true, "if": true, "put": true, "else": true,
-	"approx": true, "stats": true, "into": true, "absent": true, "exists": true,
-	"table": true, "family": true,
-}
 
 // findOption is the option of any statement with this spelling, nil if there is none.
 func findOption(word string) *option { return findOptionIn(word, ^optionSet(0)) }
@@ -150,7 +142,7 @@ func optionNames(in optionSet) []string {
 // options parses what is left of a statement. Braces and commas, which HBase
 // writes, are optional punctuation.
 func (p *parser) options(in optionSet, to *target) error {
-	to.seen = map[string]Pos{}
+	to.seen = map[string]lex.Pos{}
 	braces := false
 	for {
 		for p.skipComma() {
@@ -175,7 +167,7 @@ func (p *parser) options(in optionSet, to *target) error {
 }
 
 // wantOptions notes the options of a set that were not given.
-func (p *parser) wantOptions(in optionSet, seen map[string]Pos) {
+func (p *parser) wantOptions(in optionSet, seen map[string]lex.Pos) {
 	if p.wanted == nil {
 		return
 	}
@@ -197,7 +189,7 @@ func (o *option) word() string {
 // option parses one option.
 func (p *parser) option(in optionSet, to *target) error {
 	t := p.peek()
-	o := findOptionIn(t.keyword(), in)
+	o := findOptionIn(t.Keyword(), in)
 	if o == nil && p.skipIgnored() {
 		return nil
 	}
@@ -205,15 +197,15 @@ func (p *parser) option(in optionSet, to *target) error {
 		return p.unknownOption(in, to)
 	}
 	if first, twice := to.seen[o.name]; twice {
-		return errorAt(t.pos, "%s is given twice, first at %s", o.name, first)
+		return lex.ErrorAt(t.Pos, "%s is given twice, first at %s", o.name, first)
 	}
-	to.seen[o.name] = t.pos
-	switch t.keyword() {
+	to.seen[o.name] = t.Pos
+	switch t.Keyword() {
 	case "startrow", "stoprow", "endrow":
 		to.bounds = true
 	}
 	p.next()
-	p.foreign = p.foreign || t.keyword() != o.name || o.foreign
+	p.foreign = p.foreign || t.Keyword() != o.name || o.foreign
 	if o.value != "" && o.name != "as" && !p.equals() {
 		return p.unexpected("= behind %s, as in %s=%s", o.name, o.name, o.value)
 	}
@@ -222,19 +214,19 @@ func (p *parser) option(in optionSet, to *target) error {
 
 func (p *parser) unknownOption(in optionSet, to *target) error {
 	t := p.peek()
-	if word := t.keyword(); word != "" {
+	if word := t.Keyword(); word != "" {
 		if hint := foreignOptions[word]; hint != "" && p.atOption(0) {
-			return errorAt(t.pos, "there is no option %s; %s", t.describe(), hint)
+			return lex.ErrorAt(t.Pos, "there is no option %s; %s", t.Describe(), hint)
 		}
 		if findOption(word) != nil {
-			return errorAt(t.pos, "%s takes no option %s; its options are %s", p.verb, word, strings.Join(optionNames(in), ", "))
+			return lex.ErrorAt(t.Pos, "%s takes no option %s; its options are %s", p.verb, word, strings.Join(optionNames(in), ", "))
 		}
 		if near := schema.DidYouMean(word, optionNames(in)); near != "" {
-			return errorAt(t.pos, "%s has no option %s%s", p.verb, t.describe(), near)
+			return lex.ErrorAt(t.Pos, "%s has no option %s%s", p.verb, t.Describe(), near)
 		}
 	}
-	if _, given := to.seen["columns"]; given && t.isColumn() {
-		return errorAt(t.pos, "expected a comma before another column, as in columns=meta:model,%s", clip(t.text))
+	if _, given := to.seen["columns"]; given && isColumn(t) {
+		return lex.ErrorAt(t.Pos, "expected a comma before another column, as in columns=meta:model,%s", lex.Clip(t.Text))
 	}
 	return p.unexpected("an option of %s (%s) or the end", p.verb, strings.Join(optionNames(in), ", "))
 }
@@ -242,17 +234,17 @@ func (p *parser) unknownOption(in optionSet, to *target) error {
 // checkOptions refuses options that contradict each other.
 func (p *parser) checkOptions(to *target) error {
 	if at, ok := to.seen["page"]; ok && to.read.Limit == Unlimited {
-		return errorAt(at, "a page has a bound; limit= is how many rows it has, %d if not said", query.DefaultPageSize)
+		return lex.ErrorAt(at, "a page has a bound; limit= is how many rows it has, %d if not said", read.DefaultPageSize)
 	}
 	if at, ok := to.seen["approx"]; ok {
 		for name := range to.seen {
 			if !slices.Contains(estimated, name) {
-				return errorAt(at, "approx estimates what prefix=, start=, end= and columns= select, and %s needs an exact count", name)
+				return lex.ErrorAt(at, "approx estimates what prefix=, start=, end= and columns= select, and %s needs an exact count", name)
 			}
 		}
 	}
 	if at, ok := to.seen["overwrite"]; ok && to.read != nil && to.read.Into == "" && to.moving == nil {
-		return errorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite")
+		return lex.ErrorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite")
 	}
 	if err := to.oneOf("give one of them", []string{"timestamp"}, []string{"timerange"}, []string{"since", "until"}); err != nil {
 		return err
@@ -269,7 +261,7 @@ func (to *target) oneOf(instead string, ways ...[]string) error {
 				continue
 			}
 			if len(given) > 0 && !slices.Contains(way, given[0]) {
-				return errorAt(to.seen[name], "%s cannot be joined with %s; %s", name, given[0], instead)
+				return lex.ErrorAt(to.seen[name], "%s cannot be joined with %s; %s", name, given[0], instead)
 			}
 			given = append(given, name)
 		}
@@ -286,7 +278,7 @@ func (p *parser) intoOption(to *target) error {
 	t := p.peek()
 	name, err := p.text("a file, as in 'rows.csv'")
 	if err == nil && name == "" {
-		err = errorAt(t.pos, "the name of the file is empty")
+		err = lex.ErrorAt(t.Pos, "the name of the file is empty")
 	}
 	to.read.Into = name
 	return err
@@ -312,7 +304,7 @@ func drawOption(least int, field func(*drawing) *int) func(*parser, *target) err
 	return func(p *parser, to *target) (err error) {
 		t := p.peek()
 		if *field(to.draw), err = p.number("a number", least); err == nil && *field(to.draw) > maxDrawn {
-			err = errorAt(t.pos, "expected a number up to %d, not %s", maxDrawn, t.describe())
+			err = lex.ErrorAt(t.Pos, "expected a number up to %d, not %s", maxDrawn, t.Describe())
 		}
 		return err
 	}
@@ -324,7 +316,7 @@ const maxDrawn = 1000
 func (p *parser) separatorOption(to *target) (err error) {
 	t := p.peek()
 	if to.draw.separator, err = p.text("what ends a part of a key, as in #"); err == nil && to.draw.separator == "" {
-		err = errorAt(t.pos, "the separator is empty")
+		err = lex.ErrorAt(t.Pos, "the separator is empty")
 	}
 	return err
 }
@@ -344,7 +336,7 @@ func flagOption(field func(*target) *bool) func(*parser, *target) error {
 	}
 }
 
-func timeOption(field func(*Read) **Time) func(*parser, *target) error {
+func timeOption(field func(*Read) **lex.Time) func(*parser, *target) error {
 	return func(p *parser, to *target) (err error) {
 		*field(to.read), err = p.timeValue()
 		return err
@@ -397,19 +389,19 @@ func (p *parser) columnsOption(to *target) (err error) {
 func (p *parser) regexOption(to *target) error {
 	p.wantText(ExpectText, "a pattern, as in /plane#.*/")
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return p.unexpected("a pattern, as in /plane#.*/")
 	}
 	p.next()
-	expr, between := cutSlashes(t.parts)
-	switch first := t.parts[0]; {
-	case between || first.quote != bare:
-	case first.text[0] == '/':
-		return errorAt(t.pos, "a pattern ends with /, as in regex=/plane#.*/; quote one that begins with a / of its own")
-	case first.text[0] == '~' && t.glued:
-		return errorAt(t.pos, "a pattern stands behind regex=, without a ~; write regex=/%s/", printable(clip(expr[1:])))
+	expr, between := cutSlashes(t.Parts)
+	switch first := t.Parts[0]; {
+	case between || first.Quote != lex.Bare:
+	case first.Text[0] == '/':
+		return lex.ErrorAt(t.Pos, "a pattern ends with /, as in regex=/plane#.*/; quote one that begins with a / of its own")
+	case first.Text[0] == '~' && t.Glued:
+		return lex.ErrorAt(t.Pos, "a pattern stands behind regex=, without a ~; write regex=/%s/", lex.Printable(lex.Clip(expr[1:])))
 	}
-	to.read.Regex = &Pattern{t.pos, expr}
+	to.read.Regex = &Pattern{t.Pos, expr}
 	return nil
 }
 
@@ -417,7 +409,7 @@ func (p *parser) regexOption(to *target) error {
 func (p *parser) sampleOption(to *target) error {
 	p.wantText(ExpectNumber, "a share of the rows, more than 0 and less than 1")
 	t := p.peek()
-	f, err := strconv.ParseFloat(t.bareText(), 64)
+	f, err := strconv.ParseFloat(t.BareText(), 64)
 	if err != nil || !(f > 0 && f < 1) {
 		return p.unexpected("a share of the rows, more than 0 and less than 1, as in 0.01")
 	}
@@ -439,13 +431,13 @@ func (p *parser) versionsOption(to *target) (err error) {
 func (p *parser) formatOption(to *target) error {
 	p.wantOneOf(ExpectChoice, Formats...)
 	t := p.peek()
-	if near := schema.DidYouMean(t.keyword(), Formats); near != "" && !slices.Contains(Formats, t.keyword()) {
-		return errorAt(t.pos, "expected a format, not %s%s", t.describe(), near)
+	if near := schema.DidYouMean(t.Keyword(), Formats); near != "" && !slices.Contains(Formats, t.Keyword()) {
+		return lex.ErrorAt(t.Pos, "expected a format, not %s%s", t.Describe(), near)
 	}
-	if !slices.Contains(Formats, t.keyword()) {
-		return errorAt(t.pos, "expected a format, not %s; the formats are %s", t.describe(), strings.Join(Formats, ", "))
+	if !slices.Contains(Formats, t.Keyword()) {
+		return lex.ErrorAt(t.Pos, "expected a format, not %s; the formats are %s", t.Describe(), strings.Join(Formats, ", "))
 	}
-	to.read.Format = t.keyword()
+	to.read.Format = t.Keyword()
 	p.next()
 	return nil
 }
@@ -460,8 +452,8 @@ func (p *parser) whereOption(to *target) error {
 		to.read.Where = append(to.read.Where, c)
 		if p.accept("&&") {
 			p.foreign = true
-		} else if p.peek().keyword() == "or" || p.atMark("||") {
-			return errorAt(p.peek().pos, "conditions are joined by and, not by or; run a statement for each")
+		} else if p.peek().Keyword() == "or" || p.atMark("||") {
+			return lex.ErrorAt(p.peek().Pos, "conditions are joined by and, not by or; run a statement for each")
 		} else if !p.acceptWord("and") {
 			return nil
 		}
@@ -477,7 +469,7 @@ func (p *parser) condition() (c Condition, err error) {
 	}
 	p.wantOneOf(ExpectKeyword, "==", "!=", "<", "<=", ">", ">=", "exists", "absent")
 	t := p.peek()
-	if w := t.keyword(); w == "exists" || w == "absent" {
+	if w := t.Keyword(); w == "exists" || w == "absent" {
 		c.Op = w
 		p.next()
 		return c, nil
@@ -485,16 +477,16 @@ func (p *parser) condition() (c Condition, err error) {
 	if err = p.checkOperator(); err != nil {
 		return c, err
 	}
-	if c.Op = operators[t.text]; t.kind != tokenMark || c.Op == "" {
+	if c.Op = operators[t.Text]; t.Kind != lex.Mark || c.Op == "" {
 		return c, p.unexpected("a comparison (== != < <= > >=, exists, absent)")
 	}
 	p.next()
-	if w := p.peek().keyword(); w == "null" || w == "nil" {
-		return c, errorAt(p.peek().pos, "there is no %s; write %s absent or %s exists, or quote the text", w, c.Column, c.Column)
+	if w := p.peek().Keyword(); w == "null" || w == "nil" {
+		return c, lex.ErrorAt(p.peek().Pos, "there is no %s; write %s absent or %s exists, or quote the text", w, c.Column, c.Column)
 	}
-	var at *Time
+	var at *lex.Time
 	if c.Value, at, err = p.literal(); err == nil && at != nil {
-		err = errorAt(at.Pos, "a value to compare with has no timestamp; use since= and until=")
+		err = lex.ErrorAt(at.Pos, "a value to compare with has no timestamp; use since= and until=")
 	}
 	return c, err
 }

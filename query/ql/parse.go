@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -19,25 +20,25 @@ type Env struct {
 
 // Parse parses exactly one statement that names its table.
 func Parse(text string) (Statement, error) {
-	return Env{}.Parse(Source{Text: text, Pos: Pos{1, 1}})
+	return Env{}.Parse(lex.Source{Text: text, Pos: lex.Pos{Line: 1, Col: 1}})
 }
 
-// Parse parses exactly one statement. Errors are *[Error].
-func (env Env) Parse(src Source) (Statement, error) {
-	toks, err := lex(src)
+// Parse parses exactly one statement. Errors are *[lex.Error].
+func (env Env) Parse(src lex.Source) (Statement, error) {
+	toks, err := lex.Tokens(src, dashesError)
 	if err != nil {
 		return nil, err
 	}
-	for len(toks) > 1 && toks[0].kind == tokenEnd {
+	for len(toks) > 1 && toks[0].Kind == lex.End {
 		toks = toks[1:]
 	}
-	p := &parser{env: env, toks: toks, start: toks[0].pos}
+	p := &parser{env: env, toks: toks, start: toks[0].Pos}
 	st, err := p.statement()
 	if err != nil {
 		return nil, err
 	}
 	for ; p.i < len(p.toks)-1; p.i++ {
-		if p.toks[p.i].kind != tokenEnd {
+		if p.toks[p.i].Kind != lex.End {
 			return nil, p.unexpected("the end of the statement")
 		}
 	}
@@ -49,9 +50,9 @@ func (env Env) Parse(src Source) (Statement, error) {
 // A parser is recursive descent over the tokens of one statement.
 type parser struct {
 	env     Env
-	toks    []token
+	toks    []lex.Token
 	i       int
-	start   Pos
+	start   lex.Pos
 	verb    string // as listed in verbs
 	spelt   string // as it was written, in lower case
 	table   string // that the statement is about, once it is known
@@ -64,12 +65,12 @@ type parser struct {
 func (p *parser) statement() (Statement, error) {
 	t := p.peek()
 	p.wantOneOf(ExpectVerb, Verbs()...)
-	word := t.keyword()
-	if _, known := findVerb(p.peekAt(1).keyword()); word == "cbt" && known { // a line for bash
+	word := t.Keyword()
+	if _, known := findVerb(p.peekAt(1).Keyword()); word == "cbt" && known { // a line for bash
 		p.next()
 		p.foreign = true
 		t = p.peek()
-		word = t.keyword()
+		word = t.Keyword()
 	}
 	if word == "" {
 		return nil, p.unexpected("a statement; help lists them")
@@ -80,45 +81,45 @@ func (p *parser) statement() (Statement, error) {
 	}
 	p.next()
 	p.verb = v.name
-	p.foreign = p.foreign || v.foreign
+	p.foreign = p.foreign || v.name != word
 	p.spelt = word
 	return v.parse(p)
 }
 
-func unknownVerb(t token) error {
-	if hint := foreignVerbs[t.keyword()]; hint != "" {
-		return errorAt(t.pos, "there is no statement %s; %s", QuoteText(t.keyword()), hint)
+func unknownVerb(t lex.Token) error {
+	if hint := foreignVerbs[t.Keyword()]; hint != "" {
+		return lex.ErrorAt(t.Pos, "there is no statement %s; %s", lex.QuoteText(t.Keyword()), hint)
 	}
-	if near := schema.DidYouMean(t.keyword(), Verbs()); near != "" {
-		return errorAt(t.pos, "there is no statement %s%s", t.describe(), near)
+	if near := schema.DidYouMean(t.Keyword(), Verbs()); near != "" {
+		return lex.ErrorAt(t.Pos, "there is no statement %s%s", t.Describe(), near)
 	}
-	return errorAt(t.pos, "there is no statement %s; help lists them", t.describe())
+	return lex.ErrorAt(t.Pos, "there is no statement %s; help lists them", t.Describe())
 }
 
 // Tokens.
 
-func (p *parser) peek() token { return p.toks[p.i] }
+func (p *parser) peek() lex.Token { return p.toks[p.i] }
 
 // peekAt looks n tokens ahead; behind the end there is only the end.
-func (p *parser) peekAt(n int) token { return p.toks[min(p.i+n, len(p.toks)-1)] }
+func (p *parser) peekAt(n int) lex.Token { return p.toks[min(p.i+n, len(p.toks)-1)] }
 
 // next returns the token and moves on; it stays at the end.
-func (p *parser) next() token {
+func (p *parser) next() lex.Token {
 	t := p.toks[p.i]
-	if t.kind != tokenEnd {
+	if t.Kind != lex.End {
 		p.i++
 	}
 	return t
 }
 
-func (p *parser) atEnd() bool { return p.peek().kind == tokenEnd }
+func (p *parser) atEnd() bool { return p.peek().Kind == lex.End }
 
 // atMark reports whether the next token is this mark.
 func (p *parser) atMark(mark string) bool { return p.isMark(0, mark) }
 
 func (p *parser) isMark(n int, mark string) bool {
 	t := p.peekAt(n)
-	return t.kind == tokenMark && t.text == mark
+	return t.Kind == lex.Mark && t.Text == mark
 }
 
 func (p *parser) accept(mark string) bool {
@@ -131,7 +132,7 @@ func (p *parser) accept(mark string) bool {
 
 func (p *parser) expect(mark string) error {
 	if !p.accept(mark) {
-		return p.unexpected("%s", QuoteText(mark))
+		return p.unexpected("%s", lex.QuoteText(mark))
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (p *parser) expect(mark string) error {
 // acceptWord takes the keyword if it is next.
 func (p *parser) acceptWord(word string) bool {
 	p.wantOneOf(ExpectKeyword, word)
-	if p.peek().keyword() != word {
+	if p.peek().Keyword() != word {
 		return false
 	}
 	p.next()
@@ -148,7 +149,7 @@ func (p *parser) acceptWord(word string) bool {
 
 // unexpected is the error that something else should stand here.
 func (p *parser) unexpected(format string, args ...any) error {
-	return errorAt(p.peek().pos, "expected %s, not %s", fmt.Sprintf(format, args...), p.peek().describe())
+	return lex.ErrorAt(p.peek().Pos, "expected %s, not %s", fmt.Sprintf(format, args...), p.peek().Describe())
 }
 
 // skipComma skips the comma that HBase writes between arguments.
@@ -171,13 +172,13 @@ func (p *parser) equals() bool {
 
 // atOption reports whether the next words are NAME= or NAME=>.
 func (p *parser) atOption(n int) bool {
-	return p.peekAt(n).bareText() != "" && (p.isMark(n+1, "=") || p.isMark(n+1, "=>"))
+	return p.peekAt(n).BareText() != "" && (p.isMark(n+1, "=") || p.isMark(n+1, "=>"))
 }
 
 // listGoesOn takes a comma between the items of a list. A comma before an
 // option, or before the } or ] of HBase, ends the list.
 func (p *parser) listGoesOn() bool {
-	if !p.atMark(",") || p.isMark(1, "}") || p.isMark(1, "]") || p.atOption(1) && isOption(p.peekAt(1).keyword()) {
+	if !p.atMark(",") || p.isMark(1, "}") || p.isMark(1, "]") || p.atOption(1) && isOption(p.peekAt(1).Keyword()) {
 		return false
 	}
 	p.next()
@@ -191,7 +192,7 @@ func (p *parser) listGoesOn() bool {
 func (p *parser) tableName() (Name, error) {
 	t := p.peek()
 	p.wantKind(ExpectTable)
-	isWord := t.kind == tokenWord && !p.atOption(0) && !reserved[t.keyword()]
+	isWord := t.Kind == lex.Word && !p.atOption(0) && !lex.IsReserved(t.Keyword())
 	switch {
 	case isWord && (p.env.Table == "" || p.isTable(t)):
 		return p.tableNamed()
@@ -224,10 +225,10 @@ func (p *parser) newName(what string) (Name, error) {
 
 // isTable reports whether the word is to be read as a table's name although a
 // table is in use.
-func (p *parser) isTable(t token) bool {
+func (p *parser) isTable(t lex.Token) bool {
 	switch p.verb {
 	case "get", "put", "delete", "incr", "append", "cas", "add", "histogram", "sparkline":
-		return p.env.IsTable == nil || p.env.IsTable(join(t.parts))
+		return p.env.IsTable == nil || p.env.IsTable(lex.Join(t.Parts))
 	}
 	return true
 }
@@ -236,7 +237,7 @@ func (p *parser) isTable(t token) bool {
 func (p *parser) name(what string) (Name, error) {
 	n, err := p.word(what)
 	if err == nil && n.Text == "" {
-		err = errorAt(n.Pos, "expected %s, not an empty name", what)
+		err = lex.ErrorAt(n.Pos, "expected %s, not an empty name", what)
 	}
 	return n, err
 }
@@ -244,11 +245,11 @@ func (p *parser) name(what string) (Name, error) {
 // word takes any word, the empty one in quotes included.
 func (p *parser) word(what string) (Name, error) {
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return Name{}, p.unexpected("%s", what)
 	}
 	p.next()
-	return Name{join(t.parts), t.pos}, nil
+	return Name{lex.Join(t.Parts), t.Pos}, nil
 }
 
 // key takes a row key: bare and quoted parts that touch, or a tuple.
@@ -262,14 +263,14 @@ func (p *parser) key() (string, error) {
 		if key, err = p.tupleKey(); err != nil {
 			return "", err
 		}
-	case t.kind != tokenWord || reserved[t.keyword()]:
+	case t.Kind != lex.Word || lex.IsReserved(t.Keyword()):
 		return "", p.unexpected("a row key")
 	default:
 		p.next()
-		key = join(t.parts)
+		key = lex.Join(t.Parts)
 	}
 	if key == "" {
-		return "", errorAt(t.pos, "a row key is at least one byte")
+		return "", lex.ErrorAt(t.Pos, "a row key is at least one byte")
 	}
 	return key, nil
 }
@@ -284,9 +285,9 @@ func (p *parser) text(what string) (string, error) {
 func (p *parser) number(what string, least int) (int, error) {
 	p.wantText(ExpectNumber, what)
 	t := p.peek()
-	text := t.bareText()
-	if p.foreign && t.kind == tokenWord { // HBase: '3'
-		text = join(t.parts)
+	text := t.BareText()
+	if p.foreign && t.Kind == lex.Word { // HBase: '3'
+		text = lex.Join(t.Parts)
 	}
 	n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
 	if err != nil || n < least {
@@ -304,7 +305,7 @@ func (p *parser) flag() (bool, error) {
 	p.foreign = true
 	p.wantOneOf(ExpectChoice, "true", "false")
 	t := p.peek()
-	if w := t.keyword(); w == "true" || w == "false" {
+	if w := t.Keyword(); w == "true" || w == "false" {
 		p.next()
 		return w == "true", nil
 	}
@@ -312,18 +313,16 @@ func (p *parser) flag() (bool, error) {
 }
 
 // timeValue takes the value of since= and until=, with or without an @.
-func (p *parser) timeValue() (*Time, error) {
+func (p *parser) timeValue() (*lex.Time, error) {
 	p.wantKind(ExpectTime)
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return nil, p.unexpected("a time, as in 2024-01-25 or now-36h")
 	}
 	p.next()
-	text := join(t.parts)
-	if t.parts[0].quote == bare {
+	text := lex.Join(t.Parts)
+	if t.Parts[0].Quote == lex.Bare {
 		text = strings.TrimPrefix(text, "@")
 	}
-	return parseTime(t.pos, text)
+	return lex.ParseTime(t.Pos, text)
 }
-
-func equalKeyword(s, keyword string) bool { return strings.EqualFold(s, keyword) }

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // TestStatementsParseToTheirCanonicalText runs the files in testdata/parse:
@@ -45,9 +46,9 @@ func parseAll(t *testing.T, env ql.Env, script string) string {
 	for {
 		src, err := r.Next()
 		if src.Text == "" {
-			var bad *ql.Error
+			var bad *lex.Error
 			if errors.As(err, &bad) {
-				writeError(&out, script, ql.Pos{Line: 1, Col: 1}, bad)
+				writeError(&out, script, lex.Pos{Line: 1, Col: 1}, bad)
 			}
 			return out.String()
 		}
@@ -57,7 +58,7 @@ func parseAll(t *testing.T, env ql.Env, script string) string {
 		}
 		st, err := env.Parse(src)
 		if err != nil {
-			var bad *ql.Error
+			var bad *lex.Error
 			if !errors.As(err, &bad) {
 				t.Fatalf("%q: error of type %T", src.Text, err)
 			}
@@ -69,9 +70,9 @@ func parseAll(t *testing.T, env ql.Env, script string) string {
 	}
 }
 
-func writeError(out *strings.Builder, text string, at ql.Pos, err *ql.Error) {
+func writeError(out *strings.Builder, text string, at lex.Pos, err *lex.Error) {
 	out.WriteString("error " + err.Error() + "\n")
-	for line := range strings.SplitSeq(ql.Caret(text, at, err), "\n") {
+	for line := range strings.SplitSeq(lex.Caret(text, at, err), "\n") {
 		out.WriteString("  | " + line + "\n")
 	}
 }
@@ -107,10 +108,10 @@ func bare(v reflect.Value) {
 		}
 	case reflect.Struct:
 		switch v.Interface().(type) {
-		case ql.Pos, ql.Node:
+		case lex.Pos, ql.Node:
 			v.SetZero()
 			return
-		case ql.Literal:
+		case lex.Literal:
 			v.FieldByName("Loose").SetBool(false)
 		}
 		for i := range v.NumField() {
@@ -150,18 +151,18 @@ func FuzzParse(f *testing.F) {
 		}
 		st, err := ql.Parse(text)
 		if err != nil {
-			var bad *ql.Error
+			var bad *lex.Error
 			if !errors.As(err, &bad) {
 				t.Fatalf("error of type %T: %v", err, err)
 			}
-			if bad.Incomplete && ql.Complete(text) {
+			if bad.Incomplete && lex.Complete(text) {
 				t.Fatalf("%q: %v, but Complete says it is", text, err)
 			}
 			checkClean(t, err.Error())
-			checkClean(t, strings.ReplaceAll(ql.Caret(text, ql.Pos{Line: 1, Col: 1}, bad), "\n", ""))
+			checkClean(t, strings.ReplaceAll(lex.Caret(text, lex.Pos{Line: 1, Col: 1}, bad), "\n", ""))
 			return
 		}
-		if !ql.Complete(text) {
+		if !lex.Complete(text) {
 			t.Fatalf("%q parses, but Complete says that it is not all", text)
 		}
 		checkClean(t, ql.Print(st))

@@ -4,86 +4,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // Print returns the statement's canonical text: smolwc's own spelling, on one
 // line, without control characters. Parsing it gives the same statement.
 func Print(st Statement) string {
-	if isNil(st) {
+	if IsNil(st) {
 		return ""
 	}
 	w := &printer{of: st}
-	switch st := st.(type) {
-	case *Get:
-		w.words("get", QuoteName(st.Table.Text))
-		for _, k := range st.Keys {
-			w.words(w.quoteKey(k))
-		}
-		w.read(st.Read)
-	case *Scan:
-		w.words("scan", QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-		w.read(st.Read)
-	case *Count:
-		w.words("count", QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-		w.flag("cells", st.Cells)
-		w.flag("approx", st.Approx)
-		w.read(st.Read)
-	case *Put:
-		w.put(st)
-	case *Incr:
-		w.words("incr", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
-		w.flag(strconv.FormatInt(st.By, 10), st.By != 1)
-	case *Append:
-		w.words("append", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String(), st.Value.String())
-	case *Add:
-		w.words("add", QuoteName(st.Table.Text), w.quoteKey(st.Key))
-		w.assignments(st.Cells)
-	case *CheckAndPut:
-		w.checkAndPut(st)
-	case *Histogram:
-		w.histogram(st)
-	case *Sparkline:
-		w.words("sparkline", QuoteName(st.Table.Text), w.quoteKey(st.Key), st.Column.String())
-		w.number("points", st.Points)
-		w.read(st.Read)
-	case *Stats:
-		w.words("stats")
-		w.flag(QuoteName(st.Table.Text), st.Table.Text != "")
-		if st.Format != "" {
-			w.words("as", st.Format)
-		}
-	case *Explain:
-		w.words("explain", Print(st.Statement))
-	case *Analyze:
-		w.words("analyze", Print(st.Statement))
-	case *Begin:
-		w.words("begin")
-	case *Commit:
-		w.words("commit")
-	case *Abort:
-		w.words("abort")
-	case *Delete:
-		w.delete(st)
-	case *DeleteRange:
-		w.words("delete", QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-		w.flag("yes", st.Yes)
-	case *Import:
-		w.importFile(st)
-	case *Help:
-		w.words("help")
-		w.flag(st.Topic, st.Topic != "")
-	case *Quit:
-		w.words("quit")
-	default:
-		if !w.moved(st) {
-			w.schema(st)
-		}
-	}
+	st.print(w)
 	return strings.Join(w.out, " ")
 }
 
@@ -93,16 +24,16 @@ type printer struct {
 	out []string
 }
 
-// quoteKey is a row key as the statement writes keys.
-func (w *printer) quoteKey(key string) string { return quoteKeyOf(w.of, key) }
+func (w *printer) quoteKey(key string) string { return QuoteKeyOf(w.of, key) }
 
-func quoteKeyOf(st Statement, key string) string {
-	if st.node().Tuples {
-		if text, ok := tupleText(key); ok {
+// QuoteKeyOf is a row key as the statement writes keys: as a tuple or as text.
+func QuoteKeyOf(st Statement, key string) string {
+	if !IsNil(st) && st.node().Tuples {
+		if text, ok := TupleText(key); ok {
 			return text
 		}
 	}
-	return QuoteKey(key)
+	return lex.QuoteKey(key)
 }
 
 func (w *printer) words(words ...string) { w.out = append(w.out, words...) }
@@ -128,7 +59,7 @@ func (w *printer) key(name, key string) {
 
 func (w *printer) word(name, text string) {
 	if text != "" {
-		w.option(name, QuoteKey(text))
+		w.option(name, lex.QuoteKey(text))
 	}
 }
 
@@ -138,18 +69,18 @@ func (w *printer) number(name string, n int) {
 	}
 }
 
-func (w *printer) time(name string, t *Time) {
+func (w *printer) time(name string, t *lex.Time) {
 	if t != nil {
 		w.option(name, t.String())
 	}
 }
 
 func (w *printer) rows(r Rows) {
-	switch text, _ := tupleText(r.Prefix); {
+	switch text, _ := TupleText(r.Prefix); {
 	case r.TuplePrefix:
 		w.option("prefix", orWord(text, text == "", "()"))
 	case r.Prefix != "": // not as a tuple, which would mean other rows
-		w.option("prefix", QuoteKey(r.Prefix))
+		w.option("prefix", lex.QuoteKey(r.Prefix))
 	}
 	w.key("start", r.Start)
 	w.key("end", r.End)
@@ -159,12 +90,12 @@ func (w *printer) rows(r Rows) {
 
 func (w *printer) read(r Read) {
 	if r.Regex != nil {
-		w.option("regex", QuoteText(r.Regex.Expr))
+		w.option("regex", lex.QuoteText(r.Regex.Expr))
 	}
 	w.option("columns", list(r.Columns, Column.String))
 	for i, c := range r.Where {
 		w.words([]string{"where", "and"}[min(i, 1)])
-		w.condition(c)
+		w.words(c.String())
 	}
 	switch r.Versions {
 	case Unlimited:
@@ -188,42 +119,25 @@ func (w *printer) read(r Read) {
 		w.option("sample", strconv.FormatFloat(r.Sample, 'g', -1, 64))
 	}
 	if r.Page != nil {
-		w.option("page", QuoteKey(*r.Page))
+		w.option("page", lex.QuoteKey(*r.Page))
 	}
 	w.flag("stats", r.Stats)
 	if r.Format != "" {
 		w.words("as", r.Format)
 	}
 	if r.Into != "" {
-		w.words("into", QuoteText(r.Into))
+		w.words("into", lex.QuoteText(r.Into))
 		w.flag("overwrite", r.Overwrite)
 	}
 }
 
-func (w *printer) histogram(st *Histogram) {
-	w.words("histogram", QuoteName(st.Table.Text))
-	if st.Column.Family == "" {
-		w.words("keys")
-	} else {
-		w.words(st.Column.String())
-	}
-	w.number("bins", st.Bins)
-	w.number("depth", st.Depth)
-	w.word("separator", st.Separator)
-	w.rows(st.Rows)
-	w.read(st.Read)
-}
-
-func (w *printer) condition(c Condition) {
-	w.words(c.Column.String(), c.Op)
+// String is the condition as it is written.
+func (c Condition) String() string {
+	text := c.Column.String() + " " + c.Op
 	if c.Op != "exists" && c.Op != "absent" {
-		w.words(c.Value.String())
+		text += " " + c.Value.String()
 	}
-}
-
-func (w *printer) put(st *Put) {
-	w.words("put", QuoteName(st.Table.Text), w.quoteKey(st.Key))
-	w.assignments(st.Cells)
+	return text
 }
 
 func (w *printer) assignments(list []Assignment) {
@@ -232,136 +146,11 @@ func (w *printer) assignments(list []Assignment) {
 	}
 }
 
-func (w *printer) checkAndPut(st *CheckAndPut) {
-	w.words("cas", QuoteName(st.Table.Text), w.quoteKey(st.Key), "if")
-	w.condition(st.If)
-	w.words("put")
-	w.assignments(st.Then)
-	if len(st.Else) > 0 {
-		w.words("else put")
-		w.assignments(st.Else)
-	}
-}
-
-func (w *printer) delete(st *Delete) {
-	w.words("delete", QuoteName(st.Table.Text), w.quoteKey(st.Key))
-	for _, d := range st.Columns {
-		w.words(d.Column.String() + at(d.At))
-	}
-	w.time("since", st.Since)
-	w.time("until", st.Until)
-}
-
-func at(t *Time) string {
+func at(t *lex.Time) string {
 	if t == nil {
 		return ""
 	}
 	return "@" + t.String()
-}
-
-func (w *printer) importFile(st *Import) {
-	w.words("import", QuoteName(st.Table.Text), "from", QuoteText(st.Path))
-	if st.Key != "" {
-		w.option("key", QuoteText(st.Key))
-	}
-	w.option("columns", list(st.Columns, func(m Mapping) string {
-		s := m.Column.String() + "=" + quoteField(m.Field)
-		if m.Type != cells.TypeAny {
-			s += ":" + m.Type.String()
-		}
-		return s
-	}))
-	w.word("ts", st.Timestamp)
-	w.word("na", st.NA)
-	w.number("bad-lines", st.BadLines)
-	w.number("batch", st.Batch)
-	w.flag("again", st.Again)
-	w.flag("overlap", st.Overlap)
-}
-
-// quoteField keeps a colon in a field's name from beginning its type.
-func quoteField(s string) string {
-	if strings.Contains(s, ":") {
-		return QuoteText(s)
-	}
-	return QuoteKey(s)
-}
-
-// schema prints the statements about tables and families.
-func (w *printer) schema(st Statement) {
-	switch st := st.(type) {
-	case *CreateTable:
-		w.words("create table", QuoteName(st.Table.Text))
-		w.tableOptions(st.TableOptions)
-		w.flag(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }), len(st.Families) > 0)
-	case *SetTable:
-		w.words("alter table", QuoteName(st.Table.Text), "set")
-		w.tableOptions(st.TableOptions)
-		w.flag("yes", st.Yes)
-	case *AddFamily:
-		w.words("alter table", QuoteName(st.Table.Text), "add family", st.Family.String())
-	case *SetFamily:
-		w.words("alter table", QuoteName(st.Table.Text), orWord("set", st.Add, "put"), "family", st.Family.String())
-		w.flag("yes", st.Yes)
-	case *DropFamily:
-		w.words("alter table", QuoteName(st.Table.Text), "drop family", QuoteName(st.Family.Text))
-		w.flag("yes", st.Yes)
-	case *DropTable:
-		w.words("drop table", QuoteName(st.Table.Text))
-		w.flag("yes", st.Yes)
-	case *Truncate:
-		w.words("truncate", QuoteName(st.Table.Text))
-		w.flag("yes", st.Yes)
-	case *Tables:
-		w.words("tables")
-		if st.Regex != nil {
-			w.option("regex", QuoteText(st.Regex.Expr))
-		}
-	case *Describe:
-		w.words("describe", QuoteName(st.Table.Text))
-	case *Compact:
-		w.words("compact", QuoteName(st.Table.Text))
-		w.rows(st.Rows)
-	case *Flush:
-		w.words("flush", QuoteName(st.Table.Text))
-	case *GC:
-		w.words("gc", QuoteName(st.Table.Text))
-		w.flag("dry-run", st.DryRun)
-	}
-}
-
-func (w *printer) tableOptions(o TableOptions) {
-	if o.KeyFormat != nil {
-		w.option("key_format", o.KeyFormat.String())
-	}
-	if o.Retention != nil {
-		w.option("retention", o.Retention.String())
-	}
-	if o.Changes != nil {
-		w.option("change_stream", schema.FormatChangeStream(*o.Changes))
-	}
-}
-
-// String is the family as create table takes it.
-func (f Family) String() string {
-	w := &printer{}
-	w.words(QuoteName(f.Name.Text))
-	if f.Type != nil {
-		w.option("type", f.Type.String())
-	}
-	if f.Aggregate != nil {
-		w.option("aggregate", f.Aggregate.String())
-	}
-	if f.Versions != nil {
-		w.option("versions", orWord(strconv.Itoa(*f.Versions), *f.Versions == 0, "all"))
-	}
-	if f.TTL != nil {
-		w.option("ttl", orWord(schema.FormatAge(*f.TTL), *f.TTL == 0, "none"))
-	}
-	if f.Both != nil {
-		w.option("drop", orWord("either", *f.Both, "both"))
-	}
-	return strings.Join(w.out, " ")
 }
 
 func orWord(s string, instead bool, word string) string {
@@ -380,48 +169,4 @@ func listWith[T any](comma string, items []T, show func(T) string) string {
 		shown[i] = show(it)
 	}
 	return strings.Join(shown, comma)
-}
-
-// CreateStatement is the statements that make a table like t, one a line, each
-// with its newline. A retention rule that create table cannot express becomes
-// a comment.
-func CreateStatement(t schema.Table) string {
-	st := &CreateTable{Table: Name{Text: t.Name}}
-	if t.KeyFormat != schema.PlainKeys {
-		st.KeyFormat = &t.KeyFormat
-	}
-	if t.Retention != schema.Exact {
-		st.Retention = &t.Retention
-	}
-	if t.ChangeStream != 0 {
-		st.Changes = &t.ChangeStream
-	}
-	comments := ""
-	for _, f := range t.Families {
-		declared := Family{Name: Name{Text: f.Name}}
-		if f.Type != cells.TypeAny {
-			declared.Type = &f.Type
-		}
-		if f.Aggregate != schema.NoAggregate {
-			declared.Aggregate = &f.Aggregate
-		}
-		versions, age, both, simple := simpleRule(f.GC)
-		if !simple {
-			comments += "-- family " + f.Name + " also has the rule " + f.GC.String() + "\n"
-		}
-		if f.Tuning != (schema.Tuning{}) {
-			comments += "-- family " + f.Name + " is tuned: " + f.Tuning.String() + "\n"
-		}
-		if versions > 0 {
-			declared.Versions = &versions
-		}
-		if age > 0 {
-			declared.TTL = &age
-		}
-		if both {
-			declared.Both = &both
-		}
-		st.Families = append(st.Families, declared)
-	}
-	return Print(st) + "\n" + comments
 }

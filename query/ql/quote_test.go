@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // checkClean fails when text must not be written to a terminal: invalid UTF-8,
@@ -40,7 +41,7 @@ func hostile() *rapid.Generator[string] {
 func TestQuotedKeysReadBackAndHoldNoControlCharacters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := hostile().Filter(func(s string) bool { return s != "" }).Draw(t, "key")
-		word := ql.QuoteKey(key)
+		word := lex.QuoteKey(key)
 		checkClean(t, word)
 		for _, text := range []string{"get t " + word, "get t a " + word, "scan t prefix=" + word + " start" + "", "delete t " + word + " meta:x"} {
 			text = strings.TrimSuffix(text, " start")
@@ -67,7 +68,7 @@ func TestQuotedKeysReadBackAndHoldNoControlCharacters(t *testing.T) {
 func TestQuotedColumnsReadBackAndHoldNoControlCharacters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		qualifier := hostile().Draw(t, "qualifier")
-		word := ql.QuoteColumn("meta", qualifier)
+		word := lex.QuoteColumn("meta", qualifier)
 		checkClean(t, word)
 		for _, text := range []string{"put t k " + word + "=1", "scan t columns=" + word, "scan t columns=" + word + ",x:y", "delete t k " + word, "delete t k " + word + "@5"} {
 			st, err := ql.Parse(text)
@@ -110,7 +111,7 @@ func TestQuotedValuesReadBackAsTheSameTypeAndHoldNoControlCharacters(t *testing.
 	rapid.Check(t, func(t *rapid.T) {
 		v := anyValue().Draw(t, "value")
 		declared := rapid.SampledFrom([]cells.Type{cells.TypeAny, v.Type()}).Draw(t, "declared")
-		word := ql.QuoteValueAs(v, declared)
+		word := lex.QuoteValueAs(v, declared)
 		checkClean(t, word)
 		st, err := ql.Parse("put t k meta:x=" + word + "@5")
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 func TestCompleteSaysWhetherMoreLinesAreWanted(t *testing.T) {
@@ -33,7 +34,7 @@ func TestCompleteSaysWhetherMoreLinesAreWanted(t *testing.T) {
 		"get t a; get t \"b":        false,
 		"scan 't', {LIMIT => 1,\n-": false,
 	} {
-		if got := ql.Complete(text); got != want {
+		if got := lex.Complete(text); got != want {
 			t.Errorf("Complete(%q) = %v", text, got)
 		}
 	}
@@ -53,7 +54,7 @@ func TestReaderGivesStatementsOfLongScriptsWithTheirPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		n++
-		if want := (ql.Pos{Line: n, Col: 1}); src.Pos != want || src.Text != line[:len(line)-1] {
+		if want := (lex.Pos{Line: n, Col: 1}); src.Pos != want || src.Text != line[:len(line)-1] {
 			t.Fatalf("statement %d is %q at %s", n, src.Text, src.Pos)
 		}
 	}
@@ -99,12 +100,12 @@ func FuzzReader(f *testing.F) {
 	f.Add("-\r-\"\n- -\\\r\n-")
 	f.Fuzz(func(t *testing.T, script string) {
 		r := ql.NewReader(strings.NewReader(script))
-		last := ql.Pos{}
+		last := lex.Pos{}
 		for {
 			src, err := r.Next()
 			if err != nil {
-				var bad *ql.Error
-				if !errors.Is(err, io.EOF) && (!errors.As(err, &bad) || bad.Incomplete && ql.Complete(script) && !strings.ContainsAny(script, `.\`)) {
+				var bad *lex.Error
+				if !errors.Is(err, io.EOF) && (!errors.As(err, &bad) || bad.Incomplete && lex.Complete(script) && !strings.ContainsAny(script, `.\`)) {
 					t.Fatal(err)
 				}
 				return
@@ -116,7 +117,7 @@ func FuzzReader(f *testing.F) {
 			if src.Session {
 				continue
 			}
-			var bad *ql.Error
+			var bad *lex.Error
 			if _, err := (ql.Env{}).Parse(src); errors.As(err, &bad) && bad.Incomplete {
 				t.Fatalf("%q: %v", src.Text, err)
 			}

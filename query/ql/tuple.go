@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
 )
@@ -22,7 +23,7 @@ func QuoteTuple(t tuple.Tuple) string {
 	for i, e := range t {
 		switch e := e.(type) {
 		case string:
-			elems[i] = QuoteText(e)
+			elems[i] = lex.QuoteText(e)
 		case tuple.Tuple:
 			elems[i] = QuoteTuple(e)
 		default:
@@ -37,15 +38,15 @@ func QuoteTuple(t tuple.Tuple) string {
 // tuple where the table says that its keys are tuples and this one is.
 func QuoteRowKey(t schema.Table, key string) string {
 	if t.KeyFormat == schema.TupleKeys {
-		if text, ok := tupleText(key); ok {
+		if text, ok := TupleText(key); ok {
 			return text
 		}
 	}
-	return QuoteKey(key)
+	return lex.QuoteKey(key)
 }
 
-// tupleText is the packed tuple as the language writes it.
-func tupleText(packed string) (string, bool) {
+// TupleText is the packed tuple as the language writes it.
+func TupleText(packed string) (string, bool) {
 	if packed == "" {
 		return "", false
 	}
@@ -58,7 +59,7 @@ func tupleText(packed string) (string, bool) {
 
 // tupleKey parses a tuple, from its bracket on, and packs it.
 func (p *parser) tupleKey() (string, error) {
-	at := p.peek().pos
+	at := p.peek().Pos
 	t, err := p.tuple(1)
 	if err != nil {
 		return "", err
@@ -66,7 +67,7 @@ func (p *parser) tupleKey() (string, error) {
 	p.tuples = true
 	key, err := t.Pack()
 	if err != nil {
-		return "", errorAt(at, "%s", strings.TrimPrefix(err.Error(), "tuple: "))
+		return "", lex.ErrorAt(at, "%s", strings.TrimPrefix(err.Error(), "tuple: "))
 	}
 	return string(key), nil
 }
@@ -74,7 +75,7 @@ func (p *parser) tupleKey() (string, error) {
 // tuple parses ("plane", 42, ("nested", nil)); depth is how many brackets are open.
 func (p *parser) tuple(depth int) (tuple.Tuple, error) {
 	if depth > tuple.MaxDepth {
-		return nil, errorAt(p.peek().pos, "tuples are nested more than %d deep", tuple.MaxDepth)
+		return nil, lex.ErrorAt(p.peek().Pos, "tuples are nested more than %d deep", tuple.MaxDepth)
 	}
 	if err := p.expect("("); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (p *parser) element(depth int) (any, error) {
 		return p.tuple(depth + 1)
 	}
 	t := p.peek()
-	if t.kind != tokenWord {
+	if t.Kind != lex.Word {
 		return nil, p.unexpected("an element of a tuple")
 	}
 	if e, ok, err := markedElement(t); ok || err != nil {
@@ -123,52 +124,52 @@ func (p *parser) element(depth int) (any, error) {
 }
 
 // elementLiteral takes a literal; an @ is no mark of a time here.
-func (p *parser) elementLiteral(t token) (Literal, error) {
-	if typ, err := cells.ParseType(t.keyword()); err == nil && p.peekAt(1).glued && p.peekAt(1).text == "(" {
+func (p *parser) elementLiteral(t lex.Token) (lex.Literal, error) {
+	if typ, err := cells.ParseType(t.Keyword()); err == nil && p.peekAt(1).Glued && p.peekAt(1).Text == "(" {
 		p.next()
 		lit, at, err := p.call(t, typ)
 		if err == nil && at != nil {
-			err = errorAt(at.Pos, "an element of a tuple has no timestamp")
+			err = lex.ErrorAt(at.Pos, "an element of a tuple has no timestamp")
 		}
 		return lit, err
 	}
 	p.next()
-	return partsLiteral(t, t.parts)
+	return partsLiteral(t, t.Parts)
 }
 
 // markedElement reads the elements that values of cells do not have: nil,
 // whole numbers of any size, uuid'…', versionstamp'…', f32'7f800001'.
-func markedElement(t token) (e any, ok bool, err error) {
-	switch word := t.keyword(); {
+func markedElement(t lex.Token) (e any, ok bool, err error) {
+	switch word := t.Keyword(); {
 	case word == "nil" || word == "null":
 		return nil, true, nil
-	case isInteger(t.bareText()):
+	case lex.IsInteger(t.BareText()):
 		n, err := bigElement(t)
 		return n, true, err
 	}
-	if len(t.parts) != 2 || t.parts[0].quote != bare || t.parts[1].quote != single {
+	if len(t.Parts) != 2 || t.Parts[0].Quote != lex.Bare || t.Parts[1].Quote != lex.Single {
 		return nil, false, nil
 	}
-	text := t.parts[1].text
-	switch strings.ToLower(t.parts[0].text) {
+	text := t.Parts[1].Text
+	switch strings.ToLower(t.Parts[0].Text) {
 	case "uuid":
 		id, err := uuid.Parse(text)
 		if err != nil || len(text) != 36 {
-			return nil, false, errorAt(t.pos, "%s is not a UUID, as in uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", QuoteText(clip(text)))
+			return nil, false, lex.ErrorAt(t.Pos, "%s is not a UUID, as in uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", lex.QuoteText(lex.Clip(text)))
 		}
 		return id, true, nil
 	case "versionstamp":
-		return versionstampElement(t.pos, text)
+		return versionstampElement(t.Pos, text)
 	case "f32":
 		bits, err := strconv.ParseUint(text, 16, 32)
 		if err != nil || len(text) != 8 {
-			return nil, false, errorAt(t.pos, "%s is not the 8 hexadecimal digits of an f32", QuoteText(clip(text)))
+			return nil, false, lex.ErrorAt(t.Pos, "%s is not the 8 hexadecimal digits of an f32", lex.QuoteText(lex.Clip(text)))
 		}
 		return math.Float32frombits(uint32(bits)), true, nil
 	case "f64":
 		bits, err := strconv.ParseUint(text, 16, 64)
 		if err != nil || len(text) != 16 {
-			return nil, false, errorAt(t.pos, "%s is not the 16 hexadecimal digits of an f64", QuoteText(clip(text)))
+			return nil, false, lex.ErrorAt(t.Pos, "%s is not the 16 hexadecimal digits of an f64", lex.QuoteText(lex.Clip(text)))
 		}
 		return math.Float64frombits(bits), true, nil
 	}
@@ -176,18 +177,18 @@ func markedElement(t token) (e any, ok bool, err error) {
 }
 
 // bigElement is a whole number: tuples hold those that an i64 does not.
-func bigElement(t token) (any, error) {
-	text := strings.ReplaceAll(t.bareText(), "_", "")
-	if digits := strings.TrimPrefix(text, "-"); len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) {
-		return nil, errorAt(t.pos, "number %s begins with 0; write it without, or quote it if it is text", clip(t.text))
+func bigElement(t lex.Token) (any, error) {
+	text := strings.ReplaceAll(t.BareText(), "_", "")
+	if digits := strings.TrimPrefix(text, "-"); len(digits) > 1 && digits[0] == '0' && '0' <= digits[1] && digits[1] <= '9' {
+		return nil, lex.ErrorAt(t.Pos, "number %s begins with 0; write it without, or quote it if it is text", lex.Clip(t.Text))
 	}
 	const most = 2*tuple.MaxIntBytes + 128 // hexadecimal or decimal digits
 	if len(text) > most {
-		return nil, errorAt(t.pos, "number %s is too large for a tuple, which holds %d bytes of it", clip(text), tuple.MaxIntBytes)
+		return nil, lex.ErrorAt(t.Pos, "number %s is too large for a tuple, which holds %d bytes of it", lex.Clip(text), tuple.MaxIntBytes)
 	}
 	n, ok := new(big.Int).SetString(text, 0)
 	if !ok {
-		return nil, errorAt(t.pos, "%s is not a whole number", QuoteText(clip(text)))
+		return nil, lex.ErrorAt(t.Pos, "%s is not a whole number", lex.QuoteText(lex.Clip(text)))
 	}
 	if n.IsInt64() {
 		return n.Int64(), nil
@@ -195,10 +196,10 @@ func bigElement(t token) (any, error) {
 	return n, nil
 }
 
-func versionstampElement(at Pos, text string) (any, bool, error) {
+func versionstampElement(at lex.Pos, text string) (any, bool, error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != 12 {
-		return nil, false, errorAt(at, "%s is not the 24 hexadecimal digits of a versionstamp", QuoteText(clip(text)))
+		return nil, false, lex.ErrorAt(at, "%s is not the 24 hexadecimal digits of a versionstamp", lex.QuoteText(lex.Clip(text)))
 	}
 	v := tuple.Versionstamp{UserVersion: uint16(b[10])<<8 | uint16(b[11])}
 	copy(v.TransactionVersion[:], b)

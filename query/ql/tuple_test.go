@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
 )
 
 // anyTuple draws tuples of all that they can hold, nested depth deep.
 func anyTuple(depth int) *rapid.Generator[tuple.Tuple] {
-	text := hostile().Filter(func(s string) bool { return ql.QuoteText(s) != "" })
+	text := hostile().Filter(func(s string) bool { return lex.QuoteText(s) != "" })
 	elem := []*rapid.Generator[any]{
 		rapid.Just[any](nil),
 		rapid.Map(text, func(s string) any { return string([]rune(s)) }),

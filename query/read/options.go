@@ -75,6 +75,9 @@ func Rejected(fn func(key string) error) Option {
 	return setting(func(r *Request) { r.Rejected = fn })
 }
 
+// DefaultPageSize is how many rows, or columns, a page has without [PageSize].
+const DefaultPageSize = 100
+
 // PageSize is how many rows a page has at most, or columns when a single row is read;
 // 0 is the default. It may differ from page to page.
 func PageSize(n int) Option { return setting(func(r *Request) { r.PageSize = n }) }

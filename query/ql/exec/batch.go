@@ -1,0 +1,126 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/write"
+)
+
+// A pending is a batch that was begun and is neither committed nor aborted.
+type pending struct {
+	begun      lex.Pos
+	batch      *write.Batch
+	statements int
+	spoilt     error // of a statement that was to be part of it
+}
+
+// InBatch reports whether a batch was begun and is neither committed nor aborted.
+func (r *Runner) InBatch() bool { return r != nil && r.pending != nil }
+
+// Batches is how many batches were begun so far.
+func (r *Runner) Batches() int {
+	if r == nil {
+		return 0
+	}
+	return r.batches
+}
+
+// SpoilBatch says that a statement failed that may have been meant for the
+// batch: commit then refuses to write the rest of it.
+func (r *Runner) SpoilBatch(err error) {
+	if r.InBatch() && r.pending.spoilt == nil {
+		r.pending.spoilt = err
+	}
+}
+
+// DropBatch ends the batch, of which nothing is written. The error says so, at
+// the place where the batch was begun; it is nil when there was no batch.
+func (r *Runner) DropBatch() error {
+	if !r.InBatch() {
+		return nil
+	}
+	p := r.pending
+	r.pending = nil
+	return lex.ErrorAt(p.begun, "this batch has no commit; nothing of it was written")
+}
+
+func (r *Runner) begin(st *ql.Begin) (Result, error) {
+	if r.pending != nil {
+		return nil, lex.ErrorAt(st.Pos, "a batch is open already, begun at %s; batches do not nest", r.pending.begun)
+	}
+	r.pending = &pending{begun: st.Pos, batch: write.NewBatch()}
+	r.batches++
+	return &Done{"began a batch"}, nil
+}
+
+func (r *Runner) commit(ctx context.Context, st *ql.Commit) (Result, error) {
+	p := r.pending
+	if p == nil {
+		return nil, lex.ErrorAt(st.Pos, "there is no batch to commit; begin starts one")
+	}
+	r.pending = nil
+	if p.spoilt != nil {
+		return nil, lex.ErrorAt(st.Pos, "nothing of the batch was written, because a statement in it failed: %s", clean(p.spoilt.Error()))
+	}
+	if p.statements > 0 { // one without changes is no mistake here
+		if err := r.DB.Apply(ctx, p.batch); err != nil {
+			return nil, err
+		}
+	}
+	return &Done{"committed " + plural(p.statements, "statement")}, nil
+}
+
+func (r *Runner) abort(st *ql.Abort) (Result, error) {
+	if r.pending == nil {
+		return nil, lex.ErrorAt(st.Pos, "there is no batch to abort; begin starts one")
+	}
+	n := r.pending.statements
+	r.pending = nil
+	return &Done{"dropped " + plural(n, "statement")}, nil
+}
+
+// apply makes a mutation, or takes it into the batch when one is open.
+func (r *Runner) apply(ctx context.Context, table, key string, m *write.Mutation, did string) (Result, error) {
+	if p := r.pending; p != nil {
+		p.batch.Add(table, key, m)
+		p.statements++
+		return &Done{"in the batch: " + did}, nil
+	}
+	if err := r.Database().Table(table).Apply(ctx, key, m); err != nil {
+		return nil, err
+	}
+	return &Done{did}, nil
+}
+
+// refuseInBatch says why a statement cannot stand between begin and commit.
+func (r *Runner) refuseInBatch(st ql.Statement) error {
+	if r.pending == nil {
+		return nil
+	}
+	why := ""
+	switch st.(type) {
+	case *ql.Put, *ql.Add, *ql.Delete, *ql.Begin, *ql.Commit, *ql.Abort, *ql.Help, *ql.Quit, *ql.Tables, *ql.Describe, *ql.Explain, *ql.Stats:
+		return nil
+	case *ql.Get, *ql.Scan, *ql.Count, *ql.Analyze, *ql.Histogram, *ql.Sparkline:
+		why = "it would not see what the batch is to write"
+	case *ql.Incr, *ql.Append, *ql.CheckAndPut:
+		why = "it looks at the row first, and the batch writes nothing before commit"
+	case *ql.DeleteRange, *ql.Truncate:
+		why = "a range of rows is deleted at once; a batch takes rows by their keys"
+	case *ql.Import:
+		why = "it writes as it goes"
+	default:
+		why = "it takes effect at once"
+	}
+	return lex.ErrorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), why, r.pending.begun)
+}
+
+// verbOf is the verb of the statement's canonical text.
+func verbOf(st ql.Statement) string {
+	var verb string
+	fmt.Sscan(ql.Print(st), &verb)
+	return verb
+}

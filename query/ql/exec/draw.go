@@ -1,0 +1,246 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
+)
+
+// How many bins and points there are where the statement does not say.
+const (
+	defaultBins   = 20
+	defaultPoints = 60
+)
+
+func (r *Runner) histogram(ctx context.Context, st *ql.Histogram) (Result, error) {
+	reading, err := r.reading(st)
+	if err != nil {
+		return nil, err
+	}
+	return reading.draw(ctx, reading.opts)
+}
+
+// drawHistogram reads for a histogram.
+func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	want := st.Read
+	if st.Column.Family == "" {
+		want.KeysOnly = true
+	} else {
+		want.Columns = []ql.Column{st.Column}
+		want.Versions = cmp.Or(want.Versions, 1)
+	}
+	opts, err := r.readOptions(t, st.Rows, want)
+	if err != nil {
+		return nil, err
+	}
+	res := &reading{table: r.Database().Table(t.Name), schema: t, opts: opts}
+	res.draw = func(ctx context.Context, opts []read.Option) (*Listing, error) {
+		if st.Column.Family == "" {
+			return keyHistogram(ctx, res.table, t, st, opts)
+		}
+		return columnHistogram(ctx, res.table, st, opts)
+	}
+	return res, nil
+}
+
+// columnHistogram counts the numbers of a column in one pass over the rows.
+func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
+	var b decimalBins
+	rows := int64(0)
+	for row, err := range table.ReadRows(ctx, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		rows++
+		for c := range row.Cells() {
+			b.add(c.Value)
+		}
+	}
+	l := &Listing{Columns: []string{"from", "to", "count"}, Format: st.Format, Bars: "count"}
+	for _, bin := range b.bins(cmp.Or(st.Bins, defaultBins)) {
+		l.Lines = append(l.Lines, []any{b.number(bin.From), b.number(bin.To), bin.Count})
+	}
+	note := fmt.Sprintf("%s in %s", plural(int(b.n), "number"), plural(int(rows), "row"))
+	if b.n > 0 {
+		note += fmt.Sprintf("; least %v, mean %.6g, greatest %v", b.number(b.least), b.sum/float64(b.n), b.number(b.most))
+	}
+	if b.notFinite > 0 {
+		note += fmt.Sprintf("; %d more not finite", b.notFinite)
+	}
+	if b.notNumerical > 0 {
+		note += "; " + plural(int(b.notNumerical), "value") + " of other types"
+	}
+	l.Notes = []string{note}
+	return l, nil
+}
+
+// number is a whole number where only whole numbers were counted.
+func (b *decimalBins) number(f float64) any {
+	if b.whole == b.n && math.Abs(f) < 1<<53 {
+		return int64(f)
+	}
+	return f
+}
+
+// A keyGroup is the rows whose keys begin alike.
+type keyGroup struct {
+	prefix string
+	rows   int64
+}
+
+// keyHistogram counts rows by how their keys begin. Rows come in key order, so
+// that a group is complete when the next one begins, and only the largest are
+// held.
+func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
+	most := cmp.Or(st.Bins, defaultBins)
+	part := keyParts(t, st)
+	var groups []keyGroup
+	var others keyGroup // their number is in othersN
+	othersN := 0
+	for row, err := range table.ReadRows(ctx, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		prefix := part(row.Key())
+		if n := len(groups) - 1; n >= 0 && groups[n].prefix == prefix {
+			groups[n].rows++
+			continue
+		}
+		if len(groups) >= 4*most {
+			small := smallest(groups, most)
+			groups = slices.DeleteFunc(groups, func(g keyGroup) bool {
+				if small[g.prefix] {
+					others.rows += g.rows
+					othersN++
+				}
+				return small[g.prefix]
+			})
+		}
+		groups = append(groups, keyGroup{strings.Clone(prefix), 1})
+	}
+	small := smallest(groups, most)
+	l := &Listing{Columns: []string{"prefix", "rows"}, Format: st.Format, Bars: "rows"}
+	total := int64(0)
+	for _, g := range groups {
+		total += g.rows
+		if small[g.prefix] {
+			others.rows += g.rows
+			othersN++
+			continue
+		}
+		l.Lines = append(l.Lines, []any{ql.QuoteRowKey(t, g.prefix), g.rows})
+	}
+	total = others.rows
+	for _, line := range l.Lines {
+		total += line[1].(int64)
+	}
+	note := fmt.Sprintf("%s under %s", plural(int(total), "row"), plural2(len(l.Lines)+othersN, "prefix", "prefixes"))
+	if othersN > 0 {
+		l.Lines = append(l.Lines, []any{nil, others.rows})
+		note += fmt.Sprintf("; the last line is of the %d that are smallest", othersN)
+	}
+	l.Notes = []string{note}
+	return l, nil
+}
+
+// smallest are the prefixes of all groups but the largest. Of groups of one size
+// the first in key order count as larger.
+func smallest(groups []keyGroup, keep int) map[string]bool {
+	bySize := slices.Clone(groups)
+	slices.SortStableFunc(bySize, func(a, b keyGroup) int { return cmp.Compare(b.rows, a.rows) })
+	small := map[string]bool{}
+	for _, g := range bySize[min(keep, len(bySize)):] {
+		small[g.prefix] = true
+	}
+	return small
+}
+
+// keyParts gives the beginning of a key by which rows are counted: so many
+// parts that end with the separator, or so many elements of a tuple.
+func keyParts(t schema.Table, st *ql.Histogram) func(key string) string {
+	separator := cmp.Or(st.Separator, "#")
+	depth := cmp.Or(st.Depth, strings.Count(st.Prefix, separator)+1)
+	plain := func(key string) string {
+		end := 0
+		for range depth {
+			n := strings.Index(key[end:], separator)
+			if n < 0 {
+				return key
+			}
+			end += n + len(separator)
+		}
+		return key[:end]
+	}
+	if t.KeyFormat != schema.TupleKeys || st.Separator != "" {
+		return plain
+	}
+	elements := st.Depth
+	if before, err := tuple.Unpack([]byte(st.Prefix)); elements == 0 && err == nil {
+		elements = len(before) + 1
+	}
+	elements = max(elements, 1)
+	return func(key string) string {
+		parsed, err := tuple.Unpack([]byte(key))
+		if err != nil {
+			return plain(key)
+		}
+		packed, err := parsed[:min(elements, len(parsed))].Pack()
+		if err != nil {
+			return plain(key)
+		}
+		return string(packed)
+	}
+}
+
+func (r *Runner) sparkline(ctx context.Context, st *ql.Sparkline) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := column(t, st.Column); err != nil {
+		return nil, err
+	}
+	since, until, err := r.timeRange(st.Since, st.Until)
+	if err != nil {
+		return nil, err
+	}
+	opts := []read.Option{columnSpec(st.Column)}
+	if since > 0 || until > 0 {
+		opts = append(opts, read.TimeRange(since, until))
+	}
+	s := newSeries(cmp.Or(st.Points, defaultPoints))
+	others := 0
+	for c, err := range r.Database().Table(t.Name).ReadCells(ctx, st.Key, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		if f, ok := number(c.Value); ok {
+			s.add(c.Timestamp, f)
+		} else {
+			others++
+		}
+	}
+	return s.listing(st, others), nil
+}
+
+// number is a finite number of any type.
+func number(v cells.Value) (float64, bool) {
+	if n, ok := v.Int(); ok {
+		return float64(n), true
+	}
+	f, ok := v.Float()
+	return f, ok && !math.IsNaN(f) && !math.IsInf(f, 0)
+}

@@ -1,0 +1,138 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
+
+// filter is what regex=, sample= and patterns of columns ask for, nil when
+// there are none. A bound on the cells of a row that has to come behind it moves
+// into it.
+func filterOf(want *ql.Read) (filter.Filter, error) {
+	var chain []filter.Filter
+	if want.Regex != nil {
+		f := filter.RowKey(want.Regex.Expr)
+		if err := checkFilter(f, want.Regex.Pos); err != nil {
+			return nil, err
+		}
+		chain = append(chain, f)
+	}
+	if want.Sample != 0 {
+		chain = append(chain, filter.RowSample(want.Sample))
+	}
+	if slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return c.Kind == ql.ColumnRegex }) {
+		f, err := columnFilter(want.Columns)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, f)
+		if want.CellsPerRow > 0 {
+			chain = append(chain, filter.CellsPerRowLimit(want.CellsPerRow))
+			want.CellsPerRow = 0
+		}
+	}
+	return chained(chain), nil
+}
+
+// checkFilter gives a mistake in a pattern its place.
+func checkFilter(f filter.Filter, at lex.Pos) error {
+	if err := filter.Check(f); err != nil {
+		return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
+	}
+	return nil
+}
+
+func chained(fs []filter.Filter) filter.Filter {
+	switch len(fs) {
+	case 0:
+		return nil
+	case 1:
+		return fs[0]
+	}
+	return filter.Chain(fs)
+}
+
+// columnFilter leaves what the columns mean, family by family, so that no cell
+// comes twice.
+func columnFilter(columns []ql.Column) (filter.Filter, error) {
+	byFamily := map[string][]ql.Column{}
+	var families []string
+	for _, c := range columns {
+		if byFamily[c.Family] == nil {
+			families = append(families, c.Family)
+		}
+		byFamily[c.Family] = append(byFamily[c.Family], c)
+	}
+	var branches []filter.Filter
+	for _, name := range families {
+		expr, err := qualifierPattern(byFamily[name])
+		if err != nil {
+			return nil, err
+		}
+		var chain []filter.Filter
+		if len(families) > 1 {
+			chain = append(chain, filter.Family(literalPattern(name)))
+		}
+		if expr != "" {
+			chain = append(chain, filter.Column(expr))
+		}
+		if len(chain) == 0 {
+			return filter.PassAll{}, nil
+		}
+		branches = append(branches, chained(chain))
+	}
+	if len(branches) == 1 {
+		return branches[0], nil
+	}
+	return filter.Interleave(branches), nil
+}
+
+// qualifierPattern matches the qualifiers of any of one family's columns; "" is
+// all that are read. Columns without a pattern are chosen before the filter,
+// unless there is one in their family: then all of it is read.
+func qualifierPattern(columns []ql.Column) (string, error) {
+	if !slices.ContainsFunc(columns, func(c ql.Column) bool { return c.Kind == ql.ColumnRegex }) {
+		return "", nil
+	}
+	var alternatives []string
+	for _, c := range columns {
+		switch c.Kind {
+		case ql.ColumnFamily:
+			return "", nil
+		case ql.ColumnRegex:
+			if err := checkFilter(filter.Column(c.Qualifier), c.Pos); err != nil {
+				return "", err
+			}
+			alternatives = append(alternatives, "(?:"+c.Qualifier+")")
+		case ql.ColumnPrefix:
+			alternatives = append(alternatives, literalPattern(c.Qualifier)+`\C*`)
+		case ql.ColumnRange:
+			return "", lex.ErrorAt(c.Pos, "a range and a pattern of qualifiers of one family do not go together; read them one after another")
+		default:
+			alternatives = append(alternatives, literalPattern(c.Qualifier))
+		}
+	}
+	if len(columns) == 1 {
+		return columns[0].Qualifier, nil
+	}
+	return strings.Join(alternatives, "|"), nil
+}
+
+// literalPattern matches these bytes and no others.
+func literalPattern(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < 0x80 && ('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_') {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String()
+}

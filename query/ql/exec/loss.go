@@ -1,0 +1,118 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// mayHide makes sure that a change of a table that hides data is meant, unless the
+// statement says yes. It says how much that is.
+func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schema.Table, plan schema.Plan) error {
+	if yes {
+		return nil
+	}
+	var losses []string
+	_, takes := plan.Split(&schema.Schema{Tables: []schema.Table{t}})
+	for _, c := range takes.Changes {
+		loss, err := r.loss(ctx, t, c)
+		if err != nil {
+			return err
+		}
+		if loss != "" {
+			losses = append(losses, loss)
+		}
+	}
+	if len(losses) == 0 {
+		return nil
+	}
+	what := strings.Join(losses, ", and ") + ", for good"
+	if r.Confirm == nil {
+		return lex.ErrorAt(st.Position(), "%s; that wants a yes at the end: %s yes", what, ql.Print(st))
+	}
+	ok, err := r.Confirm(what + "; change it?")
+	if err == nil && !ok {
+		err = lex.ErrorAt(st.Position(), "nothing was changed")
+	}
+	return err
+}
+
+// loss says what a change hides; empty when that is nothing.
+func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (string, error) {
+	switch {
+	case c.Kind == schema.SetChangeStream && c.NewChangeStream == 0:
+		return fmt.Sprintf("the changes of table %s could be read no more", t.Name), nil
+	case c.Kind == schema.SetChangeStream:
+		return fmt.Sprintf("changes of table %s older than %s could be read no more", t.Name, schema.FormatAge(c.NewChangeStream)), nil
+	case r.Remote != nil:
+		return r.remoteLoss(ctx, t, c)
+	}
+	n, exact, err := r.DB.EstimateHidden(ctx, c)
+	switch {
+	case err != nil || exact && n == 0:
+		return "", err
+	case exact:
+		return plural2(int(n), "cell", "cells") + invisible, nil
+	}
+	return "about " + plural2(int(n), "cell", "cells") + invisible, nil
+}
+
+const invisible = " would become invisible"
+
+// lookedAt is how many rows are read over the network to see what a change hides.
+const lookedAt = 1000
+
+// remoteLoss reads the first rows and counts.
+func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change) (string, error) {
+	rows, n := 0, 0 // of the family of which there are the most
+	for _, tighter := range (schema.Plan{Changes: []schema.Change{c}}).Tightenings(&schema.Schema{Tables: []schema.Table{t}}) {
+		seen := 0
+		family := read.Family(tighter.Family)
+		for row, err := range r.Database().Table(t.Name).ReadRows(ctx, family, read.Limit(lookedAt)) {
+			if err != nil {
+				return "", err
+			}
+			seen++
+			n += hiddenIn(row, tighter, r.Database().Now())
+		}
+		rows = max(rows, seen)
+	}
+	switch {
+	case rows == lookedAt:
+		return fmt.Sprintf("%s of the first %d rows, and such cells of others,", plural2(n, "cell", "cells"), lookedAt) + invisible, nil
+	case n == 0:
+		return "", nil
+	}
+	return plural2(n, "cell", "cells") + invisible, nil
+}
+
+// hiddenIn counts the cells of a row that the limits to come drop and those in force
+// do not. A column's cells are one after another, the newest first.
+func hiddenIn(row *query.Row, t schema.Tightening, now cells.Timestamp) (n int) {
+	rank, column := 0, ""
+	drops := func(limits []schema.Limit, age time.Duration) bool {
+		for _, l := range limits {
+			if l.Drops(rank, age) {
+				return true
+			}
+		}
+		return false
+	}
+	for c := range row.Cells() {
+		if rank++; c.Qualifier != column {
+			rank, column = 1, c.Qualifier
+		}
+		if age := now.Time().Sub(c.Timestamp.Time()); drops(t.After, age) && !drops(t.Before, age) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func (r *Runner) incr(ctx context.Context, st *ql.Incr) (Result, error) {
+	return r.modify(ctx, st.Table, st.Key, st.Column, func(_ schema.Family, m *write.ReadModifyWrite) error {
+		m.Increment(st.Column.Family, st.Column.Qualifier, st.By)
+		return nil
+	})
+}
+
+func (r *Runner) append(ctx context.Context, st *ql.Append) (Result, error) {
+	return r.modify(ctx, st.Table, st.Key, st.Column, func(f schema.Family, m *write.ReadModifyWrite) error {
+		b, err := appendedBytes(f, st.Value)
+		if st.Value.Type != cells.TypeBytes {
+			m.AppendString(st.Column.Family, st.Column.Qualifier, string(b))
+		} else {
+			m.AppendValue(st.Column.Family, st.Column.Qualifier, b)
+		}
+		return err
+	})
+}
+
+// modify makes one change to one column and gives its new value.
+func (r *Runner) modify(ctx context.Context, table ql.Name, key string, c ql.Column, change func(schema.Family, *write.ReadModifyWrite) error) (Result, error) {
+	t, err := r.table(table)
+	if err != nil {
+		return nil, err
+	}
+	f, err := column(t, c)
+	if err != nil {
+		return nil, err
+	}
+	m := write.NewReadModifyWrite()
+	if err := change(f, m); err != nil {
+		return nil, err
+	}
+	row, err := r.Database().Table(t.Name).ApplyReadModifyWrite(ctx, key, m)
+	if err != nil {
+		return nil, failure(c.Pos, err)
+	}
+	cell, _ := row.Cell(c.Family, c.Qualifier)
+	return &Modified{Table: t, Row: row, Cell: cell}, nil
+}
+
+// appendedBytes are those of a literal: text as it is written, or bytes.
+func appendedBytes(f schema.Family, l lex.Literal) ([]byte, error) {
+	var v cells.Value
+	var err error
+	switch {
+	case l.Type != cells.TypeAny:
+		v, err = l.Value()
+	case f.Type == cells.TypeBytes:
+		v = cells.Bytes([]byte(l.Text))
+	default:
+		v, err = l.ValueAs(cells.TypeString)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := v.AsString(); ok {
+		return []byte(text), nil
+	}
+	b, ok := v.AsBytes()
+	switch {
+	case !ok:
+		return nil, lex.ErrorAt(l.Pos, "append takes text or bytes, and %s is %s", lex.Clip(l.String()), v.Type())
+	case f.Type == cells.TypeString:
+		return nil, lex.ErrorAt(l.Pos, "value %s is bytes, but the column is declared string", lex.Clip(l.String()))
+	}
+	return b, nil
+}
+
+func (r *Runner) checkAndPut(ctx context.Context, st *ql.CheckAndPut) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	predicate, err := whereOption(t, st.If)
+	if err != nil {
+		return nil, err
+	}
+	then, err := r.mutation(t, st.Then)
+	if err != nil {
+		return nil, err
+	}
+	var otherwise *write.Mutation
+	if len(st.Else) > 0 {
+		if otherwise, err = r.mutation(t, st.Else); err != nil {
+			return nil, err
+		}
+	}
+	matched, err := r.Database().Table(t.Name).CheckAndMutate(ctx, st.Key, predicate, then, otherwise)
+	return &Matched{matched}, err
+}
+
+func (r *Runner) add(ctx context.Context, st *ql.Add) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	m := write.NewMutation()
+	for _, a := range st.Cells {
+		if err := r.addTo(m, t, a); err != nil {
+			return nil, err
+		}
+	}
+	return r.apply(ctx, t.Name, st.Key, m, "added to "+plural(len(st.Cells), "cell"))
+}
+
+func (r *Runner) addTo(m *write.Mutation, t schema.Table, a ql.Assignment) error {
+	f, err := column(t, a.Column)
+	if err != nil {
+		return err
+	}
+	if f.Aggregate == schema.NoAggregate {
+		return lex.ErrorAt(a.Column.Pos, "family %s has no aggregate, so nothing can be added to it; incr adds to a number in any family", f.Name)
+	}
+	declared := cells.TypeI64
+	if f.Aggregate == schema.AggregateHLL { // takes any value
+		declared = cells.TypeAny
+	}
+	v, err := a.Value.ValueAs(declared)
+	if err != nil {
+		return err
+	}
+	ts, err := r.resolve(a.At, 0)
+	m.AddAt(f.Name, a.Column.Qualifier, ts, v)
+	return err
+}

@@ -1,0 +1,209 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
+)
+
+// A reading is a get, scan or count, made ready to run.
+type reading struct {
+	table  Table
+	schema schema.Table
+	opts   []read.Option
+	rows   *RowStream // of a get or scan
+	count  *ql.Count
+	// draw reads for a histogram.
+	draw func(ctx context.Context, opts []read.Option) (*Listing, error)
+}
+
+// reading makes a statement ready; nothing is read yet.
+func (r *Runner) reading(st ql.Statement) (*reading, error) {
+	switch st := st.(type) {
+	case *ql.Get:
+		return r.stream(st, st.Table, ql.Rows{Keys: st.Keys}, st.Read)
+	case *ql.Scan:
+		return r.stream(st, st.Table, st.Rows, st.Read)
+	case *ql.Count:
+		t, err := r.table(st.Table)
+		if err != nil {
+			return nil, err
+		}
+		want := st.Read
+		want.KeysOnly = !st.Cells
+		opts, err := r.readOptions(t, st.Rows, want)
+		return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, count: st}, err
+	}
+	if st, ok := st.(*ql.Histogram); ok {
+		return r.histogramReading(st)
+	}
+	return nil, fmt.Errorf("%T reads no rows", st)
+}
+
+// stream prepares the rows of a get or scan.
+func (r *Runner) stream(st ql.Statement, name ql.Name, rows ql.Rows, want ql.Read) (*reading, error) {
+	t, err := r.table(name)
+	if err != nil {
+		return nil, err
+	}
+	if want.Versions == 0 {
+		want.Versions = max(r.Versions, 1)
+		if r.Versions == ql.Unlimited {
+			want.Versions = ql.Unlimited
+		}
+	}
+	s := &RowStream{Statement: st, Read: want, Table: t}
+	if want.Page != nil {
+		want.Limit = 0 // how many rows the page has
+	} else if _, isScan := st.(*ql.Scan); isScan && want.Limit == 0 && r.Limit > 0 && want.Into == "" {
+		s.limit = r.Limit
+		want.Limit = r.Limit + 1 // one more, to know whether there are more
+	}
+	opts, err := r.readOptions(t, rows, want)
+	return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, rows: s}, err
+}
+
+// read runs a get or scan.
+func (r *Runner) read(ctx context.Context, st ql.Statement) (Result, error) {
+	reading, err := r.reading(st)
+	if err != nil {
+		return nil, err
+	}
+	s := reading.rows
+	opts := append(reading.opts, read.ReportCost(&s.cost))
+	if s.Page != nil {
+		s.rows = s.readPage(ctx, r.DB.Table(reading.schema.Name), opts)
+	} else {
+		s.rows = reading.table.ReadRows(ctx, opts...)
+	}
+	return s, nil
+}
+
+func (r *Runner) count(ctx context.Context, st *ql.Count) (Result, error) {
+	reading, err := r.reading(st)
+	if err != nil {
+		return nil, err
+	}
+	if st.Approx {
+		return estimateCount(ctx, r.DB.Table(reading.schema.Name), st)
+	}
+	counted := &Counted{WithCells: st.Cells, Stats: st.Stats}
+	opts := append(reading.opts, read.ReportCost(&counted.cost))
+	if !st.Stats { // finding out what it costs costs something
+		opts = reading.opts
+	}
+	counted.Count, err = reading.table.Count(ctx, opts...)
+	return counted, err
+}
+
+// estimateCount counts without reading much; the names have been looked up.
+func estimateCount(ctx context.Context, table *query.Table, st *ql.Count) (Result, error) {
+	var columns []read.ColumnSpec
+	for _, c := range st.Columns {
+		if c.Kind == ql.ColumnRegex {
+			return nil, lex.ErrorAt(c.Pos, "approx cannot tell how many columns match a pattern; count without it")
+		}
+		columns = append(columns, columnSpec(c))
+	}
+	n, exact, err := table.EstimateCount(ctx, rowSet(st.Rows), columns...)
+	return &Counted{Count: n, WithCells: st.Cells, About: !exact}, err
+}
+
+// readOptions are a read as package query has it: the rows and all else.
+func (r *Runner) readOptions(t schema.Table, rows ql.Rows, want ql.Read) ([]read.Option, error) {
+	f, err := filterOf(&want)
+	if err != nil {
+		return nil, err
+	}
+	req := &read.Request{
+		After: rows.After, Limit: max(0, want.Limit), Offset: want.Offset, Reverse: want.Reverse, // Unlimited is 0 there
+		Versions: max(0, want.Versions), CellsPerRow: max(0, want.CellsPerRow), KeysOnly: want.KeysOnly, Filter: f,
+	}
+	for _, c := range want.Columns {
+		if _, err := column(t, c); err != nil {
+			return nil, err
+		}
+		req.Columns = append(req.Columns, columnSpec(c))
+	}
+	for _, c := range want.Where {
+		condition, err := whereOption(t, c)
+		if err != nil {
+			return nil, err
+		}
+		req.Where = append(req.Where, condition)
+	}
+	if req.Since, req.Until, err = r.timeRange(want.Since, want.Until); err != nil {
+		return nil, err
+	}
+	opts := []read.Option{req}
+	if someRows(rows) {
+		opts = append(opts, rowSet(rows))
+	}
+	return opts, nil
+}
+
+// some reports whether the rows are chosen, but for After.
+func someRows(r ql.Rows) bool {
+	return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != ""
+}
+
+// rowSet is the rows but for After.
+func rowSet(rows ql.Rows) read.RowSet {
+	switch {
+	case len(rows.Keys) > 0:
+		return read.Key(rows.Keys...)
+	case rows.TuplePrefix:
+		return tuplePrefix(rows.Prefix)
+	case rows.Prefix != "":
+		return read.Prefix(rows.Prefix)
+	}
+	return read.Range(rows.Start, rows.End)
+}
+
+// tuplePrefix is the rows whose keys are tuples that begin with a packed one.
+func tuplePrefix(packed string) read.RowSet {
+	t, err := tuple.Unpack([]byte(packed))
+	if err != nil { // a statement that was not parsed
+		return read.Prefix(packed)
+	}
+	return read.TuplePrefix(t...)
+}
+
+func columnSpec(c ql.Column) read.ColumnSpec {
+	switch c.Kind {
+	case ql.ColumnFamily, ql.ColumnRegex: // a filter chooses among the columns
+		return read.Family(c.Family)
+	case ql.ColumnPrefix:
+		return read.ColumnPrefix(c.Family, c.Qualifier)
+	case ql.ColumnRange:
+		return read.ColumnRange(c.Family, c.Start, c.End)
+	}
+	return read.Column(c.Family, c.Qualifier)
+}
+
+var comparisons = map[string]cells.Op{"==": cells.OpEqual, "!=": cells.OpNotEqual, "<": cells.OpLess, "<=": cells.OpLessOrEqual, ">": cells.OpGreater, ">=": cells.OpGreaterOrEqual}
+
+func whereOption(t schema.Table, c ql.Condition) (where read.Condition, err error) {
+	f, err := column(t, c.Column)
+	if err != nil {
+		return where, err
+	}
+	switch c.Op {
+	case "exists":
+		return read.Exists(c.Column.Family, c.Column.Qualifier), nil
+	case "absent":
+		return read.Absent(c.Column.Family, c.Column.Qualifier), nil
+	}
+	v, err := valueFor(f, c.Value, c.Value.OperandFor)
+	if err != nil {
+		return where, err
+	}
+	return read.Where(c.Column.Family, c.Column.Qualifier, comparisons[c.Op], v), nil
+}

@@ -1,0 +1,237 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Runner runs statements against a database. Only DB must be set, or Remote.
+type Runner struct {
+	DB *query.DB
+	// Remote is the database when it is over the network; DB is nil then.
+	// Statements that need it at hand are refused.
+	Remote Remote
+	// Versions is how many versions of a column get and scan give when the
+	// statement does not say; 0 is 1, Unlimited is all.
+	Versions int
+	// Limit is how many rows scan gives when the statement does not say; 0 is all.
+	Limit int
+	// Confirm is asked before data is dropped without a yes in the statement.
+	// Where it is nil, the statement needs its yes.
+	Confirm func(question string) (bool, error)
+	// Import carries out an import and says in a few words what it did. Where
+	// it is nil, import is refused.
+	Import func(ctx context.Context, st *ql.Import) (string, error)
+	// Outside carries out an Export, of which opts say what is read, and the
+	// statements about backups. Where it is nil, they are refused.
+	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)
+
+	pending *pending // nil: no batch is open
+	batches int
+}
+
+// Run runs one statement. Names of tables and families are looked up first, so
+// that errors point at them. Errors are *[lex.Error] and wrap that of the database.
+// Rows are not read before the [RowStream] is ranged over. With the error of a
+// count comes what it had counted.
+func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
+	if r == nil || ql.IsNil(st) {
+		return nil, lex.ErrorAt(lex.Pos{}, "there is no statement, or nothing to run it on")
+	}
+	res, err := r.run(ctx, st)
+	if counted, ok := res.(*Counted); ok && err != nil {
+		return counted, failure(st.Position(), err)
+	}
+	if err != nil {
+		return nil, failure(st.Position(), err)
+	}
+	return res, nil
+}
+
+func (r *Runner) run(ctx context.Context, st ql.Statement) (Result, error) {
+	if err := r.refuseInBatch(st); err != nil {
+		return nil, err
+	}
+	if err := r.refuseRemote(st); err != nil {
+		return nil, err
+	}
+	if err := r.refresh(ctx, st); err != nil {
+		return nil, err
+	}
+	switch st := st.(type) {
+	case *ql.Get, *ql.Scan:
+		return r.read(ctx, st)
+	case *ql.Count:
+		return r.count(ctx, st)
+	case *ql.Histogram:
+		return r.histogram(ctx, st)
+	case *ql.Sparkline:
+		return r.sparkline(ctx, st)
+	case *ql.Stats:
+		return r.stats(ctx, st)
+	case *ql.Put:
+		return r.put(ctx, st)
+	case *ql.Delete:
+		return r.delete(ctx, st)
+	case *ql.DeleteRange:
+		return r.deleteRange(ctx, st)
+	case *ql.Incr:
+		return r.incr(ctx, st)
+	case *ql.Append:
+		return r.append(ctx, st)
+	case *ql.Add:
+		return r.add(ctx, st)
+	case *ql.CheckAndPut:
+		return r.checkAndPut(ctx, st)
+	case *ql.Explain:
+		return r.explain(ctx, st.Statement)
+	case *ql.Analyze:
+		return r.analyze(ctx, st.Statement)
+	case *ql.Begin:
+		return r.begin(st)
+	case *ql.Commit:
+		return r.commit(ctx, st)
+	case *ql.Abort:
+		return r.abort(st)
+	case *ql.Import:
+		return r.importFile(ctx, st)
+	case *ql.Export, *ql.Backup, *ql.Backups, *ql.Restore, *ql.Verify, *ql.Checkpoint, *ql.Refresh:
+		return r.outside(ctx, st)
+	case *ql.Help:
+		text, err := ql.HelpPage(st.Topic)
+		return &HelpText{text}, err
+	case *ql.Quit:
+		return &Leave{}, nil
+	}
+	return r.runSchema(ctx, st)
+}
+
+// failure gives an error its place; one that has a place keeps it.
+func failure(at lex.Pos, err error) error {
+	if _, ok := err.(*lex.Error); ok {
+		return err
+	}
+	return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: err}
+}
+
+// clean escapes what must not reach a terminal.
+func clean(s string) string {
+	for _, r := range s {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			text := lex.QuoteText(s)
+			return text[1 : len(text)-1]
+		}
+	}
+	return s
+}
+
+// unknown is the error of a name that stands for nothing.
+func unknown(n ql.Name, what string, known []string, in string) error {
+	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
+	return &lex.Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.KindNotFound, Err: fmt.Errorf("%s", msg)}}
+}
+
+func quoteAlways(name string) string { return lex.QuoteText(lex.Clip(name)) }
+
+// table looks up a table.
+func (r *Runner) table(n ql.Name) (schema.Table, error) {
+	db := r.Database()
+	if t, ok := db.LookupTable(n.Text); ok {
+		return t, nil
+	}
+	var known []string
+	for _, t := range db.Schema().Tables {
+		known = append(known, t.Name)
+	}
+	return schema.Table{}, unknown(n, "table", known, "")
+}
+
+// family looks up a family of a table.
+func family(t schema.Table, n ql.Name) (schema.Family, error) {
+	if f, ok := t.Family(n.Text); ok {
+		return *f, nil
+	}
+	var known []string
+	for _, f := range t.Families {
+		known = append(known, f.Name)
+	}
+	return schema.Family{}, unknown(n, "family", known, " in table "+t.Name)
+}
+
+// column looks up the family of a column.
+func column(t schema.Table, c ql.Column) (schema.Family, error) {
+	return family(t, ql.Name{Text: c.Family, Pos: c.Pos})
+}
+
+// valueFor makes a value for a column of the family; an error says what type
+// the family declares.
+func valueFor(f schema.Family, l lex.Literal, make func(cells.Type) (cells.Value, error)) (cells.Value, error) {
+	v, err := make(f.Type)
+	if bad, ok := err.(*lex.Error); ok && f.Type != cells.TypeAny && !strings.Contains(bad.Msg, "declared") {
+		bad.Msg += fmt.Sprintf("; family %s is declared %s", f.Name, f.Type)
+	}
+	return v, err
+}
+
+// resolve is the time, or none where the statement gives none.
+func (r *Runner) resolve(t *lex.Time, none cells.Timestamp) (cells.Timestamp, error) {
+	if t == nil {
+		return none, nil
+	}
+	return t.Resolve(r.Database().Now())
+}
+
+// timeRange resolves since and until; 0 is no bound.
+func (r *Runner) timeRange(since, until *lex.Time) (from, to cells.Timestamp, err error) {
+	if from, err = r.resolve(since, 0); err != nil {
+		return 0, 0, err
+	}
+	if to, err = r.resolve(until, 0); err != nil {
+		return 0, 0, err
+	}
+	if until != nil && to <= from {
+		return 0, 0, lex.ErrorAt(until.Pos, "until is exclusive and must be after since; nothing lies between %s and %s", from, to)
+	}
+	return from, to, nil
+}
+
+// confirm makes sure that data is meant to be dropped.
+func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if r.Confirm == nil {
+		return lex.ErrorAt(st.Position(), "this deletes data for good and wants a yes at its end: %s yes", ql.Print(st))
+	}
+	ok, err := r.Confirm(question)
+	if err == nil && !ok {
+		err = lex.ErrorAt(st.Position(), "nothing was deleted")
+	}
+	return err
+}
+
+func (r *Runner) importFile(ctx context.Context, st *ql.Import) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range st.Columns {
+		if _, err := column(t, m.Column); err != nil {
+			return nil, err
+		}
+	}
+	if r.Import == nil {
+		return nil, lex.ErrorAt(st.Position(), "import is not possible here")
+	}
+	message, err := r.Import(ctx, st)
+	return &Done{message}, err
+}

@@ -1,0 +1,282 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// runSchema runs the statements about tables and families.
+func (r *Runner) runSchema(ctx context.Context, st ql.Statement) (Result, error) {
+	switch st := st.(type) {
+	case *ql.CreateTable:
+		return r.createTable(ctx, st)
+	case *ql.SetTable:
+		return r.setTable(ctx, st)
+	case *ql.AddFamily:
+		return r.addFamily(ctx, st)
+	case *ql.SetFamily:
+		return r.setFamily(ctx, st)
+	case *ql.DropFamily:
+		return r.dropFamily(ctx, st)
+	case *ql.DropTable:
+		return r.dropTable(ctx, st)
+	case *ql.Truncate:
+		return r.truncate(ctx, st)
+	case *ql.Tables:
+		return r.tables(st)
+	case *ql.Describe:
+		t, err := r.table(st.Table)
+		return &Description{t}, err
+	case *ql.Compact:
+		return r.maintain(ctx, st.Table, "compacted", func(name string) error {
+			return r.DB.Table(name).CompactRows(ctx, rowSet(st.Rows))
+		})
+	case *ql.GC:
+		return r.collect(ctx, st)
+	case *ql.Flush:
+		return r.maintain(ctx, st.Table, "flushed", func(name string) error { return r.DB.Table(name).Flush(ctx) })
+	}
+	return nil, fmt.Errorf("no way to run %T", st)
+}
+
+// tables are those whose names match the pattern as a whole.
+func (r *Runner) tables(st *ql.Tables) (Result, error) {
+	list := r.Database().Schema().Tables
+	if st.Regex == nil {
+		return &TableList{list}, nil
+	}
+	re, err := regexp.Compile("^(?:" + st.Regex.Expr + ")$")
+	if err != nil {
+		return nil, lex.ErrorAt(st.Regex.Pos, "%s", clean(err.Error()))
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(t schema.Table) bool { return !re.MatchString(t.Name) })
+	return &TableList{list}, nil
+}
+
+func (r *Runner) maintain(ctx context.Context, n ql.Name, did string, do func(table string) error) (Result, error) {
+	t, err := r.table(n)
+	if err != nil {
+		return nil, err
+	}
+	return &Done{did + " " + t.Name}, do(t.Name)
+}
+
+func (r *Runner) collect(ctx context.Context, st *ql.GC) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	report, err := r.DB.GC(ctx, t.Name, query.GCOptions{DryRun: st.DryRun, Compact: !st.DryRun})
+	return &Collected{report}, err
+}
+
+func (r *Runner) createTable(ctx context.Context, st *ql.CreateTable) (Result, error) {
+	if err := schema.CheckTableName(st.Table.Text); err != nil {
+		return nil, lex.ErrorAt(st.Table.Pos, "table: %s", err)
+	}
+	t := schema.Table{Name: st.Table.Text}
+	if st.KeyFormat != nil {
+		t.KeyFormat = *st.KeyFormat
+	}
+	if st.Retention != nil {
+		t.Retention = *st.Retention
+	}
+	if st.Changes != nil {
+		t.ChangeStream = *st.Changes
+	}
+	for _, f := range st.Families {
+		made, err := newFamily(f)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := t.Family(made.Name); twice {
+			return nil, lex.ErrorAt(f.Name.Pos, "family %s is declared twice", made.Name)
+		}
+		t.Families = append(t.Families, made)
+	}
+	if err := r.Database().CreateTable(ctx, t); err != nil {
+		return nil, failure(st.Table.Pos, err)
+	}
+	return &Done{"created table " + t.Name}, nil
+}
+
+// setTable makes all its changes or none.
+func (r *Runner) setTable(ctx context.Context, st *ql.SetTable) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	_, set, _ := strings.Cut(ql.Print(st), " set ")
+	done := &Done{fmt.Sprintf("set %s of table %s", strings.TrimSuffix(set, " yes"), t.Name)}
+	plan := setTablePlan(t, st)
+	if err := r.mayHide(ctx, st, st.Yes, t, plan); err != nil {
+		return nil, err
+	}
+	if st.KeyFormat == nil && st.Retention == nil { // over the network too
+		return done, r.Database().SetChangeStream(ctx, t.Name, *st.Changes)
+	}
+	return done, r.DB.ApplyPlan(ctx, plan)
+}
+
+// setTablePlan is the plan of what the statement says.
+func setTablePlan(t schema.Table, st *ql.SetTable) (plan schema.Plan) {
+	if st.KeyFormat != nil {
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetKeyFormat, Table: t.Name, OldKeyFormat: t.KeyFormat, NewKeyFormat: *st.KeyFormat})
+	}
+	if st.Retention != nil {
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetEnforcement, Table: t.Name, OldRetention: t.Retention, NewRetention: *st.Retention})
+	}
+	if st.Changes != nil {
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetChangeStream, Table: t.Name, OldChangeStream: t.ChangeStream, NewChangeStream: *st.Changes})
+	}
+	return plan
+}
+
+func (r *Runner) addFamily(ctx context.Context, st *ql.AddFamily) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFamily(st.Family)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Database().AddFamily(ctx, t.Name, f); err != nil {
+		return nil, failure(st.Family.Name.Pos, err)
+	}
+	return &Done{fmt.Sprintf("added family %s to table %s", f.Name, t.Name)}, nil
+}
+
+func (r *Runner) setFamily(ctx context.Context, st *ql.SetFamily) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	if _, there := t.Family(st.Family.Name.Text); st.Add && !there {
+		return r.addFamily(ctx, &ql.AddFamily{Node: st.Node, Table: st.Table, Family: added(st)})
+	}
+	old, err := family(t, st.Family.Name)
+	if err != nil {
+		return nil, err
+	}
+	if st.Family.SaysNothing() {
+		return &Done{fmt.Sprintf("family %s of table %s is there already", old, t.Name)}, nil
+	}
+	f, err := changed(old, st.Family)
+	if err != nil {
+		return nil, err
+	}
+	plan := schema.Plan{Changes: []schema.Change{{Kind: schema.SetRetention, Table: t.Name, Family: f.Name, Old: old, New: f}}}
+	if err := r.mayHide(ctx, st, st.Yes, t, plan); err != nil {
+		return nil, err
+	}
+	if err := r.Database().SetFamily(ctx, t.Name, f); err != nil {
+		return nil, failure(st.Family.Name.Pos, err)
+	}
+	return &Done{fmt.Sprintf("set family %s of table %s", f, t.Name)}, nil
+}
+
+func (r *Runner) dropFamily(ctx context.Context, st *ql.DropFamily) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	f, err := family(t, st.Family)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.confirm(st, st.Yes, fmt.Sprintf("drop family %s of table %s and its data?", f.Name, t.Name)); err != nil {
+		return nil, err
+	}
+	return &Done{fmt.Sprintf("dropped family %s of table %s", f.Name, t.Name)}, r.Database().DropFamily(ctx, t.Name, f.Name)
+}
+
+func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural2(len(t.Families), "family", "families"))
+	if err := r.confirm(st, st.Yes, question); err != nil {
+		return nil, err
+	}
+	return &Done{"dropped table " + t.Name}, r.Database().DropTable(ctx, t.Name)
+}
+
+func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.confirm(st, st.Yes, fmt.Sprintf("delete all rows of table %s?", t.Name)); err != nil {
+		return nil, err
+	}
+	return &Done{"truncated table " + t.Name}, r.Database().TruncateTable(ctx, t.Name)
+}
+
+func plural2(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// newFamily is the family that a statement declares.
+func newFamily(f ql.Family) (schema.Family, error) {
+	if err := schema.CheckFamilyName(f.Name.Text); err != nil {
+		return schema.Family{}, lex.ErrorAt(f.Name.Pos, "family: %s", err)
+	}
+	return changed(schema.Family{Name: f.Name.Text}, f)
+}
+
+// changed is the family with what the statement sets.
+func changed(old schema.Family, f ql.Family) (schema.Family, error) {
+	if f.Type != nil {
+		old.Type = *f.Type
+	}
+	if f.Aggregate != nil {
+		old.Aggregate = *f.Aggregate
+	}
+	if f.Versions == nil && f.TTL == nil && f.Both == nil {
+		return old, nil
+	}
+	versions, age, both, simple := ql.SimpleRule(old.GC)
+	if !simple && (f.Versions == nil || f.TTL == nil) {
+		return old, lex.ErrorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
+	}
+	if f.Versions != nil {
+		versions = *f.Versions
+	}
+	if f.TTL != nil {
+		age = *f.TTL
+	}
+	if f.Both != nil {
+		both = *f.Both
+	}
+	old.GC = ruleOf(versions, age, both)
+	return old, nil
+}
+
+// ruleOf drops a cell beyond the versions or the age, or beyond both.
+func ruleOf(versions int, age time.Duration, both bool) *schema.Rule {
+	switch {
+	case versions > 0 && age > 0 && both:
+		return schema.All(schema.MaxVersions(versions), schema.MaxAge(age))
+	case versions > 0 && age > 0:
+		return schema.Any(schema.MaxVersions(versions), schema.MaxAge(age))
+	case versions > 0:
+		return schema.MaxVersions(versions)
+	case age > 0:
+		return schema.MaxAge(age)
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An Estimate is about what a read has to look at, from what the engine knows of
+// its files. Where it is small, it is no more than a hint.
+type Estimate struct {
+	Cells int64
+	Bytes int64   // in files, compressed
+	Share float64 // of the table, by what its rows take
+}
+
+// A Step is one line of a plan.
+type Step struct{ Name, Text string }
+
+// Steps are the plan in the order in which it is carried out.
+func (e *Explained) Steps() []Step {
+	if e == nil || ql.IsNil(e.Statement) {
+		return nil
+	}
+	var steps []Step
+	step := func(name, format string, args ...any) {
+		steps = append(steps, Step{name, fmt.Sprintf(format, args...)})
+	}
+	for line := range strings.Lines(e.Plan.String()) {
+		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		step(name, "%s", text)
+	}
+	want := readOf(e.Statement)
+	if len(want.Where) > 0 {
+		var terms []string
+		for _, c := range want.Where {
+			terms = append(terms, c.String())
+		}
+		step("where", "%s (judged row by row, on the cells read for conditions)", strings.Join(terms, " and "))
+	}
+	if want.Reverse {
+		step("order", "from the last row to the first")
+	}
+	if want.Offset > 0 {
+		step("offset", "%s passed over, which are read", plural(want.Offset, "row"))
+	}
+	switch {
+	case want.Page != nil:
+		step("page", "of %s", plural(cmp.Or(want.Limit, read.DefaultPageSize), "row"))
+	case want.Limit > 0:
+		step("limit", "%s, then the read stops", plural(want.Limit, "row"))
+	}
+	if _, isCount := e.Statement.(*ql.Count); isCount && len(want.Where) == 0 && e.Plan.Residual == "" {
+		step("count", "in the engine: no row is put together")
+	}
+	if est := e.Estimate; est != nil {
+		text := fmt.Sprintf("about %s, %.0f%% of the rows", plural(int(est.Cells), "cell"), 100*est.Share)
+		if est.Bytes > 0 {
+			text += ", " + plural(int(est.Bytes), "byte") + " in files"
+		}
+		if want.Limit > 0 {
+			text += "; less where the limit stops the read"
+		}
+		step("estimate", "%s", text)
+	}
+	return steps
+}
+
+// readOf is what the statement reads, with the rows that it reads apart.
+func readOf(st ql.Statement) ql.Read {
+	switch st := st.(type) {
+	case *ql.Get:
+		return st.Read
+	case *ql.Scan:
+		return st.Read
+	case *ql.Count:
+		return st.Read
+	case *ql.Histogram:
+		return st.Read
+	}
+	return ql.Read{}
+}
+
+func rowsOf(st ql.Statement) ql.Rows {
+	switch st := st.(type) {
+	case *ql.Get:
+		return ql.Rows{Keys: st.Keys}
+	case *ql.Scan:
+		return st.Rows
+	case *ql.Count:
+		return st.Rows
+	case *ql.Histogram:
+		return st.Rows
+	}
+	return ql.Rows{}
+}
+
+// estimate is about what the families of a plan hold of the rows; nil for rows
+// that are looked up one by one.
+func (r *Runner) estimate(ctx context.Context, table string, rows ql.Rows, plan query.Plan) (*Estimate, error) {
+	if len(rows.Keys) > 0 || len(plan.Rows) == 0 {
+		return nil, nil
+	}
+	samples, err := r.DB.Table(table).SampleRowKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := r.DB.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	est := &Estimate{Share: shareOf(samples, rows)}
+	for _, f := range stats.Table(table) {
+		if slices.ContainsFunc(plan.Scans, func(s query.ScanPlan) bool { return s.Family == f.Family }) {
+			est.Cells += int64(est.Share * float64(f.Cells()))
+			est.Bytes += int64(est.Share * float64(f.Bytes()))
+		}
+	}
+	return est, nil
+}
+
+// shareOf is the part of a table, by bytes, that lies in the bounds of a read. A
+// part between two samples that a bound cuts counts half.
+func shareOf(samples []query.RowKeySample, rows ql.Rows) float64 {
+	start, end := rows.Start, rows.End
+	if rows.Prefix != "" {
+		start, end = rows.Prefix, successor(rows.Prefix)
+	}
+	if rows.After != "" {
+		start = max(start, rows.After)
+	}
+	var within, total, before float64
+	from := ""
+	for _, s := range samples {
+		size := float64(s.OffsetBytes) - before
+		before, total = float64(s.OffsetBytes), total+size
+		behind := s.Key != "" && s.Key <= start || end != "" && from >= end
+		whole := from >= start && (end == "" || s.Key != "" && s.Key <= end)
+		switch {
+		case behind:
+		case whole:
+			within += size
+		default:
+			within += size / 2
+		}
+		from = s.Key
+	}
+	if total == 0 {
+		return 0
+	}
+	return within / total
+}
+
+// successor is the first key behind all that begin with the prefix, "" for none.
+func successor(prefix string) string {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			return prefix[:i] + string([]byte{prefix[i] + 1})
+		}
+	}
+	return ""
+}
+
+// tupleRows are the rows of a plan as tuples, for tables whose keys are.
+func tupleRows(t schema.Table, rows ql.Rows, plan *query.Plan) {
+	if t.KeyFormat != schema.TupleKeys && !rows.TuplePrefix || len(plan.Rows) == 0 {
+		return
+	}
+	quote := func(key string) string {
+		if text, ok := ql.TupleText(key); ok {
+			return text
+		}
+		return lex.QuoteKey(key)
+	}
+	var texts []string
+	switch {
+	case len(rows.Keys) > 0:
+		texts = list2(rows.Keys, quote)
+	case rows.TuplePrefix && rows.Prefix == "":
+		texts = []string{"all tuples"}
+	case rows.TuplePrefix:
+		texts = []string{quote(rows.Prefix) + " and all that begin with its elements"}
+	case rows.Start != "" || rows.End != "":
+		end := "∞"
+		if rows.End != "" {
+			end = quote(rows.End)
+		}
+		texts = []string{"[" + quote(rows.Start) + ", " + end + ")"}
+	default:
+		return
+	}
+	if rows.After != "" {
+		texts[0] += ", behind " + quote(rows.After)
+	}
+	plan.Rows = texts
+}
+
+func list2(keys []string, quote func(string) string) []string {
+	var texts []string
+	for _, k := range keys {
+		texts = append(texts, quote(k))
+	}
+	return texts
+}

@@ -1,0 +1,230 @@
+package ql
+
+import (
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
+)
+
+var importOptions = []string{"key", "columns", "ts", "na", "bad-lines", "batch", "again", "overlap"}
+
+// importFlag is where an option that is said or not goes; nil for others.
+func importFlag(st *Import, word string) *bool {
+	switch word {
+	case "again":
+		return &st.Again
+	case "overlap":
+		return &st.Overlap
+	}
+	return nil
+}
+
+var importVerb = verb{
+	name: "import", parse: parseImport,
+	help: helpTopic{
+		summary: "load a CSV, JSON lines or Parquet file",
+		syntax:  "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
+		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
+			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like its\n" +
+			"qualifier, or like the column, as export calls it.\n" +
+			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n" +
+			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n\n" +
+			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
+	},
+}
+
+// Import loads a file into a table.
+type Import struct {
+	Node
+	Table     Name
+	Path      string
+	Key       string // a template: plane#{tailnum}
+	Columns   []Mapping
+	Timestamp string // field; "": the database's clock
+	NA        string // a field equal to it makes no cell
+	BadLines  int    // how many are tolerated
+	Batch     int    // rows a write; 0: not said
+	Again     bool   // a large file that was imported before, too
+	Overlap   bool   // a large file over cells that are there, too
+}
+
+// A Mapping is FAM:QUAL=FIELD[:TYPE].
+type Mapping struct {
+	Column Column
+	Field  string
+	Type   cells.Type // TypeAny: the family's, else string
+}
+
+func (st *Import) print(w *printer) {
+	w.words("import", lex.QuoteName(st.Table.Text), "from", lex.QuoteText(st.Path))
+	if st.Key != "" {
+		w.option("key", lex.QuoteText(st.Key))
+	}
+	w.option("columns", list(st.Columns, func(m Mapping) string {
+		s := m.Column.String() + "=" + quoteField(m.Field)
+		if m.Type != cells.TypeAny {
+			s += ":" + m.Type.String()
+		}
+		return s
+	}))
+	w.word("ts", st.Timestamp)
+	w.word("na", st.NA)
+	w.number("bad-lines", st.BadLines)
+	w.number("batch", st.Batch)
+	w.flag("again", st.Again)
+	w.flag("overlap", st.Overlap)
+}
+
+// quoteField keeps a colon in a field's name from beginning its type.
+func quoteField(s string) string {
+	if strings.Contains(s, ":") {
+		return lex.QuoteText(s)
+	}
+	return lex.QuoteKey(s)
+}
+
+// parseImport parses import T from 'file' key='..' columns=.. [ts=] [na=]
+// [bad-lines=] [batch=] [again] [overlap].
+func parseImport(p *parser) (Statement, error) {
+	st := &Import{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	if !p.acceptWord("from") {
+		return nil, p.unexpected("from, as in import %s from 'file.csv'", lex.QuoteName(st.Table.Text))
+	}
+	p.wantKind(ExpectFile)
+	if st.Path, err = p.text("a file, as in 'flights.csv.gz'"); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for p.moreImportOptions(seen) {
+		if err := p.importOption(st, seen); err != nil {
+			return nil, err
+		}
+	}
+	if !seen["key"] && !seen["columns"] {
+		return st, nil // a file that export wrote says it all
+	}
+	for _, name := range []string{"key", "columns"} {
+		if !seen[name] {
+			return nil, lex.ErrorAt(p.peek().Pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", name)
+		}
+	}
+	return st, nil
+}
+
+func (p *parser) moreImportOptions(seen map[string]bool) bool {
+	for _, word := range importOptions {
+		if !seen[word] {
+			if importFlag(new(Import), word) == nil {
+				word += "="
+			}
+			p.wantOneOf(ExpectOption, word)
+		}
+	}
+	return !p.atEnd()
+}
+
+func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
+	t := p.peek()
+	word := strings.ReplaceAll(t.Keyword(), "_", "-")
+	flag := importFlag(st, word)
+	if flag == nil && !p.atOption(0) {
+		return p.unexpected("an option of import (%s)", strings.Join(importOptions, ", "))
+	}
+	if seen[word] {
+		return lex.ErrorAt(t.Pos, "%s is given twice", word)
+	}
+	seen[word] = true
+	p.next()
+	if flag != nil {
+		*flag, err = p.flag()
+		return err
+	}
+	p.next()
+	switch word {
+	case "key":
+		st.Key, err = p.text("a template, as in 'plane#{tailnum}'")
+		if err == nil && st.Key == "" {
+			err = lex.ErrorAt(t.Pos, "the key's template is empty")
+		}
+	case "columns":
+		st.Columns, err = p.mappings()
+	case "ts":
+		st.Timestamp, err = p.text("the field that holds the timestamp")
+	case "na":
+		st.NA, err = p.text("the text that stands for no value")
+	case "bad-lines":
+		st.BadLines, err = p.number("how many bad lines to tolerate", 0)
+	case "batch":
+		st.Batch, err = p.number("how many rows to write at once", 1)
+	default:
+		err = lex.ErrorAt(t.Pos, "import has no option %s%s; its options are %s", t.Describe(), schema.DidYouMean(word, importOptions), strings.Join(importOptions, ", "))
+	}
+	return err
+}
+
+// mappings parses FAM:QUAL=FIELD[:TYPE],... Without a family it is that of the
+// mapping before; without a field it is the one called like the qualifier, or like
+// the column.
+func (p *parser) mappings() ([]Mapping, error) {
+	var list []Mapping
+	for {
+		m, err := p.mapping(list)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+		if !p.accept(",") {
+			return list, nil
+		}
+	}
+}
+
+func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
+	p.wantColumn("")
+	t := p.peek()
+	if _, _, hasFamily := cutColumn(t); t.Kind == lex.Word && !hasFamily && len(before) > 0 {
+		p.next()
+		m.Column, err = qualified(t.Pos, before[len(before)-1].Column.Family, t.Parts)
+	} else {
+		m.Column, err = p.exactColumn()
+	}
+	if err == nil && m.Column.Kind != ColumnExact {
+		err = lex.ErrorAt(t.Pos, "%s means several columns; name one here", lex.QuoteText(lex.Clip(t.Text)))
+	}
+	if err != nil {
+		return m, err
+	}
+	if m.Field = m.Column.Qualifier; !p.accept("=") {
+		return m, nil
+	}
+	p.wantText(ExpectText, "the name of a field")
+	field := p.peek()
+	if field.Kind != lex.Word {
+		return m, p.unexpected("the name of a field")
+	}
+	p.next()
+	m.Field, m.Type, err = fieldType(field)
+	if err != nil && lex.Join(field.Parts) == m.Column.Family+":"+m.Column.Qualifier { // as export calls it
+		m.Field, m.Type, err = lex.Join(field.Parts), cells.TypeAny, nil
+	}
+	return m, err
+}
+
+// fieldType splits FIELD:TYPE at the last bare colon.
+func fieldType(t lex.Token) (field string, typ cells.Type, err error) {
+	last := t.Parts[len(t.Parts)-1]
+	n := strings.LastIndexByte(last.Text, ':')
+	if last.Quote != lex.Bare || n < 0 {
+		return lex.Join(t.Parts), cells.TypeAny, nil
+	}
+	if typ, err = cells.ParseType(strings.ToLower(last.Text[n+1:])); err != nil {
+		return "", typ, lex.ErrorAt(last.Pos.Plus(n+1), "%s; quote the field's name if the colon belongs to it", err)
+	}
+	return lex.Join(t.Parts[:len(t.Parts)-1]) + last.Text[:n], typ, nil
+}

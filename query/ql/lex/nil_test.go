@@ -1,0 +1,27 @@
+package lex_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/internal/nilcheck"
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
+
+// TestNil calls everything with nil and with zero values: nothing panics.
+func TestNil(t *testing.T) {
+	p := nilcheck.Package{
+		Funcs: []any{
+			lex.Caret, lex.Clip, lex.Complete, lex.CutSuffix, lex.ErrorAt, lex.FormatTimestamp, lex.IsInteger,
+			lex.IsReserved, lex.Join, lex.LastStatement, lex.NewReader, lex.OneLine, lex.ParseInteger, lex.ParseTime,
+			lex.PartialTokens, lex.Printable, lex.QuoteColumn, lex.QuoteKey, lex.QuoteName, lex.QuoteQualifier,
+			lex.QuoteText, lex.QuoteValue, lex.QuoteValueAs, lex.Spelling, lex.Tokens, lex.TypedLiteral,
+		},
+		Usable: []any{
+			func(t testing.TB) *lex.Reader {
+				return lex.NewReader(strings.NewReader("tables"), func(string) bool { return true })
+			},
+		},
+	}
+	p.Run(t, ".")
+}

@@ -1,0 +1,163 @@
+package lex
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+)
+
+// A Source is the text of one statement and where it begins.
+type Source struct {
+	Text string
+	Pos  Pos
+	// Session marks a line that begins with . or \ where a statement could
+	// begin: a command of the session (.mode csv, \q), not of the language.
+	Session bool
+}
+
+// A Reader cuts a script into statements. It holds one statement at a time, so
+// a script may be of any length.
+type Reader struct {
+	r      *bufio.Reader
+	pos    Pos
+	isVerb func(word string) bool // the word, in lower case, begins a statement
+	err    error                  // given out for ever once set
+}
+
+// NewReader returns a Reader of the script r, whose first byte is at 1:1. A
+// byte order mark at the very start is skipped. isVerb reports whether a word, in
+// lower case, begins a statement.
+func NewReader(r io.Reader, isVerb func(word string) bool) *Reader {
+	if r == nil || isVerb == nil {
+		return new(Reader)
+	}
+	b := bufio.NewReaderSize(r, 64<<10)
+	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
+		b.Discard(3)
+	}
+	return &Reader{r: b, pos: Pos{1, 1}, isVerb: isVerb}
+}
+
+// Next returns the next statement or session command; io.EOF after the last.
+// A quote or bracket that is still open at the end is an *[Error] with
+// Incomplete set; other errors are those of the script's reader.
+func (r *Reader) Next() (Source, error) {
+	if r == nil || r.r == nil {
+		return Source{}, ErrorAt(Pos{}, "there is no script; NewReader takes one")
+	}
+	for r.err == nil {
+		src, err := r.next()
+		if err != nil {
+			r.err = err
+		}
+		if src.Text != "" {
+			return src, nil
+		}
+	}
+	return Source{}, r.err
+}
+
+// next reads up to the next end of a statement. The text is empty when there
+// was only space and comments. A text may come with io.EOF.
+func (r *Reader) next() (Source, error) {
+	var text strings.Builder
+	state := newScanState(r.pos)
+	src := Source{Pos: r.pos}
+	for {
+		c, err := r.r.ReadByte()
+		if err != nil {
+			return r.end(src, &state, &text, err)
+		}
+		if !state.started && !state.escaped && (c == '.' || c == '\\') && r.beginsCommand(&state, c) {
+			return r.command(state.pos, c)
+		}
+		before, was := state.pos, state.started
+		ends := state.step(c)
+		r.pos = state.pos
+		if !was && !state.started && !state.dash && state.mode != scanDashes && !state.escaped {
+			text.Reset() // still nothing but space and comments
+			src.Pos = r.pos
+			if ends {
+				return Source{}, nil
+			}
+			continue
+		}
+		if ends {
+			if err := r.checkSemicolon(c, before, text.String()); err != nil {
+				return Source{}, err
+			}
+			return r.end(src, &state, &text, nil)
+		}
+		if text.Len() == 0 {
+			src.Pos = before
+		}
+		text.WriteByte(c)
+	}
+}
+
+// end finishes a statement at a newline, a semicolon or the end of the script.
+func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error) (Source, error) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Source{}, err
+	}
+	if open := s.incomplete(); err != nil && open != nil {
+		return Source{}, open
+	}
+	if s.started || s.dash {
+		src.Text = strings.TrimRight(text.String(), " \t\r")
+	}
+	return src, err
+}
+
+// checkSemicolon refuses a ; between two words that touch it when the second
+// begins no statement: in `delete t a;b` it belongs to the key. Where nothing has
+// come behind the ; yet, it waits for nothing: a program may await the answer.
+func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
+	if c != ';' || before == "" || !isWordByte(before[len(before)-1]) || r.r.Buffered() == 0 {
+		return nil
+	}
+	word := r.wordAhead()
+	if word == "" || r.isVerb(strings.ToLower(word)) || word == "--" || word[0] == '.' {
+		return nil
+	}
+	return ErrorAt(at, "; ends a statement here, and %s begins none; quote what the ; belongs to", QuoteText(strings.ToValidUTF8(Clip(word), "")))
+}
+
+// wordAhead is the word that comes next, or how a long one begins.
+func (r *Reader) wordAhead() string {
+	const most = 64
+	for n := 0; ; n++ {
+		ahead, err := r.r.Peek(n + 1)
+		if err != nil || n == most || !isWordByte(ahead[n]) {
+			return string(ahead[:min(n, len(ahead))])
+		}
+	}
+}
+
+// isWordByte reports whether c can be part of a word, quotes included.
+func isWordByte(c byte) bool { return isBareByte(c) || c == '"' || c == '\'' }
+
+// beginsCommand reports whether c, a . or \, begins a session command: a \
+// before the end of its line only continues the line, and a dash is pending
+// only inside a word.
+func (r *Reader) beginsCommand(s *scanState, c byte) bool {
+	if s.mode != scanPlain || s.dash {
+		return false
+	}
+	if c == '.' {
+		return true
+	}
+	next, err := r.r.Peek(1)
+	return err == nil && next[0] != '\n' && next[0] != '\r'
+}
+
+// command reads the rest of a session command's line.
+func (r *Reader) command(at Pos, first byte) (Source, error) {
+	rest, err := r.r.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Source{}, err
+	}
+	r.pos = Pos{at.Line + 1, 1}
+	return Source{Text: strings.TrimSpace(string(first) + rest), Pos: at, Session: true}, err
+}

@@ -1,0 +1,124 @@
+package lex
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Time is a timestamp as a statement gives it: fixed, or relative to the
+// moment when the statement runs.
+type Time struct {
+	Pos Pos
+	// Now says that the time is Offset from the time of running.
+	Now    bool
+	Offset time.Duration
+	// At is the time when Now is false.
+	At cells.Timestamp
+}
+
+// Resolve is the timestamp when the statement runs at now.
+func (t *Time) Resolve(now cells.Timestamp) (cells.Timestamp, error) {
+	if t == nil {
+		return 0, ErrorAt(Pos{}, "there is no time")
+	}
+	at := t.At
+	if t.Now {
+		at = now + cells.Timestamp(t.Offset/time.Microsecond)
+	}
+	if err := at.Check(); err != nil {
+		return 0, ErrorAt(t.Pos, "%s", err)
+	}
+	return at, nil
+}
+
+// String is the time as the language writes it, without the @.
+func (t *Time) String() string {
+	switch {
+	case t == nil:
+		return ""
+	case !t.Now:
+		return t.At.String()
+	case t.Offset > 0:
+		return "now+" + schema.FormatAge(t.Offset)
+	case t.Offset < 0:
+		return "now-" + schema.FormatAge(-t.Offset)
+	}
+	return "now"
+}
+
+// timeLayouts are the ways to write a date, all in UTC unless they say otherwise.
+var timeLayouts = []string{
+	time.DateOnly,
+	time.RFC3339Nano, // reads fractions or none
+	"2006-01-02T15:04:05.999999999",
+	"2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04",
+}
+
+// ParseTime reads what may follow an @: microseconds since 1970, a date, an
+// RFC 3339 time, now, now-36h. What is finer than a microsecond is cut off.
+func ParseTime(at Pos, s string) (*Time, error) {
+	t := &Time{Pos: at}
+	if s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s) {
+		n, err := ParseInteger(s)
+		t.At = cells.Timestamp(n)
+		switch {
+		case err != nil && s[0] == '-':
+			return nil, ErrorAt(at, "timestamp %s is negative; timestamps are microseconds from 0 to %d", Clip(s), cells.MaxTimestamp)
+		case err != nil:
+			return nil, ErrorAt(at, "timestamp %s is too large; timestamps are microseconds from 0 to %d", Clip(s), cells.MaxTimestamp)
+		}
+		if err := t.At.Check(); err != nil {
+			return nil, ErrorAt(at, "%s", err)
+		}
+		return t, nil
+	}
+	if len(s) >= 3 && equalKeyword(s[:3], "now") {
+		return t.relative(s[3:])
+	}
+	for _, layout := range timeLayouts {
+		when, err := time.Parse(layout, s)
+		if err != nil {
+			continue
+		}
+		t.At = cells.TimestampOf(when)
+		if err := t.At.Check(); err != nil {
+			return nil, ErrorAt(at, "%s: %s", Clip(s), err)
+		}
+		return t, nil
+	}
+	return nil, ErrorAt(at, "%s is not a timestamp (microseconds, 2024-01-25, 2024-01-25T10:00:00Z, now, now-36h); quote the value if it holds an @", QuoteText(Clip(s)))
+}
+
+// relative reads what follows now.
+func (t *Time) relative(s string) (*Time, error) {
+	t.Now = true
+	if s == "" {
+		return t, nil
+	}
+	age, err := schema.ParseAge(s[1:])
+	switch {
+	case s[0] != '-' && s[0] != '+':
+		return nil, ErrorAt(t.Pos, "%s is not a timestamp; after now comes - or + and an age, as in now-36h", QuoteText(Clip("now"+s)))
+	case err != nil:
+		return nil, ErrorAt(t.Pos, "%s", err)
+	case s[0] == '-':
+		age = -age
+	}
+	t.Offset = age
+	return t, nil
+}
+
+// FormatTimestamp is a cell's timestamp as people read it and as the language
+// takes it behind an @: RFC 3339 in UTC; in microseconds where a number says
+// more, before 1970-01-12 (versions counted by hand) and after the year 9999.
+func FormatTimestamp(ts cells.Timestamp) string {
+	const readableFrom, readableTo = 1_000_000_000_000, 253_402_300_800_000_000
+	if ts < readableFrom || ts >= readableTo {
+		return strconv.FormatInt(int64(ts), 10)
+	}
+	return ts.Time().Format("2006-01-02T15:04:05.999999Z07:00")
+}

@@ -1,0 +1,370 @@
+package ql
+
+import (
+	"slices"
+	"time"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
+)
+
+var createVerb = verb{
+	name: "create", parse: parseCreate,
+	foreign: []spelling{{"createtable", parseCreateTable}},
+	help: helpTopic{
+		summary:  "make a table",
+		syntax:   "create table T [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell goes only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the changes of the table, for 1d to 7d, for those who read them: see docs/changes.md.\naggregate= makes a family whose cells are added to: see help add.",
+		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum"},
+	},
+}
+
+// CreateTable makes a table.
+type CreateTable struct {
+	Node
+	Table Name
+	TableOptions
+	Families []Family
+}
+
+// TableOptions are what is said of a table as a whole.
+type TableOptions struct {
+	KeyFormat *schema.KeyFormat   // nil: not said
+	Retention *schema.Enforcement // nil: not said
+	Changes   *time.Duration      // for how long they are kept; nil: not said; 0: not
+}
+
+func (st *CreateTable) print(w *printer) {
+	w.words("create table", lex.QuoteName(st.Table.Text))
+	st.TableOptions.print(w)
+	w.flag(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }), len(st.Families) > 0)
+}
+
+func (o TableOptions) print(w *printer) {
+	if o.KeyFormat != nil {
+		w.option("key_format", o.KeyFormat.String())
+	}
+	if o.Retention != nil {
+		w.option("retention", o.Retention.String())
+	}
+	if o.Changes != nil {
+		w.option("change_stream", schema.FormatChangeStream(*o.Changes))
+	}
+}
+
+// parseCreate parses create table T family F [type=..] [versions=N] [ttl=D]
+// [, family ...], and HBase's create 't', 'cf', {NAME => 'cf2', VERSIONS => 3}.
+func parseCreate(p *parser) (Statement, error) {
+	if p.acceptWord("table") {
+		return p.createTable()
+	}
+	if p.peek().Kind == lex.Word && p.isMark(1, ",") {
+		return p.hbaseCreate()
+	}
+	return nil, p.unexpected("table, as in create table fleet family meta")
+}
+
+func (p *parser) createTable() (Statement, error) {
+	st := &CreateTable{}
+	var err error
+	if st.Table, err = p.newName("the table's name"); err != nil {
+		return nil, err
+	}
+	if err := p.tableOptions(&st.TableOptions); err != nil {
+		return nil, err
+	}
+	for len(st.Families) == 0 && !p.atEnd() || p.accept(",") || p.wanted != nil {
+		if !p.acceptWord("family") {
+			return nil, p.unexpected("family, as in create table %s family meta", lex.QuoteName(st.Table.Text))
+		}
+		f, err := p.family()
+		if err != nil {
+			return nil, err
+		}
+		st.Families = append(st.Families, f)
+	}
+	return st, p.tableOptions(&st.TableOptions)
+}
+
+// tableWords are the options of a table.
+var tableWords = []string{"key_format", "retention", "change_stream"}
+
+// atTableOption reports whether an option of a table follows.
+func (p *parser) atTableOption() bool {
+	for _, word := range tableWords {
+		p.wantOneOf(ExpectOption, word+"=")
+	}
+	return p.atOption(0) && slices.Contains(tableWords, p.peek().Keyword())
+}
+
+// tableOptions parses [key_format=plain|tuple] [retention=exact|lazy]
+// [change_stream=AGE|none].
+func (p *parser) tableOptions(o *TableOptions) error {
+	for p.atTableOption() {
+		t := p.next()
+		p.equals()
+		word := t.Keyword()
+		if word == "key_format" && o.KeyFormat != nil || word == "retention" && o.Retention != nil || word == "change_stream" && o.Changes != nil {
+			return lex.ErrorAt(t.Pos, "%s is given twice", word)
+		}
+		value := p.peek()
+		var err error
+		switch word {
+		case "key_format":
+			p.wantOneOf(ExpectChoice, schema.KeyFormats()...)
+			o.KeyFormat = new(schema.KeyFormat)
+			*o.KeyFormat, err = schema.ParseKeyFormat(value.Keyword())
+		case "retention":
+			p.wantOneOf(ExpectChoice, "exact", "lazy")
+			o.Retention = new(schema.Enforcement)
+			*o.Retention, err = schema.ParseEnforcement(value.Keyword())
+		case "change_stream":
+			p.wantOneOf(ExpectChoice, "1d", "7d", "none")
+			o.Changes = new(time.Duration)
+			*o.Changes, err = schema.ParseChangeStream(value.Keyword())
+		}
+		if err != nil {
+			return lex.ErrorAt(value.Pos, "%s", err)
+		}
+		p.next()
+	}
+	return nil
+}
+
+var dropVerb = verb{
+	name: "drop", parse: parseDrop,
+	foreign: []spelling{{"deletetable", parseDropTable}},
+	help: helpTopic{
+		summary: "drop a table with its data",
+		syntax:  "drop table T [yes]", examples: []string{"drop table planes yes"},
+	},
+}
+
+// DropTable deletes a table, its families and all data.
+type DropTable struct {
+	Node
+	Table Name
+	Yes   bool
+}
+
+func (st *DropTable) print(w *printer) {
+	w.words("drop table", lex.QuoteName(st.Table.Text))
+	w.flag("yes", st.Yes)
+}
+
+// parseDrop parses drop table T [yes], and HBase's drop 't'.
+func parseDrop(p *parser) (Statement, error) {
+	p.wantOneOf(ExpectKeyword, "table")
+	if p.peek().Keyword() == "table" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) {
+		p.next()
+	} else if p.peek().Kind == lex.Word && p.peek().Parts[0].Quote != lex.Bare {
+		p.foreign = true
+	} else {
+		return nil, p.unexpected("table, as in drop table fleet")
+	}
+	return parseDropTable(p)
+}
+
+func parseDropTable(p *parser) (Statement, error) {
+	name, err := p.tableNamed()
+	if err != nil {
+		return nil, err
+	}
+	return &DropTable{Table: name, Yes: p.acceptWord("yes")}, nil
+}
+
+var truncateVerb = verb{
+	name: "truncate", parse: parseTruncate,
+	foreign: []spelling{{"deleteallrows", parseTruncate}, {"truncate_preserve", parseTruncate}},
+	help: helpTopic{
+		summary: "delete all rows of a table",
+		syntax:  "truncate T [yes]", examples: []string{"truncate scratch yes"},
+	},
+}
+
+// Truncate deletes all rows of a table.
+type Truncate struct {
+	Node
+	Table Name
+	Yes   bool
+}
+
+func (st *Truncate) print(w *printer) {
+	w.words("truncate", lex.QuoteName(st.Table.Text))
+	w.flag("yes", st.Yes)
+}
+
+func parseTruncate(p *parser) (Statement, error) {
+	if p.peek().Keyword() == "table" && p.peekAt(1).Kind == lex.Word { // SQL
+		p.next()
+	}
+	name, err := p.tableName()
+	if err != nil {
+		return nil, err
+	}
+	return &Truncate{Table: name, Yes: p.acceptWord("yes")}, nil
+}
+
+var tablesVerb = verb{
+	name: "tables", parse: parseTables,
+	foreign: []spelling{{"ls", parseTables}, {"list", parseTables}},
+	help: helpTopic{
+		also: []string{"list"}, summary: "the tables there are",
+		syntax: "tables [regex=/RE/]", examples: []string{"tables"},
+	},
+}
+
+// Tables lists the tables.
+type Tables struct {
+	Node
+	Regex *Pattern // that a name has to match; nil: any
+}
+
+func (st *Tables) print(w *printer) {
+	w.words("tables")
+	if st.Regex != nil {
+		w.option("regex", lex.QuoteText(st.Regex.Expr))
+	}
+}
+
+// parseTables parses tables, and ls T, which describes.
+func parseTables(p *parser) (Statement, error) {
+	if p.verb == "tables" && p.peek().Kind == lex.Word && p.foreign && p.spelt != "list" {
+		return parseDescribe(p)
+	}
+	if t := p.peek(); p.spelt == "list" && t.Kind == lex.Word { // HBase: a pattern
+		p.next()
+		return &Tables{Regex: &Pattern{t.Pos, lex.Join(t.Parts)}}, nil
+	}
+	p.wantOneOf(ExpectOption, "regex=")
+	if !p.atOption(0) {
+		return &Tables{}, nil
+	}
+	if p.peek().Keyword() != "regex" {
+		return nil, p.unexpected("regex=, as in tables regex=/fl.*/")
+	}
+	p.next()
+	p.equals()
+	var read Read
+	err := p.regexOption(&target{read: &read})
+	return &Tables{Regex: read.Regex}, err
+}
+
+var describeVerb = verb{
+	name: "describe", parse: parseDescribe,
+	foreign: []spelling{{"desc", parseDescribe}, {"exists", parseDescribe}},
+	help: helpTopic{
+		summary: "a table's families",
+		syntax:  "describe T", examples: []string{"describe fleet"},
+	},
+}
+
+// Describe shows a table's families.
+type Describe struct {
+	Node
+	Table Name
+}
+
+func (st *Describe) print(w *printer) {
+	w.words("describe", lex.QuoteName(st.Table.Text))
+}
+
+func parseDescribe(p *parser) (Statement, error) {
+	if p.peek().Keyword() == "table" && p.peekAt(1).Kind == lex.Word {
+		p.next()
+	}
+	name, err := p.tableName()
+	return &Describe{Table: name}, err
+}
+
+var compactVerb = verb{
+	name: "compact", parse: parseCompact,
+	foreign: []spelling{{"major_compact", parseCompact}},
+	help: helpTopic{
+		summary: "rewrite a table's files",
+		syntax:  "compact T [prefix=K | start=K end=K]", text: "Gives back the space of deleted, replaced and expired cells, of a range of rows or of all.",
+		examples: []string{"compact fleet", "compact fleet prefix=plane#"},
+	},
+}
+
+// Compact rewrites a table's files.
+type Compact struct {
+	Node
+	Table Name
+	Rows  // Prefix, or Start and End; neither: all
+}
+
+func (st *Compact) print(w *printer) {
+	w.words("compact", lex.QuoteName(st.Table.Text))
+	w.rows(st.Rows)
+}
+
+// parseCompact parses compact T [prefix=K | start=K end=K].
+func parseCompact(p *parser) (Statement, error) {
+	st := &Compact{}
+	var err error
+	if st.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	return st, p.options(inCompact, &target{rows: &st.Rows})
+}
+
+var flushVerb = verb{
+	name: "flush", parse: parseFlush,
+	help: helpTopic{
+		summary: "write a table's memory to files",
+		syntax:  "flush T", examples: []string{"flush fleet"},
+	},
+}
+
+// Flush writes a table's memory to files.
+type Flush struct {
+	Node
+	Table Name
+}
+
+func (st *Flush) print(w *printer) {
+	w.words("flush", lex.QuoteName(st.Table.Text))
+}
+
+func parseFlush(p *parser) (Statement, error) {
+	name, err := p.tableName()
+	return &Flush{Table: name}, err
+}
+
+var gcVerb = verb{
+	name: "gc", parse: parseGC,
+	help: helpTopic{
+		summary: "remove what retention has dropped",
+		syntax:  "gc T [dry-run]",
+		text: "Versions beyond the number that a family keeps are deleted, and the table is compacted, which drops expired cells and gives the space back.\n" +
+			"What reads show stays the same. With dry-run nothing changes: it shows what would go. It also runs by itself.",
+		examples: []string{"gc fleet dry-run", "gc fleet"},
+	},
+}
+
+// GC removes what a table's retention has dropped, or finds out how much
+// that is.
+type GC struct {
+	Node
+	Table  Name
+	DryRun bool
+}
+
+func (st *GC) print(w *printer) {
+	w.words("gc", lex.QuoteName(st.Table.Text))
+	w.flag("dry-run", st.DryRun)
+}
+
+// parseGC parses gc T [dry-run].
+func parseGC(p *parser) (Statement, error) {
+	st := &GC{Table: Name{p.env.Table, p.start}}
+	if next := p.peek().Keyword(); p.env.Table == "" || next != "dry-run" {
+		var err error
+		if st.Table, err = p.tableName(); err != nil {
+			return nil, err
+		}
+	}
+	st.DryRun = p.acceptWord("dry-run")
+	return st, nil
+}

@@ -1,0 +1,279 @@
+package tty
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// PagerCommand is the command that shows what is longer than the screen:
+// $SMOLWC_PAGER, else $PAGER, else less. It is empty where that is cat, and on a
+// terminal that cannot move its cursor.
+func PagerCommand(getenv func(string) string) string {
+	if getenv == nil {
+		return ""
+	}
+	command := cmp.Or(getenv("SMOLWC_PAGER"), getenv("PAGER"), "less -SRFX")
+	if command == "cat" || !CanMoveCursor(getenv) {
+		return ""
+	}
+	return command
+}
+
+// CanMoveCursor reports whether the terminal is one that can move its cursor.
+func CanMoveCursor(getenv func(string) string) bool {
+	term := getenv("TERM")
+	return term != "" && term != "dumb"
+}
+
+// ErrClosed says that nobody reads the output any more.
+var ErrClosed = errors.New("output is closed")
+
+// What .pager knows.
+const (
+	Auto = "auto" // what is longer than the screen goes through the pager
+	On   = "on"   // everything does
+	Off  = "off"
+)
+
+// A Pager stands between a session and its screen. It holds back what a
+// statement prints for a moment, to see whether it fits the screen, and when it
+// does not, hands all of it to the pager's command. What is written to the side
+// (errors, messages) waits until that ends. A pager is used by one goroutine, but
+// for Stop.
+type Pager struct {
+	Command       string
+	Mode          string
+	Screen        io.Writer
+	Side          io.Writer
+	Width, Height func() int
+	// Lend gives the terminal to a command and returns what takes it back.
+	Lend func() (takeBack func())
+
+	begun  time.Time // of the page; zero: none, what comes goes to the screen
+	held   bytes.Buffer
+	shown  int // how much of held is on the screen
+	lines  int
+	column int
+	direct bool // this page goes to the screen
+
+	running  *exec.Cmd
+	working  atomic.Pointer[os.Process] // of running, while the page is being written
+	in       io.WriteCloser
+	ended    chan struct{}
+	takeBack func()
+	later    bytes.Buffer // for side
+	quit     func()       // called when the command ends; nil: nothing
+}
+
+// pageHold is how long output is held back before it is shown. It may still go
+// to the command afterwards, when it grows longer than the screen.
+const pageHold = 100 * time.Millisecond
+
+// Begin begins a page. quit is called, by another goroutine, if the pager's
+// command ends before the page.
+func (p *Pager) Begin(quit func()) {
+	p.End(false)
+	p.quit = quit
+	if p.Mode != Off && p.Command != "" && p.Height() > 1 {
+		p.begun = time.Now()
+	}
+}
+
+// Write takes output. Once nobody looks at the command's screen any more, it is
+// ErrClosed.
+func (p *Pager) Write(b []byte) (int, error) {
+	if p.running != nil {
+		n, err := p.in.Write(b)
+		if err != nil {
+			err = ErrClosed
+		}
+		return n, err
+	}
+	if p.begun.IsZero() || p.direct {
+		return p.Screen.Write(b)
+	}
+	p.held.Write(b)
+	p.count(b)
+	if (p.lines >= p.Height() || p.Mode == On) && p.start() {
+		if _, err := p.in.Write(p.held.Bytes()); err != nil {
+			return 0, ErrClosed
+		}
+		return len(b), nil
+	}
+	return len(b), p.Tick()
+}
+
+// Tick shows what has been held back for long enough.
+func (p *Pager) Tick() error {
+	if p.running != nil || p.begun.IsZero() || !p.direct && time.Since(p.begun) < pageHold {
+		return nil
+	}
+	return p.show()
+}
+
+// show shows what is held, and goes on holding it unless this page is direct.
+func (p *Pager) show() error {
+	rest := p.held.Bytes()[p.shown:]
+	p.shown = p.held.Len()
+	if p.direct {
+		p.held.Reset()
+		p.shown = 0
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	_, err := p.Screen.Write(rest)
+	return err
+}
+
+// count counts the screen's lines.
+func (p *Pager) count(b []byte) {
+	width := max(p.Width(), 1)
+	for line := range bytes.Lines(b) {
+		text := bytes.TrimSuffix(line, []byte("\n"))
+		p.column += displayWidth(text)
+		for ; p.column > width; p.column -= width {
+			p.lines++
+		}
+		if len(text) < len(line) {
+			p.lines, p.column = p.lines+1, 0
+		}
+	}
+}
+
+// displayWidth is the width of text in which colours take no place.
+func displayWidth(b []byte) int {
+	n := 0
+	for len(b) > 0 {
+		before, after, found := bytes.Cut(b, []byte("\x1b["))
+		n += runewidth.StringWidth(string(before))
+		if !found {
+			break
+		}
+		end := bytes.IndexByte(after, 'm')
+		b = after[end+1:]
+	}
+	return n
+}
+
+// start starts the command; when it cannot, the page is shown without it.
+func (p *Pager) start() bool {
+	cmd := pagerProcess(p.Command)
+	if cmd == nil {
+		p.direct = true
+		return false
+	}
+	cmd.Stdout, cmd.Stderr = p.Screen, p.Side
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		p.direct = true
+		return false
+	}
+	p.takeBack = p.Lend()
+	if err := cmd.Start(); err != nil {
+		p.takeBack()
+		p.direct = true
+		return false
+	}
+	p.running, p.in, p.ended = cmd, in, make(chan struct{})
+	p.working.Store(cmd.Process)
+	go func(quit func(), ended chan struct{}) {
+		_ = cmd.Wait() // it may have been told to end
+		close(ended)
+		if quit != nil {
+			quit()
+		}
+	}(p.quit, p.ended)
+	return true
+}
+
+// pagerProcess is the command, run by the shell only where it has to be, so
+// that it can be told to end. It is nil when there is no such command.
+func pagerProcess(command string) *exec.Cmd {
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return nil
+	}
+	cmd := exec.Command("sh", "-c", command)
+	if !strings.ContainsAny(command, "|&;<>()$`\\\"'*?[#~=%\n") {
+		if _, err := exec.LookPath(words[0]); err != nil {
+			return nil
+		}
+		cmd = exec.Command(words[0], words[1:]...)
+	}
+	cmd.Env = os.Environ()
+	if os.Getenv("LESSCHARSET") == "" {
+		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8")
+	}
+	return cmd
+}
+
+// End ends the page: it shows what is held, or waits until the command ends,
+// which it is told to when the page is cut short.
+func (p *Pager) End(cutShort bool) error {
+	err := error(nil)
+	if p.running != nil {
+		err = p.finish(cutShort)
+	} else if !p.begun.IsZero() {
+		p.direct = true
+		err = p.show()
+	}
+	p.held.Reset()
+	p.begun, p.shown, p.lines, p.column, p.direct, p.quit = time.Time{}, 0, 0, 0, false, nil
+	return err
+}
+
+// Stop cuts the page short that is being written, by whichever goroutine: a
+// write that waits for the command ends.
+func (p *Pager) Stop() {
+	if process := p.working.Load(); process != nil {
+		_ = process.Signal(syscall.SIGTERM) // it may have ended
+	}
+}
+
+func (p *Pager) finish(cutShort bool) error {
+	_ = p.in.Close() // the command may be gone
+	if cutShort {
+		p.Stop()
+		select {
+		case <-p.ended:
+		case <-time.After(time.Second):
+			_ = p.running.Process.Kill()
+		}
+	}
+	p.working.Store(nil)
+	<-p.ended
+	p.takeBack()
+	p.running = nil
+	_, err := io.Copy(p.Side, &p.later)
+	p.later.Reset()
+	return err
+}
+
+// SideWriter is where errors and messages go while there is a pager: they wait until
+// its command ends.
+func (p *Pager) SideWriter() io.Writer { return sideWriter{p} }
+
+type sideWriter struct{ *Pager }
+
+func (w sideWriter) Write(b []byte) (int, error) {
+	if w.running != nil {
+		return w.later.Write(b)
+	}
+	if !w.begun.IsZero() && !w.direct { // it comes behind what is held
+		if err := w.show(); err != nil && !errors.Is(err, ErrClosed) {
+			return 0, err
+		}
+	}
+	return w.Side.Write(b)
+}

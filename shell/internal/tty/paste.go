@@ -1,0 +1,155 @@
+package tty
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/peterh/liner"
+)
+
+// The terminal is asked to mark what is pasted, with these around it, so that a
+// tab in a pasted text is not taken for the key.
+const (
+	MarkPastes   = "\x1b[?2004h"
+	UnmarkPastes = "\x1b[?2004l"
+	pasteBegins  = "\x1b[200~"
+	pasteEnds    = "\x1b[201~"
+)
+
+// pastedTab stands before a tab that was pasted: a character that no keyboard
+// has, and that takes no place on the screen. The completer takes it away again
+// and puts in what the tab stands for.
+const pastedTab = '\u0089'
+
+// A pasteReader reads what is typed. What is pasted it makes fit for the line
+// editor: line ends are those of the Enter key, tabs are marked, and other
+// control characters, which would be commands to the editor, are left out.
+type pasteReader struct {
+	r       io.Reader
+	out     []byte // ready to be read
+	matched int    // bytes of the mark that may be coming
+	pasting bool
+	wasCR   bool // the last byte that was pasted is a carriage return
+}
+
+func (p *pasteReader) Read(b []byte) (int, error) {
+	for len(p.out) == 0 {
+		chunk := make([]byte, 4096)
+		n, err := p.r.Read(chunk)
+		for _, c := range chunk[:n] {
+			p.take(c)
+		}
+		if err != nil && len(p.out) == 0 {
+			return 0, err
+		}
+	}
+	n := copy(b, p.out)
+	p.out = p.out[n:]
+	return n, nil
+}
+
+// take takes one byte. Outside of a paste everything goes on at once, since an
+// escape may be the key of that name; the editor ignores the mark. Within one,
+// the end mark is kept back.
+func (p *pasteReader) take(c byte) {
+	mark := pasteBegins
+	if p.pasting {
+		mark = pasteEnds
+	}
+	if c != mark[p.matched] {
+		if p.pasting { // no end mark: its escape is dropped, the rest is text
+			for i := 1; i < p.matched; i++ {
+				p.pasted(mark[i])
+			}
+		}
+		p.matched = 0
+	}
+	if c == mark[p.matched] {
+		if p.matched++; p.matched == len(mark) {
+			if !p.pasting {
+				p.out = append(p.out, c)
+			}
+			p.pasting, p.matched, p.wasCR = !p.pasting, 0, false
+			return
+		}
+		if p.pasting {
+			return
+		}
+	}
+	if p.pasting {
+		p.pasted(c)
+		return
+	}
+	p.out = append(p.out, c)
+}
+
+// pasted takes a byte of pasted text.
+func (p *pasteReader) pasted(c byte) {
+	wasCR := p.wasCR
+	p.wasCR = c == '\r'
+	switch {
+	case c == '\n' && wasCR: // one line end
+	case c == '\n' || c == '\r':
+		p.out = append(p.out, '\r')
+	case c == '\t':
+		p.out = append(p.out, string(pastedTab)+"\t"...)
+	case c >= ' ' && c != 0x7f:
+		p.out = append(p.out, c)
+	}
+}
+
+// ReadPastes has the line editor read through a pasteReader. The editor has no
+// way to be told what it reads from, but for its own buffer; where that cannot
+// be reached, pasted tabs complete, and it reports false.
+func ReadPastes(editor *liner.State, in io.Reader) bool {
+	field := reflect.ValueOf(editor).Elem().FieldByName("r")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[*bufio.Reader]() || field.IsNil() {
+		return false
+	}
+	(*bufio.Reader)(field.UnsafePointer()).Reset(&pasteReader{r: in})
+	return true
+}
+
+// UnmarkTab takes the mark of a pasted tab from the end of the text, and gives
+// what the tab stands for: a space between words; within double quotes its
+// escape, within single quotes itself.
+func UnmarkTab(head string) (rest, tab string, pasted bool) {
+	rest, pasted = strings.CutSuffix(head, string(pastedTab))
+	if !pasted {
+		return head, "", false
+	}
+	switch openQuote(rest) {
+	case '"':
+		return rest, `\t`, true
+	case '\'':
+		return rest, "\t", true
+	}
+	return rest, " ", true
+}
+
+// openQuote is the quote that is open at the end of the text, or 0.
+func openQuote(text string) byte {
+	open := byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case open == '"' && c == '\\':
+			i++
+		case open == 0 && (c == '"' || c == '\''):
+			open = c
+		case open != 0 && c == open:
+			open = 0
+		}
+	}
+	return open
+}
+
+// DropMarks drops marks without their tabs from a line that the editor returns.
+func DropMarks(line string) string {
+	if !bytes.ContainsRune([]byte(line), pastedTab) {
+		return line
+	}
+	return strings.ReplaceAll(line, string(pastedTab), "")
+}
