@@ -21,6 +21,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A blob file holds values that are kept apart from their keys. RocksDB compares
@@ -101,7 +102,7 @@ func checkBlob(ctx context.Context, path string, family uint32, size int64) erro
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	if info.Size() != size || size < blobHeader+blobFooter {
-		return damaged(path, 0, fmt.Sprintf("the file has %d bytes and should have %d", info.Size(), max(size, blobHeader+blobFooter)))
+		return wal.Damaged(path, 0, fmt.Sprintf("the file has %d bytes and should have %d", info.Size(), max(size, blobHeader+blobFooter)))
 	}
 	r := &blobReader{ctx: ctx, path: path, in: bufio.NewReaderSize(file, 256<<10), end: size - blobFooter}
 	return r.run(family)
@@ -125,11 +126,11 @@ func (r *blobReader) run(family uint32) error {
 	le := binary.LittleEndian
 	switch {
 	case le.Uint32(b) != blobMagic || le.Uint32(b[4:]) != blobVersion:
-		return damaged(r.path, 0, "it does not begin as a blob file does")
+		return wal.Damaged(r.path, 0, "it does not begin as a blob file does")
 	case le.Uint32(b[8:]) != family:
-		return damaged(r.path, 8, fmt.Sprintf("it is of the family number %d and should be of %d", le.Uint32(b[8:]), family))
-	case b[12] != 0 || !zeros(b[14:blobHeader]):
-		return damaged(r.path, 12, "it says that values expire, which smolwc never asks for")
+		return wal.Damaged(r.path, 8, fmt.Sprintf("it is of the family number %d and should be of %d", le.Uint32(b[8:]), family))
+	case b[12] != 0 || !wal.Zeros(b[14:blobHeader]):
+		return wal.Damaged(r.path, 12, "it says that values expire, which smolwc never asks for")
 	}
 	for r.at < r.end {
 		if err := r.record(); err != nil {
@@ -141,10 +142,10 @@ func (r *blobReader) run(family uint32) error {
 		return err
 	}
 	switch {
-	case le.Uint32(b) != blobMagic || maskedChecksum(crc32.Checksum(b[:blobFooter-4], castagnoli)) != le.Uint32(b[blobFooter-4:]):
-		return damaged(r.path, int64(at), "the footer does not match its checksum")
+	case le.Uint32(b) != blobMagic || wal.Masked(crc32.Checksum(b[:blobFooter-4], wal.Castagnoli)) != le.Uint32(b[blobFooter-4:]):
+		return wal.Damaged(r.path, int64(at), "the footer does not match its checksum")
 	case le.Uint64(b[4:]) != r.records:
-		return damaged(r.path, int64(at), fmt.Sprintf("there are %d values and should be %d", r.records, le.Uint64(b[4:])))
+		return wal.Damaged(r.path, int64(at), fmt.Sprintf("there are %d values and should be %d", r.records, le.Uint64(b[4:])))
 	}
 	return nil
 }
@@ -153,19 +154,19 @@ func (r *blobReader) run(family uint32) error {
 func (r *blobReader) record() error {
 	start := r.at
 	if r.end-start < blobRecordHead {
-		return damaged(r.path, int64(start), errCutOff.Error())
+		return wal.Damaged(r.path, int64(start), wal.ErrCutOff.Error())
 	}
 	head, err := r.next(blobRecordHead)
 	if err != nil {
 		return err
 	}
 	le := binary.LittleEndian
-	if maskedChecksum(crc32.Checksum(head[:24], castagnoli)) != le.Uint32(head[24:]) {
-		return damaged(r.path, int64(start), errChecksum.Error())
+	if wal.Masked(crc32.Checksum(head[:24], wal.Castagnoli)) != le.Uint32(head[24:]) {
+		return wal.Damaged(r.path, int64(start), wal.ErrChecksum.Error())
 	}
 	key, value, want := le.Uint64(head), le.Uint64(head[8:]), le.Uint32(head[28:])
 	if left := uint64(r.end - r.at); key > left || value > left-key {
-		return damaged(r.path, int64(start), errCutOff.Error())
+		return wal.Damaged(r.path, int64(start), wal.ErrCutOff.Error())
 	}
 	sum := uint32(0)
 	for left := int64(key + value); left > 0; {
@@ -173,11 +174,11 @@ func (r *blobReader) record() error {
 		if err != nil {
 			return err
 		}
-		sum = crc32.Update(sum, castagnoli, b)
+		sum = crc32.Update(sum, wal.Castagnoli, b)
 		left -= int64(len(b))
 	}
-	if maskedChecksum(sum) != want {
-		return damaged(r.path, int64(start), "a value does not match its checksum")
+	if wal.Masked(sum) != want {
+		return wal.Damaged(r.path, int64(start), "a value does not match its checksum")
 	}
 	r.records++
 	return nil

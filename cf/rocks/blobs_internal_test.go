@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // blobText is a blob file of family 7 as RocksDB writes it.
@@ -21,11 +22,11 @@ func blobText(values ...string) []byte {
 	b = append(b, make([]byte, blobHeader-len(b))...)
 	for _, v := range values {
 		head := le.AppendUint64(le.AppendUint64(le.AppendUint64(nil, 1), uint64(len(v))), 0)
-		head = le.AppendUint32(head, maskedChecksum(crc32.Checksum(head, castagnoli)))
-		b = append(le.AppendUint32(append(b, head...), maskedChecksum(crc32.Checksum([]byte("k"+v), castagnoli))), "k"+v...)
+		head = le.AppendUint32(head, wal.Masked(crc32.Checksum(head, wal.Castagnoli)))
+		b = append(le.AppendUint32(append(b, head...), wal.Masked(crc32.Checksum([]byte("k"+v), wal.Castagnoli))), "k"+v...)
 	}
 	foot := append(le.AppendUint64(le.AppendUint32(nil, blobMagic), uint64(len(values))), make([]byte, 16)...)
-	return append(b, le.AppendUint32(foot, maskedChecksum(crc32.Checksum(foot, castagnoli)))...)
+	return append(b, le.AppendUint32(foot, wal.Masked(crc32.Checksum(foot, wal.Castagnoli)))...)
 }
 
 // FuzzBlob: a file of any bytes is sound or damaged, and no byte of a sound one, but

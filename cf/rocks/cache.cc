@@ -7,6 +7,7 @@
 // still fail then.
 
 #include "cache.h"
+#include "handles.h"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/memory_allocator.h>
@@ -20,11 +21,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-
-// As in RocksDB's c.cc, in all versions from 7.8 to 11.
-struct rocksdb_cache_t {
-  std::shared_ptr<rocksdb::Cache> rep;
-};
 
 namespace {
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // The log of changes is RocksDB's log of writes. What RocksDB would delete, once
@@ -166,8 +167,8 @@ func (s *Store) readLog(number uint64, at int64, to []byte) (int, error) {
 	return 0, fmt.Errorf("%w: log %06d is gone", cf.ErrTrimmed, number)
 }
 
-func (s *Store) logReader(number uint64) *logReader {
-	return &logReader{number: number, read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
+func (s *Store) logReader(number uint64) *wal.Reader {
+	return &wal.Reader{Number: number, Read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
 }
 
 // firstChange is the number of a log's first change; ok is false while it has none.
@@ -177,8 +178,8 @@ func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
 	if first, ok = s.changes.firsts[number]; ok {
 		return first, true, nil
 	}
-	head, err := s.logReader(number).head()
-	if errors.Is(err, errLogEnd) {
+	head, err := s.logReader(number).Head()
+	if errors.Is(err, wal.ErrEnd) {
 		return 0, false, nil
 	}
 	if err != nil {
@@ -187,8 +188,8 @@ func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
 	if s.changes.firsts == nil {
 		s.changes.firsts = map[uint64]uint64{}
 	}
-	s.changes.firsts[number] = head.first
-	return head.first, true, nil
+	s.changes.firsts[number] = head.First
+	return head.First, true, nil
 }
 
 // ChangeStarts implements cf.ChangeLog.

@@ -4,6 +4,7 @@
 
 #include "changes_files.h"
 #include "cache.h"
+#include "handles.h"
 #include "properties.h"
 #include "synced.h"
 
@@ -25,14 +26,6 @@
 #include <mutex>
 #include <string>
 #include <vector>
-
-// As in RocksDB's c.cc, in all versions from 7.8 to 11.
-struct rocksdb_options_t {
-  rocksdb::Options rep;
-};
-struct rocksdb_t {
-  rocksdb::DB* rep;
-};
 
 namespace {
 

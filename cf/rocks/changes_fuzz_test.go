@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // seedRecord is a record of two batches, one with notes, as the engine joins them.
@@ -32,7 +33,7 @@ func seedRecord(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := append(a, b[repHeader:]...)
+	record := append(a, b[wal.RepHeader:]...)
 	binary.LittleEndian.PutUint64(record, 100)
 	binary.LittleEndian.PutUint32(record[8:], 5)
 	return record
@@ -46,7 +47,7 @@ func familySeven(id uint32) string {
 }
 
 func TestARecordOfTwoBatchesIsTakenApart(t *testing.T) {
-	commits, err := parseRecord(seedRecord(t), familySeven)
+	commits, err := wal.ParseRecord(seedRecord(t), familySeven)
 	if err != nil || len(commits) != 1 {
 		t.Fatalf("%d commits, %v", len(commits), err)
 	}
@@ -71,15 +72,15 @@ func opBytes(kinds []cf.OpKind) (b []byte) {
 func FuzzLogRecord(f *testing.F) {
 	seed := seedRecord(f)
 	f.Add(seed)
-	for i := repHeader; i < len(seed); i += 3 {
+	for i := wal.RepHeader; i < len(seed); i += 3 {
 		f.Add(seed[:i])
 	}
 	f.Add([]byte{})
-	f.Add(append(make([]byte, repHeader), repLogData, 1, frameEnd))
-	f.Add(append(make([]byte, repHeader), repLogData, 1, frameBegin))
-	f.Add(append(make([]byte, repHeader), repFamilyPut, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01))
+	f.Add(append(make([]byte, wal.RepHeader), wal.RepLogData, 1, wal.FrameEnd))
+	f.Add(append(make([]byte, wal.RepHeader), wal.RepLogData, 1, wal.FrameBegin))
+	f.Add(append(make([]byte, wal.RepHeader), wal.RepFamilyPut, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		commits, err := parseRecord(record, familySeven)
+		commits, err := wal.ParseRecord(record, familySeven)
 		if err != nil {
 			if !errors.Is(err, cf.ErrCorrupt) {
 				t.Errorf("error %v is not one of corruption", err)
@@ -139,7 +140,7 @@ func TestALogIsReadAsItGrows(t *testing.T) {
 // readAll is the records of a log that grows, up to the end or the first damage.
 func readAll(t *testing.T, log []byte, grow int) (records [][]byte) {
 	size := 0
-	r := logReader{read: func(at int64, to []byte) (int, error) {
+	r := wal.Reader{Read: func(at int64, to []byte) (int, error) {
 		if at >= int64(size) {
 			return 0, nil
 		}
@@ -150,13 +151,13 @@ func readAll(t *testing.T, log []byte, grow int) (records [][]byte) {
 		return n, err
 	}}
 	for {
-		record, err := r.next()
+		record, err := r.Next()
 		switch {
 		case err == nil:
 			records = append(records, record)
 		case errors.Is(err, cf.ErrCorrupt):
 			return records
-		case !errors.Is(err, errLogEnd):
+		case !errors.Is(err, wal.ErrEnd):
 			t.Fatal(err)
 		case size == len(log):
 			return records
@@ -169,19 +170,19 @@ func readAll(t *testing.T, log []byte, grow int) (records [][]byte) {
 // appendLog writes a record as the engine does.
 func appendLog(log, data []byte) []byte {
 	for first := true; ; first = false {
-		if rest := logBlock - len(log)%logBlock; rest < logHeader {
+		if rest := wal.BlockSize - len(log)%wal.BlockSize; rest < wal.HeaderSize {
 			log = append(log, make([]byte, rest)...)
 		}
-		n := min(len(data), logBlock-len(log)%logBlock-logHeader)
+		n := min(len(data), wal.BlockSize-len(log)%wal.BlockSize-wal.HeaderSize)
 		last := n == len(data)
-		kind := byte(middleFragment)
+		kind := byte(wal.MiddleFragment)
 		switch {
 		case first && last:
-			kind = fullRecord
+			kind = wal.FullRecord
 		case first:
-			kind = firstFragment
+			kind = wal.FirstFragment
 		case last:
-			kind = lastFragment
+			kind = wal.LastFragment
 		}
 		log = appendFragment(log, kind, data[:n])
 		if data = data[n:]; last {
@@ -194,7 +195,7 @@ func appendFragment(log []byte, kind byte, data []byte) []byte {
 	at := len(log)
 	log = append(log, 0, 0, 0, 0, byte(len(data)), byte(len(data)>>8), kind)
 	log = append(log, data...)
-	sum := crc32.Checksum(log[at+6:], castagnoli)
+	sum := crc32.Checksum(log[at+6:], wal.Castagnoli)
 	binary.LittleEndian.PutUint32(log[at:], (sum>>15|sum<<17)+0xa282ead8)
 	return log
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A changes implements cf.Changes. It holds no file open between two calls.
@@ -19,8 +20,8 @@ type changes struct {
 	after cf.Position
 
 	files []logFile
-	begun uint64     // how many logs there were when they were listed
-	log   *logReader // nil before the first
+	begun uint64      // how many logs there were when they were listed
+	log   *wal.Reader // nil before the first
 
 	next, nextFirst uint64 // the log after it and the number of its first change; 0 when there is none
 	looked          uint64 // 1 + the latest change when it was looked for
@@ -142,9 +143,9 @@ func (c *changes) step() (more bool, err error) {
 	if c.log == nil {
 		return c.turn(), nil
 	}
-	at := c.log.at
-	record, err := c.log.next()
-	if errors.Is(err, errLogEnd) {
+	at := c.log.At
+	record, err := c.log.Next()
+	if errors.Is(err, wal.ErrEnd) {
 		if err := c.checkEnd(latest); err != nil {
 			return false, err
 		}
@@ -157,31 +158,31 @@ func (c *changes) step() (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	head, err := parseHead(record)
+	head, err := wal.ParseHead(record)
 	if err != nil {
 		return false, err
 	}
-	c.log.end = max(c.log.end, head.end())
+	c.log.End = max(c.log.End, head.End())
 	switch {
-	case c.next != 0 && head.first >= c.nextFirst:
+	case c.next != 0 && head.First >= c.nextFirst:
 		return true, nil // its write failed, and its numbers were given out again
-	case head.end() > latest+1:
-		c.log.at = at // not published yet
+	case head.End() > latest+1:
+		c.log.At = at // not published yet
 		return false, nil
-	case head.end() <= uint64(c.after)+1:
+	case head.End() <= uint64(c.after)+1:
 		return true, nil
 	}
 	return true, c.take(record, head)
 }
 
-func (c *changes) take(record []byte, head logRecordHead) error {
-	commits, err := parseRecord(record, c.family)
+func (c *changes) take(record []byte, head wal.Head) error {
+	commits, err := wal.ParseRecord(record, c.family)
 	if err != nil {
 		return err
 	}
 	c.waiting = slices.DeleteFunc(commits, func(k *cf.Commit) bool { return k.At <= c.after })
 	if len(c.waiting) == 0 {
-		c.after = cf.Position(head.end() - 1)
+		c.after = cf.Position(head.End() - 1)
 	}
 	return nil
 }
@@ -198,11 +199,11 @@ func (c *changes) checkEnd(latest uint64) error {
 		}
 		last := c.log
 		for _, f := range c.files {
-			if f.number > last.number {
+			if f.number > last.Number {
 				last = c.store.logReader(f.number)
 			}
 		}
-		return last.damaged(last.at, fmt.Sprintf("there is no whole record, and changes up to %d have been written", latest))
+		return last.Damaged(last.At, fmt.Sprintf("there is no whole record, and changes up to %d have been written", latest))
 	}
 	if c.nextFirst <= wanted {
 		return nil
@@ -210,10 +211,10 @@ func (c *changes) checkEnd(latest uint64) error {
 	// Numbers that never were in a log, as those of loads, are missing between logs
 	// that end well.
 	what := fmt.Sprintf("a record is cut off, and what comes next is missing up to change %d", c.nextFirst)
-	if c.log.cut {
-		return c.log.damaged(c.log.at, what)
+	if c.log.Cut {
+		return c.log.Damaged(c.log.At, what)
 	}
-	return c.cutHead(c.log.number+1, c.next, what)
+	return c.cutHead(c.log.Number+1, c.next, what)
 }
 
 // cutHead is the damage to the first log, from one up to before another, of which not
@@ -224,8 +225,8 @@ func (c *changes) cutHead(from, to uint64, what string) error {
 			continue
 		}
 		r := c.store.logReader(f.number)
-		if _, err := r.head(); errors.Is(err, errLogEnd) && r.cut {
-			return r.damaged(0, what)
+		if _, err := r.Head(); errors.Is(err, wal.ErrEnd) && r.Cut {
+			return r.Damaged(0, what)
 		}
 	}
 	return nil
@@ -233,10 +234,10 @@ func (c *changes) cutHead(from, to uint64, what string) error {
 
 // wanted is the number of the change that comes next in the log.
 func (c *changes) wanted() uint64 {
-	if c.log.end != 0 {
-		return c.log.end
+	if c.log.End != 0 {
+		return c.log.End
 	}
-	if first, ok, err := c.store.firstChange(c.log.number); ok && err == nil {
+	if first, ok, err := c.store.firstChange(c.log.Number); ok && err == nil {
 		return first
 	}
 	return uint64(c.after) + 1
@@ -261,7 +262,7 @@ func (c *changes) findNext(latest uint64) error {
 	c.looked = latest + 1
 	from := 0
 	if c.log != nil {
-		from, _ = slices.BinarySearchFunc(c.files, c.log.number+1, func(f logFile, n uint64) int { return cmp.Compare(f.number, n) })
+		from, _ = slices.BinarySearchFunc(c.files, c.log.Number+1, func(f logFile, n uint64) int { return cmp.Compare(f.number, n) })
 	}
 	for _, f := range c.files[from:] {
 		first, ok, err := c.store.firstChange(f.number)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A writeQueue joins writes: while there are enough in the engine, those that
@@ -144,7 +145,7 @@ func (q *writeQueue) drop(n int) {
 // joinRep appends the records of a batch to another.
 func joinRep(dst, rep []byte) []byte {
 	binary.LittleEndian.PutUint32(dst[8:], repCount(dst)+repCount(rep))
-	return append(dst, rep[repHeader:]...)
+	return append(dst, rep[wal.RepHeader:]...)
 }
 
 // repCount is the number of records of a batch.

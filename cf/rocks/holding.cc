@@ -3,6 +3,7 @@
 // opens when the first value of them is read, which may be too late.
 
 #include "holding.h"
+#include "handles.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,15 +16,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-
-// As in RocksDB's c.cc, in all versions from 7.8 to 11.
-struct rocksdb_options_t {
-  rocksdb::Options rep;
-};
-struct rocksdb_env_t {
-  rocksdb::Env* rep;
-  bool is_default;
-};
 
 namespace {
 

@@ -1,6 +1,7 @@
 // RocksDB's C interface can set a logger, and until version 8 has none to set.
 
 #include "infolog.h"
+#include "handles.h"
 
 #include <fcntl.h>
 #include <rocksdb/env.h>
@@ -10,11 +11,6 @@
 #include <unistd.h>
 
 #include <memory>
-
-// As in RocksDB's c.cc, in all versions from 7.8 to 11.
-struct rocksdb_logger_t {
-  std::shared_ptr<rocksdb::Logger> rep;
-};
 
 namespace {
 

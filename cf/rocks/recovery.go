@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A recovery is what the manifest and the logs of a database tell before RocksDB
@@ -88,11 +89,11 @@ func (r *recovery) manifestGone(current string) error {
 
 func (r *recovery) checkManifest(name string) error {
 	var families familyEdits
-	state := logState{path: filepath.Join(r.dir, name), unwritten: -1, synced: -1, take: families.note}
+	state := wal.State{Path: filepath.Join(r.dir, name), Unwritten: -1, Synced: -1, Take: families.note}
 	if wrote, ok := r.synced.files[name]; ok {
-		state.synced = wrote // as soon as it was
+		state.Synced = wrote // as soon as it was
 	}
-	if err := state.check(); err != nil {
+	if err := state.Check(); err != nil {
 		return err
 	}
 	r.dropped = families.dropped()
@@ -100,13 +101,13 @@ func (r *recovery) checkManifest(name string) error {
 }
 
 // judge compares a file with what is known to have been synced of it.
-func (r *recovery) judge(l *logState) error {
-	name := filepath.Base(l.path)
+func (r *recovery) judge(l *wal.State) error {
+	name := filepath.Base(l.Path)
 	if err := r.synced.judge(l); err != nil {
 		return err
 	}
-	if l.torn && l.unwritten >= 0 {
-		r.ends[name] = l.begin
+	if l.Torn && l.Unwritten >= 0 {
+		r.ends[name] = l.Begin
 	}
 	return nil
 }
@@ -118,10 +119,10 @@ func (r *recovery) checkWrites(paths []string) error {
 			return fmt.Errorf("%w: %s is not there, and had changes that are in no table file; %s", cf.ErrCorrupt, path, wayOut)
 		}
 	}
-	var before *logState // the last one that has anything
-	empty := ""          // the first one behind it that has nothing
+	var before *wal.State // the last one that has anything
+	empty := ""           // the first one behind it that has nothing
 	for _, path := range paths {
-		state, err := checkLog(path)
+		state, err := wal.Check(path, prefixIngest)
 		if errors.Is(err, fs.ErrNotExist) { // a writer has just removed it, and is about to remove those before it
 			before = nil
 			continue
@@ -131,15 +132,15 @@ func (r *recovery) checkWrites(paths []string) error {
 		}
 		switch {
 		case err != nil || before == nil:
-		case state.records > 0:
-			err = before.leads(&state, empty)
-		case state.torn && !before.torn:
-			state.next = before.next // its first write failed
+		case state.Records > 0:
+			err = leads(before, &state, empty)
+		case state.Torn && !before.Torn:
+			state.Next = before.Next // its first write failed
 		}
 		switch {
 		case err != nil:
 			return err
-		case state.records > 0 || state.torn:
+		case state.Records > 0 || state.Torn:
 			before, empty = &state, ""
 		case empty == "":
 			empty = path
@@ -150,28 +151,28 @@ func (r *recovery) checkWrites(paths []string) error {
 
 // leads is an error when something is missing between two logs; empty is the first
 // of those between them.
-func (l *logState) leads(next *logState, empty string) error {
-	if l.goesOn(next) {
+func leads(l, next *wal.State, empty string) error {
+	if goesOn(l, next) {
 		return nil
 	}
 	// A writer may have gone on with both since.
-	again, err := checkLog(l.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && again.goesOn(next) {
+	again, err := wal.Check(l.Path, prefixIngest)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && goesOn(&again, next) {
 		return nil
 	}
-	if empty == "" || l.torn {
-		empty = l.path
+	if empty == "" || l.Torn {
+		empty = l.Path
 	}
-	return fmt.Errorf("%w: %s is cut off: changes between it and %s are missing; restore a backup", cf.ErrCorrupt, empty, filepath.Base(next.path))
+	return fmt.Errorf("%w: %s is cut off: changes between it and %s are missing; restore a backup", cf.ErrCorrupt, empty, filepath.Base(next.Path))
 }
 
 // goesOn reports whether nothing is missing between two logs. A record that was
 // not written to the end, for want of room, was never acknowledged; the numbers of
 // one whose write failed are given out again; and a load takes numbers that are in
 // no log, right behind its marker.
-func (l *logState) goesOn(next *logState) bool {
-	if l.torn {
-		return l.next > 0 && next.first == l.next
+func goesOn(l, next *wal.State) bool {
+	if l.Torn {
+		return l.Next > 0 && next.First == l.Next
 	}
-	return next.first <= l.next || l.loading
+	return next.First <= l.Next || l.Loading
 }

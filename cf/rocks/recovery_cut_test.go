@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A writer makes databases of many logs: families t and u have the same rows, and v,
@@ -127,13 +128,13 @@ func rowsOf(dir string, o Options) (t, u int, err error) {
 
 // boundaries are the places in a log, or in a manifest, between its records.
 func boundaries(b []byte) (at []int) {
-	for i := 0; i+logHeader <= len(b); {
-		if logBlock-i%logBlock < logHeader {
-			i += logBlock - i%logBlock
+	for i := 0; i+wal.HeaderSize <= len(b); {
+		if wal.BlockSize-i%wal.BlockSize < wal.HeaderSize {
+			i += wal.BlockSize - i%wal.BlockSize
 			continue
 		}
 		at = append(at, i)
-		i += logHeader + int(binary.LittleEndian.Uint16(b[i+4:]))
+		i += wal.HeaderSize + int(binary.LittleEndian.Uint16(b[i+4:]))
 	}
 	return append(at, len(b))
 }
@@ -222,7 +223,7 @@ func TestACutLogIsFound(t *testing.T) {
 			n++
 			overwrite(t, log, pristine[:at])
 			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d", name, len(pristine), at), name)
-			if state, err := checkLog(log); i == 0 && at == 0 || err == nil && state.loading {
+			if state, err := wal.Check(log, prefixIngest); i == 0 && at == 0 || err == nil && state.Loading {
 				continue
 			}
 			if err := os.Remove(said); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // Whatever bytes a log has, it is sound, torn or damaged, and what is called whole
@@ -43,17 +44,17 @@ func FuzzLog(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		state, err := checkLog(path)
+		state, err := wal.Check(path, prefixIngest)
 		if err != nil && !errors.Is(err, cf.ErrCorrupt) {
 			t.Fatal(err)
 		}
-		if err != nil || state.torn || int(cut) > len(b) {
+		if err != nil || state.Torn || int(cut) > len(b) {
 			return
 		}
 		if err := os.Truncate(path, int64(len(b)-int(cut))); err != nil {
 			t.Fatal(err)
 		}
-		if shorter, err := checkLog(path); err != nil || shorter.records > state.records {
+		if shorter, err := wal.Check(path, prefixIngest); err != nil || shorter.Records > state.Records {
 			t.Fatalf("cut off by %d: %+v, %v; it was %+v", cut, shorter, err, state)
 		}
 	})
@@ -76,8 +77,8 @@ func FuzzRecovery(f *testing.F) {
 	}
 	f.Add(said.text)
 	for name := range said.files {
-		state := logState{path: filepath.Join(dir, name), synced: -1, take: func(record []byte) { f.Add(slices.Clone(record)) }}
-		if err := state.check(); err != nil {
+		state := wal.State{Path: filepath.Join(dir, name), Synced: -1, Take: func(record []byte) { f.Add(slices.Clone(record)) }}
+		if err := state.Check(); err != nil {
 			f.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // syncedFile says how many bytes of each log and manifest are on the disk; synced.cc
@@ -80,15 +81,15 @@ func (s *synced) bind(manifest string) {
 }
 
 // judge is an error when a log or manifest has less than was synced of it.
-func (s *synced) judge(l *logState) error {
-	wrote, ok := s.files[filepath.Base(l.path)]
+func (s *synced) judge(l *wal.State) error {
+	wrote, ok := s.files[filepath.Base(l.Path)]
 	switch {
 	case !ok:
 		return nil
-	case l.size < wrote:
-		return fmt.Errorf("%w: %s is cut off: it has %d bytes, and %d were written; %s", cf.ErrCorrupt, l.path, l.size, wrote, wayOut)
-	case l.torn && l.unwritten >= 0 && l.unwritten < wrote:
-		return damaged(l.path, l.unwritten, "there are zeros where a record was written")
+	case l.Size < wrote:
+		return fmt.Errorf("%w: %s is cut off: it has %d bytes, and %d were written; %s", cf.ErrCorrupt, l.Path, l.Size, wrote, wayOut)
+	case l.Torn && l.Unwritten >= 0 && l.Unwritten < wrote:
+		return wal.Damaged(l.Path, l.Unwritten, "there are zeros where a record was written")
 	}
 	return nil
 }

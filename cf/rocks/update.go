@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // Update implements cf.Store.
@@ -146,41 +147,27 @@ func isStall(text string) bool {
 	return strings.Contains(text, "Write stall") || strings.Contains(text, "Shutdown in progress: stalled writes")
 }
 
-// RocksDB's representation of a batch: a sequence number of 8 bytes, which the
-// engine fills in, the count of records in 4, little-endian, and the records:
-// a tag, the column family's number unless it is the default one, and one or
-// two strings led by their length (db/write_batch.cc, stable since 2014).
-const (
-	repHeader         = 12
-	repDelete         = 0x0
-	repPut            = 0x1
-	repFamilyDelete   = 0x4
-	repFamilyPut      = 0x5
-	repFamilyMerge    = 0x6
-	repFamilyDelRange = 0xe
-)
-
 // appendRep appends the representation of a batch to dst, in which nothing may
 // stand before.
 func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
-	dst = append(dst, make([]byte, repHeader)...)
+	dst = append(dst, make([]byte, wal.RepHeader)...)
 	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())-b.Notes()))
 	if b.Notes() > 0 {
-		dst = append(dst, repLogData, 1, frameBegin)
+		dst = append(dst, wal.RepLogData, 1, wal.FrameBegin)
 	}
 	var f *family
 	for i := range b.Ops() {
 		op := &b.Ops()[i]
 		switch op.Kind {
 		case cf.OpPutMeta:
-			dst = appendString(appendString(append(dst, repPut), b.Key(op)), b.Value(op))
+			dst = appendString(appendString(append(dst, wal.RepPut), b.Key(op)), b.Value(op))
 			continue
 		case cf.OpDeleteMeta:
-			dst = appendString(append(dst, repDelete), b.Key(op))
+			dst = appendString(append(dst, wal.RepDelete), b.Key(op))
 			continue
 		case cf.OpNote:
-			dst = binary.AppendUvarint(append(dst, repLogData), uint64(1+len(b.Value(op))))
-			dst = append(append(dst, frameNote), b.Value(op)...)
+			dst = binary.AppendUvarint(append(dst, wal.RepLogData), uint64(1+len(b.Value(op))))
+			dst = append(append(dst, wal.FrameNote), b.Value(op)...)
 			continue
 		}
 		if f == nil || f.name != op.Family {
@@ -192,7 +179,7 @@ func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 		dst = appendCellOp(dst, f.id, b, op)
 	}
 	if b.Notes() > 0 {
-		dst = append(dst, repLogData, 1, frameEnd)
+		dst = append(dst, wal.RepLogData, 1, wal.FrameEnd)
 	}
 	return dst, nil
 }
@@ -200,16 +187,16 @@ func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 func appendCellOp(dst []byte, id uint32, b *cf.Batch, op *cf.Op) []byte {
 	switch op.Kind {
 	case cf.OpPut:
-		dst = binary.AppendUvarint(append(dst, repFamilyPut), uint64(id))
+		dst = binary.AppendUvarint(append(dst, wal.RepFamilyPut), uint64(id))
 		return appendString(appendString(dst, b.Key(op)), b.Value(op))
 	case cf.OpMerge:
-		dst = binary.AppendUvarint(append(dst, repFamilyMerge), uint64(id))
+		dst = binary.AppendUvarint(append(dst, wal.RepFamilyMerge), uint64(id))
 		return appendString(appendString(dst, b.Key(op)), b.Value(op))
 	case cf.OpDelete:
-		dst = binary.AppendUvarint(append(dst, repFamilyDelete), uint64(id))
+		dst = binary.AppendUvarint(append(dst, wal.RepFamilyDelete), uint64(id))
 		return appendString(dst, b.Key(op))
 	}
-	dst = binary.AppendUvarint(append(dst, repFamilyDelRange), uint64(id))
+	dst = binary.AppendUvarint(append(dst, wal.RepFamilyDelRange), uint64(id))
 	return appendString(appendString(dst, b.Key(op)), b.Value(op))
 }
 

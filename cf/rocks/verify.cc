@@ -1,6 +1,7 @@
 // What RocksDB can do and its C interface cannot, in all versions from 7.8 to 11.
 
 #include "verify.h"
+#include "handles.h"
 
 #include <rocksdb/db.h>
 #include <rocksdb/metadata.h>
@@ -10,18 +11,6 @@
 #include <string.h>
 
 #include <string>
-
-// As in RocksDB's c.cc, in all versions from 7.8 to 11; a handle has more in
-// some of them, behind this.
-struct rocksdb_options_t {
-  rocksdb::Options rep;
-};
-struct rocksdb_t {
-  rocksdb::DB* rep;
-};
-struct rocksdb_column_family_handle_t {
-  rocksdb::ColumnFamilyHandle* rep;
-};
 
 namespace {
 

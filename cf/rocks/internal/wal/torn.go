@@ -1,6 +1,4 @@
-//go:build cgo
-
-package rocks
+package wal
 
 import (
 	"bytes"
@@ -19,27 +17,27 @@ const sector = 512
 // judge tells a record that a crash has left half written from one that is damaged,
 // at a place in a block from where on it has these bytes; behind is what follows the
 // block.
-func (l *logState) judge(rest []byte, at int, fault error, behind io.Reader) error {
+func (l *State) judge(rest []byte, at int, fault error, behind io.Reader) error {
 	more, err := io.ReadAll(behind)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	place := l.at + int64(at)
-	if torn(rest, at, fault) && zeros(more) {
-		l.torn = true
+	if torn(rest, at, fault) && Zeros(more) {
+		l.Torn = true
 		if errors.Is(fault, errNoRecord) {
-			l.unwritten = place
+			l.Unwritten = place
 		}
 		return nil
 	}
 	if from := unwritten(append(rest[:len(rest):len(rest)], more...), place, fault); from >= 0 {
-		l.unwritten = place + int64(from)
-		l.torn = l.synced >= 0 && l.unwritten >= l.synced || !l.begins(rest, more)
+		l.Unwritten = place + int64(from)
+		l.Torn = l.Synced >= 0 && l.Unwritten >= l.Synced || !l.begins(rest, more)
 	}
-	if l.torn {
+	if l.Torn {
 		return nil
 	}
-	return damaged(l.path, place, fault.Error())
+	return Damaged(l.Path, place, fault.Error())
 }
 
 // unwritten is where in the record that data begins with a loss of power has left
@@ -48,12 +46,12 @@ func (l *logState) judge(rest []byte, at int, fault error, behind io.Reader) err
 // more of them than the record could have, or than it has by chance. Data lies at a
 // place in the file.
 func unwritten(data []byte, place int64, fault error) int {
-	n := logHeader
-	if errors.Is(fault, errChecksum) {
+	n := HeaderSize
+	if errors.Is(fault, ErrChecksum) {
 		n += int(binary.LittleEndian.Uint16(data[4:]))
 	}
 	for from := 0; from < min(n, len(data)); from += toSector(place + int64(from)) {
-		if zeros(data[from:min(from+toSector(place+int64(from)), len(data))]) {
+		if Zeros(data[from:min(from+toSector(place+int64(from)), len(data))]) {
 			return from
 		}
 	}
@@ -69,12 +67,12 @@ func toSector(place int64) int { return int(sector - place%sector) }
 // begins reports whether a whole record begins anywhere behind the first byte of the
 // rest of a block, and in the blocks behind it. A write is synced before the next one
 // is made: so the record before it was written to the end.
-func (l *logState) begins(rest, more []byte) bool {
+func (l *State) begins(rest, more []byte) bool {
 	if l.beginsIn(rest[1:]) {
 		return true
 	}
 	for len(more) > 0 {
-		n := min(logBlock, len(more))
+		n := min(BlockSize, len(more))
 		if l.beginsIn(more[:n]) {
 			return true
 		}
@@ -83,13 +81,13 @@ func (l *logState) begins(rest, more []byte) bool {
 	return false
 }
 
-func (l *logState) beginsIn(block []byte) bool {
-	for ; len(block) >= logHeader; block = block[1:] {
-		if kind := block[6]; kind != fullRecord && kind != firstFragment {
+func (l *State) beginsIn(block []byte) bool {
+	for ; len(block) >= HeaderSize; block = block[1:] {
+		if kind := block[6]; kind != FullRecord && kind != FirstFragment {
 			continue
 		}
 		n, fault := logRecord(block)
-		if fault == nil && (l.take != nil || n >= logHeader+repHeader && binary.LittleEndian.Uint64(block[logHeader:]) >= l.next) {
+		if fault == nil && (l.Take != nil || n >= HeaderSize+RepHeader && binary.LittleEndian.Uint64(block[HeaderSize:]) >= l.Next) {
 			return true
 		}
 	}
@@ -101,14 +99,14 @@ func (l *logState) beginsIn(block []byte) bool {
 // nothing but zeros, which the disk had no time to replace.
 func torn(rest []byte, at int, fault error) bool {
 	if errors.Is(fault, errNoRecord) {
-		return zeros(rest)
+		return Zeros(rest)
 	}
-	if len(rest) < logHeader {
+	if len(rest) < HeaderSize {
 		return true
 	}
 	length := int(binary.LittleEndian.Uint16(rest[4:]))
 	kind := rest[6]
-	if !errors.Is(fault, errCutOff) || at+logHeader+length > logBlock || kind < fullRecord || kind > lastFragment {
+	if !errors.Is(fault, ErrCutOff) || at+HeaderSize+length > BlockSize || kind < FullRecord || kind > LastFragment {
 		return false // no record goes on in the next block under one header
 	}
 	return !lengthDamaged(rest, length)
@@ -119,7 +117,7 @@ func torn(rest []byte, at int, fault error) bool {
 func lengthDamaged(rest []byte, length int) bool {
 	for b := range 256 {
 		for _, l := range []int{length&0xff00 | b, length&0xff | b<<8} {
-			if n := logHeader + l; n <= len(rest) && checksumMatches(rest, n) {
+			if n := HeaderSize + l; n <= len(rest) && checksumMatches(rest, n) {
 				return true
 			}
 		}
@@ -127,4 +125,5 @@ func lengthDamaged(rest []byte, length int) bool {
 	return false
 }
 
-func zeros(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
+// Zeros reports whether there is nothing but zeros.
+func Zeros(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

@@ -1,6 +1,4 @@
-//go:build cgo
-
-package rocks
+package wal
 
 import (
 	"encoding/binary"
@@ -9,21 +7,37 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
+// RocksDB's representation of a batch: a sequence number of 8 bytes, which the
+// engine fills in, the count of records in 4, little-endian, and the records:
+// a tag, the column family's number unless it is the default one, and one or
+// two strings led by their length (db/write_batch.cc, stable since 2014).
+const (
+	RepHeader = 12 // bytes before the records
+
+	// Tags of records.
+	RepDelete         = 0x0
+	RepPut            = 0x1
+	RepFamilyDelete   = 0x4
+	RepFamilyPut      = 0x5
+	RepFamilyMerge    = 0x6
+	RepFamilyDelRange = 0xe
+	RepLogData        = 0x3
+)
+
 // RocksDB writes the batches of several writers as one record when they come at
 // the same time. So a batch that has notes is framed in the log, by log data of
 // one byte, and its notes are log data that begin with another
 // (docs/format.md).
 const (
-	frameNote  = 0x00
-	frameBegin = 0x01
-	frameEnd   = 0x02
+	FrameNote  = 0x00
+	FrameBegin = 0x01
+	FrameEnd   = 0x02
 )
 
 // More tags of RocksDB's representation of a batch, of what smolwc does not write
 // and of what changes nothing.
 const (
 	repMerge        = 0x2
-	repLogData      = 0x3
 	repSingle       = 0x7
 	repFamilySingle = 0x8
 	repNoop         = 0xd
@@ -32,9 +46,9 @@ const (
 
 // repOps maps tags to kinds of operations.
 var repOps = map[byte]cf.OpKind{
-	repPut: cf.OpPut, repFamilyPut: cf.OpPut, repDelete: cf.OpDelete, repFamilyDelete: cf.OpDelete,
-	repSingle: cf.OpDelete, repFamilySingle: cf.OpDelete, repMerge: cf.OpMerge, repFamilyMerge: cf.OpMerge,
-	repDelRange: cf.OpDeleteRange, repFamilyDelRange: cf.OpDeleteRange,
+	RepPut: cf.OpPut, RepFamilyPut: cf.OpPut, RepDelete: cf.OpDelete, RepFamilyDelete: cf.OpDelete,
+	repSingle: cf.OpDelete, repFamilySingle: cf.OpDelete, repMerge: cf.OpMerge, RepFamilyMerge: cf.OpMerge,
+	repDelRange: cf.OpDeleteRange, RepFamilyDelRange: cf.OpDeleteRange,
 }
 
 // A recordParser takes commits out of a record.
@@ -47,23 +61,23 @@ type recordParser struct {
 	commits []*cf.Commit
 }
 
-// parseRecord is the framed batches of a record, whose memory they share.
-func parseRecord(record []byte, family func(id uint32) string) ([]*cf.Commit, error) {
-	head, err := parseHead(record)
+// ParseRecord is the framed batches of a record, whose memory they share.
+func ParseRecord(record []byte, family func(id uint32) string) ([]*cf.Commit, error) {
+	head, err := ParseHead(record)
 	if err != nil {
 		return nil, err
 	}
-	p := recordParser{rest: record[repHeader:], at: head.first, family: family}
+	p := recordParser{rest: record[RepHeader:], at: head.First, family: family}
 	for len(p.rest) > 0 {
 		if err := p.op(); err != nil {
-			return nil, fmt.Errorf("%w: record %d of the log: %w", cf.ErrCorrupt, head.first, err)
+			return nil, fmt.Errorf("%w: record %d of the log: %w", cf.ErrCorrupt, head.First, err)
 		}
 	}
 	switch {
 	case p.open != nil:
-		return nil, fmt.Errorf("%w: record %d of the log: a batch has no end", cf.ErrCorrupt, head.first)
-	case p.at != head.first+head.count:
-		return nil, fmt.Errorf("%w: record %d of the log has %d changes, not %d", cf.ErrCorrupt, head.first, p.at-head.first, head.count)
+		return nil, fmt.Errorf("%w: record %d of the log: a batch has no end", cf.ErrCorrupt, head.First)
+	case p.at != head.First+head.Count:
+		return nil, fmt.Errorf("%w: record %d of the log has %d changes, not %d", cf.ErrCorrupt, head.First, p.at-head.First, head.Count)
 	}
 	return p.commits, nil
 }
@@ -74,7 +88,7 @@ func (p *recordParser) op() error {
 	switch tag {
 	case repNoop:
 		return nil
-	case repLogData:
+	case RepLogData:
 		data, err := p.string()
 		if err != nil {
 			return err
@@ -99,7 +113,7 @@ func (p *recordParser) op() error {
 // fields reads what stands behind a tag. Operations of the catalog have no family.
 func (p *recordParser) fields(tag byte, op *cf.LoggedOp) (err error) {
 	switch tag {
-	case repFamilyPut, repFamilyDelete, repFamilySingle, repFamilyMerge, repFamilyDelRange:
+	case RepFamilyPut, RepFamilyDelete, repFamilySingle, RepFamilyMerge, RepFamilyDelRange:
 		id, n := binary.Uvarint(p.rest)
 		if n <= 0 || id > 1<<32-1 {
 			return fmt.Errorf("a family's number is cut off")
@@ -128,13 +142,13 @@ func (p *recordParser) string() ([]byte, error) {
 
 func (p *recordParser) logData(data []byte) error {
 	switch {
-	case len(data) == 1 && data[0] == frameBegin && p.open == nil:
+	case len(data) == 1 && data[0] == FrameBegin && p.open == nil:
 		p.open = &cf.Commit{Before: cf.Position(p.at - 1)}
-	case len(data) == 1 && data[0] == frameEnd && p.open != nil:
+	case len(data) == 1 && data[0] == FrameEnd && p.open != nil:
 		p.open.At = cf.Position(p.at - 1)
 		p.commits = append(p.commits, p.open)
 		p.open = nil
-	case len(data) > 0 && data[0] == frameNote && p.open != nil:
+	case len(data) > 0 && data[0] == FrameNote && p.open != nil:
 		p.open.Ops = append(p.open.Ops, cf.LoggedOp{Kind: cf.OpNote, Value: data[1:]})
 	default:
 		return fmt.Errorf("log data %.8x, which do not belong there", data)

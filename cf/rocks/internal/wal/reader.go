@@ -1,0 +1,148 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Reader reads the records of one log, as [Check] describes it, while it
+// is written and when it is done.
+type Reader struct {
+	Number uint64 // the log's, for errors
+	// Read reads what there is of the log from a place on, and is 0 at its end.
+	Read func(at int64, to []byte) (int, error)
+	At   int64 // where the next record begins
+
+	End uint64 // the number of the first change behind the records that were read; 0 before the first
+	Cut bool   // at the end of the log there is something, and it is no whole record
+
+	chunk   []byte // of the file, from chunkAt on
+	chunkAt int64
+}
+
+// logChunk is how much is read at once, in the end: a reading begins with a block.
+const logChunk = 16 * BlockSize
+
+// ErrEnd says that there is no further whole record now.
+var ErrEnd = errors.New("the end of the log")
+
+// Next is the next record, in memory of its own. Where the log ends, or is yet to
+// be written, it is ErrEnd, and a later call tries again.
+func (r *Reader) Next() ([]byte, error) {
+	var record []byte
+	at, within := r.At, false
+	for {
+		kind, data, end, err := r.fragment(at)
+		if err != nil {
+			r.Cut = r.Cut || within
+			return nil, err
+		}
+		at = end
+		switch {
+		case kind >= ignorable || kind == userTimestamps:
+			continue
+		case kind == FullRecord && !within, kind == LastFragment && within:
+			r.At = at
+			return append(record, data...), nil
+		case kind == FirstFragment && !within, kind == MiddleFragment && within:
+			record, within = append(record, data...), true
+		case kind == FullRecord || kind == FirstFragment:
+			// What was begun was never ended: its writer died, or failed.
+			r.At, record, within = end-int64(HeaderSize+len(data)), nil, false
+			at = r.At
+		default:
+			return nil, r.Damaged(at, fmt.Sprintf("a record of type %d, which does not belong there", kind))
+		}
+	}
+}
+
+// Head is that of the first record.
+func (r *Reader) Head() (h Head, err error) {
+	for at := int64(0); ; {
+		kind, data, end, err := r.fragment(at)
+		if err != nil {
+			return h, err
+		}
+		if kind < ignorable && kind != userTimestamps {
+			return ParseHead(data)
+		}
+		at = end
+	}
+}
+
+// These are types of records that later versions of RocksDB write among the
+// others, and that say nothing of the data.
+const (
+	userTimestamps = 10
+	ignorable      = 128
+)
+
+// fragment is the physical record at a place, or behind the zeros that end a
+// block. The data are valid until the next call.
+func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err error) {
+	if rest := BlockSize - int(at%BlockSize); rest < HeaderSize {
+		at += int64(rest)
+	}
+	for again := false; ; again = true {
+		b, err := r.block(at, again)
+		if err != nil {
+			return 0, nil, 0, err
+		}
+		n, fault := logRecord(b)
+		switch {
+		case fault == nil:
+			return b[6], b[HeaderSize:n], at + int64(n), nil
+		case !again: // more of it may have been written
+		case errors.Is(fault, ErrChecksum):
+			return 0, nil, 0, r.Damaged(at, fault.Error())
+		default:
+			r.Cut = !Zeros(b)
+			return 0, nil, 0, ErrEnd
+		}
+	}
+}
+
+// block is what there is of a block from a place on.
+func (r *Reader) block(at int64, fresh bool) ([]byte, error) {
+	begin := at - at%BlockSize
+	if fresh || at < r.chunkAt || at >= r.chunkAt+int64(len(r.chunk)) {
+		if size := min(2*cap(r.chunk), logChunk); r.chunk == nil {
+			r.chunk = make([]byte, BlockSize)
+		} else if !fresh && size > cap(r.chunk) { // it is read on and on
+			r.chunk = make([]byte, size)
+		}
+		r.chunkAt = begin
+		n, err := r.Read(r.chunkAt, r.chunk[:cap(r.chunk)])
+		r.chunk = r.chunk[:n]
+		if err != nil {
+			return nil, err
+		}
+	}
+	from, to := at-r.chunkAt, min(begin+BlockSize-r.chunkAt, int64(len(r.chunk)))
+	return r.chunk[min(from, to):to], nil
+}
+
+// Damaged is the error of a log that is wrong at a place.
+func (r *Reader) Damaged(at int64, what string) error {
+	return fmt.Errorf("%w: %06d.log, at byte %d: %s", cf.ErrCorrupt, r.Number, at, what)
+}
+
+// A Head is what a record of the log of writes begins with.
+type Head struct {
+	First uint64 // the number of its first change
+	Count uint64 // how many it has; notes do not count
+}
+
+// End is the number of the first change behind the record.
+func (h Head) End() uint64 { return h.First + h.Count }
+
+// ParseHead is the head of a record of the log of writes.
+func ParseHead(record []byte) (h Head, err error) {
+	if len(record) < RepHeader {
+		return h, fmt.Errorf("%w: a record of %d bytes in the log", cf.ErrCorrupt, len(record))
+	}
+	return Head{binary.LittleEndian.Uint64(record), uint64(binary.LittleEndian.Uint32(record[8:]))}, nil
+}
