@@ -10,13 +10,14 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// serveMemory is the memory setting of a server without a configuration file: it
-// often stands beside what is developed on the same machine.
+// serveMemory is the memory setting of a server without a configuration file:
+// such a server often runs on a developer's machine.
 const serveMemory = 128 << 20
 
-// gcPercent is how much garbage there may be beside what is in use, unless $GOGC
-// says so. A long scan or a large write has the store set memory aside that counts
-// as in use, so that collections stay rare; docs/performance.md has the figures.
+// gcPercent is how much garbage there may be beside memory in use, unless $GOGC
+// says otherwise. During a long scan or a large write the store reserves memory
+// that counts as in use, so that collections stay rare; docs/performance.md has
+// the figures.
 const gcPercent = 50
 
 func collectEarly(inHand int64) {
@@ -29,8 +30,8 @@ func collectEarly(inHand int64) {
 }
 
 // A server is idle when it allocates less than idleBytes in a second. Memory is
-// given back then, if there were busyBytes since the last time; and again a while
-// later, when flushes and compactions have ended too.
+// given back then, if it allocated busyBytes since the last time; and again a
+// while later, when flushes and compactions have ended too.
 const (
 	idleBytes = 1 << 20
 	busyBytes = 8 << 20
@@ -58,7 +59,7 @@ func releaseIdle(ctx context.Context) {
 // An idleWatch finds out when memory is to be given back.
 type idleWatch struct {
 	last, released uint64 // bytes allocated so far: a second ago, when memory was given back
-	idle           int    // for so many seconds
+	idle           int    // how many seconds it has been idle
 	busy           bool   // since memory was given back
 }
 
@@ -77,7 +78,7 @@ func (w *idleWatch) tick(now uint64) bool {
 	return release
 }
 
-// allocated is how many bytes Go has allocated so far.
+// allocated is the number of bytes that Go has allocated so far.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
