@@ -33,8 +33,8 @@ func appendSketchOf(dst []byte, v cells.Value) []byte {
 }
 
 // hashValue is XXH64, with the seed 0, of the value's encoding. Numbers are
-// encoded as i64 where that is exact and as f64 otherwise, so that those that
-// are equal have one hash.
+// encoded as i64 where that is exact and as f64 otherwise, so that equal numbers
+// have one hash.
 func hashValue(v cells.Value) uint64 {
 	var buf [256]byte
 	return xxhash.Sum64(cells.AppendValue(buf[:0], canonical(v)))
@@ -76,9 +76,9 @@ func estimate(value []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// checkSketch says why a value is no sketch as they are stored, nil when it is
-// one. One from outside is judged to the last bit: what the store cannot merge is
-// damage to it.
+// checkSketch says why a value is not a stored sketch, nil when it is one. A
+// sketch from outside is checked to the last bit: the store would report as
+// damage a sketch that it cannot merge.
 func checkSketch(value []byte) error {
 	switch {
 	case len(value) < sketchHeader || cells.Type(value[0]) != cells.TypeBytes:
@@ -90,7 +90,7 @@ func checkSketch(value []byte) error {
 	}
 	body := value[sketchHeader:]
 	if _, ok := estimate(value); !ok {
-		return fmt.Errorf("%d bytes of the form %d are none", len(body), value[2])
+		return fmt.Errorf("%d bytes of the form %d are not a sketch", len(body), value[2])
 	}
 	if value[2] == sketchRegisters {
 		return nil

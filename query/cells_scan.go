@@ -10,13 +10,13 @@ import (
 )
 
 // ScanCells calls fn for the cells that [Table.ReadRows] with the same options
-// gives, in their order and all of one snapshot, without ever holding a row that
-// takes more than some memory: unlike ReadRows it reads rows of any size. A
-// filter that has to see rows as a whole still needs them to fit. An error of fn
-// ends the scan and is returned as it is.
+// gives, in their order and all of one snapshot. Unlike ReadRows it reads rows of
+// any size: it never holds a large row as a whole. A row that a filter has to see
+// as a whole must still fit in memory. An error of fn ends the scan and is
+// returned unchanged.
 //
-// A cell stays valid for as long as it is kept; it shares its memory with those
-// read around it.
+// A cell stays valid as long as it is kept; it shares its memory with its
+// neighbours.
 func (t *Table) ScanCells(ctx context.Context, fn func(key string, c cells.Cell) error, opts ...read.Option) error {
 	err := t.scanCells(ctx, fn, opts)
 	if own, ok := errors.AsType[*callerError](err); ok {
@@ -62,7 +62,7 @@ func (t *Table) scanCells(ctx context.Context, fn func(string, cells.Cell) error
 	}
 }
 
-// scanRowBytes is from what size on a row is not held as a whole by ScanCells.
+// scanRowBytes is the size from which ScanCells does not hold a row as a whole.
 const scanRowBytes = 16 << 20
 
 // A cellScan is what the parts of a ScanCells share.
@@ -74,8 +74,8 @@ type cellScan struct {
 	read int64 // rows of the current part
 }
 
-// rows reads row by row up to one that is too large, which it reads cell by
-// cell and whose key it returns; "" at the end.
+// rows reads row by row up to a row that is too large. It reads that row cell by
+// cell and returns its key; "" at the end.
 func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err error) {
 	r, err := s.t.openReaderAt(ctx, s.snap, spec, s.now)
 	if err != nil {

@@ -24,7 +24,8 @@ func (s *familyScan) require(conditions []read.Condition) {
 }
 
 // needsCell reports whether only rows that have one of the columns satisfy the
-// conditions. Where not, a row may satisfy them that a scan does not see.
+// conditions. If it is false, a scan of these columns may miss a row that
+// satisfies them.
 func needsCell(conditions []read.Condition) bool {
 	return slices.ContainsFunc(conditions, func(c read.Condition) bool { return c.Kind != read.IsAbsent })
 }
@@ -43,9 +44,9 @@ func inStore(c *read.Condition) cf.RowCondition {
 	return in
 }
 
-// encodedRanges is the ranges of encoded values that compare so with v, sorted
-// and disjoint. Within a type the encoding keeps the order of values, or runs
-// against it, in at most two pieces: the numbers from zero on and those below.
+// encodedRanges is the ranges of encoded values that compare with v as op says,
+// sorted and disjoint. Within a type the encoding keeps the order of values, or
+// reverses it, in at most two pieces: the numbers from zero on and those below.
 func encodedRanges(op cells.Op, v cells.Value) []cf.Range {
 	if op == cells.OpNotEqual {
 		return complement(encodedRanges(cells.OpEqual, v))
@@ -106,7 +107,7 @@ type domain struct {
 	bits        uint // of the payload
 	first, last uint64
 	value       func(n uint64) cells.Value
-	descending  bool // the lower half's payloads run against the order, as those of negative floats do
+	descending  bool // the lower half's payloads are in reverse order, as those of negative floats
 	unsigned    bool // there are no two halves
 }
 
@@ -143,7 +144,7 @@ func floatBits(n uint64, bits uint) uint64 {
 
 func mask(bits uint) uint64 { return math.MaxUint64 >> (64 - bits) }
 
-// ranges is the encodings of the domain's values that compare so with v.
+// ranges is the encodings of the domain's values that compare with v as op says.
 func (d *domain) ranges(op cells.Op, v cells.Value) []cf.Range {
 	if order, ok := cells.Compare(v, v); !ok || order != 0 {
 		return nil // NaN
