@@ -31,7 +31,7 @@ func (h Holder) String() string {
 	if h.System {
 		return "a process of this machine, which is alive"
 	}
-	known := map[Liveness]string{Unknown: "may be alive", Alive: "is alive", Dead: "is at work no more"}
+	known := map[Liveness]string{Unknown: "may be alive", Alive: "is alive", Dead: "has ended"}
 	return fmt.Sprintf("process %d on %s, which renewed it %s ago and %s", h.PID, h.Host, h.Renewed.Round(time.Second), known[h.Liveness])
 }
 

@@ -224,7 +224,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 // gone turns the store's error for a trimmed log into this package's error.
 func gone(err error) error {
 	if errors.Is(err, cf.ErrTrimmed) {
-		return faultf(KindFailedPrecondition, "%w any more: %w", ErrChangesGone, err)
+		return faultf(KindFailedPrecondition, "%w: %w", ErrChangesGone, err)
 	}
 	return err
 }

@@ -213,7 +213,7 @@ func (r *changeReader) holds() error {
 	}
 	_, s, err := r.db.catalog.Load().streamOf(r.table)
 	if err == nil && s.id != r.stream {
-		err = faultf(KindFailedPrecondition, "%w any more: the one that was read has ended", ErrNoChangeStream)
+		err = faultf(KindFailedPrecondition, "%w: the one that was read has ended", ErrNoChangeStream)
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func (db *DB) raise(ctx context.Context, version int) error {
 		}
 	}
 	db.format.Store(int32(version))
-	db.logger.Info("the database has a newer format: versions of smolwc that do not know it cannot open it any more",
+	db.logger.Info("the database has a newer format: versions of smolwc that do not know it can no longer open it",
 		"format", version, "reason", "timestamps after "+lastOfFormat1.String())
 	return nil
 }

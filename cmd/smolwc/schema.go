@@ -186,7 +186,7 @@ func (c *command) printPlan(p schema.Plan) {
 // loss says how much a change hides or drops; empty when it loses nothing.
 func (c *command) loss(ctx context.Context, db *query.DB, change schema.Change) (string, error) {
 	if change.Kind == schema.SetChangeStream {
-		return "older changes can be read no more", nil
+		return "older changes can no longer be read", nil
 	}
 	cells, err := c.hidden(ctx, db, change)
 	if cells == "0 cells" {

@@ -151,7 +151,7 @@ func (c *command) listTokens() error {
 		c.say("there are no tokens; every client that connects may do everything")
 		return nil
 	case len(list) == 0:
-		c.say("there are no tokens any more; nobody is let in")
+		c.say("there are no tokens left; no client is let in")
 		return nil
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)

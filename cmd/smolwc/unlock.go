@@ -17,7 +17,7 @@ func (c *command) unlockCommand() *cobra.Command {
 		Use:   "unlock TARGET",
 		Short: "Take away the lock of a target that a backup has left",
 		Long: `unlock says whose lock keeps backups from TARGET, and takes it away. A lock whose
-owner is at work no more is taken away at once, as the next backup would. Otherwise
+owner has ended is taken away at once, as the next backup would. Otherwise
 unlock asks, or wants --force: a backup that is at work fails then.
 
 The lock of a directory is the operating system's and ends with its process.
