@@ -3,10 +3,10 @@
 //
 // A backup is a generation: the files of a checkpoint, which is one moment of
 // all tables, taken while the database is read and written. Files are kept as
-// objects named after the SHA-256 of their content, so that what an earlier
-// generation has is not sent again, and any byte that changes later is found.
-// What makes a generation is its manifest, which is written last: a backup that
-// is interrupted is none, and the next one goes on from what was sent.
+// objects named after the SHA-256 of their content: content that an earlier
+// generation has is not sent again, and a byte that changes later is found. A
+// generation exists when its manifest does, which is written last. An interrupted
+// backup leaves no generation, and the next backup sends only the rest.
 //
 // [Open] opens a target; [Archive.Backup], [Archive.List], [Archive.Restore],
 // [Archive.Verify] and [Archive.Prune] do what their names say. docs/backup.md
@@ -27,17 +27,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say how files travel. The zero Options are of use.
+// Options say how files travel. The zero Options are usable.
 type Options struct {
 	// Parallel is how many files travel at once; 0 is [DefaultParallel].
 	Parallel int
-	// Rate bounds the bytes that travel a second, of all files together; 0 is
-	// no bound.
+	// Rate bounds the bytes a second, over all files together; 0 is no bound.
 	Rate int64
-	// Progress gets a progress bar, which needs a terminal. nil: none.
+	// Progress gets a progress bar, which needs a terminal; nil shows none.
 	Progress io.Writer
-	// Report is told how far the operation is: often, by one goroutine at a
-	// time, and it must return at once. nil: nobody is told.
+	// Report is told how far the operation is: often, by one goroutine at a time.
+	// It must return at once. It may be nil.
 	Report func(Progress)
 }
 
@@ -61,8 +60,8 @@ type Archive struct {
 // Open opens a target: the path of a directory, or s3://BUCKET/PREFIX with
 // ?endpoint=URL for a server that is not Amazon's and ?region=NAME. Access keys
 // are those of AWS's environment variables and files, or with
-// ?credentials=instance those of the role of a machine of Amazon's. A directory need not be
-// there; a bucket must.
+// ?credentials=instance those of the role of a machine of Amazon's. A directory
+// need not exist; a bucket must.
 func Open(ctx context.Context, target string) (*Archive, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, fail("open backups at "+target, err)
@@ -102,11 +101,12 @@ type Generation struct {
 	ID       int       // counted from 1
 	Time     time.Time // of the moment that it holds
 	Size     int64     // of all files, in bytes
-	NewBytes int64     // of what no earlier generation had
+	NewBytes int64     // of files that no earlier generation had
 	Files    int
 	Database string // the database's identity
-	// Damaged says what is wrong with the manifest, "" if nothing: then ID is
-	// all that is known. Objects are not looked at; [Archive.Verify] does.
+	// Damaged says what is wrong with the manifest, "" if nothing; with damage,
+	// only ID is known. Objects are not checked here; [Archive.Verify] checks
+	// them.
 	Damaged string
 }
 
@@ -126,7 +126,7 @@ type bucket interface {
 	// lock makes this process the only one that writes, until unlock. held
 	// reports an error when the lock was lost.
 	lock(ctx context.Context) (held func(context.Context) error, unlock func(), err error)
-	// holder is who holds the lock, nil when nobody does.
+	// holder returns the holder of the lock, nil if the lock is free.
 	holder(ctx context.Context) (*Holder, error)
 	// unlock takes the lock away from its holder.
 	unlock(ctx context.Context, h Holder) error
@@ -225,8 +225,8 @@ func (a *Archive) manifests(ctx context.Context) ([]found, error) {
 	return all, g.Wait()
 }
 
-// manifest reads one manifest. The error matches ErrDamaged when it is not what
-// was written.
+// manifest reads one manifest. The error matches ErrDamaged when the manifest is
+// not as it was written.
 func (a *Archive) manifest(ctx context.Context, id int) (*manifest, error) {
 	text, err := a.readManifest(ctx, id)
 	if err != nil {

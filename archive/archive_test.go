@@ -456,7 +456,7 @@ func TestALockOutlivesNobody(t *testing.T) {
 	archive.LeasesOfOthersTest(t, startGateway(t).target("others"))
 }
 
-// TestServerGoesWhileSending: what it has of the backup is none, and the next one
+// TestServerGoesWhileSending: a part of a backup is not a generation, and the next one
 // goes on.
 func TestServerGoesWhileSending(t *testing.T) {
 	t.Parallel()

@@ -27,19 +27,19 @@ type BackupOptions struct {
 // A BackupResult is what a backup did.
 type BackupResult struct {
 	Generation
-	// SentBytes and SentFiles are what travelled. They are less than what is
-	// new when an interrupted backup had sent some of it.
+	// SentBytes and SentFiles count the files that were sent. They are less than
+	// the new files' when an interrupted backup had sent some of them.
 	SentBytes int64
 	SentFiles int
-	// Pruned is what Keep removed.
+	// Pruned reports the generations that Keep removed.
 	Pruned  PruneResult
 	Elapsed time.Duration
 }
 
 // Backup backs up a database that is open for writing. Reads and writes go on;
-// what is backed up is one moment shortly after the call. When the context ends,
-// or anything fails, there is no new generation, and the next Backup does not
-// send again what has arrived. If only the pruning fails, the result has the new
+// the backup holds one moment shortly after the call. When the context ends, or
+// anything fails, there is no new generation, and the next Backup does not send
+// again the files that arrived. If only the pruning fails, the result has the new
 // generation beside the error.
 func (a *Archive) Backup(ctx context.Context, db *query.DB, o BackupOptions) (BackupResult, error) {
 	res, err := a.backup(ctx, db, o)
@@ -95,8 +95,8 @@ func (a *Archive) outside(dir string) error {
 	return nil
 }
 
-// sameDatabase refuses to mix databases: numbers of generations, and keeping
-// some of them, mean something for one only.
+// sameDatabase refuses to mix databases: a generation's number, and the number of
+// generations to keep, mean something for one database only.
 func (a *Archive) sameDatabase(before []found, db *query.DB) error {
 	for _, m := range intact(before) {
 		if m.Database != db.UUID().String() {
@@ -253,7 +253,7 @@ func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 		if !errors.Is(err, errObjectExists) {
 			return err
 		}
-		// It is this one when the server's answer was lost and it was sent again.
+		// The same manifest: the server's answer was lost, and it was sent again.
 		if there, err := r.a.readManifest(ctx, m.Generation); err != nil || !bytes.Equal(there, text) {
 			return errors.Join(fmt.Errorf("backup %d was made by another process meanwhile: %w", m.Generation, ErrLocked), err)
 		}
@@ -262,7 +262,7 @@ func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 	return nil
 }
 
-// newBytes is how much of the files no earlier generation has.
+// newBytes is the size of the files that no earlier generation has.
 func newBytes(files []file, before []*manifest) (n int64) {
 	seen := map[Sum]bool{}
 	for _, m := range before {

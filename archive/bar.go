@@ -7,8 +7,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Progress is how far an operation is, in bytes. What has to be sent again is
-// taken off Done.
+// Progress is how far an operation is, in bytes. Bytes that have to be sent again
+// are taken off Done.
 type Progress struct{ Done, Total int64 }
 
 // A Bar shows on a terminal how many bytes have travelled, how fast, and for how
@@ -19,7 +19,7 @@ type Bar struct {
 	bar   *progressbar.ProgressBar // nil before the first Report
 }
 
-// NewBar makes a bar that w shows; nil: none.
+// NewBar makes a bar on w; with a nil w it shows nothing.
 func NewBar(w io.Writer, title string) *Bar {
 	if w == nil {
 		return nil
@@ -27,7 +27,7 @@ func NewBar(w io.Writer, title string) *Bar {
 	return &Bar{w: w, title: title}
 }
 
-// The errors of the bar are of no account: it is decoration.
+// Errors of the bar are ignored: it is decoration.
 
 // Report shows how far the operation is.
 func (b *Bar) Report(p Progress) {

@@ -57,8 +57,8 @@ func (o *outgoing) Seek(offset int64, whence int) (int64, error) {
 
 func (o *outgoing) Close() error { return o.f.Close() }
 
-// A line is what the bytes of one operation travel on: it bounds their rate,
-// counts them, and tells how far they are.
+// A line carries the bytes of one operation: it bounds their rate, counts them,
+// and reports progress.
 type line struct {
 	limiter *rate.Limiter // nil: no bound
 	report  func(Progress)
@@ -139,8 +139,8 @@ func copyAll(w io.Writer, r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, r, buf[:]) // not by w's own way, which may have a small one
 }
 
-// readObject reads an object to its end and into w, and reports content that
-// its name does not fit.
+// readObject reads an object to its end into w, and reports content that does not
+// match its name.
 func (a *Archive) readObject(ctx context.Context, sum Sum, size int64, l *line, w io.Writer) error {
 	r, err := a.bucket.open(ctx, objectKey(sum))
 	if errors.Is(err, errNoObject) {
@@ -168,13 +168,13 @@ func (a *Archive) readObject(ctx context.Context, sum Sum, size int64, l *line, 
 // tailSize is how much of the end of a file tells it from all others.
 const tailSize = 64 << 10
 
-// tailOf tells a file that RocksDB writes once from all others of its size, so
-// that one that was backed up before need not be read again; nil for other
-// files. It is the sum of the file's end. There, in its properties, a table file
-// has the session of RocksDB that wrote it, a random number, and its number in
-// that session. A blob file has nothing of the kind: with it are summed its name,
-// which its database gives once, and the time at which it was written, since a
-// database that was restored gives names again.
+// tailOf is a sum that tells a file that RocksDB writes once from all others of
+// its size, so that a file of an earlier backup need not be read again; nil for
+// other files. It is the sum of the file's end: a table file has there, in its
+// properties, the session of RocksDB that wrote it, a random number, and its
+// number in that session. A blob file has no such properties; its sum includes
+// its name, which its database gives once, and the time at which it was written,
+// since a restored database gives names again.
 func tailOf(f *os.File, size int64) (*Sum, error) {
 	h := sha256.New()
 	switch filepath.Ext(f.Name()) {

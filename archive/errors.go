@@ -11,13 +11,14 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// What can be wrong with a target, found with errors.Is. All functions return
-// errors of type [*query.Error], whose kinds say what a caller can do.
+// The errors of a target, found with errors.Is. All functions return errors of
+// type [*query.Error], whose kinds say what a caller can do.
 var (
-	// ErrDamaged: what lies in the archive is not what was written. The error
+	// ErrDamaged: an object in the archive is not as it was written. The error
 	// is, or holds, a [*DamageError].
 	ErrDamaged = errors.New("the backup is damaged")
-	// ErrDenied: no access keys, wrong ones, or no right to do it.
+	// ErrDenied: access keys are missing or wrong, or do not permit the
+	// operation.
 	ErrDenied = errors.New("access denied")
 	// ErrNoBucket: the bucket does not exist.
 	ErrNoBucket = errors.New("no such bucket")
@@ -29,7 +30,7 @@ var (
 	ErrLocked = errors.New("another backup or prune is at work")
 	// ErrNoGeneration: there is no backup of this number.
 	ErrNoGeneration = errors.New("no such backup")
-	// ErrExists: something is in the way that would be lost.
+	// ErrExists: the operation would overwrite something that exists.
 	ErrExists = errors.New("already exists")
 	// ErrOtherDatabase: the archive holds backups of another database.
 	ErrOtherDatabase = errors.New("holds backups of another database")
@@ -40,10 +41,11 @@ var (
 	errObjectExists = errors.New("the object exists")
 )
 
-// A DamageError is something in an archive that is not what was written. It
+// A DamageError is an object in an archive that is not as it was written. It
 // matches [ErrDamaged].
 type DamageError struct {
-	// Generation needs what is damaged; 0 when none does.
+	// Generation is the one that needs the damaged object; 0 when no generation
+	// does.
 	Generation int
 	// File is the database's file; "" when it is the manifest.
 	File string
@@ -92,7 +94,7 @@ var kinds = []struct {
 	{fs.ErrPermission, query.KindFailedPrecondition},
 }
 
-// fail gives an error the type of all this package's errors.
+// fail gives an error the type of all errors of this package.
 func fail(op string, err error) error {
 	if err == nil {
 		return nil
@@ -115,8 +117,7 @@ func fail(op string, err error) error {
 
 func (a *Archive) fail(op string, err error) error { return fail(op+" at "+a.Target(), err) }
 
-// A targetError is the error of a target that cannot be understood, or cannot
-// be one.
+// A targetError is the error of a target that cannot be parsed or used.
 type targetError struct{ problem string }
 
 func (e *targetError) Error() string { return e.problem }

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// TestFullDisk: a backup that does not fit is none, says why, and succeeds when
+// TestFullDisk: a backup that does not fit leaves no generation, says why, and succeeds when
 // there is room.
 func TestFullDisk(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()

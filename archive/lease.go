@@ -16,14 +16,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// An object store has no locks, but it creates an object for one of several who
-// try, and replaces it only if it is as it was last seen. So the lock is an
-// object that its owner renews. It is taken over at once when its owner was a
-// process of this machine that has ended, and else when it has not been renewed
-// for long, by the server's clock.
+// An object store has no locks, but when several clients create the same object
+// only one succeeds, and an object can be replaced on the condition that nobody
+// has changed it. So the lock is an object that its owner renews. It is taken
+// over at once when its owner was a process of this machine that has ended, and
+// otherwise when it has not been renewed for long, by the server's clock.
 type leaseTimes struct {
 	renewed time.Duration // how often the owner renews it
-	stale   time.Duration // the age at which it is anybody's
+	stale   time.Duration // the age at which anybody may take it
 }
 
 var usualLease = leaseTimes{renewed: time.Minute, stale: 10 * time.Minute}
@@ -73,8 +73,8 @@ func (b *s3Bucket) lock(ctx context.Context) (held func(context.Context) error, 
 	return k.held, k.unlock, nil
 }
 
-// release gives a lease back if it is still the owner's, whatever has become of
-// the context that it was taken in. One that cannot be given back goes stale.
+// release gives a lease back if it is still the owner's, even when the context
+// that it was taken in has ended. A lease that cannot be given back goes stale.
 func (b *s3Bucket) release(l lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
@@ -83,7 +83,7 @@ func (b *s3Bucket) release(l lease) {
 	}
 }
 
-// writeLease writes the lease where there is none, or replaces the one with a tag.
+// writeLease creates the lease, or replaces the one with a tag.
 func (b *s3Bucket) writeLease(ctx context.Context, l lease, replaces string) (tag string, err error) {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *s3Bucket) replaceLease(ctx context.Context, l lease, replaces string) (
 	if !errors.Is(err, errObjectExists) && !errors.Is(err, errNoObject) {
 		return tag, err
 	}
-	// It may have been replaced, and the server's answer been lost.
+	// The lease may have been replaced, and the server's answer lost.
 	now, tag, err := b.readLease(ctx)
 	if err == nil && now.Owner == l.Owner {
 		return tag, nil
@@ -170,7 +170,8 @@ func (b *s3Bucket) tryLease(ctx context.Context) (l lease, tag string, err error
 	return l, aws.ToString(out.ETag), nil
 }
 
-// leaseOf reads a lease; any other text is as old as can be, and nobody's.
+// leaseOf reads a lease; any other text counts as a very old lease without an
+// owner.
 func leaseOf(text []byte) (l lease) {
 	if json.Unmarshal(text, &l) != nil {
 		return lease{}
@@ -210,7 +211,7 @@ func (k *keeper) run(ctx context.Context) {
 			k.lost = err
 			return
 		}
-		// Of other errors the next renewal may know nothing; held looks itself.
+		// Other errors may not show that the lease is lost; held asks the server.
 	}
 }
 

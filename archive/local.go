@@ -6,13 +6,12 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A Local backs up a database that this process has open. Where a target is "",
-// it is where the database was backed up to last; that is an error of kind
-// FailedPrecondition when it was not. It is safe for concurrent use.
+// A Local backs up a database that this process has open. An empty target is the
+// target of the last backup; without an earlier backup that is an error of kind
+// FailedPrecondition. It is safe for concurrent use.
 type Local struct{ DB *query.DB }
 
-// Target is the target that is meant: place, or where the database was backed up
-// to last.
+// Target returns place, or, when place is empty, the target of the last backup.
 func (l Local) Target(ctx context.Context, place string) (string, error) {
 	if place != "" {
 		return place, nil
@@ -32,7 +31,7 @@ func (l Local) open(ctx context.Context, place string) (*Archive, error) {
 	return Open(ctx, target)
 }
 
-// BackUp is [Archive.Backup], and notes where the backup is.
+// BackUp is [Archive.Backup]; it also records the target.
 func (l Local) BackUp(ctx context.Context, target string, o BackupOptions) (BackupResult, error) {
 	a, err := l.open(ctx, target)
 	if err != nil {

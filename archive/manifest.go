@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// formatVersion is the version of an archive's layout and manifests, which
-// docs/backup.md describes. An archive of a larger one is refused.
+// formatVersion is the version of an archive's layout and manifests;
+// docs/backup.md describes it. An archive of a larger version is refused.
 const formatVersion = 1
 
 // A Sum is a SHA-256.
@@ -35,7 +35,7 @@ func (s *Sum) UnmarshalText(text []byte) error {
 	return err
 }
 
-// A manifest says what a generation consists of.
+// A manifest lists the files of a generation.
 type manifest struct {
 	Format         int       `json:"format"`
 	Generation     int       `json:"generation"`
@@ -52,8 +52,8 @@ type file struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 	Sum  Sum    `json:"sha256"`
-	// Tail tells a file that RocksDB never changes from all others of its
-	// size: see tailOf.
+	// Tail tells a file that RocksDB never changes from all others of its size:
+	// see tailOf.
 	Tail *Sum `json:"tail_sha256,omitempty"`
 }
 
@@ -125,8 +125,8 @@ func decodeManifest(text []byte) (*manifest, error) {
 	return m, m.check()
 }
 
-// check refuses what would write outside of a database's directory, or make
-// none.
+// check refuses files that would be written outside the database's directory, or
+// that make no database.
 func (m *manifest) check() error {
 	if m.Format < 1 || m.Generation < 1 {
 		return fmt.Errorf("format %d, generation %d; both count from 1", m.Format, m.Generation)

@@ -10,13 +10,12 @@ import (
 // AnyPlace among [Places] is every target.
 const AnyPlace = "*"
 
-// Places are targets that somebody may name whom the owner of this process does
-// not trust with every path: these, and those below them. A directory below a
-// place is found with symbolic links resolved. An object store's target is below
-// another one when bucket, endpoint and region are the same.
+// Places are the targets that a less trusted caller may name: these, and those
+// below them. Symbolic links in a path are resolved first. An object store's
+// target is below another when bucket, endpoint and region are the same.
 type Places []string
 
-// Check finds a place that is no target. Paths of directories may be relative.
+// Check finds a place that is not a target. Paths of directories may be relative.
 func (p Places) Check() error {
 	for _, place := range p {
 		if place == AnyPlace {
@@ -67,7 +66,7 @@ func (t target) below(other target) bool {
 	at, in := *t.s3, *other.s3
 	rest, ok := strings.CutPrefix(at.prefix, in.prefix)
 	at.prefix, in.prefix = "", ""
-	// Some object stores keep objects as files, and would take .. for a step up.
+	// Some object stores keep objects as files, and would follow .. upwards.
 	return ok && at == in && !slices.Contains(strings.Split(rest, "/"), "..")
 }
 

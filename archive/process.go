@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// A process is one that holds a lock, described so that another process of the
-// same machine can tell whether it lives. What a system does not tell is empty;
-// then nobody can, and the lock's age decides.
+// A process holds a lock. It is described so that another process of the same
+// machine can tell whether it lives. Fields that the system does not provide are
+// empty; then the lock's age decides.
 type process struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
 	// Machine tells the machine from others, also when it has been started
 	// again. Copies of a virtual machine may have the same.
 	Machine string `json:"machine,omitempty"`
-	// Boot is new each time that the machine starts.
+	// Boot is new each time the machine starts.
 	Boot string `json:"boot,omitempty"`
 	// Namespace is where PID counts: containers have their own.
 	Namespace string `json:"pid_namespace,omitempty"`
-	// Started is when the process did, in the system's ticks since Boot: a
+	// Started is when the process started, in the system's ticks since Boot: a
 	// later process may get the same PID.
 	Started uint64 `json:"started,omitempty"`
 }
@@ -46,19 +46,19 @@ var thisProcess = sync.OnceValue(func() process {
 	return p
 })
 
-// A Liveness is what can be said of whether a process lives.
+// A Liveness says whether a process lives.
 type Liveness int
 
-// What can be said of a process.
+// The values of Liveness.
 const (
 	Unknown Liveness = iota // it is of another machine or container
 	Alive
 	Dead
 )
 
-// liveness finds out whether a process lives that gave its last sign of life so
-// long ago. Dead is certain, but for copies of a virtual machine that have the same
-// name, and started less than a minute ago.
+// liveness finds out whether a process lives that gave its last sign of life this
+// long ago. Dead is certain, except for copies of a virtual machine that have the
+// same name and started less than a minute ago.
 func (p process) liveness(silent time.Duration) Liveness {
 	self := thisProcess()
 	switch {
@@ -83,7 +83,7 @@ func (p process) liveness(silent time.Duration) Liveness {
 	return Alive // or hidden from this user
 }
 
-// gone reports whether there is certainly no process of this number.
+// gone reports whether there is certainly no process with this number.
 func gone(pid int) bool {
 	other, err := os.FindProcess(pid)
 	if err != nil {

@@ -15,9 +15,9 @@ type PruneResult struct {
 }
 
 // Prune removes all but the newest keep generations, at least 1, and then the
-// objects that no generation needs. It may be interrupted at any moment: what is
-// left is whole, and the next prune goes on. A damaged manifest may need any
-// object: then no object is removed, and the error says which manifest it is.
+// objects that no generation needs. It may be interrupted at any moment: every
+// generation left is whole, and the next prune continues. A damaged manifest may
+// need any object: then no object is removed, and the error names the manifest.
 func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
 	const op = "prune backups"
 	if err := a.ready(ctx); err != nil {
@@ -36,7 +36,7 @@ func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
 }
 
 // prune is Prune while the lock is held. The manifests go first, the oldest
-// before the others, so that there never is one without its objects.
+// before the others, so that no manifest ever lacks its objects.
 func (a *Archive) prune(ctx context.Context, keep int, held func(context.Context) error) (res PruneResult, err error) {
 	all, err := a.manifests(ctx)
 	if err != nil {

@@ -86,7 +86,7 @@ func (a *Archive) restore(ctx context.Context, id int, dir string, o RestoreOpti
 }
 
 // checkRestoreDir decides whether a directory may become the database, and
-// whether there is one that it replaces.
+// whether it holds a database to replace.
 func checkRestoreDir(dir string, overwrite bool) (replaces bool, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -106,7 +106,7 @@ func checkRestoreDir(dir string, overwrite bool) (replaces bool, err error) {
 	case !overwrite:
 		return false, fmt.Errorf("%s holds a database, which is only replaced when overwrite is asked for: it %w", dir, ErrExists)
 	}
-	// A database that is damaged may be replaced, one in use may not.
+	// A damaged database may be replaced, an open one may not.
 	db, err := query.Open(dir, query.Options{MustExist: true, GCInterval: -1})
 	if err == nil {
 		return true, db.Close()
@@ -146,8 +146,8 @@ func (a *Archive) pick(ctx context.Context, id int) (*manifest, error) {
 	return nil, fmt.Errorf("%w as %d; there are %d, from %d to %d", ErrNoGeneration, id, len(all), all[0].id, all[len(all)-1].id)
 }
 
-// fetch brings the files of a generation into a directory, and CURRENT, without
-// which it is no database, when all others are on the disk.
+// fetch brings the files of a generation into a directory. CURRENT comes last,
+// when all others are on the disk: without it the directory is no database.
 func (a *Archive) fetch(ctx context.Context, m *manifest, dir string, o Options) error {
 	l := newLine(o, "restoring", m.size())
 	defer l.finish()
@@ -212,8 +212,8 @@ func tryOpen(dir string, m *manifest) error {
 	return errors.Join(err, db.Close())
 }
 
-// install gives a restored database its name. One that it replaces is there
-// until it has, and nobody opens it meanwhile.
+// install gives a restored database its name. The database that it replaces is
+// there until then, and nobody can open it meanwhile.
 func install(tmp, dir string, replaces bool) error {
 	old := ""
 	if replaces {

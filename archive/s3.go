@@ -32,21 +32,21 @@ type s3Bucket struct {
 
 const defaultRegion = "us-east-1"
 
-// A patience is how much a server may try it.
+// A patience bounds how long and how often a server may fail.
 type patience struct {
-	// noProgress is how long a server may take nothing of what is sent, give
-	// nothing of an answer, or not begin one after the last byte has been sent.
+	// noProgress is how long a server may take no bytes of a request, send no
+	// bytes of an answer, or not begin one after the last byte has been sent.
 	noProgress time.Duration
-	// attempts is how often a request is made before it has failed.
+	// attempts is how often a request is made before it counts as failed.
 	attempts int
-	// backoff bounds the pause between two of them.
+	// backoff bounds the pause between two attempts.
 	backoff time.Duration
 }
 
 var usualPatience = patience{noProgress: 2 * time.Minute, attempts: 5, backoff: retry.DefaultMaxBackoff}
 
-// newS3Bucket makes a client with the access keys of the environment. Nothing
-// is asked of the server yet.
+// newS3Bucket makes a client with the access keys of the environment. It sends
+// nothing to the server yet.
 func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error) {
 	cfg, err := config.LoadDefaultConfig(ctx,
 		// Each object's own SHA-256 is signed and compared by the server.
@@ -72,15 +72,16 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		if t.endpoint != "" {
 			o.BaseEndpoint = &t.endpoint
-			o.UsePathStyle = true // others seldom have a name for each bucket
+			o.UsePathStyle = true // other servers seldom have a name for each bucket
 		}
 		o.HTTPClient = &patientClient{o.HTTPClient, p.noProgress}
 	})
 	return &s3Bucket{client, t.bucket, t.prefix, usualLease}, nil
 }
 
-// metadataState says whether Amazon's machine is asked for the access keys of its
-// role. Elsewhere nobody answers, after seconds, or somebody else does.
+// metadataState says whether Amazon's instance metadata is asked for the access
+// keys of the machine's role. Elsewhere nothing answers, after seconds, or
+// something else does.
 func metadataState(t s3Target) imds.ClientEnableState {
 	if t.instance {
 		return imds.ClientEnabled
@@ -88,7 +89,7 @@ func metadataState(t s3Target) imds.ClientEnableState {
 	return imds.ClientDisabled
 }
 
-// retryer tries again what may succeed then.
+// retryer retries the errors that may pass.
 func (p patience) retryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff = p.attempts, p.backoff
@@ -101,8 +102,9 @@ func (p patience) retryer() aws.Retryer {
 	})
 }
 
-// limit ends the sending of a request of which the server takes nothing for too
-// long, however long all of it takes, and the wait for the answer behind it.
+// limit ends the sending of a request when the server takes no bytes for too
+// long, and the wait for the answer behind it. The request as a whole may take
+// any time.
 func (p patience) limit(tr *http.Transport) {
 	tr.ResponseHeaderTimeout = p.noProgress
 	dial := tr.DialContext
@@ -127,7 +129,7 @@ func (c *patientConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A patientClient ends answers of which nothing more comes.
+// A patientClient ends an answer when no more of it comes.
 type patientClient struct {
 	s3.HTTPClient
 	noProgress time.Duration
@@ -182,7 +184,7 @@ func (b *s3Bucket) open(ctx context.Context, key string) (io.ReadCloser, error) 
 	return &answer{out.Body}, nil
 }
 
-// An answer is the content of an object on its way. An error is the network's.
+// An answer is the content of an object on its way. Its errors are the network's.
 type answer struct{ io.ReadCloser }
 
 func (a *answer) Read(p []byte) (int, error) {
@@ -193,7 +195,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// put has the server compare what arrives with the sum.
+// put has the server compare the bytes that arrive with the sum.
 func (b *s3Bucket) put(ctx context.Context, key string, c content) error {
 	in, err := c.open(ctx)
 	if err != nil {
@@ -204,7 +206,7 @@ func (b *s3Bucket) put(ctx context.Context, key string, c content) error {
 	return b.failure(err)
 }
 
-// withSum signs a request for a content that is known already.
+// withSum signs a request for content whose sum is known.
 func withSum(sum Sum) func(*s3.Options) {
 	return func(o *s3.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// noKeys says why there are no access keys, and how there can be some.
+// noKeys says why there are no access keys, and how to provide them.
 func noKeys(t s3Target, err error) error {
 	id, secret := os.Getenv("AWS_ACCESS_KEY_ID") != "", os.Getenv("AWS_SECRET_ACCESS_KEY") != ""
 	switch {
@@ -33,7 +33,7 @@ func noKeys(t s3Target, err error) error {
 }
 
 // endpointHint says what is wrong with an endpoint that answers in another
-// protocol than the one that was spoken; "" when it is not that.
+// protocol than the request's; "" for other errors.
 func endpointHint(err error) string {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "its certificate is not one that this machine trusts"
@@ -47,8 +47,8 @@ func endpointHint(err error) string {
 	return ""
 }
 
-// foreignAnswer reports whether a server refused a request in words that are not
-// S3's, as one that speaks https alone.
+// foreignAnswer reports whether a server's refusal is not one of S3's, as that of
+// a server that speaks https alone.
 func foreignAnswer(err error) bool {
 	_, foreign := errors.AsType[*smithy.DeserializationError](err)
 	status := statusOf(err)
@@ -94,7 +94,7 @@ func (b *s3Bucket) failure(err error) error {
 		return fmt.Errorf("%s: %w", said, errObjectExists)
 	case code == "NotImplemented":
 		return targetErrorf("the object store cannot do what backups need: it answers %s", said)
-	case status == http.StatusForbidden || status == http.StatusUnauthorized || code == "XAdminUserNotFound": // so says versitygw of an unknown key
+	case status == http.StatusForbidden || status == http.StatusUnauthorized || code == "XAdminUserNotFound": // versitygw's answer to an unknown key
 		return fmt.Errorf("%w to bucket %s: the server says %s", ErrDenied, b.bucket, said)
 	case code == "QuotaExceeded" || code == "XMinioStorageFull" || status == http.StatusInsufficientStorage:
 		return fmt.Errorf("%w in bucket %s: the server says %s", ErrNoSpace, b.bucket, said)
@@ -108,7 +108,7 @@ func notS3(status int) error {
 	return targetErrorf("what answers does not speak S3's protocol (HTTP status %d); look at the endpoint, and whether it begins with http or https", status)
 }
 
-// unanswered gives an error its kind that is no answer of an object store.
+// unanswered gives a kind to an error that is not an answer of an object store.
 func (b *s3Bucket) unanswered(status int, err error) error {
 	if file := fileError(err); !errors.Is(file, err) || errors.Is(file, ErrNoSpace) {
 		return file
@@ -116,7 +116,7 @@ func (b *s3Bucket) unanswered(status int, err error) error {
 	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok && status != 0 {
 		return notS3(status)
 	}
-	// The cause may be a timeout of ours, which looks like one of the caller's.
+	// The cause may be our own timeout, which looks like one of the caller's.
 	if cause, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("the object store %w: %v", ErrUnreachable, cause.Err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A target is a place for backups that is understood.
+// A target is a parsed place for backups.
 type target struct {
 	dir string    // an absolute path; "" when it is an object store's
 	s3  *s3Target // nil when it is a directory
@@ -27,8 +27,8 @@ func parseTarget(text string) (target, error) {
 	return target{s3: &t}, err
 }
 
-// openBucket opens the bucket that a target names, and gives the target as it
-// is understood from any directory.
+// openBucket opens the bucket that a target names, and returns the target in a
+// form that is valid from any directory.
 func openBucket(ctx context.Context, text string) (bucket, string, error) {
 	t, err := parseTarget(text)
 	switch {
@@ -41,7 +41,8 @@ func openBucket(ctx context.Context, text string) (bucket, string, error) {
 	return b, text, err
 }
 
-// An s3Target is what a URL of the form s3://BUCKET/PREFIX?endpoint=…&region=… says.
+// An s3Target is the content of a URL of the form
+// s3://BUCKET/PREFIX?endpoint=…&region=….
 type s3Target struct {
 	bucket   string
 	prefix   string // "" or with a slash at its end

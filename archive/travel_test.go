@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A meeting is a bucket that takes files only when so many come at once.
+// A meeting is a bucket that takes files only when a given number come at once.
 type meeting struct {
 	bucket
 	want int

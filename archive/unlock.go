@@ -11,31 +11,32 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Holder is who holds the lock of an archive.
+// A Holder is the holder of an archive's lock.
 type Holder struct {
 	Host    string        // "" where it is not known, as of a directory's lock
 	PID     int           // 0 where it is not known
 	Renewed time.Duration // since the lock was taken or renewed last
-	// Liveness says whether the process lives. Its lock is Dead too when it has
-	// not been renewed for so long that any backup takes it over.
+	// Liveness says whether the process lives. Its lock counts as Dead too when
+	// it has not been renewed for so long that any backup takes it over.
 	Liveness Liveness
-	// System says that the lock is the operating system's, as a directory's:
-	// it ends with the process and cannot be taken away.
+	// System says that the lock is the operating system's, as for a directory: it
+	// ends with the process and cannot be taken away.
 	System bool
 
 	owner string // of the lease
 }
 
-// String says who it is, and what is known of the process.
+// String names the holder, and says what is known of its process.
 func (h Holder) String() string {
 	if h.System {
 		return "a process of this machine, which is alive"
 	}
-	known := map[Liveness]string{Unknown: "may be alive", Alive: "is alive", Dead: "is at work no more"}
+	known := map[Liveness]string{Unknown: "may be alive", Alive: "is alive", Dead: "has ended"}
 	return fmt.Sprintf("process %d on %s, which renewed it %s ago and %s", h.PID, h.Host, h.Renewed.Round(time.Second), known[h.Liveness])
 }
 
-// Holder is who holds the lock that backups and prunes take; nil: nobody.
+// Holder returns the holder of the lock that backups and prunes take; nil if the
+// lock is free.
 func (a *Archive) Holder(ctx context.Context) (*Holder, error) {
 	if err := a.ready(ctx); err != nil {
 		return nil, a.fail("look at the lock", err)
@@ -44,8 +45,8 @@ func (a *Archive) Holder(ctx context.Context) (*Holder, error) {
 	return h, a.fail("look at the lock", err)
 }
 
-// Unlock takes the lock away from its holder. A backup that is at work fails
-// then, and so does Unlock when another process has the lock by now: the error
+// Unlock takes the lock away from its holder. A backup at work then fails, and so
+// does Unlock when another process has taken the lock meanwhile: the error
 // matches [ErrLocked]. A directory's lock cannot be taken away.
 func (a *Archive) Unlock(ctx context.Context, h Holder) error {
 	if err := a.ready(ctx); err != nil {
@@ -101,7 +102,7 @@ func (d *dirBucket) holder(ctx context.Context) (*Holder, error) {
 	return nil, nil
 }
 
-// unlock cannot take away what the operating system gives.
+// unlock cannot take away a lock of the operating system.
 func (d *dirBucket) unlock(context.Context, Holder) error {
 	return fmt.Errorf("the operating system holds the lock for a process that is alive, and frees it when the process ends: %w", ErrLocked)
 }

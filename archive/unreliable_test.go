@@ -229,7 +229,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 	}
 }
 
-// TestAnUnreliableServer: backups to a server of which every eighth request goes
+// TestAnUnreliableServer: backups to a server where every eighth request goes
 // wrong succeed or say why, what is listed is whole, and restores give what was backed up.
 func TestAnUnreliableServer(t *testing.T) {
 	t.Parallel()

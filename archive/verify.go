@@ -18,8 +18,8 @@ type VerifyReport struct {
 	Generations int // that were looked at
 	Objects     int // that were read to their end
 	Bytes       int64
-	// Unused are objects that no generation needs: what an interrupted backup
-	// has sent, or a prune has left.
+	// Unused are the objects that no generation needs: an interrupted backup sent
+	// them, or a prune left them.
 	Unused  int
 	Damage  []*DamageError // by generation, then file
 	Elapsed time.Duration
@@ -80,7 +80,7 @@ func (v *verifier) run(ctx context.Context, o Options) error {
 	return v.conclude(ctx)
 }
 
-// readAll reads what the archive has, and finds what it lacks.
+// readAll reads all objects of the archive, and finds those that are missing.
 func (v *verifier) readAll(ctx context.Context, o Options) error {
 	var total int64
 	for key, size := range v.objects {
@@ -140,8 +140,8 @@ func (v *verifier) read(ctx context.Context, key string, l *line) error {
 
 func (v *verifier) damaged(d *DamageError) { v.report.Damage = append(v.report.Damage, d) }
 
-// conclude sorts the damage, and leaves out that of generations that were
-// pruned meanwhile.
+// conclude sorts the damage, and leaves out that of generations that were pruned
+// meanwhile.
 func (v *verifier) conclude(ctx context.Context) error {
 	left, err := v.a.bucket.list(ctx, generationsPrefix)
 	if err != nil {
@@ -170,7 +170,7 @@ func (v *verifier) conclude(ctx context.Context) error {
 // retryPause is the pause before the first retry; the next one is twice as long.
 var retryPause = time.Second
 
-// retried runs f again when the network has failed it, twice at most.
+// retried runs f again when the network fails, twice at most.
 func retried(ctx context.Context, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()

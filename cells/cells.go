@@ -22,12 +22,12 @@ type Cell struct {
 	Value     Value
 }
 
-// Column returns the cell's column as family:qualifier, for messages. It is
-// not quoted; the shell's printer is what gives text that can be typed back.
+// Column returns the cell's column as family:qualifier, for messages. It is not
+// quoted; the shell's printer gives text that can be typed back.
 func (c Cell) Column() string { return c.Family + ":" + c.Qualifier }
 
 // String is the cell in one line, for people: family:qualifier@timestamp=value, with
-// text and what is not printable in quotes.
+// text and unprintable bytes in quotes.
 func (c Cell) String() string {
 	text := c.Value.String()
 	if c.Value.Type() == TypeString {

@@ -80,8 +80,8 @@ func CheckEncoding(b []byte) error {
 	return nil
 }
 
-// DecodeValue decodes what AppendValue wrote. A string or bytes value refers
-// to b, which must not change afterwards. The error matches [ErrEncoding].
+// DecodeValue decodes the bytes that AppendValue wrote. A string or bytes value
+// refers to b, which must not change afterwards. The error matches [ErrEncoding].
 func DecodeValue(b []byte) (Value, error) {
 	if err := CheckEncoding(b); err != nil {
 		return Value{}, err
@@ -94,7 +94,7 @@ func DecodeValue(b []byte) (Value, error) {
 func DecodeChecked(b []byte) Value {
 	v := Value{typ: Type(b[0])}
 	switch v.typ {
-	case TypeAny: // what AppendValue makes of the zero Value
+	case TypeAny: // AppendValue's encoding of the zero Value
 	case TypeBytes, TypeString:
 		v.ptr, v.num = unsafe.SliceData(b[1:]), uint64(len(b)-1)
 	case TypeBool, TypeByte:

@@ -29,8 +29,8 @@ func (o Op) String() string {
 	return fmt.Sprintf("op(%d)", int(o))
 }
 
-// Holds reports whether a compares so with b. Of values that [Compare] cannot order
-// it is true for OpNotEqual alone.
+// Holds reports whether the comparison of a with b is true. For values that
+// [Compare] cannot order, only OpNotEqual is true.
 func (o Op) Holds(a, b Value) bool {
 	order, comparable := Compare(a, b)
 	if !comparable {

@@ -43,16 +43,16 @@ type Options struct {
 	TLS      *tls.Config // nil: no TLS
 }
 
-// A Client is the database of a server, as far as Bigtable's API and smolwc's own go. Its
-// methods do what those of [query.DB] do, and their errors are *[query.Error].
-// Values have their types. A server that is not smolwc's, or an older one, keeps
-// none in families without a type: what is to be written there is refused unless
-// it is bytes, and read as bytes. It is safe for concurrent use.
+// A Client is the database of a server, as far as Bigtable's API and smolwc's own reach.
+// Its methods do what those of [query.DB] do, and their errors are *[query.Error]. Values
+// have their types. A server that is not smolwc's, or is an older one, has no types in
+// families without a declared type: the client refuses to write values other than bytes
+// there, and reads all values as bytes. It is safe for concurrent use.
 type Client struct {
 	conn  *grpc.ClientConn
 	data  bigtablepb.BigtableClient
 	admin adminpb.BigtableTableAdminClient
-	// database is what Bigtable's API has no words for.
+	// database serves the calls that Bigtable's API lacks.
 	database smolwcpb.DatabaseAdminClient
 	own      wire.Instance // its tables have plain names
 
@@ -92,7 +92,7 @@ func Dial(addr string, o Options) (*Client, error) {
 }
 
 // Not credentials.PerRPCCredentials: gRPC sends these over TLS alone, and a
-// server on the loopback may want a token without it.
+// server on the loopback may require a token without it.
 
 func sendUnary(headers []string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -128,13 +128,13 @@ func (c *Client) ready(ctx context.Context) error {
 // Now is the clock of this machine.
 func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixMicro()) }
 
-// name is a table as the server names it: p/i/t is one of another instance.
+// name is a table's name at the server: p/i/t is a table of another instance.
 func (c *Client) name(table string) string { return c.own.StoredTable(table).String() }
 
-// schemaFor is for how long what is known of the tables is taken for true.
+// schemaFor is how long the client trusts what it knows of the tables.
 const schemaFor = time.Second
 
-// Refresh learns what tables there are, if that was long ago.
+// Refresh asks the server for its tables, unless it did so a short time ago.
 func (c *Client) Refresh(ctx context.Context) error {
 	if err := c.ready(ctx); err != nil {
 		return clientError("list tables", "", "", err)

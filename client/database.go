@@ -15,10 +15,10 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// BackUp has the server back its database up, to a target as the server sees it,
-// with the server's access keys; "" is where the database was backed up to last.
-// It does what [archive.Local.BackUp] does. When the context ends, the server
-// gives the backup up.
+// BackUp has the server back up its database to a target, with the server's paths
+// and access keys; "" is the target of the last backup. It does what
+// [archive.Local.BackUp] does. When the context ends, the server gives the backup
+// up.
 func (c *Client) BackUp(ctx context.Context, target string, o archive.BackupOptions) (res archive.BackupResult, err error) {
 	if err := c.ready(ctx); err != nil {
 		return res, databaseError(err)
@@ -50,15 +50,14 @@ func generationOf(m *smolwcpb.Backup) archive.Generation {
 	}
 }
 
-// A progressing is a message of a stream that says how far an operation is, or is
-// its result.
+// A progressing is a message of a stream: it reports progress, or is the result.
 type progressing[M any] interface {
 	*M
 	GetProgress() *smolwcpb.Progress
 }
 
-// followed shows how far an operation is, to the end of its stream. take takes
-// the result, and reports whether a message is that.
+// followed shows an operation's progress to the end of its stream. take takes the
+// result, and reports whether a message is the result.
 func followed[M any, P progressing[M]](stream grpc.ServerStreamingClient[M], o archive.Options, title string, take func(*M) bool) error {
 	bar := archive.NewBar(o.Progress, title)
 	defer bar.Finish()
@@ -100,7 +99,7 @@ func (c *Client) ListBackups(ctx context.Context, target string) ([]archive.Gene
 	return all, nil
 }
 
-// VerifyBackups has the server read a target.
+// VerifyBackups has the server verify the backups of a target.
 func (c *Client) VerifyBackups(ctx context.Context, target string, o archive.Options) (res archive.VerifyReport, err error) {
 	if err := c.ready(ctx); err != nil {
 		return res, databaseError(err)
@@ -132,8 +131,8 @@ func (c *Client) Checkpoint(ctx context.Context, dir string) error {
 	return databaseError(err)
 }
 
-// databaseError is what a call about the database returned as an error of package
-// query; nil stays nil.
+// databaseError turns an error of a call about the database into an error of
+// package query; nil stays nil.
 func databaseError(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		err = status.Error(codes.FailedPrecondition, "it does not back its database up for clients: it is not smolwc serve, or an older one")

@@ -31,7 +31,7 @@ var kindOf = map[codes.Code]query.Kind{
 	codes.DeadlineExceeded:   query.KindCanceled,
 }
 
-// clientError is what a call returned as an error of package query; nil stays
+// clientError turns an error of a call into an error of package query; nil stays
 // nil.
 func clientError(op, table, row string, err error) error {
 	if err == nil {
@@ -46,7 +46,7 @@ func clientError(op, table, row string, err error) error {
 		e.Err = context.Canceled
 	case codes.DeadlineExceeded:
 		e.Err = context.DeadlineExceeded
-	default: // the server's database may have said already what the call was about
+	default: // the server's database may have named the operation already
 		e.Err = errors.New(strings.TrimPrefix(wire.StatusText(err), e.Error()))
 	}
 	return e

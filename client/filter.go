@@ -13,13 +13,13 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A read says in a filter what package query says in options. The filter takes
-// them in the same order: columns, time range, versions, cells per row, and
-// behind these the filter among the options.
+// Package query says in options what the wire says in one filter. It applies them
+// in the same order: columns, time range, versions, cells per row, and then the
+// filter among the options.
 //
-// Conditions cannot be said in filters, which do not know types. Beside the cells
-// that are asked for, a read gets the newest cell of each column that a condition
-// is about, with a label, and judges them itself.
+// A filter cannot say a condition, since it knows no types. Beside the selected
+// cells, a read gets the newest cell of each column that a condition names, with
+// a label, and judges them itself.
 
 func readFilter(want *read.Request, where []read.Condition) (*bigtablepb.RowFilter, error) {
 	var chain []*bigtablepb.RowFilter
@@ -111,8 +111,8 @@ func columnFilter(family string, q cf.Range) *bigtablepb.RowFilter {
 	return wire.ColumnRangeMessage(f)
 }
 
-// condition is a condition as the values that come over the network have it: in
-// a family without a type they are bytes, with which text can be compared.
+// condition is a condition as it applies to values from the network: in a family
+// without a type they are bytes, which can be compared with text.
 func (t *Table) condition(c read.Condition) (read.Condition, error) {
 	v := c.Value
 	f, ok := t.declared.Family(c.Family)
@@ -130,9 +130,9 @@ func (t *Table) condition(c read.Condition) (read.Condition, error) {
 	return c, wire.Invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", c.Family, v.Type(), v)
 }
 
-// predicate is a condition for CheckAndMutateRow, which the server judges. One
-// without types of values finds them by their bytes, so that they can be equal or
-// not.
+// predicate is a condition for CheckAndMutateRow, which the server judges. A
+// server without types of values compares bytes, so that it can only say whether
+// they are equal.
 func (t *Table) predicate(c read.Condition) (*bigtablepb.RowFilter, error) {
 	if c.Kind == read.Compares && t.client.isExact() {
 		return wire.ComparisonMessage(c.Family, c.Qualifier, int(c.Op), c.Value)

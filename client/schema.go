@@ -61,7 +61,7 @@ func (c *Client) DropTable(ctx context.Context, table string) error {
 	return clientError("drop table", table, "", err)
 }
 
-// SetChangeStream has the changes of a table kept for a time.
+// SetChangeStream sets how long the changes of a table are kept.
 func (c *Client) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
 	if err := c.ready(ctx); err != nil {
 		return clientError("set change stream", table, "", err)
@@ -107,7 +107,7 @@ func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) e
 	})
 }
 
-// SetFamily sets the type and the retention of a family, those that change.
+// SetFamily sets the type and the retention of a family, where they change.
 func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) error {
 	const op = "set family"
 	if err := c.ready(ctx); err != nil {

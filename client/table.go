@@ -48,9 +48,9 @@ func (t *Table) tableName() string {
 	return t.name
 }
 
-// ReadRows reads rows. When the server ends the stream for a reason that passes,
-// as that nobody has read for a while, the read goes on behind its last row,
-// with what is there then.
+// ReadRows reads rows. When the server ends the stream for a passing reason, such
+// as a client that did not read for a while, the read continues behind its last
+// row, with the state at that time.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	const op = "read rows"
 	return func(yield func(*query.Row, error) bool) {
@@ -79,7 +79,7 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*qu
 	}
 }
 
-// passes reports whether the reason why a read failed is one that passes.
+// passes reports whether a failed read may be tried again.
 func passes(ctx context.Context, err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
@@ -94,7 +94,7 @@ type clientRead struct {
 	want   *read.Request
 	msg    *bigtablepb.ReadRowsRequest
 	where  []read.Condition
-	last   string // the last row, also of those that were not returned
+	last   string // the last row, returned or not
 	passed int    // rows, for the offset
 	given  int    // rows
 }
@@ -122,8 +122,7 @@ func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientR
 	return r, nil
 }
 
-// request is the message for the rows that are yet to be read; ok is false when
-// there are none.
+// request is the message for the remaining rows; ok is false when no rows remain.
 func (r *clientRead) request() (msg *bigtablepb.ReadRowsRequest, ok bool) {
 	set := &bigtablepb.RowSet{}
 	for _, rows := range r.want.RowRanges() {
@@ -156,8 +155,8 @@ func (r *clientRead) request() (msg *bigtablepb.ReadRowsRequest, ok bool) {
 	return r.msg, true
 }
 
-// stream reads from one stream. more is false when the read has ended, as it
-// should or because the caller has enough; otherwise err is why the stream did.
+// stream reads from one stream. more is false when the read is complete, or the
+// caller has enough; otherwise err is the reason why the stream ended.
 func (r *clientRead) stream(ctx context.Context, yield func(*query.Row) bool) (more bool, err error) {
 	msg, ok := r.request()
 	if !ok {
@@ -224,7 +223,7 @@ type rowBuilder struct {
 	timestamp         cells.Timestamp
 	label             string
 	value             []byte
-	exact             cells.Type // of the value, if the server says it
+	exact             cells.Type // of the value, if the server names it
 	continues         bool       // the value does
 }
 
@@ -296,8 +295,8 @@ func conditionOf(label string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// decoded is a value with the type that the server says, or with the type of its
-// family, as bytes if it is not of it.
+// decoded is a value with the type that the server names, or else its family's
+// type. A value that does not have that type is bytes.
 func (t *Table) decoded(family string, exact cells.Type, b []byte) cells.Value {
 	if exact != cells.TypeAny {
 		if v, err := wire.ValueOf(&schema.Family{Type: exact}, nil, b); err == nil {
@@ -337,7 +336,7 @@ func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) 
 	}
 }
 
-// Count reads and counts. With an error comes what was counted before it.
+// Count reads and counts. Beside an error it returns the count so far.
 func (t *Table) Count(ctx context.Context, opts ...read.Option) (query.Count, error) {
 	var n query.Count
 	want, err := read.New(opts...)

@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// Apply applies a mutation to a row. It is tried once: when the connection breaks
-// nobody knows whether it took effect.
+// Apply applies a mutation to a row. It is tried once: when the connection
+// breaks, it is unknown whether the mutation took effect.
 func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
 	const op = "apply"
 	if err := t.ready(ctx); err != nil {
@@ -28,7 +28,7 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 	return clientError(op, t.name, key, err)
 }
 
-// mutations are the changes of a mutation; nil is of none.
+// mutations are the changes of a mutation; a nil one has no changes.
 func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {
 	if m == nil {
 		return nil, nil
@@ -75,7 +75,7 @@ func (t *Table) mutation(c write.Change) (*bigtablepb.Mutation, error) {
 	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}, nil
 }
 
-// encoded is what goes over the network for a value.
+// encoded is the bytes of a value on the network.
 func (t *Table) encoded(c write.Change) ([]byte, error) {
 	f, ok := t.declared.Family(c.Family)
 	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
@@ -84,7 +84,7 @@ func (t *Table) encoded(c write.Change) ([]byte, error) {
 	return wire.AppendValue(nil, c.Value), t.checkKept(c.Family, c.Value.Type())
 }
 
-// checkKept refuses a value that the server would keep as one of another type.
+// checkKept refuses a value that the server would keep with another type.
 func (t *Table) checkKept(family string, of cells.Type) error {
 	f, ok := t.declared.Family(family)
 	if ok && f.Type != cells.TypeAny || of == cells.TypeBytes || t.client.isExact() {
@@ -119,7 +119,7 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	return resp.GetPredicateMatched() != absent && err == nil, clientError(op, t.name, key, err)
 }
 
-// checkRequest is the message; with absent what it asks is the opposite.
+// checkRequest is the message; with absent it asks for the opposite.
 func (t *Table) checkRequest(key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (req *bigtablepb.CheckAndMutateRowRequest, absent bool, err error) {
 	want, err := read.New(predicate)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *Table) checkRequest(key string, predicate read.Option, ifTrue, ifFalse 
 	return req, absent, err
 }
 
-// ApplyReadModifyWrite changes cells by what they are.
+// ApplyReadModifyWrite changes cells depending on their values.
 func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error) {
 	const op = "read-modify-write"
 	if err := t.ready(ctx); err != nil {
@@ -180,8 +180,8 @@ func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.R
 	return query.NewRow(key, cs), nil
 }
 
-// DeleteRange deletes the rows with a prefix, or all; others cannot be deleted
-// over the network.
+// DeleteRange deletes the rows with a prefix, or all. Other sets of rows cannot
+// be deleted over the network.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if err := t.ready(ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// mergeKinds are how the store merges what is added.
+// mergeKinds are how the store merges added values.
 var mergeKinds = map[schema.Aggregate]cf.MergeKind{
 	schema.AggregateSum: cf.MergeSum,
 	schema.AggregateMin: cf.MergeMin,
@@ -47,7 +47,7 @@ func (f *familyInfo) checkMerge(c *write.Change) error {
 	return f.checkAggregateTime(c)
 }
 
-// checkAggregateTime judges at which timestamp something is added.
+// checkAggregateTime judges the timestamp of an added value.
 func (f *familyInfo) checkAggregateTime(c *write.Change) error {
 	column := fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier))
 	if err := c.Since.Check(); err != nil {
@@ -59,7 +59,7 @@ func (f *familyInfo) checkAggregateTime(c *write.Change) error {
 	return nil
 }
 
-// refuseAggregate is the error of a change that an aggregate does not allow.
+// refuseAggregate is the error of a change that an aggregate does not permit.
 func (f *familyInfo) refuseAggregate(qualifier, verb string) error {
 	if f.aggregate == schema.NoAggregate {
 		return nil
@@ -86,14 +86,14 @@ func (e *encoder) add(edit *rowEditor, t *tableInfo, c *write.Change) error {
 	return nil
 }
 
-// An aggregateCursor gives the cells of a family that aggregates the values that
+// An aggregateCursor gives the cells of an aggregating family the values that
 // readers see, all of type i64.
 type aggregateCursor struct {
 	cf.Cursor
 	aggregate schema.Aggregate
 }
 
-// readable wraps a cursor over the family, if that aggregates.
+// readable wraps a cursor over the family if the family aggregates.
 func (f *familyInfo) readable(c cf.Cursor) cf.Cursor {
 	if f.aggregate == schema.NoAggregate {
 		return c
@@ -101,8 +101,8 @@ func (f *familyInfo) readable(c cf.Cursor) cf.Cursor {
 	return &aggregateCursor{c, f.aggregate}
 }
 
-// Next rewrites the values of the block where they are: none becomes longer. One
-// that is damaged becomes one without a type, for the reader to report.
+// Next rewrites the values of the block in place: no value gets longer. A damaged
+// value loses its type, so that the reader reports it.
 func (c *aggregateCursor) Next(ctx context.Context) (*cf.Block, error) {
 	b, err := c.Cursor.Next(ctx)
 	if b == nil || err != nil {
@@ -124,7 +124,8 @@ func (c *aggregateCursor) Next(ctx context.Context) (*cf.Block, error) {
 	return b, nil
 }
 
-// aggregateOf reads a stored value; ok is false when it is none of the aggregate.
+// aggregateOf reads a stored value; ok is false when the value does not fit the
+// aggregate.
 func aggregateOf(a schema.Aggregate, value []byte) (n int64, ok bool) {
 	const narrow, wide = 1 + 8, 1 + 16
 	switch {

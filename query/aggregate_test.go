@@ -69,7 +69,7 @@ func add(t testing.TB, db *query.DB, row string, adds ...any) {
 	}
 }
 
-// shownRow is a row's cells as text, "absent" when there are none.
+// shownRow is a row's cells as text, "absent" for a row without cells.
 func shownRow(t testing.TB, db *query.DB, row string, opts ...read.Option) string {
 	t.Helper()
 	r, err := db.Table("hits").ReadRow(context.Background(), row, opts...)

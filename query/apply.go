@@ -12,9 +12,9 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// Apply makes a mutation of one row: atomic across its families, and, unless
-// the database is [DurabilityAsync], on disk when Apply returns. A mutation without changes
-// is an error, as in Bigtable.
+// Apply makes a mutation of one row. It is atomic across families, and on disk when Apply
+// returns, unless the database is [DurabilityAsync]. An empty mutation is an error, as in
+// Bigtable.
 func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
 	err := t.database().apply(ctx, []write.Entry{{Table: t.Name(), Key: key, Mutation: m}})
 	return fail("apply", t.Name(), key, err)
@@ -29,10 +29,10 @@ func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 }
 
 // ApplyBulk makes many mutations, ms[i] of the row keys[i], in one write. Each
-// row is atomic by itself: what is wrong with one row is reported for it, and
-// the others are written. errs is nil when every row was; otherwise errs[i] is
-// the outcome of row i. err is a failure of the write as a whole, after which
-// none was.
+// row is atomic by itself: a mutation that is wrong is reported for its row, and
+// the others are written. errs is nil when every row was written; otherwise
+// errs[i] is the outcome of row i. err is a failure of the write as a whole; then
+// no row was written.
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) (errs []error, err error) {
 	const op = "apply bulk"
 	if len(keys) != len(ms) {
@@ -92,8 +92,8 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	return all.do(ctx)
 }
 
-// check finds everything that can be wrong with a mutation before anything is
-// written.
+// check finds everything that can be wrong with a mutation, before the write
+// begins.
 func (c *catalog) check(e write.Entry) (rowWrite, error) {
 	t, err := c.table(e.Table)
 	if err != nil {
@@ -203,8 +203,8 @@ func (c *commit) release() {
 	commits.Put(c)
 }
 
-// do writes the mutations in one batch. Unless some delete has to look first, the
-// write is blind.
+// do writes the mutations in one batch. The write is blind unless a delete has to
+// look first.
 func (c *commit) do(ctx context.Context) error {
 	if len(c.writes) == 0 {
 		return nil
@@ -317,8 +317,7 @@ func (e *encoder) set(edit *rowEditor, t *tableInfo, c *write.Change, serverTime
 	return nil
 }
 
-// editor is the editor of a row; the mutations of a batch that concern one row
-// share it.
+// editor is the editor of a row; the mutations of a batch on one row share it.
 func (e *encoder) editor(id cf.RowID) *rowEditor {
 	if e.snap == nil { // nothing to look at, nothing to remember
 		e.blind.batch = e.batch

@@ -11,12 +11,11 @@ func (db *DB) Dir() string {
 	return db.dir
 }
 
-// keyBackup is the catalog's entry that says where the database was backed up
-// to last, as text.
+// keyBackup is the catalog's entry with the target of the last backup, as text.
 const keyBackup = "backup/target"
 
-// BackupTarget is where the database was backed up to last, "" when it was not:
-// what [DB.SetBackupTarget] noted.
+// BackupTarget is the target of the last backup, as noted with
+// [DB.SetBackupTarget]; "" when there was no backup.
 func (db *DB) BackupTarget(ctx context.Context) (string, error) {
 	const op = "read backup target"
 	snap, err := db.snapshot(ctx)
@@ -28,7 +27,7 @@ func (db *DB) BackupTarget(ctx context.Context) (string, error) {
 	return string(text), fail(op, "", "", err)
 }
 
-// SetBackupTarget notes in the catalog where the database was backed up to.
+// SetBackupTarget notes in the catalog the target of the last backup.
 func (db *DB) SetBackupTarget(ctx context.Context, target string) error {
 	return fail("note backup target", "", "", db.setNote(ctx, keyBackup, []byte(target)))
 }

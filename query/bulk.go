@@ -17,8 +17,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// BulkOptions say what a bulk load does about what is there already. The zero value
-// refuses to load over it.
+// BulkOptions say what a bulk load does about existing cells. The zero value
+// refuses to load over them.
 type BulkOptions struct {
 	// Name makes the load happen once: when it becomes visible, the name is
 	// recorded with it, for its table, and another load of that name fails
@@ -28,14 +28,13 @@ type BulkOptions struct {
 	// Again loads although the name is recorded.
 	Again bool
 	// Overlap lets the load replace cells, and put its own in front of older
-	// ones. Otherwise it fails with [ErrOverlap] when a cell that is visible
-	// has the column and the timestamp of one of its cells, or, where those
-	// have the timestamp of the load, their column. Adds to aggregates are
-	// never an overlap.
+	// ones. Otherwise the load fails with [ErrOverlap] when a visible cell has
+	// the column and the timestamp of one of its cells; for cells with the load's
+	// own timestamp the column alone counts. Adds to aggregates never overlap.
 	Overlap bool
-	// Repeated is called during Commit for each record, given to
-	// [BulkLoad.ApplyRecord], that repeats another; before that too, and by
-	// other goroutines, but by one at a time. nil: nobody is told.
+	// Repeated is called for each record given to [BulkLoad.ApplyRecord] that
+	// repeats another: during Commit or before it, and by several goroutines, but
+	// one at a time. It may be nil.
 	Repeated func(Repeat)
 }
 
@@ -46,8 +45,8 @@ const maxLoadName = 1024
 // loaded before. Its kind is [KindAlreadyExists].
 var ErrLoaded = errors.New("loaded already")
 
-// ErrOverlap matches, with errors.Is, the error for a bulk load of cells where there
-// are some. Its kind is [KindFailedPrecondition].
+// ErrOverlap matches, with errors.Is, the error for a bulk load of cells over
+// existing ones. Its kind is [KindFailedPrecondition].
 var ErrOverlap = errors.New("the load overlaps what is there")
 
 // A BulkLoad writes many rows, in any order, faster than [Table.ApplyBulk] does: it
@@ -57,9 +56,9 @@ var ErrOverlap = errors.New("the load overlaps what is there")
 // or after a crash before it, nothing of it is there; after a crash during it, all
 // or nothing, once the database has been opened again.
 //
-// It takes up to a quarter of [Options.Memory] besides; what is more goes to files
-// in the database's directory until Commit, whatever the size of the load. A
-// database that lives in memory holds all of it.
+// It uses up to a quarter of [Options.Memory] in addition; the rest is in files in
+// the database's directory until Commit, whatever the size of the load. A database
+// that lives in memory holds all of it.
 //
 // A BulkLoad belongs to one goroutine. It must be closed.
 type BulkLoad struct {
@@ -82,8 +81,8 @@ type BulkLoad struct {
 	ended    bool
 }
 
-// A BulkResult is what a bulk load comes to. Of a load that was made by an earlier
-// version the zero Rows and Replaced are unknown, and Cells counts repetitions.
+// A BulkResult reports a bulk load. For a load by an earlier version Rows and
+// Replaced are zero, which means unknown, and Cells counts repetitions.
 type BulkResult struct {
 	Mutations int64 `json:"mutations"` // that were given
 	Rows      int64 `json:"rows"`      // different ones
@@ -92,7 +91,7 @@ type BulkResult struct {
 }
 
 // BulkLoad begins a bulk load. Its cells without a timestamp all get one, that of
-// the database's clock now: what is written before Commit has a greater one.
+// the database's clock now: later writes have a greater one.
 func (t *Table) BulkLoad(ctx context.Context, o BulkOptions) (*BulkLoad, error) {
 	l, err := t.database().bulkLoad(ctx, t.Name(), o)
 	return l, fail("bulk load", t.Name(), "", err)
@@ -129,18 +128,18 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	return l, nil
 }
 
-// Apply adds a mutation of a row to the load: sets and adds alone, for a bulk load
-// deletes nothing. A cell that is given twice is what it was given last; adds to one
-// cell all count. What is wrong with a mutation is an error, after which the load
-// can go on without it. The mutation, and what it refers to, may change afterwards.
+// Apply adds a mutation of a row to the load. It may have sets and adds alone: a
+// bulk load deletes nothing. The last set of a cell wins; adds to a cell all count.
+// A wrong mutation is an error, after which the load can continue without it. The
+// mutation, and the bytes that it refers to, may change afterwards.
 func (l *BulkLoad) Apply(key string, m *write.Mutation) error {
 	return l.fail(key, l.apply(key, m, nil))
 }
 
-// ApplyRecord is Apply for a record of a file that no other may repeat: when there
-// are two with one row key and one time, Commit fails with [ErrRepeated], after it
-// has told [BulkOptions.Repeated] of each but the first. The time is any number that
-// tells records of one row apart, such as the timestamp of their cells.
+// ApplyRecord is Apply for a record of a file that no other record may repeat. When
+// two have one row key and one time, Commit calls [BulkOptions.Repeated] for each
+// but the first, and fails with [ErrRepeated]. The time is any number that tells
+// records of one row apart, such as the timestamp of their cells.
 func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *write.Mutation) error {
 	if l.over() {
 		return l.fail(key, errLoadOver)
@@ -149,8 +148,7 @@ func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *writ
 	return l.fail(key, l.apply(key, m, &l.id))
 }
 
-// over reports whether nothing can be given to the load any more. A zero BulkLoad was
-// never begun, and is over too.
+// over reports whether the load has ended, or, as a zero BulkLoad, never begun.
 func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
 
 var errLoadOver = faultf(KindFailedPrecondition, "the load has ended; Table.BulkLoad begins one")
@@ -163,7 +161,7 @@ func (l *BulkLoad) fail(key string, err error) error {
 	return fail("bulk load", table, key, err)
 }
 
-// tell tells of a record that repeats another.
+// tell reports a record that repeats another.
 func (l *BulkLoad) tell(r Repeat) {
 	l.repeats.Add(1)
 	if l.opts.Repeated != nil {
@@ -200,8 +198,8 @@ func (l *BulkLoad) apply(key string, m *write.Mutation, id *identity) error {
 	return nil
 }
 
-// check finds everything that can be wrong with a mutation, and which family each
-// of its changes is of.
+// check finds everything that can be wrong with a mutation, and the family of
+// each of its changes.
 func (l *BulkLoad) check(key string, m *write.Mutation) error {
 	if err := checkRowKey(key); err != nil {
 		return err
@@ -230,7 +228,7 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 	return nil
 }
 
-// familyIndex is the place of a family in the table, -1 when there is none.
+// familyIndex is the place of a family in the table, -1 for no such family.
 func (l *BulkLoad) familyIndex(name string) int {
 	for i, f := range l.table.families {
 		if f.name == name {
@@ -240,7 +238,7 @@ func (l *BulkLoad) familyIndex(name string) int {
 	return -1
 }
 
-// group adds the cells of one family, and in the anchor what is noted of the row.
+// group adds the cells of one family, and in the anchor the note of the row.
 func (l *BulkLoad) group(key string, family int, f *familyInfo, m *write.Mutation, id *identity) {
 	open := l.addCells(family, f, m)
 	if open {
@@ -291,7 +289,7 @@ func (l *BulkLoad) addCells(family int, f *familyInfo, m *write.Mutation) (open 
 	return open
 }
 
-// appendOperand appends what the store merges into a cell when v is added to it.
+// appendOperand appends the operand that the store merges into a cell to add v.
 func (f *familyInfo) appendOperand(dst []byte, v cells.Value) []byte {
 	dst = append(dst, byte(mergeKinds[f.aggregate]))
 	if f.aggregate == schema.AggregateHLL {
@@ -300,13 +298,13 @@ func (f *familyInfo) appendOperand(dst []byte, v cells.Value) []byte {
 	return cells.AppendValue(dst, v)
 }
 
-// Commit writes the load and makes it visible. It ends the load, whatever it
-// returns: after an error nothing of it is visible, except that [KindUnknownOutcome]
-// says that this is known when the database has been opened again.
+// Commit writes the load and makes it visible. It always ends the load: after an
+// error nothing of it is visible, except that after [KindUnknownOutcome] only the
+// next open of the database decides.
 //
 // Loads are committed one at a time. Other writes wait while the files are handed
-// over, some milliseconds for each family, and not while they are written. What is
-// written after that has begun is not looked at for an overlap.
+// over, some milliseconds for each family, and not while they are written. Writes
+// after the hand-over has begun are not checked for an overlap.
 func (l *BulkLoad) Commit(ctx context.Context) (BulkResult, error) {
 	err := l.commit(ctx)
 	if closeErr := l.Close(); err == nil {
@@ -389,7 +387,7 @@ func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 	return g.Wait()
 }
 
-// checkSchema refuses to commit what a change of the schema has made wrong.
+// checkSchema refuses to commit a load that no longer fits the schema.
 func (l *BulkLoad) checkSchema(c *catalog) error {
 	now, err := c.table(l.table.name)
 	if err != nil {
@@ -413,7 +411,7 @@ func (l *BulkLoad) checkSchema(c *catalog) error {
 	return nil
 }
 
-// Close ends the load. Without a Commit nothing of it stays.
+// Close ends the load. Without a Commit it leaves nothing behind.
 func (l *BulkLoad) Close() error {
 	if l.over() {
 		return nil

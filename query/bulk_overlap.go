@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An overlapCheck looks, while a load is written, whether its cells lie where there
-// are some. It is safe for concurrent use.
+// An overlapCheck looks, while a load is written, for existing cells where the load
+// has cells. It is safe for concurrent use.
 type overlapCheck struct {
 	load *BulkLoad
 	snap cf.Snapshot // nil when nothing is to be looked at
@@ -19,8 +19,8 @@ type overlapCheck struct {
 	asks []bool // by family: it has cells between those of the load
 }
 
-// newOverlapCheck finds the families that have to be looked at: in one that has
-// nothing between the load's first row and its last, nothing can overlap.
+// newOverlapCheck finds the families to look at: in a family without cells between the
+// load's first row and its last, nothing can overlap.
 func (l *BulkLoad) newOverlapCheck(ctx context.Context) (*overlapCheck, error) {
 	o := &overlapCheck{load: l, now: l.db.clock.now(), asks: make([]bool, len(l.table.families))}
 	if l.opts.Overlap {
@@ -76,7 +76,7 @@ func (o *overlapCheck) scan(ctx context.Context, f *familyInfo, s cf.Scan, fn fu
 // overlapRows is how many rows are looked up in one scan.
 const overlapRows = 1024
 
-// look refuses cells of the load that lie where there are some.
+// look refuses a load whose cells lie over existing ones.
 func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) error {
 	if !o.asks[family] {
 		return nil
@@ -126,8 +126,8 @@ func (o *overlapCheck) compare(f *familyInfo, r *bulk.Row, b *cf.Block, there []
 		for ok && bytes.Compare(cell.Column, column) < 0 {
 			cell, ok = next()
 		}
-		// The versions of the load in this column, newest first, as are those
-		// that are there.
+		// The versions of the load in this column, newest first; the existing
+		// ones have the same order.
 		for ok && bytes.Equal(cell.Column, column) && cell.Timestamp > there[i].Timestamp && cell.Timestamp != int64(o.load.ts) {
 			cell, ok = next()
 		}

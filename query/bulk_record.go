@@ -16,7 +16,7 @@ const prefixLoad = "load/"
 
 func loadKey(table, name string) string { return prefixLoad + table + "/" + name }
 
-// A loadRecord is what the catalog keeps of a load with a name.
+// A loadRecord is the catalog's entry of a load with a name.
 type loadRecord struct {
 	At cells.Timestamp `json:"at"` // microseconds
 	BulkResult
@@ -41,7 +41,7 @@ func (e *LoadedError) Error() string {
 // Is makes it match ErrLoaded.
 func (e *LoadedError) Is(target error) bool { return target == ErrLoaded }
 
-// checkName refuses a load that was made before.
+// checkName refuses a load whose name was loaded before.
 func (l *BulkLoad) checkName(ctx context.Context) error {
 	if l.opts.Name == "" || l.opts.Again {
 		return nil
@@ -67,7 +67,8 @@ func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
 	return &fault{KindAlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult}}
 }
 
-// record notes the load's name when it becomes visible. No other load does then.
+// record notes the load's name when it becomes visible. No other load becomes
+// visible meanwhile.
 func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 	if l.opts.Name == "" {
 		return nil

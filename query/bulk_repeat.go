@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf/bulk"
 )
 
-// A Record is where in a file a mutation comes from.
+// A Record is the place in a file that a mutation comes from.
 type Record struct {
 	Line  int // the record's first line, from 1
 	Lines int // how many lines it has
@@ -26,7 +26,7 @@ type Repeat struct {
 // repeat others. Its kind is [KindInvalidArgument].
 var ErrRepeated = errors.New("records of the load repeat others")
 
-// identity is what a record must not have in common with another of its row.
+// identity is the part of a record that no other record of its row may have.
 type identity struct {
 	at   [8]byte
 	note []byte
@@ -48,10 +48,10 @@ func onRepeat(s *bulk.Sorter, fn func(Repeat)) {
 	s.OnRepeat(func(row string, first, again []byte) { fn(Repeat{row, recordOf(first), recordOf(again)}) })
 }
 
-// A Ledger keeps account of rows and cells that a caller names, in any order: how
-// many different ones there are, and which records repeat others. It takes up to an
-// eighth of [Options.Memory], and what is more goes to files in the database's
-// directory until Close. It does not look at what the database holds.
+// A Ledger counts the different rows and cells that a caller names, in any order,
+// and finds the records that repeat others. It uses up to an eighth of
+// [Options.Memory]; the rest is in files in the database's directory until Close.
+// It does not look at the database's cells.
 //
 // A Ledger belongs to one goroutine. It must be closed.
 type Ledger struct {
@@ -61,7 +61,7 @@ type Ledger struct {
 	closed bool
 }
 
-// A LedgerCount is how many different rows and cells a [Ledger] was told of.
+// A LedgerCount is the number of different rows and cells named to a [Ledger].
 type LedgerCount struct {
 	Rows     int64
 	Cells    int64
@@ -69,8 +69,7 @@ type LedgerCount struct {
 }
 
 // Ledger begins an account. repeated, which may be nil, is called for each record that
-// repeats another, until Count has returned, by other goroutines too but by one at a
-// time.
+// repeats another, until Count returns: by several goroutines, but one at a time.
 func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("ledger", "", "", err)
@@ -145,7 +144,7 @@ func (l *Ledger) Close() error {
 	return fail("ledger", "", "", l.temp.Close())
 }
 
-// over reports whether the account is closed, or was never begun.
+// over reports whether the account is closed, or never began.
 func (l *Ledger) over() bool { return l == nil || l.sorter == nil || l.closed }
 
 var errLedgerOver = faultf(KindFailedPrecondition, "the account is closed; DB.Ledger begins one")

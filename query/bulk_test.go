@@ -161,7 +161,7 @@ func TestBulkLoadOverlap(t *testing.T) {
 	db := openBulk(t, "")
 	m := write.NewMutation()
 	for ts := range cells.Timestamp(4) {
-		m.SetAt("num", "q", ts, cells.I32(1)) // of which 3 and 2 are visible
+		m.SetAt("num", "q", ts, cells.I32(1)) // timestamps 3 and 2 are visible
 	}
 	m.SetAt("any", "q", 5, cells.I64(1))
 	m.AddAt("sum", "q", 0, cells.I64(1))

@@ -24,8 +24,8 @@ const (
 	prefixDrop     = "drop/"     // + family in the store: is being dropped
 )
 
-// loadCatalog reads the catalog, or writes that of a new database unless there must be
-// one.
+// loadCatalog reads the catalog. For a new database it writes one, unless the database
+// must exist.
 func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	snap, err := db.store.Snapshot(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func (db *DB) createCatalog(ctx context.Context) error {
 }
 
 // writeCatalog makes changes of the catalog. They are on the disk when it returns, with
-// [DurabilityAsync] too: families come and go on the disk at once, and what the catalog says of
-// them must not be lost where that is not.
+// [DurabilityAsync] too: families are created and dropped on the disk at once, so the
+// catalog must be there as well.
 func (db *DB) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
 	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.Sync()
@@ -131,7 +131,7 @@ func readSchema(entries map[string][]byte, prefix string) (*schema.Schema, error
 	return s, nil
 }
 
-// checkFamilies finds declared families that the store, which has these, lacks.
+// checkFamilies finds declared families that are missing in the store.
 func checkFamilies(s *schema.Schema, have []string) error {
 	for i := range s.Tables {
 		for _, f := range newTableInfo(&s.Tables[i]).families {
@@ -143,9 +143,9 @@ func checkFamilies(s *schema.Schema, have []string) error {
 	return nil
 }
 
-// forgetDropped takes families out of the tables that were dropped without the
-// catalog's knowing: a smolwc that did not sync the catalog left that behind when
-// power was lost. A family that is missing for any other reason is damage.
+// forgetDropped removes from the tables those families whose drop the catalog
+// lost: a smolwc that did not sync the catalog left that state behind when power
+// failed. A family that is missing for any other reason is damage.
 func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
 	store, ok := db.reader.(cf.DropTeller)
 	if !ok {

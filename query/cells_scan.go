@@ -73,7 +73,7 @@ func (t *Table) scanCells(ctx context.Context, yield func(RowCell) bool, opts []
 	}
 }
 
-// scanRowBytes is from what size on a row is not held as a whole by ScanCells.
+// scanRowBytes is the size from which ScanCells does not hold a row as a whole.
 const scanRowBytes = 16 << 20
 
 // A cellScan is what the parts of a ScanCells share.
@@ -85,8 +85,8 @@ type cellScan struct {
 	read  int64 // rows of the current part
 }
 
-// rows reads row by row up to one that is too large, which it reads cell by
-// cell and whose key it returns; "" at the end.
+// rows reads row by row up to a row that is too large. It reads that row cell by
+// cell and returns its key; "" at the end.
 func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err error) {
 	r, err := s.t.openReaderAt(ctx, s.snap, spec, s.now)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// ReadCells reads the cells of one row, in their order, without ever holding
-// the row: a row of any size takes the memory of a few thousand cells. They are
-// all of one snapshot. A row without a cell that the options select yields
-// none. The options are those of [Table.ReadRow] that can be applied to a cell
-// at a time: no row sets, no limit or offset, no KeysOnly, and of filters only
-// those that the engine evaluates. Leaving the loop ends the read; an error
-// ends it too, and comes last, with a zero cell.
+// ReadCells reads the cells of one row, in their order and all of one snapshot,
+// without ever holding the row: a row of any size takes the memory of a few
+// thousand cells. A row without selected cells yields nothing. The options are
+// those of [Table.ReadRow] that apply to one cell at a time: no row sets, no
+// limit or offset, no KeysOnly, and only the filters that the engine evaluates.
+// Leaving the loop ends the read. An error also ends it; the error comes last,
+// with a zero cell.
 //
 // A cell stays valid for as long as it is kept. It shares its memory with the
 // cells read around it; to keep a few of many, clone them.
@@ -73,8 +73,8 @@ type rowWalk struct {
 	began time.Time
 }
 
-// openRow opens a read of the row that spec is of. A row that does not satisfy
-// the conditions has no scans.
+// openRow opens a read of the row of spec. A row that does not satisfy the
+// conditions has no scans.
 func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 	began, now := time.Now(), t.db.clock.now()
 	key := spec.rows[0].Start
@@ -146,8 +146,8 @@ func (w *rowWalk) any(ctx context.Context, s *familyScan) (bool, error) {
 	return b != nil, err
 }
 
-// yieldCells yields the cells of a family. Of left, unless it is 0, it takes
-// off how many there were; more is false when no further cell is wanted.
+// yieldCells yields the cells of a family. It subtracts their number from left,
+// unless left is 0; more is false when no further cell is wanted.
 func (w *rowWalk) yieldCells(ctx context.Context, s *familyScan, left *int, yield func(cells.Cell) bool) (more bool, err error) {
 	scan := s.scan
 	scan.Filter.CellsPerRow = *left

@@ -13,26 +13,26 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A RowChange is what one commit changed in one row.
+// A RowChange is the changes of one commit in one row.
 type RowChange struct {
-	// Key is the row's key; "" in a heartbeat, which says how far the reading
-	// is and has no changes.
+	// Key is the row's key; "" in a heartbeat, which reports progress and has no
+	// changes.
 	Key string
-	// Changes are in their order. They are those that were asked for, with the
-	// timestamps that they got, except that the delete of a row is one of each
-	// family that the table had, that a counter or an append is the set that
-	// came of it, and that what was added to distinct values is a
-	// [write.MergeChange] of a sketch. Changes of families that have been dropped
-	// since are left out.
+	// Changes are in their order, as the writer asked for them and with the
+	// timestamps that they got, except: the delete of a row is one delete for
+	// each family that the table had, a counter or an append is the resulting
+	// set, and an add to distinct values is a [write.MergeChange] of a sketch.
+	// Changes of families that have been dropped since are left out.
 	Changes []write.Change
 	// Time is when the commit was made, by the database's clock. It ascends
 	// from commit to commit of a row.
 	Time cells.Timestamp
 	// TieBreaker tells changes of one commit apart. It ascends with them.
 	TieBreaker int
-	// Collected: retention has removed surplus versions, and no user anything.
+	// Collected says that retention removed surplus versions; no user changed
+	// anything.
 	Collected bool
-	// Watermark: no change that comes later has a Time before it.
+	// Watermark: no later change in the stream has a Time before it.
 	Watermark cells.Timestamp
 
 	reader *changeReader
@@ -43,9 +43,9 @@ type RowChange struct {
 // Heartbeat reports whether there is no change, only a token and a watermark.
 func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 
-// Token is where a reading goes on behind this change: see [ChangesAfter]. It is
-// bound to the database, to the table's change stream and to the rows that are read,
-// and good for as long as the changes behind it are kept.
+// Token is the place behind this change: see [ChangesAfter]. It is bound to the
+// database, to the table's change stream and to the rows of the reading, and good as
+// long as the changes behind it are kept.
 func (c *RowChange) Token() string {
 	if c == nil || c.reader == nil {
 		return ""
@@ -53,8 +53,8 @@ func (c *RowChange) Token() string {
 	return c.reader.token(c.at, c.Watermark, c.exact)
 }
 
-// Mutation is the changes as a mutation: applied to rows of a table with the same
-// families, change by change in their order, it makes the same of them.
+// Mutation is the changes as a mutation: applied in order to a table with the
+// same families, it has the same effect.
 func (c *RowChange) Mutation() *write.Mutation {
 	if c == nil {
 		return write.NewMutation()
@@ -69,23 +69,23 @@ type changesOption func(*changesSpec)
 
 func (f changesOption) applyChanges(s *changesSpec) { f(s) }
 
-// ChangesAfter reads the changes behind a token. The rows that are read must be those
-// of the token. Several tokens are those of parts that together are the rows.
+// ChangesAfter reads the changes behind a token. The reading must have the rows of
+// the token. Several tokens are those of the parts of its rows.
 func ChangesAfter(tokens ...string) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.tokens = append(s.tokens, tokens...) })
 }
 
-// ChangesSince reads the changes that were made at a time or later. It may be as old
-// as the table keeps changes, and not before the change stream began; see
+// ChangesSince reads the changes made at a time or later. The time may be as old as
+// the table keeps changes, and not before the change stream began; see
 // [ErrChangesGone].
 func ChangesSince(t time.Time) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.since, s.hasSince = cells.TimestampOf(t), true })
 }
 
-// ChangesUntil ends the reading when it has all changes that were made up to a time,
-// inclusive, by the database's clock: [DB.Now] is never before a commit that was
-// acknowledged, which time.Now may be. Of later ones it has those that stand in the log before one of these: what
-// is under way together may get there in another order than that of the times.
+// ChangesUntil ends the reading when it has all changes made up to a time, inclusive, by
+// the database's clock: [DB.Now] is never before an acknowledged commit, which time.Now
+// may be. The reading may include some later changes: commits that are under way together
+// may enter the log in another order than that of their times.
 func ChangesUntil(t time.Time) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.until, s.hasUntil = cells.TimestampOf(t), true })
 }
@@ -96,9 +96,10 @@ func ChangesIn(rows read.RowRange) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.rows = rows })
 }
 
-// Heartbeats has a reading that finds no change for so long give one without
-// changes, whose token is further than the last change's, and one at once, whose
-// token is where it begins. The least is a millisecond, and the default is none.
+// Heartbeats has a reading without a change for this long return a heartbeat: it
+// has no changes, and its token is further than that of the last change. The
+// first heartbeat comes at once, with a token of the reading's start. The
+// interval is at least a millisecond; by default there are no heartbeats.
 func Heartbeats(every time.Duration) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.heartbeat = max(every, time.Millisecond) })
 }
@@ -128,36 +129,37 @@ func (s *changesSpec) check(now cells.Timestamp) error {
 	return nil
 }
 
-// ErrChangesGone matches, with errors.Is, the error for changes that are not kept any
-// more, or never were: those behind a token that is too old, those since a time
-// before the change stream began, and those of a database that was restored. Its
-// kind is [KindFailedPrecondition]. What a reader lacks then is in the table alone: it
-// has to read that, and then go on from the time before it began to.
+// ErrChangesGone matches, with errors.Is, the error for changes that are no longer
+// kept, or never were: those behind a token that is too old, those since a time before
+// the change stream began, and those of a database that was restored. Its kind is
+// [KindFailedPrecondition]. A reader must then read the table itself, and continue
+// with the changes since the time before that read.
 var ErrChangesGone = errors.New("the changes are not kept")
 
 // ErrNoChangeStream matches, with errors.Is, the error for a table that has no change
-// stream, or has it no more. Its kind is [KindFailedPrecondition].
+// stream, or no longer has it. Its kind is [KindFailedPrecondition].
 var ErrNoChangeStream = errors.New("the table has no change stream")
 
 // Changes reads the changes of a table's rows from the log of writes, in the order in
 // which they took effect, and waits for more: until the time of [ChangesUntil], or
-// until ctx ends, which is an error. It begins now, unless it is told where. The
-// table must be declared with a change stream, which says for how long changes are
-// kept at least.
+// until ctx ends, which is an error. By default it begins with the changes made from
+// now on. The table must be declared with a change stream, which says how long
+// changes are kept at least.
 //
-// A commit of several rows gives a change of each row. Every change of a row comes
-// once, and those of a row in their order; a reader that goes on from the token of
-// the last change that it has dealt with misses none and sees none twice. What a
-// crash of the machine takes from a database that is [DurabilityAsync] may have been read
-// before.
+// A commit of several rows gives one change for each row. Every change of a row comes
+// once, and a row's changes come in order; a reader that continues from the token of the
+// last change that it processed misses none and sees none twice. A reader of a
+// [DurabilityAsync] database may have read changes that a crash of the machine then takes
+// away.
 //
-// Deletes that deleted nothing may be left out, as are cells that expire by age,
-// which are hidden by a clock and dropped without a write, and changes of the schema.
-// Bulk loads go past the log; a table with a change stream refuses them.
+// The stream may leave out deletes that deleted nothing. It leaves out changes of the
+// schema, and cells that expire by age: a clock hides these, and they are dropped
+// without a write. Bulk loads bypass the log; a table with a change stream refuses
+// them.
 //
-// A reading that nobody takes a change from holds no memory but that of a chunk of
-// the log, no file, no snapshot and no lock, and the log is trimmed under it. Readings
-// do not disturb each other, and each reads the log of all tables.
+// A reading that waits for its caller holds a chunk of the log in memory, but no file,
+// no snapshot and no lock, and the log can be trimmed meanwhile. Readings do not
+// disturb each other, and each reads the log of all tables.
 func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*RowChange, error] {
 	return func(yield func(*RowChange, error) bool) {
 		r, err := t.readChanges(ctx, opts)
@@ -219,10 +221,10 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 	return r, nil
 }
 
-// gone gives what the store says of a log that is trimmed its words here.
+// gone turns the store's error for a trimmed log into this package's error.
 func gone(err error) error {
 	if errors.Is(err, cf.ErrTrimmed) {
-		return faultf(KindFailedPrecondition, "%w any more: %w", ErrChangesGone, err)
+		return faultf(KindFailedPrecondition, "%w: %w", ErrChangesGone, err)
 	}
 	return err
 }

@@ -44,7 +44,8 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// A commit that is under way holds the watermark, and nobody who begins to read.
+// A commit that is under way holds the watermark. It does not hold a reader that
+// begins.
 func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 	db, err := OpenInMemory(Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", ChangeStream: schema.MinChangeStream}}}})
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// What a change of a table with a change stream says beyond its puts goes into the
-// log as notes (docs/format.md). A note begins with its kind. A row's stands before
-// its changes, a delete's where the delete was asked for, and the commit's ends it.
+// A table with a change stream logs more than its puts, as notes (docs/format.md).
+// A note begins with its kind. A row's note stands before its changes, a delete's
+// where the delete was asked for, and the commit's note comes last.
 const (
 	noteCommit         byte = 'c' // timestamp, how far that is ahead of the least of those under way, position
-	noteRow            byte = 'r' // stream, row key: what follows is a user's
-	noteCollected      byte = 'g' // stream, row key: what follows is retention's
+	noteRow            byte = 'r' // stream, row key: a user's changes follow
+	noteCollected      byte = 'g' // stream, row key: retention's changes follow
 	noteDeleteFamily   byte = 'f' // family
 	noteDeleteVersions byte = 'v' // since, until, length of the family, family, qualifier
 )
@@ -28,7 +28,7 @@ func notesRow(b *cf.Batch, kind byte, stream int64, key string) {
 	b.Note(append(binary.AppendUvarint(append(buf[:0], kind), uint64(stream)), key...))
 }
 
-// notesDelete says which delete comes next.
+// notesDelete notes the delete that comes next.
 func notesDelete(b *cf.Batch, t *tableInfo, c *write.Change) {
 	var buf [128]byte
 	switch c.Kind {
@@ -47,7 +47,7 @@ func notesDelete(b *cf.Batch, t *tableInfo, c *write.Change) {
 	}
 }
 
-// A commitNote is when a commit was made.
+// A commitNote says when a commit was made.
 type commitNote struct {
 	at cells.Timestamp
 	// low: commits with lesser timestamps stand before it in the log.
@@ -99,7 +99,7 @@ func parseDeleteNote(note []byte) (c write.Change, err error) {
 		Since: cells.Timestamp(since), Until: cells.Timestamp(until)}, nil
 }
 
-// fields takes bytes apart; bad is set at the first that are not there.
+// fields takes bytes apart; bad is set at the first missing byte.
 type fields struct {
 	rest []byte
 	bad  bool
@@ -133,11 +133,11 @@ func (f *fields) uint64() uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// logged reports whether the write is of a table with a change stream.
+// logged reports whether the write changes a table with a change stream.
 func (w rowWrite) logged() bool { return w.table.stream != nil }
 
-// update is the store's Update, of rows of which some are logged: a note of the
-// commit ends the batch.
+// update is the store's Update for rows that may be logged: a note of the commit
+// ends the batch.
 func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
 	if !logged {
 		_, err := db.store.Update(ctx, rows, fn)
@@ -153,10 +153,10 @@ func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(
 	})
 }
 
-// noted makes a commit of logged rows, which calls note last: it takes the commit's
-// timestamp and adds the note. The rows' locks are held then, so that the timestamps
-// of a row's changes ascend. It may be called again, when the store has not taken the
-// batch.
+// noted makes a commit of logged rows, which calls note last: note takes the commit's
+// timestamp and adds the commit's note. The rows' locks are held then, so that the
+// timestamps of a row's changes ascend. note may be called again, when the store has
+// refused the batch.
 func (db *DB) noted(ctx context.Context, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
 	var note commitNote
 	at, err := commit(func(b *cf.Batch) (err error) {

@@ -27,11 +27,11 @@ type changeReader struct {
 	waiting   []*RowChange // of the last commit
 	at        changePosition
 	watermark cells.Timestamp
-	told      time.Time // when the caller was told something last; 0 is never
+	told      time.Time // when the caller last got something; 0 is never
 
-	// A commit that was made after until may stand in the log before one that
-	// was made before it. So that a token behind the latter leaves nothing out, the
-	// former is then read too.
+	// A commit made after until may stand in the log before one made before it. The
+	// reading then includes the former too, so that a token behind the latter
+	// leaves nothing out.
 	late    bool        // such a commit was left out, and at stays before it
 	through cf.Position // up to here nothing is left out for being late
 }
@@ -70,15 +70,15 @@ func (r *changeReader) start(ctx context.Context, s *changeStream) (err error) {
 
 func stamp(t cells.Timestamp) string { return t.Time().UTC().Format(time.RFC3339Nano) }
 
-// find is a position behind which all commits are that were made at a time or later.
-// Every commit notes one for its own time, so what is looked for is one that was
-// made before.
+// find is a position such that all commits made at a time or later are behind it.
+// Every commit notes such a position for its own time, so find looks for a commit
+// that was made earlier.
 func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Position, error) {
 	starts, err := r.db.store.ChangeStarts()
 	if err != nil {
 		return 0, err
 	}
-	// The first from which on there is nothing that was made before.
+	// The first position behind which no commit is earlier.
 	found := cf.Position(0)
 	i := sort.Search(len(starts), func(i int) bool {
 		if err != nil {
@@ -101,7 +101,7 @@ func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Posi
 	return max(found, starts[0]), nil
 }
 
-// firstNote is that of the first logged commit behind a position.
+// firstNote is the note of the first logged commit behind a position.
 func (r *changeReader) firstNote(ctx context.Context, after cf.Position) (n commitNote, ok bool, err error) {
 	log, err := r.db.store.Changes(after)
 	if errors.Is(err, cf.ErrTrimmed) { // just now
@@ -175,7 +175,7 @@ func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
 	}
 }
 
-// pass moves on to a place in the log behind which what is to come stands.
+// pass moves on to a place in the log; the rest of the reading is behind it.
 func (r *changeReader) pass(at changePosition) {
 	if !r.late {
 		r.at = at
@@ -196,9 +196,9 @@ func (r *changeReader) beat() *RowChange {
 	return &RowChange{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
 }
 
-// exact is a time before which nothing behind a place was made: the watermark, unless
-// the place is not as far, since the reading stays at a commit that was late or has gone
-// back to one.
+// exact is the watermark, a time such that all commits behind a place were made at it or
+// later. The place may lag behind: the reading stays at a commit that was late, or has
+// gone back to one.
 func (r *changeReader) exact(at changePosition) cells.Timestamp {
 	if r.late || at.before < r.through {
 		return 0
@@ -213,7 +213,7 @@ func (r *changeReader) holds() error {
 	}
 	_, s, err := r.db.catalog.Load().streamOf(r.table)
 	if err == nil && s.id != r.stream {
-		err = faultf(KindFailedPrecondition, "%w any more: the one that was read has ended", ErrNoChangeStream)
+		err = faultf(KindFailedPrecondition, "%w: the one that was read has ended", ErrNoChangeStream)
 	}
 	return err
 }
@@ -239,7 +239,7 @@ func (r *changeReader) wait(ctx context.Context, news <-chan struct{}) error {
 	return nil
 }
 
-// take makes changes of a commit's rows.
+// take turns a commit's rows into changes.
 func (r *changeReader) take(k *cf.Commit) error {
 	note, err := commitNoteOf(k)
 	if err != nil {
@@ -282,7 +282,8 @@ func (r *changeReader) take(k *cf.Commit) error {
 	return nil
 }
 
-// wanted reports whether a change of a row is to be read, and was not read before.
+// wanted reports whether a change of a row is part of the reading and was not read
+// before.
 func (r *changeReader) wanted(key string, at changePosition, made cells.Timestamp) bool {
 	for i := range r.parts {
 		p := &r.parts[i]
@@ -311,7 +312,7 @@ func corruptCommit(k *cf.Commit, err error) error {
 	return faultf(KindCorruption, "commit %d of the log: %w", k.At, err)
 }
 
-// A section is what a commit has of one row.
+// A section is the part of a commit that concerns one row.
 type section struct {
 	rowOfStream
 	ops [][]cf.LoggedOp // each a stretch of the commit
@@ -362,8 +363,8 @@ func sections(k *cf.Commit) (rows []section, err error) {
 	return rows, nil
 }
 
-// changesOf are the changes of a row. Deletes are what their notes say, whichever
-// cells they removed.
+// changesOf are the changes of a row. A delete is described by its note, not by
+// the cells that it removed.
 func (r *changeReader) changesOf(s *section) (changes []write.Change, err error) {
 	for _, ops := range s.ops {
 		for i := range ops {

@@ -16,16 +16,16 @@ import (
 // number and when it began, in decimal.
 const prefixStream = "stream/"
 
-// A streamEntry is what the catalog has of a change stream. The number is none that
-// the database has given to another; it is a timestamp of the database's clock,
-// which may be ahead of the time.
+// A streamEntry is the catalog's entry of a change stream. No two streams of the
+// database have the same number; it is a timestamp of the database's clock, which
+// may be ahead of the time.
 type streamEntry struct {
 	id    int64
 	since cells.Timestamp // it has all changes from then on
 }
 
-// A changeStream is that of a table, from when it was asked for to when it was asked
-// for no more.
+// A changeStream is the stream of a table, from the change of the schema that begins
+// it to the one that ends it.
 type changeStream struct {
 	streamEntry
 	keep time.Duration
@@ -48,7 +48,7 @@ func readStreams(entries map[string][]byte) (map[string]streamEntry, error) {
 	return streams, nil
 }
 
-// setStreams gives the tables with a change stream theirs.
+// setStreams gives the tables with a change stream their streams.
 func (c *catalog) setStreams(streams map[string]streamEntry) {
 	c.streams = map[string]streamEntry{}
 	for name, t := range c.tables {
@@ -59,8 +59,8 @@ func (c *catalog) setStreams(streams map[string]streamEntry) {
 	}
 }
 
-// nextStreams are the streams of a catalog to come: those of the tables that have
-// one go on, and others begin. Nobody writes.
+// nextStreams are the streams of the next catalog: existing ones continue, and
+// new ones begin. No write is under way.
 func (db *DB) nextStreams(ctx context.Context, old, next *catalog) (map[string]streamEntry, error) {
 	streams := map[string]streamEntry{}
 	for name, t := range next.tables {
@@ -82,7 +82,7 @@ func (db *DB) nextStreams(ctx context.Context, old, next *catalog) (map[string]s
 	return streams, nil
 }
 
-// putStreams adds what distinguishes two catalogs to a batch.
+// putStreams adds the differences of two catalogs to a batch.
 func putStreams(b *cf.Batch, old, next map[string]streamEntry) {
 	for name, e := range next {
 		if was, ok := old[name]; !ok || was != e {
@@ -96,9 +96,9 @@ func putStreams(b *cf.Batch, old, next map[string]streamEntry) {
 	}
 }
 
-// openStreams makes the store keep what the streams need. Where it has not kept it,
-// because the database is a copy of another, whose log stayed there, the streams
-// begin anew.
+// openStreams makes the store keep the log for the streams. When the store has not
+// kept it, because the database is a copy whose log stayed with the original, the
+// streams begin anew.
 func (db *DB) openStreams(ctx context.Context) error {
 	at, err := db.store.Write(ctx, nil, func(*cf.Batch) error { return nil })
 	if err != nil {
@@ -126,7 +126,8 @@ func (db *DB) openStreams(ctx context.Context) error {
 	return db.keepChanges(next)
 }
 
-// keepChanges has the store keep what the streams of a catalog need, and no more.
+// keepChanges has the store keep the log that a catalog's streams need, and no
+// more.
 func (db *DB) keepChanges(c *catalog) error {
 	var longest time.Duration
 	for name := range c.streams {
@@ -138,7 +139,7 @@ func (db *DB) keepChanges(c *catalog) error {
 	return db.store.KeepChanges(db.clock.wall().Add(-longest))
 }
 
-// trimChanges lets go of changes that have been kept for long enough.
+// trimChanges drops changes that have been kept long enough.
 func (db *DB) trimChanges(ctx context.Context) error {
 	if err := db.schemaMu.RLock(ctx); err != nil {
 		return err
@@ -147,7 +148,7 @@ func (db *DB) trimChanges(ctx context.Context) error {
 	return db.keepChanges(db.catalog.Load())
 }
 
-// refuseLogged is the error of what would go past the log.
+// refuseLogged is the error of an operation that would bypass the log.
 func (t *tableInfo) refuseLogged() error {
 	if t.stream == nil {
 		return nil

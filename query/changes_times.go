@@ -9,10 +9,10 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A changeTimes gives commits of logged rows their timestamps, and knows which are
-// under way. Commits of different rows may reach the log in another order than
-// that of their timestamps; from what they note about each other, a reader knows
-// exactly which are still to come.
+// A changeTimes gives commits of logged rows their timestamps, and knows the
+// commits under way. Commits of different rows may enter the log in another order
+// than that of their timestamps; each notes its position relative to the others,
+// so that a reader knows exactly which commits are still to come.
 type changeTimes struct {
 	mu      sync.Mutex
 	open    []cells.Timestamp // of commits under way, ascending
@@ -21,11 +21,11 @@ type changeTimes struct {
 	closing bool
 }
 
-// begin gives out a timestamp. It is to be ended when the commit has returned.
+// begin gives out a timestamp. The caller ends it when the commit has returned.
 func (t *changeTimes) begin(ctx context.Context, c *clock) (commitNote, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// Whatever has a position up to this one has taken its timestamp before now.
+	// Every commit with a position up to this one took its timestamp before now.
 	before := t.last
 	at, err := c.next(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (t *changeTimes) begin(ctx context.Context, c *clock) (commitNote, error) {
 	return commitNote{at: at, low: t.open[0], before: before}, nil
 }
 
-// end ends a commit, at a position if it was made. A timestamp of 0 is none.
+// end ends a commit, at a position if it was made. A timestamp of 0 is ignored.
 func (t *changeTimes) end(at cells.Timestamp, position cf.Position) {
 	if at == 0 {
 		return
@@ -49,8 +49,8 @@ func (t *changeTimes) end(at cells.Timestamp, position cf.Position) {
 	t.notify()
 }
 
-// low is a timestamp such that no later commit has a lesser one, and that those
-// with lesser ones have been made.
+// low is a timestamp such that no later commit has a lesser one, and that all
+// commits with lesser ones have been made.
 func (t *changeTimes) low(c *clock) cells.Timestamp {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,8 +106,8 @@ func (c *clock) latest() cells.Timestamp {
 	return max(c.now(), cells.Timestamp(c.last.Load()))
 }
 
-// pass is a timestamp that no write has or gets below: the wall clock's, or the one
-// that comes next if that is later. It moves the clock there.
+// pass is a timestamp that no write has and that all later writes exceed: the wall
+// clock's, or the next one if that is later. It moves the clock there.
 func (c *clock) pass() cells.Timestamp {
 	for {
 		last := c.last.Load()

@@ -16,19 +16,19 @@ import (
 //
 //	version | kind 's' | database, 16 bytes | stream, 8 | ... | CRC-32C, 4 bytes
 //
-// with, in version 1, one part of the rows, and all that was made behind a place:
+// with, in version 1, one part of the rows, and all commits behind a place:
 //
 //	position, 8 | rows, uvarint | watermark, 8
 //	| length of the first row key, uvarint | first row key | end of the rows
 //
-// and in version 2 several that are not equally far, or such as have yet to come to
-// the time that they are read from:
+// and in version 2 several parts at different places, or parts that have yet to
+// reach the time that they are read from:
 //
 //	watermark, 8 | each part: position, 8 | rows, uvarint | since, 8
 //	| length of the first row key, uvarint | first row key
 //	| length of the end, uvarint | end of the rows
 //
-// where position is that before the commit to go on with, and rows says how many of
+// where position is that before the next commit to read, and rows is how many of
 // the stream's rows in it have been read. Integers of fixed size are big-endian.
 const (
 	changeTokenVersion = 1
@@ -51,11 +51,11 @@ type changePart struct {
 	rows      read.RowRange
 	at        changePosition
 	watermark cells.Timestamp
-	since     cells.Timestamp // what was made before it was not asked for
+	since     cells.Timestamp // commits made before it are left out
 }
 
-// partsAt are the parts of the rows when a reading is at a place, those that are equally
-// far as one.
+// partsAt are the parts of the rows when a reading is at a place; parts at the same
+// place as one are joined.
 func (r *changeReader) partsAt(at changePosition, exact cells.Timestamp) (parts []changePart) {
 	for _, p := range r.parts {
 		if at.covers(p.at) {
@@ -73,7 +73,7 @@ func (r *changeReader) partsAt(at changePosition, exact cells.Timestamp) (parts 
 	return parts
 }
 
-// token is where a reading goes on that is at a place, behind which nothing is older
+// token is the token of a reading at a place; no commit behind the place is older
 // than exact.
 func (r *changeReader) token(at changePosition, watermark, exact cells.Timestamp) string {
 	parts := r.partsAt(at, exact)
@@ -111,8 +111,8 @@ func damagedChanges(how string) error {
 	return faultf(KindInvalidArgument, "the token of changes is damaged: %s", how)
 }
 
-// parseToken is the inverse of token. What is of another database or of a stream that
-// has ended is gone.
+// parseToken is the inverse of token. A token of another database, or of a stream
+// that has ended, gives the error for changes that are gone.
 func (r *changeReader) parseToken(token string) (parts []changePart, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < 2+tokenTail {
@@ -181,7 +181,8 @@ func (p *changePart) valid() bool {
 	return p.watermark.Check() == nil && p.since.Check() == nil && (p.rows.End == "" || p.rows.Start < p.rows.End)
 }
 
-// parseTokens are the parts of tokens that together are the rows, ascending.
+// parseTokens are the parts of several tokens, ascending; together they are the
+// rows.
 func (r *changeReader) parseTokens(tokens []string) (parts []changePart, err error) {
 	for _, token := range tokens {
 		of, err := r.parseToken(token)

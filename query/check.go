@@ -14,22 +14,21 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A CheckReport is what [DB.Check] found.
+// A CheckReport is the result of [DB.Check].
 type CheckReport struct {
 	// Families are those of all tables, sorted by table, then by name.
 	Families []FamilyCheck
-	// Files and FileBytes are what was compared with its checksums.
+	// Files and FileBytes count the files compared with their checksums.
 	Files, FileBytes int64
 	// Problems are the first hundred; Count is how many there are.
 	Problems []Problem
 	Count    int64
 }
 
-// OK reports whether nothing is wrong.
+// OK reports whether the check found no problem.
 func (r *CheckReport) OK() bool { return r != nil && r.Count == 0 }
 
-// A FamilyCheck is what was read of a family: all that is stored, what retention
-// hides included.
+// A FamilyCheck counts the stored data of a family, hidden by retention or not.
 type FamilyCheck struct {
 	Table, Family string
 	Rows, Cells   int64
@@ -37,9 +36,9 @@ type FamilyCheck struct {
 	Problems      int64
 }
 
-// A Problem is something that is wrong with a database.
+// A Problem is a fault of a database.
 type Problem struct {
-	File   string // "" when it is in no single one that is known
+	File   string // "" when the problem is in no single file, or in an unknown one
 	Family string // as table/family, "" when it is in none
 	Key    []byte // the physical key, nil when it is in no single cell
 	Err    error
@@ -87,10 +86,10 @@ func OnCheckProgress(fn func(CheckProgress)) CheckOption {
 
 // Check reads the whole database and reports what is wrong with it: files that do
 // not match their checksums; a catalog that does not decode or does not fit the
-// families there are; keys that are no cells', out of order or out of bounds;
-// values that do not decode, or are none of their family's type or aggregate. It
-// reads one moment, while reads and writes go on, and changes nothing. An error
-// means that it could not be done, not that something is wrong.
+// families; keys that are not cells' keys, out of order or out of bounds; values
+// that do not decode or do not fit their family's type or aggregate. It reads one
+// moment, while reads and writes continue, and changes nothing. An error means
+// that the check could not be done, not that something is wrong.
 func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("check", "", "", err)
@@ -156,8 +155,7 @@ func (c *checker) run(ctx context.Context) error {
 	return nil
 }
 
-// moment is a snapshot and the families that there are in it: no change of the schema
-// comes between.
+// moment is a snapshot and the families in it: no change of the schema comes between.
 func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
 	if err := db.holdSchema(ctx); err != nil {
 		return nil, nil, err
@@ -187,7 +185,8 @@ func (c *checker) files(ctx context.Context) error {
 	})
 }
 
-// A declaredFamily is a family with its table; of none when that is "".
+// A declaredFamily is a family with its table, whose name is "" when no table has
+// the family.
 type declaredFamily struct {
 	table  string
 	family schema.Family
@@ -219,7 +218,7 @@ func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily 
 	return declared
 }
 
-// family reads all that is stored in a family.
+// family reads all stored data of a family.
 func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *declaredFamily, entries map[string][]byte) error {
 	reader, ok := snap.(cf.EntryReader)
 	if !ok {
@@ -246,7 +245,7 @@ func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *
 	return nil
 }
 
-// A familyWalk goes through what is stored in a family.
+// A familyWalk goes through the stored data of a family.
 type familyWalk struct {
 	*checker
 	name     string

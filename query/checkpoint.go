@@ -14,11 +14,11 @@ import (
 	"github.com/smolwc/smolwc/internal/osfile"
 )
 
-// Checkpoint makes a copy of the database in a directory, which must not exist
-// or be empty: a database of its own, as of a moment during the call, the same
-// one in all tables. Reads and writes go on. On the same file system the large
-// files are linked, so that it takes little time and, until the database has
-// rewritten them, no space; elsewhere they are copied.
+// Checkpoint makes a copy of the database in a directory, which must not exist or
+// be empty. The copy is a database of its own, with all tables as of one moment
+// during the call. Reads and writes continue. On the same file system the large
+// files are linked: the copy takes little time, and no space until the database
+// has rewritten them. On another file system they are copied.
 func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	const op = "checkpoint"
 	if err := db.hasFiles(ctx); err != nil {
@@ -44,8 +44,9 @@ func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 const unfinishedFile = "UNFINISHED"
 
 // checkpointTo makes a copy of the database, has finish change it, and gives it its
-// name. Until then it lies in a directory of that name with .tmp behind it, which
-// tells by a file that it may be removed: another one of this name is somebody's.
+// name. Until then it is in a directory of that name with .tmp behind it. A file in
+// the directory marks it as removable; without that file it belongs to somebody
+// else.
 func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied string) error) (err error) {
 	unfinished := dir + ".tmp"
 	claimed, err := makeUnfinished(unfinished)
@@ -74,8 +75,8 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	return nil
 }
 
-// makeUnfinished makes the directory of a checkpoint, and claims it: two checkpoints
-// of one name do not remove each other's.
+// makeUnfinished makes the directory of a checkpoint, and claims it, so that two
+// checkpoints of one name do not remove each other's.
 func makeUnfinished(dir string) (*claim.Claim, error) {
 	if err := clearUnfinished(dir); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func makeUnfinished(dir string) (*claim.Claim, error) {
 	return claimed, nil
 }
 
-// claimError says what it means that a checkpoint's directory cannot be claimed.
+// claimError says why a checkpoint's directory cannot be claimed.
 func claimError(dir string, err error) error {
 	if errors.Is(err, claim.ErrHere) || errors.Is(err, claim.ErrElsewhere) || errors.Is(err, os.ErrExist) {
 		return faultf(KindBusy, "another checkpoint is being made in %s", dir)
@@ -98,7 +99,8 @@ func claimError(dir string, err error) error {
 	return faultf(KindUnavailable, "%w", err)
 }
 
-// clearUnfinished removes what a crash has left of a checkpoint, and nothing else.
+// clearUnfinished removes the rest of a checkpoint that a crash left, and nothing
+// else.
 func clearUnfinished(dir string) error {
 	entries, err := os.ReadDir(dir)
 	ours := len(entries) == 0 || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == unfinishedFile })
@@ -121,25 +123,24 @@ func clearUnfinished(dir string) error {
 
 // A Frozen is a copy of a database that exists while [DB.Freeze] runs.
 type Frozen struct {
-	// Dir holds the files, which nobody changes. It is on the file system of
-	// the database.
+	// Dir holds the files, which nobody changes. It is on the file system of the
+	// database.
 	Dir string
 	// Time is when the copy was made, by the database's clock, and Position
-	// counts the writes: the copy has all that had returned before Time.
+	// counts the writes: the copy has all writes that returned before Time.
 	Time     time.Time
 	Position uint64
 	// Format is that of [DB.Format] when the copy was made.
 	Format int
 }
 
-// frozenDir is where Freeze makes its copy, in the database's directory. What a
-// crash leaves there is removed when the database is opened.
+// frozenDir is where Freeze makes its copy, in the database's directory. The next
+// open removes a copy that a crash left there.
 const frozenDir = "checkpoint.tmp"
 
-// Freeze makes a checkpoint, calls fn with it, and removes it: it is how a
-// backup reads a database that goes on being written. There is one at a time;
-// others wait for as long as their contexts live.
-// An error of fn is returned as it is.
+// Freeze makes a checkpoint, calls fn with it, and removes it: a backup uses it
+// to read a database during writes. There is one at a time; others wait as long
+// as their contexts live. An error of fn is returned unchanged.
 func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	const op = "freeze"
 	if err := given("fn", fn != nil); err != nil {
@@ -165,8 +166,8 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	return err
 }
 
-// CanFreeze says why the database cannot be copied, by Freeze or Checkpoint: it is
-// opened read-only, or has no directory of its own. nil: it can.
+// CanFreeze says why Freeze and Checkpoint cannot copy the database: it is opened
+// read-only, or has no directory of its own. nil means that they can.
 func (db *DB) CanFreeze() error {
 	return fail("copy the database", "", "", db.hasFiles(context.Background()))
 }
@@ -187,8 +188,8 @@ func (db *DB) hasFiles(ctx context.Context) error {
 
 var errNoFiles = faultf(KindFailedPrecondition, "a database without a directory of its own, as one in memory, has no files to copy")
 
-// checkpoint copies the database into a directory of this name, and gives the place
-// and the format of the copy; what is there of it is left over from an interrupted one.
+// checkpoint copies the database into a directory of this name, and returns the copy's
+// place and format. An existing directory is the rest of an interrupted copy.
 func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, format int, err error) {
 	if err := db.hasFiles(ctx); err != nil {
 		return 0, 0, err
@@ -213,7 +214,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	return at, format, nil
 }
 
-// renameSynced renames a directory or a file, for good: the new name survives a loss
+// renameSynced renames a directory or a file durably: the new name survives a loss
 // of power.
 func renameSynced(from, to string) error {
 	if err := os.Rename(from, to); err != nil {

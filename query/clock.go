@@ -17,9 +17,9 @@ import (
 // two writes never collide and a wall clock that is set back does not hide new
 // cells behind old ones.
 //
-// To hold that over a crash, the catalog keeps a time that has not been
-// reached yet and the clock starts there: after a crash at most clockLead ahead
-// of the wall, after a clean close exactly.
+// To keep that order over a crash, the catalog holds a future time, and the clock
+// starts there: after a crash at most clockLead ahead of the wall clock, after a
+// clean close exactly.
 type clock struct {
 	wall     func() time.Time
 	store    cf.Store // nil: nothing is kept
@@ -33,18 +33,18 @@ type clock struct {
 // of the catalog a second while there are others.
 const clockLead = 1_000_000
 
-// clockEnd is the last timestamp that the clock gives, in the year 148,108. Timestamps
-// of callers go further; those of the clock stand in the catalog, in the log of changes
-// and in tokens too, where they end here in every format.
+// clockEnd is the last timestamp that the clock gives, in the year 148,108. Callers'
+// timestamps may be larger; those of the clock are also in the catalog, in the log of
+// changes and in tokens, where this is the end in every format.
 const clockEnd = lastOfFormat1
 
-// start sets the last timestamp that may have been given out before.
+// start sets the last timestamp that an earlier run may have given out.
 func (c *clock) start(last int64) {
 	c.begin = last
 	c.last.Store(last)
 }
 
-// follow moves a clock that gives nothing out to where that of the writer may be.
+// follow moves the clock of a reader to where the writer's may be.
 func (c *clock) follow(last int64) {
 	for at := c.last.Load(); at < last; at = c.last.Load() {
 		if c.last.CompareAndSwap(at, last) {
@@ -53,7 +53,7 @@ func (c *clock) follow(last int64) {
 	}
 }
 
-// readClock is the last timestamp that may have been given out by the catalog's
+// readClock is the last timestamp that may have been given out, by the catalog's
 // entry.
 func readClock(entry []byte) (int64, error) {
 	limit, err := strconv.ParseInt(string(entry), 10, 64)
@@ -69,8 +69,8 @@ func (c *clock) now() cells.Timestamp {
 	return min(max(cells.TimestampOf(c.wall()), 0), clockEnd)
 }
 
-// next is the timestamp of one more write, within which it is called: a StallError
-// makes that run again. Elsewhere whenWritable is around it.
+// next is the timestamp of one more write. It is called within the write, which
+// runs again after a StallError. Elsewhere whenWritable does that.
 func (c *clock) next(ctx context.Context) (cells.Timestamp, error) {
 	for {
 		last := c.last.Load()
@@ -103,7 +103,7 @@ func (c *clock) reserve(ctx context.Context, ts int64) error {
 }
 
 // save records that timestamps below limit may have been given out. It does not
-// wait while the store takes no writes.
+// wait while the store refuses writes.
 func (c *clock) save(ctx context.Context, limit int64) error {
 	if c.store == nil {
 		return nil
@@ -111,8 +111,8 @@ func (c *clock) save(ctx context.Context, limit int64) error {
 	return c.store.PutMeta(ctx, keyClock, strconv.AppendInt(nil, limit, 10))
 }
 
-// whenWritable runs f, which takes timestamps outside of a write, and again when
-// the store has turned a reservation away and takes writes again.
+// whenWritable runs f, which takes timestamps outside of a write, and runs it
+// again when the store refused a reservation and accepts writes again.
 func (c *clock) whenWritable(ctx context.Context, f func() error) error {
 	err := f()
 	if _, stalled := errors.AsType[*cf.StallError](err); !stalled {
@@ -122,11 +122,11 @@ func (c *clock) whenWritable(ctx context.Context, f func() error) error {
 	return err
 }
 
-// close records exactly what was given out. A store that takes no writes now is
-// left as after a crash.
+// close records the last timestamp exactly. When the store refuses writes, it
+// leaves the reservation, as after a crash.
 func (c *clock) close() error {
 	if c.reserved.Load() == 0 && c.last.Load() == c.begin {
-		return nil // nothing was, nor was a watermark told
+		return nil // no timestamp was given out, and no watermark
 	}
 	err := c.save(context.Background(), c.last.Load()+1)
 	if _, stalled := errors.AsType[*cf.StallError](err); stalled {

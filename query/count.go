@@ -13,9 +13,9 @@ type Count struct {
 	Cells int64 // 0 with KeysOnly
 }
 
-// Count counts what [Table.ReadRows] with the same options returns. The engine
-// counts: no cell is put together, unless a filter has to see it. With
-// [read.KeysOnly] it counts rows alone, which is cheaper.
+// Count counts the rows and cells that [Table.ReadRows] with the same options
+// returns. The engine counts: no cell is put together, unless a filter has to see
+// it. With [read.KeysOnly] it counts rows alone, which is cheaper.
 func (t *Table) Count(ctx context.Context, opts ...read.Option) (Count, error) {
 	n, err := t.count(ctx, nil, opts)
 	return n, fail("count", t.Name(), "", err)
@@ -56,12 +56,12 @@ func (r *reader) count(ctx context.Context) (n Count, err error) {
 	}
 }
 
-// storeCounts reports whether what the store yields is what is to be counted.
+// storeCounts reports whether the store yields exactly the cells to be counted.
 func (r *reader) storeCounts() bool {
 	return len(r.streams) == 1 && r.exact && r.spec.Offset == 0 && (r.counting || r.spec.KeysOnly)
 }
 
-// sum adds up what the only stream yields.
+// sum adds up the counts of the only stream.
 func (r *reader) sum(ctx context.Context) (n Count, err error) {
 	s := r.streams[0]
 	for s.block != nil {

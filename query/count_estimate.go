@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// Up to so many rows an estimate is a count.
+	// A table of up to this many rows is counted.
 	countedRows = 10_000
-	// Otherwise it reads so many rows in so many places.
+	// In a larger one rows are read in several places, this many in each.
 	sampledRows, sampledParts = 256, 32
-	// The table is divided into so many parts to find what a range takes of it.
+	// The table is divided into this many parts, to find a range's share of it.
 	estimatedParts = 128
 )
 
 // EstimateCount is about how many rows and cells the rows of a range, a prefix or
-// several have in these columns, all of them if none is given, all versions. It
-// reads a few thousand rows at most, spread over the range, and takes the rest
-// from what the engine knows of its files, where cells that were replaced or
-// deleted count until a compaction has come by. Of few rows the count is exact,
-// which the second result says.
+// several have in these columns, or in all columns when no columns are given, in
+// all versions. It reads a few thousand rows at most, spread over the range, and
+// estimates the rest from the engine's knowledge of its files: there cells that
+// were replaced or deleted count until a compaction removes them. A small number
+// of rows is counted exactly; then the second result is true.
 func (t *Table) EstimateCount(ctx context.Context, rows read.RowSet, columns ...read.ColumnSpec) (about Count, exact bool, err error) {
 	opts := make([]read.Option, len(columns))
 	for i, c := range columns {
@@ -32,8 +32,8 @@ func (t *Table) EstimateCount(ctx context.Context, rows read.RowSet, columns ...
 	return t.estimate(ctx, rows, nil, opts...)
 }
 
-// estimate is EstimateCount of what a read with options returns, as if kept were the
-// rule of retention; nil is the rule in force.
+// estimate is EstimateCount of a read with options, as if kept were the rule of
+// retention; nil is the rule in force.
 func (t *Table) estimate(ctx context.Context, rows read.RowSet, kept *[]schema.Limit, opts ...read.Option) (about Count, exact bool, err error) {
 	e := &countEstimate{table: t, kept: kept, opts: slices.Clip(opts)}
 	if about, err = e.count(ctx, rows, read.Limit(countedRows)); err != nil || about.Rows < countedRows {
@@ -49,11 +49,11 @@ func (t *Table) estimate(ctx context.Context, rows read.RowSet, kept *[]schema.L
 	return e.total, false, fail("estimate a count", t.Name(), "", err)
 }
 
-// EstimateHidden is about how many of the cells that are visible now, all versions
-// counted, a change of the schema hides or drops: a drop all there are, stricter
-// retention those that the new rule drops, other changes 0. In a table with lazy
-// retention they are the cells that the next collection removes. It costs what
-// [Table.EstimateCount] does; the second result says that the number is exact.
+// EstimateHidden is about how many of the visible cells, all versions counted, a
+// change of the schema hides or drops: a drop hides all cells, stricter retention
+// those that the new rule drops, other changes none. In a table with lazy
+// retention they are the cells that the next collection removes. It costs the same
+// as [Table.EstimateCount]; the second result says that the number is exact.
 func (db *DB) EstimateHidden(ctx context.Context, c schema.Change) (cells int64, exact bool, err error) {
 	cells, exact, err = db.estimateHidden(ctx, c)
 	return cells, exact, fail("estimate what is hidden", c.Table, "", err)
@@ -127,9 +127,9 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) erro
 	return err
 }
 
-// addRange adds what is about in a range: as many cells as its share of the
-// bytes, and as many rows and visible cells to each as in the places that are
-// read.
+// addRange adds the estimate of a range: its share of the bytes gives the number
+// of cells, and the places that are read give the rows and visible cells per
+// cell.
 func (e *countEstimate) addRange(ctx context.Context, rows cf.Range) error {
 	within, share := e.within(rows)
 	var rowShare, cellShare, places float64
@@ -152,8 +152,8 @@ func (e *countEstimate) addRange(ctx context.Context, rows cf.Range) error {
 	return nil
 }
 
-// within are the parts that a range takes of the table, cut to it, and its share
-// of the bytes, of which a part that a bound cuts counts half.
+// within are the parts of the table that a range covers, cut to it, and its share
+// of the bytes. A part that a bound cuts counts half.
 func (e *countEstimate) within(rows cf.Range) (parts []cf.Range, share float64) {
 	var total, inside float64
 	start := ""

@@ -47,11 +47,11 @@ const (
 // Options say how a database is opened. The zero value is a durable database
 // with the schema it has.
 type Options struct {
-	// Schema is declared as [DB.Declare] does it: tables and families that the
-	// database lacks are created, and retention is relaxed where the declaration
-	// has changed. Opening drops and hides nothing: stricter retention is left
-	// undone, and the Logger is told. A program that wants to see it, or to apply
-	// it, calls Declare itself. nil changes nothing.
+	// Schema is declared as [DB.Declare] does it: missing tables and families are
+	// created, and retention is relaxed where the declaration has changed.
+	// Opening drops and hides nothing: it does not make retention stricter, and
+	// tells the Logger so. A program that wants to see or apply such changes
+	// calls Declare itself. nil changes nothing.
 	Schema *schema.Schema
 	// Durability is that of every write.
 	Durability Durability
@@ -59,9 +59,9 @@ type Options struct {
 	// together; 0 is 256 MiB.
 	Memory int64
 	// BackgroundRate is how many bytes a second the engine may write in the
-	// background, in flushes and compactions together; 0 is as many as it
-	// can. Less leaves more of a slow disk to reads, and stalls writes when
-	// they come faster for long.
+	// background, in flushes and compactions together; 0 is no bound. A lower
+	// rate leaves more of a slow disk to reads, but stalls writes when they
+	// exceed it for long.
 	BackgroundRate int64
 	// ReadOnly opens for reads alone. Schema must then be nil.
 	ReadOnly bool
@@ -73,7 +73,7 @@ type Options struct {
 	// Clock is the wall clock; nil is time.Now. It is called by many
 	// goroutines.
 	Clock func() time.Time
-	// Logger gets what an operator should know; nil discards it.
+	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -95,10 +95,10 @@ type DB struct {
 	memory   int64         // Options.Memory
 	loading  chan struct{} // holds one while a bulk load is committed
 	janitor  janitor
-	// Up to so many cells of a tail are deleted one by one.
+	// A tail of up to this many cells is deleted cell by cell.
 	tailDeletes int
 	close       sync.Once
-	closed      atomic.Bool // from the begin of Close on
+	closed      atomic.Bool // set when Close begins
 
 	dir      string  // absolute; "" in memory
 	freezing lock.RW // one Freeze at a time
@@ -214,9 +214,8 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close closes the database. Reads still under way fail, and so does what is called
-// afterwards, with the kind [KindUnavailable]. It must be called once at the end; a second
-// call does nothing.
+// Close closes the database. Reads under way, and calls afterwards, fail with the kind
+// [KindUnavailable]. It must be called once at the end; a second call does nothing.
 func (db *DB) Close() error {
 	if db == nil || db.store == nil {
 		return fail("close", "", "", errNoDB)
@@ -246,11 +245,11 @@ func (db *DB) UUID() uuid.UUID {
 	return db.uuid
 }
 
-// Now is the database's clock: the wall clock, or the last timestamp that was given
-// to a write if that is later, as it can be for a second after a crash, and for as
-// long as the wall clock was set back. So no commit that has been acknowledged, and
-// no timestamp that it was given, is later than Now. Of a database that was opened for
-// reading that holds for what it shows.
+// Now is the database's clock: the wall clock, or the last timestamp that was given to
+// a write if that is later, as it can be for a second after a crash, and for as long
+// as the wall clock was set back. So no acknowledged commit, and no timestamp that a
+// commit was given, is later than Now. In a database opened for reading this holds for
+// the commits that it shows.
 func (db *DB) Now() cells.Timestamp {
 	if db == nil || db.store == nil {
 		return 0

@@ -55,11 +55,11 @@ func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) erro
 	return db.change("add family", table, ctx, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
 }
 
-// SetFamily sets the type, the aggregate and the retention of a family that is
-// there. The type and the aggregate can change only while the family has no
-// cell. Retention that is relaxed shows nothing again that was hidden: what the
-// family's rule has dropped so far is removed first, which reads the family
-// once, the last pass while writes wait.
+// SetFamily sets the type, the aggregate and the retention of an existing family.
+// The type and the aggregate can change only while the family has no cell.
+// Relaxing retention does not bring hidden cells back: the cells that the
+// family's rule has dropped so far are removed first. That reads the family once;
+// writes wait during the last pass.
 func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) error {
 	return db.change("set family", table, ctx,
 		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
@@ -72,8 +72,8 @@ func (db *DB) SetKeyFormat(ctx context.Context, table string, k schema.KeyFormat
 	return db.change("set key format", table, ctx, schema.Change{Kind: schema.SetKeyFormat, Table: table, NewKeyFormat: k})
 }
 
-// SetChangeStream has the changes of a table kept for a time, from now on: see
-// [Table.Changes]. It is 24 hours to 7 days; 0 lets go of what was kept.
+// SetChangeStream sets how long the changes of a table are kept, from now on: see
+// [Table.Changes]. It is 24 hours to 7 days; 0 drops the kept changes.
 func (db *DB) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
 	return db.change("set change stream", table, ctx, schema.Change{Kind: schema.SetChangeStream, Table: table, NewChangeStream: keep})
 }
@@ -95,10 +95,10 @@ func (db *DB) change(op, table string, ctx context.Context, changes ...schema.Ch
 	return fail(op, table, "", db.alter(ctx, schema.Plan{Changes: changes}))
 }
 
-// alter carries out a plan. What is new is created in the store before the
-// catalog names it; what is dropped is marked in the catalog first. So a crash
-// leaves at most an empty family that nothing names, or a mark that the next
-// open finishes.
+// alter carries out a plan. New families are created in the store before the
+// catalog names them; dropped ones are marked in the catalog first. So a crash
+// leaves at most an empty family that nothing names, or a mark that the next open
+// handles.
 func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.ready(ctx); err != nil || plan.Empty() {
 		return err
@@ -152,7 +152,7 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	return db.dropFamilies(ctx, dropped)
 }
 
-// apply is the catalog that a plan leads to, without change streams.
+// apply is the catalog after a plan, without change streams.
 func (c *catalog) apply(plan schema.Plan) (*catalog, error) {
 	if err := c.checkPlan(plan); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (c *catalog) apply(plan schema.Plan) (*catalog, error) {
 	return newCatalog(next, nil), nil
 }
 
-// checkPlan finds names that a plan takes for granted, or for free, wrongly.
+// checkPlan finds names in a plan that do not exist, or exist already.
 func (c *catalog) checkPlan(plan schema.Plan) error {
 	added := map[string]bool{} // tables that the plan itself creates
 	for _, ch := range plan.Changes {
@@ -248,7 +248,7 @@ func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
 	return b == nil, err
 }
 
-// createFamilies creates what next has and old has not.
+// createFamilies creates the families of next that old lacks.
 func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
 	names, err := db.familiesToCreate(ctx, old, next)
 	if err != nil {
@@ -257,8 +257,8 @@ func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
 	return db.store.CreateFamily(ctx, names...)
 }
 
-// familiesToCreate are those that next has and old and the store have not. A family
-// that is in the store already was left by a create that was interrupted, and is
+// familiesToCreate are the families of next that neither old nor the store has. A
+// family that is in the store already was left by an interrupted create, and is
 // empty.
 func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names []string, err error) {
 	have := db.store.Families()
@@ -278,7 +278,7 @@ func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names [
 	return names, nil
 }
 
-// missing are the families of the store that a has and b has not, sorted.
+// missing are the families of the store that a has and b lacks, sorted.
 func missing(a, b *catalog) []string {
 	in := map[string]bool{}
 	for _, t := range b.tables {

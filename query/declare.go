@@ -9,18 +9,18 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Declare makes the database what a schema declares, as far as that adds or
-// relaxes: it creates tables and families that the database lacks, and changes what
-// has changed in the declaration since it was last declared. It drops and hides
-// nothing. The result is what it left undone for that reason: stricter retention, and
-// change streams that are kept for a shorter time. [DB.ApplyPlan] does that, and
-// [DB.EstimateHidden] says what it costs. Tables and families that the schema lacks are
-// left alone and are not in the result; see [schema.Diff].
+// Declare makes the database match a schema, as far as that adds or relaxes: it creates
+// missing tables and families, and applies the changes since the schema was last
+// declared. It drops and hides nothing. The result is the changes that it left undone
+// for that reason: stricter retention, and change streams that are kept for a shorter
+// time. [DB.ApplyPlan] makes those changes, and [DB.EstimateHidden] says what they
+// cost. Tables and families that the schema lacks are left alone and are not in the
+// result; see [schema.Diff].
 //
-// The catalog keeps what was declared last, so that a change of the declaration can
-// be told from a change of the database: retention that was altered in the
-// database stays until the declaration itself changes. What was left undone counts as
-// not declared, and is in the result of the next call again.
+// The catalog keeps the last declaration, to tell a change of the declaration from a
+// change of the database: retention that was altered in the database stays until the
+// declaration itself changes. A change left undone counts as not declared, and is in
+// the result of the next call again.
 func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
 	const op = "declare schema"
 	if err := db.ready(ctx); err != nil {
@@ -60,8 +60,8 @@ func (db *DB) declare(ctx context.Context, declared *schema.Schema) (undone sche
 	return undone, db.saveDeclared(ctx, reached, entries)
 }
 
-// notYet is the plan that takes from a declaration what was left undone: the
-// catalog keeps what was declared for it before, or what is in force.
+// notYet removes from a declaration the changes left undone: for these the
+// catalog keeps the last declaration, or the schema in force.
 func notYet(undone schema.Plan, before, inForce *schema.Schema) (p schema.Plan) {
 	for _, c := range undone.Changes {
 		was, ok := before.Table(c.Table)
@@ -80,8 +80,8 @@ func notYet(undone schema.Plan, before, inForce *schema.Schema) (p schema.Plan) 
 	return p
 }
 
-// declaredAlready reports whether a change is one of retention, of the key
-// format or of the change stream, of which the last declaration said the same.
+// declaredAlready reports whether a change is one of retention, of the key format
+// or of the change stream, and the last declaration said the same.
 func declaredAlready(before *schema.Schema, c schema.Change) bool {
 	t, ok := before.Table(c.Table)
 	switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// pointDeletes is up to how many cells a delete removes one by one, unless it has
-// to remove them so. Beyond it a delete writes one range tombstone, which costs
-// every later read near it a little.
+// A delete of up to pointDeletes cells removes them one by one. Beyond that,
+// unless told otherwise, it writes one range tombstone, which costs every later
+// read near it a little.
 const pointDeletes = 64
 
 // reads reports whether a mutation has to look before it writes: to choose
@@ -47,7 +47,7 @@ type rowEditor struct {
 	key   string
 	now   cells.Timestamp
 
-	pointDeletes int // up to so many cells are deleted one by one
+	pointDeletes int // up to this many cells are deleted one by one
 
 	removed map[removal]bool     // nothing is left of it, and nothing was set since
 	written map[*familyInfo]bool // has sets of this batch
@@ -56,7 +56,7 @@ type rowEditor struct {
 	visible map[column][]int64   // timestamps that retention leaves, newest first
 }
 
-// A removal is what a delete removes: of a column, or of the family when all.
+// A removal is the range of a delete: of a column, or of the family when all.
 type removal struct {
 	column
 	all          bool
@@ -151,9 +151,9 @@ func (e *rowEditor) deleteVersions(ctx context.Context, col column, since, until
 	return nil
 }
 
-// deleteCounted is deleteVersions in a family that keeps a number of versions.
-// What the rule hides behind the deleted versions goes with them: otherwise it
-// would come back into sight.
+// deleteCounted is deleteVersions in a family that keeps a number of versions. It
+// also removes the versions that the rule hides behind the deleted ones;
+// otherwise they would become visible again.
 func (e *rowEditor) deleteCounted(ctx context.Context, col column, since, until int64) error {
 	list, err := e.load(ctx, col)
 	if err != nil {
@@ -169,7 +169,7 @@ func (e *rowEditor) deleteCounted(ctx context.Context, col column, since, until 
 	return nil
 }
 
-// removeHidden deletes what is older than the versions that are visible.
+// removeHidden deletes the cells older than the visible versions.
 func (e *rowEditor) removeHidden(ctx context.Context, col column, visible []int64) error {
 	n := len(visible)
 	switch {
@@ -181,7 +181,7 @@ func (e *rowEditor) removeHidden(ctx context.Context, col column, visible []int6
 	return e.remove(ctx, col.family, &col.qualifier, 0, visible[n-1])
 }
 
-// load lists the versions of a column that are visible as the batch stands.
+// load lists the visible versions of a column, with the batch's changes so far.
 func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
 	list, ok := e.visible[col]
 	if !ok && !e.cleared[col.family] {
@@ -200,7 +200,7 @@ func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
 	return e.retained(col, list), nil
 }
 
-// retained cuts a list off where retention hides the rest.
+// retained cuts a list off where retention begins to hide.
 func (e *rowEditor) retained(col column, list []int64) []int64 {
 	rules := col.family.retention(e.now)
 	for i, ts := range list {
@@ -214,8 +214,8 @@ func (e *rowEditor) retained(col column, list []int64) []int64 {
 }
 
 // remove deletes physical cells of a family of the row: of one column, or all
-// when the qualifier is nil; versions [since, until). Few are deleted one by
-// one; many, or some that this batch wrote itself, by a range tombstone.
+// when the qualifier is nil; versions [since, until). A few are deleted one by
+// one; many, or cells that this batch wrote, by a range tombstone.
 func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string, since, until int64) error {
 	if qualifier != nil && until == int64(cells.Timestamp(since).Until()) {
 		e.batch.DeleteCell(f.store, *qualifier, since)
@@ -291,9 +291,9 @@ func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, wanted cf.Filter,
 }
 
 // DeleteRange removes the rows of a set of prefixes and ranges, in a time that
-// does not depend on how many there are. Each range goes as a whole. In a table
-// with a change stream the rows that are visible go one after another instead, so
-// that the stream has a delete of each.
+// does not depend on their number. Each range goes as a whole. In a table with a
+// change stream it deletes the visible rows one after another instead, so that
+// the stream has a delete of each.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if rows.Err != nil {

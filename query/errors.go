@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Kind says what sort of failure an [Error] is, and so what a caller can do
-// about it. The kinds map one to one onto gRPC codes.
+// A Kind says what sort of failure an [Error] is, and so how a caller can react.
+// The kinds map one to one onto gRPC codes.
 type Kind int
 
 // The kinds of errors.
@@ -98,8 +98,8 @@ func (e *Error) Is(target error) bool {
 // exist.
 var ErrNotFound = errors.New("not found")
 
-// ErrReadOnly matches, with errors.Is, the error of what only the process can do
-// that has the database open for writing.
+// ErrReadOnly matches, with errors.Is, the error of an operation that needs the
+// database open for writing.
 var ErrReadOnly = errors.New("the database is opened read-only")
 
 // ErrNoEngine matches, with errors.Is, the error of [Open], [OpenInMemory] and
@@ -114,8 +114,8 @@ func KindOf(err error) Kind {
 	return KindInternal
 }
 
-// fault is a cause with its kind, until the public function that fails wraps
-// it into an Error.
+// fault is a cause with its kind, until the public function wraps it into an
+// Error.
 type fault struct {
 	kind Kind
 	err  error
@@ -128,12 +128,12 @@ func faultf(kind Kind, format string, args ...any) error {
 	return &fault{kind, fmt.Errorf(format, args...)}
 }
 
-// nilArgument is the error of one in a list that is nil.
+// nilArgument is the error of a nil element in a list.
 func nilArgument(what string, i int) error {
 	return faultf(KindInvalidArgument, "%s %d is nil", what, i+1)
 }
 
-// given is an error unless an argument is there that a call cannot do without.
+// given is an error when a required argument is missing.
 func given(name string, there bool) error {
 	if there {
 		return nil

@@ -21,7 +21,7 @@ type evaluator struct {
 	parts  []part   // its parts
 	places []place  // its cells, in order
 	views  []view   // of all its cells, unchanged
-	sunk   []view   // what sinks have let out
+	sunk   []view   // cells that sinks passed on
 	labels []string // by number, counted from 1
 	random func() float64
 	ctx    context.Context // of the read
@@ -40,17 +40,17 @@ type place struct {
 	cell int32
 }
 
-// A view is a cell on its way through the filter: which of the row's cells it
-// is, counted from 0, and what transformers did to it. Cells of a row have
-// distinct columns and timestamps, so the order of a row is that of at.
+// A view is a cell on its way through the filter: the cell's index in the row,
+// and what transformers did to it. Cells of a row have distinct columns and
+// timestamps, so the order of a row is that of at.
 type view struct {
 	at       uint32
 	label    uint16 // the number of its label, 0 for none
 	stripped bool
 }
 
-// A step is one filter compiled. It does not change what it is given; what it
-// returns is good until it runs again.
+// A step is one compiled filter. It does not change its input; its result is good
+// until it runs again.
 type step func(in []view) []view
 
 func newEvaluator(f filter.Filter, wide bool) *evaluator {
@@ -60,7 +60,7 @@ func newEvaluator(f filter.Filter, wide bool) *evaluator {
 }
 
 // apply leaves in a row the cells that the filter lets through, and reports
-// whether there are any. Copies of cells take room of the row.
+// whether any cells are left. Copies of cells count towards the room of the row.
 func (e *evaluator) apply(ctx context.Context, row *Row, space *rowRoom) (bool, error) {
 	e.ctx, e.space, e.err = ctx, space, nil
 	e.load(row)
@@ -80,8 +80,8 @@ func (e *evaluator) apply(ctx context.Context, row *Row, space *rowRoom) (bool, 
 	return len(out) > 0, nil
 }
 
-// viewBytes is the memory that a view takes: itself, and as much for the growth of
-// the list that it is in.
+// viewBytes is the memory of a view: itself, and as much for the growth of its
+// list.
 const viewBytes = 16
 
 // take counts n more bytes of copies of cells, and reports whether to go on.
@@ -95,7 +95,7 @@ func (e *evaluator) take(n int) bool {
 	return e.err == nil
 }
 
-// takeCopies counts the cells that the row gets as copies of others.
+// takeCopies counts the cells of the row that are copies of others.
 func (e *evaluator) takeCopies(out []view) {
 	for i := 1; i < len(out); i++ {
 		if out[i].at == out[i-1].at && !e.take(cellBytes+len(e.qualifier(out[i]))+len(e.encoded(out[i]))) {
@@ -104,7 +104,7 @@ func (e *evaluator) takeCopies(out []view) {
 	}
 }
 
-// lookEvery is the number of cells between two looks at the context.
+// lookEvery is the number of cells between two checks of the context.
 const lookEvery = 4096
 
 // goesOn reports whether the evaluation of this row may go on.
@@ -154,7 +154,7 @@ func (e *evaluator) store(row *Row, out []view) {
 	}
 }
 
-// room is memory for n cells that nobody else uses.
+// room is memory for n cells, for one caller.
 func (e *evaluator) room(n int) []cf.CellSpan {
 	const slab = 256
 	if len(e.spans) < n {
@@ -165,8 +165,8 @@ func (e *evaluator) room(n int) []cf.CellSpan {
 	return spans
 }
 
-// inOrder puts views into the order of a row, in place; copies of one cell stay in
-// the order that they have. It takes linear time, however many copies there are.
+// inOrder puts views into the order of a row, in place; copies of one cell keep
+// their order. It takes linear time, however many copies there are.
 func (e *evaluator) inOrder(vs []view) []view {
 	if slices.IsSortedFunc(vs, func(a, b view) int { return int(a.at) - int(b.at) }) {
 		return vs
@@ -199,7 +199,7 @@ func (e *evaluator) timestamp(v view) cells.Timestamp {
 	return cells.Timestamp(e.parts[at.part].cells[at.cell].Timestamp)
 }
 
-// encoded is the encoded value, nil of a stripped cell.
+// encoded is the encoded value, nil for a stripped cell.
 func (e *evaluator) encoded(v view) []byte {
 	if v.stripped {
 		return nil
@@ -269,8 +269,8 @@ func wholeRow(pass func() bool) step {
 	}
 }
 
-// remember asks f again only when the argument is not the last one: the cells
-// of a column come one after another.
+// remember calls f again only when the argument changes: the cells of a column
+// come one after another.
 func remember(f func(string) bool) func(string) bool {
 	var last string
 	var asked, answer bool

@@ -12,26 +12,27 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// A Plan says how a read would be carried out: what the store is asked for, and
-// what is left to do on the rows that it yields.
+// A Plan says how a read would be carried out: the request to the store, and the
+// work left on the rows that it yields.
 type Plan struct {
 	// Rows are the ranges of row keys that are read, as "key", "prefix"… or
-	// [start, end). None means that no row is looked at.
+	// [start, end). An empty list means that no row is read.
 	Rows []string
 	// Scans are the families that are read.
 	Scans []ScanPlan
-	// Pushed are the filters that the store evaluates, and as what.
+	// Pushed are the filters that the store evaluates, each with the form that
+	// the store gets.
 	Pushed []string
-	// Residual is the filter that is evaluated on each row; "" when nothing
-	// of it is left.
+	// Residual is the filter that is evaluated on each row; "" when the store
+	// evaluates everything.
 	Residual string
 }
 
 // A ScanPlan is one family of a [Plan].
 type ScanPlan struct {
 	Family string
-	// Columns are the qualifiers that are read, written as in Plan.Rows;
-	// none means all.
+	// Columns are the qualifiers that are read, written as in Plan.Rows; an empty
+	// list means all.
 	Columns []string
 	// Since, inclusive, and Until, exclusive, are the time range; an Until
 	// of 0 is no bound.
@@ -46,7 +47,7 @@ type ScanPlan struct {
 }
 
 // Explain is the plan of [Table.ReadRows] with the same options. It reads
-// nothing, and fails as the read would for wrong options.
+// nothing, and it fails where the read would fail for wrong options.
 func (t *Table) Explain(opts ...read.Option) (Plan, error) {
 	plan, err := t.explain(opts)
 	return plan, fail("explain", t.Name(), "", err)
@@ -125,7 +126,7 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// few keeps a read of thousands of keys readable.
+// few shortens a list of thousands of keys.
 func few(texts []string) []string {
 	const most = 8
 	switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A pushdown turns the filters at the head of a chain into what the store
-// evaluates. Filters are looked at in their order; the conditions say what may
-// still go past the filters before, which stay.
+// A pushdown turns the filters at the head of a chain into a request that the
+// store evaluates. Filters are looked at in their order; the conditions say which
+// filters may still move past the earlier ones that stay.
 //
 // The store applies columns, time range, versions, values and cells per row in this
-// order, so a filter can be pushed when no earlier filter or option that stands
-// later in that order has taken effect.
+// order, so a filter can be pushed when no earlier filter or option of a later
+// stage has taken effect.
 type pushdown struct {
 	spec     *readSpec // a copy, narrowed
 	info     *tableInfo
@@ -27,13 +27,13 @@ type pushdown struct {
 	columns  bool // dropping whole columns is the same here as at first
 	times    bool // and so is a time range
 	versions bool // versions are counted as at first, but for whole columns
-	values   bool // dropping cells by their values is the same here as behind the versions
-	perRow   bool // what is left is what the store yields, in whole rows
+	values   bool // dropping cells by their values has the same effect before and after counting versions
+	perRow   bool // the remaining filter sees what the store yields, in whole rows
 }
 
-// push is the read with its filter pushed down as far as it goes without
-// changing the result. What is left is the filter of the result, which takes the
-// memory that it is given if it differs.
+// push is the read with its filter pushed down as far as possible without
+// changing the result. The remaining filter is the filter of the result; if it
+// differs, it is stored in the given memory.
 func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
 	if r.Filter == nil || r.unpushed {
 		return r
@@ -65,8 +65,8 @@ func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
 	return spec
 }
 
-// lastRow is a read that lets nothing through, of the last row alone, for those who
-// want to know which one that is.
+// lastRow is a read that lets nothing through, of the last row alone; it is for
+// callers that want that row's key.
 func (r *readSpec) lastRow() *readSpec {
 	return &readSpec{Request: read.Request{Columns: r.Columns, Reverse: !r.Reverse, KeysOnly: true, Rejected: r.Rejected, Cost: r.Cost},
 		rows: r.rows, sample: r.sample, limits: r.limits, hasLimits: r.hasLimits, nothing: true}
@@ -95,7 +95,7 @@ func joined(fs []filter.Filter) filter.Filter {
 	return filter.Chain(fs)
 }
 
-// take pushes a filter, and reports whether nothing of it is left to do.
+// take pushes a filter, and reports whether no part of it is left.
 func (p *pushdown) take(f filter.Filter) bool {
 	switch f := f.(type) {
 	case filter.PassAll:
@@ -132,12 +132,13 @@ func (p *pushdown) take(f filter.Filter) bool {
 
 func isSink(f filter.Filter) bool { _, ok := f.(filter.Sink); return ok }
 
-// close says that what follows sees other cells than the store yields.
+// close says that the following filters see other cells than the store yields.
 func (p *pushdown) close() {
 	p.columns, p.times, p.versions, p.values, p.perRow = false, false, false, false, false
 }
 
-// A pushedFilter is a filter that the store evaluates, and as what.
+// A pushedFilter is a filter that the store evaluates, and the form that the
+// store gets.
 type pushedFilter struct {
 	filter filter.Filter
 	as     string
@@ -211,7 +212,7 @@ func again(whole bool) string {
 	return ", and tested again"
 }
 
-// takeColumns notes a filter of columns, which narrow already has.
+// takeColumns notes a filter of columns, which narrow has applied.
 func (p *pushdown) takeColumns(f filter.Filter, as string, whole bool) bool {
 	if !p.columns {
 		p.perRow = false
@@ -239,9 +240,9 @@ func (p *pushdown) takeTimes(f filter.TimestampRange) bool {
 	return true
 }
 
-// takeValues has the store leave cells out whose values are not in the range. The
-// rows of such cells come all the same, for those who want to know them, so that the
-// filter stays.
+// takeValues has the store leave out cells whose values are not in the range. The
+// rows of such cells still come, for callers that want their keys, so the filter
+// stays.
 func (p *pushdown) takeValues(f filter.ValueRange) {
 	p.versions, p.perRow = false, false
 	if p.values && p.spec.values == nil {
@@ -273,7 +274,7 @@ func (p *pushdown) takeCellsPerRow(f filter.CellsPerRowLimit) bool {
 	return true
 }
 
-// least is the smaller of two limits, of which the first may be 0 for none.
+// least is the smaller of two limits. The first may be 0, which means no limit.
 func least(limit, n int) int {
 	if limit == 0 {
 		return n
@@ -281,8 +282,8 @@ func least(limit, n int) int {
 	return min(limit, n)
 }
 
-// A columnSet is qualifiers of families; nil ranges are all of a family. The nil set
-// is all columns.
+// A columnSet is qualifiers by family; nil ranges are all columns of a family. The
+// nil set is all columns.
 type columnSet map[*familyInfo][]cf.Range
 
 func (s columnSet) isEmpty() bool { return s != nil && len(s) == 0 }
@@ -334,7 +335,7 @@ func (s columnSet) union(t columnSet) columnSet {
 	return either
 }
 
-// needs are the columns without which a filter would do the same: it drops all
+// needs are the columns that a filter's result depends on: the filter drops all
 // other cells before they have an effect.
 func needs(f filter.Filter, info *tableInfo) columnSet {
 	switch f := f.(type) {
@@ -381,8 +382,8 @@ func (t *tableInfo) columnsIn(qualifiers []cf.Range, in func(family string) bool
 	return s
 }
 
-// chainNeeds narrows by each filter up to one after which columns matter that
-// are dropped later.
+// chainNeeds narrows by each filter, up to the first one whose effect depends on
+// columns that are dropped later.
 func chainNeeds(f filter.Filter, info *tableInfo) columnSet {
 	var all columnSet
 	for _, sub := range flatten(nil, f) {
@@ -394,8 +395,8 @@ func chainNeeds(f filter.Filter, info *tableInfo) columnSet {
 	return all
 }
 
-// columnwise reports whether what a filter does to a column does not depend on
-// other columns being there.
+// columnwise reports whether a filter treats each column independently of the
+// others.
 func columnwise(f filter.Filter) bool {
 	switch f.(type) {
 	case filter.Chain, filter.Interleave, filter.Condition, filter.Sink, filter.CellsPerRowLimit, filter.CellsPerRowOffset:
@@ -405,8 +406,8 @@ func columnwise(f filter.Filter) bool {
 }
 
 // valuesOf is the values of a family's cells that can pass, as the store has them:
-// those of any type whose raw bytes are in the span, and what is no value, which the
-// read finds out. What aggregates is not stored as it is read.
+// values of any type whose raw bytes are in the span, and damaged values, which the
+// read reports. An aggregate's stored form differs from the value that is read.
 func (r *readSpec) valuesOf(f *familyInfo) []cf.Range {
 	if r.values == nil || f.aggregate != schema.NoAggregate {
 		return nil
@@ -419,7 +420,7 @@ func (r *readSpec) valuesOf(f *familyInfo) []cf.Range {
 		if q.End == "" {
 			v.End = tagged(t+1, "")
 		}
-		if r.WideIntegers && (t == cells.TypeI32 || t == cells.TypeByte) { // they are stored in fewer, and left to the filter
+		if r.WideIntegers && (t == cells.TypeI32 || t == cells.TypeByte) { // they are stored in fewer bytes, and left to the filter
 			v = cf.Range{Start: tagged(t, ""), End: tagged(t+1, "")}
 		}
 		if v.Start < v.End {

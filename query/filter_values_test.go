@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Cells whose values are out of range stay in the store, but not their rows: whoever
+// Cells whose values are out of range stay in the store, but not their rows: a caller that
 // wants to know how far a read has come learns of each. What aggregates is looked at
 // as it is read, not as it is stored.
 func TestRowsOutsideOfARangeOfValues(t *testing.T) {

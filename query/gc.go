@@ -10,33 +10,33 @@ import (
 
 // GCOptions say what [DB.GC] does.
 type GCOptions struct {
-	// DryRun finds what would go and changes nothing.
+	// DryRun finds the cells to remove and changes nothing.
 	DryRun bool
-	// Compact rewrites the table's files in the end, which gives all space
-	// back at once; otherwise it comes back as the engine compacts.
+	// Compact rewrites the table's files in the end, which frees all space at
+	// once; otherwise it becomes free as the engine compacts.
 	Compact bool
 }
 
-// A GCReport is what [DB.GC] found in a table.
+// A GCReport is the result of [DB.GC] for a table.
 type GCReport struct {
 	Table    string
 	DryRun   bool
 	Families []GCFamily // in the order of their names
 }
 
-// A GCFamily is what [DB.GC] found in one family. The bytes are those of row
+// A GCFamily is the result of [DB.GC] for one family. The bytes are those of row
 // keys, qualifiers, timestamps and values, before compression.
 type GCFamily struct {
 	Family  string
 	Scanned int64 // cells looked at
-	// Surplus cells are those beyond the number of versions to keep, and not
+	// Surplus cells are those beyond the number of versions to keep that are not
 	// expired. They are deleted.
 	Surplus, SurplusBytes int64
-	// Expired cells are too old whatever their rank. Compactions drop them.
+	// Expired cells are too old at any rank. Compactions drop them.
 	Expired, ExpiredBytes int64
 }
 
-// Cells is how many cells go, or would.
+// Cells is how many cells are removed, or would be.
 func (r *GCReport) Cells() (n int64) {
 	for _, f := range r.families() {
 		n += f.Surplus + f.Expired
@@ -44,7 +44,7 @@ func (r *GCReport) Cells() (n int64) {
 	return n
 }
 
-// Bytes is how many bytes go, or would.
+// Bytes is how many bytes are removed, or would be.
 func (r *GCReport) Bytes() (n int64) {
 	for _, f := range r.families() {
 		n += f.SurplusBytes + f.ExpiredBytes
@@ -59,14 +59,15 @@ func (r *GCReport) families() []GCFamily {
 	return r.Families
 }
 
-// GC removes what the retention rules of a table have dropped. It reads the
-// table and deletes surplus versions a few columns at a time, under their rows'
-// locks; expired cells it leaves to compactions. What is visible does not change,
-// except that a table whose retention is lazy shows its surplus versions no more.
+// GC removes the cells that the retention rules of a table have dropped. It reads
+// the table and deletes surplus versions a few columns at a time, under their
+// rows' locks; it leaves expired cells to compactions. Visible cells do not
+// change, except that a table with lazy retention no longer shows its surplus
+// versions.
 //
-// It leaves half of the time to others. It may be stopped at any point through
-// ctx, and the report then holds what it found up to there; what is written to
-// the table meanwhile may be missed.
+// It takes at most half of the time. The context may stop it at any point; the
+// report then covers the part that was done. It may miss cells that are written
+// meanwhile.
 func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, error) {
 	const op = "gc"
 	if err := db.ready(ctx); err != nil {
@@ -80,10 +81,10 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 	return r, fail(op, table, "", err)
 }
 
-// A gcRun is how one run of the collection goes about it.
+// A gcRun is the settings of one run of the collection.
 type gcRun struct {
 	GCOptions
-	share    float64                // of the time that it may take
+	share    float64                // the share of the time that it may take
 	families func(*familyInfo) bool // which it looks at
 	compacts func(*GCFamily) bool   // which it compacts
 }
@@ -133,7 +134,7 @@ type sweep struct {
 	deletes int
 }
 
-// What one batch of deletes may hold: it keeps rows locked.
+// The limits of one batch of deletes, which keeps rows locked.
 const (
 	sweepTails   = 64
 	sweepDeletes = 1024
@@ -221,9 +222,9 @@ func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
 	})
 }
 
-// deleteLocked deletes tails under the locks of their rows. Since they were found
-// cells may have been written and deleted, and the rule changed: it looks
-// again which version is the last to be kept.
+// deleteLocked deletes tails under the locks of their rows. Since the scan, cells
+// may have been written and deleted, and the rule changed: it finds again the
+// last version to be kept.
 func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 	if err := s.db.schemaMu.RLock(ctx); err != nil {
 		return err
@@ -260,8 +261,8 @@ func (s *sweep) stream() *changeStream {
 	return nil
 }
 
-// current is the family as the schema in force has it, unless it is gone or keeps
-// more than the limits of the sweep. schemaMu is held.
+// current is the family in the schema in force. ok is false when the family was
+// dropped, or now keeps more than the limits of the sweep. schemaMu is held.
 func (s *sweep) current() (*familyInfo, bool) {
 	t, err := s.db.catalog.Load().table(s.table)
 	if err != nil {
@@ -298,14 +299,14 @@ func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, 
 
 func (s *sweep) rowID(t *tail) cf.RowID { return cf.RowID{Space: s.table, Row: t.row} }
 
-// A pace bounds the share of the time that something in the background takes.
-// The zero pace does not.
+// A pace bounds the share of the time that background work takes. The zero pace
+// has no bound.
 type pace struct {
 	share float64
 	owed  time.Duration
 }
 
-// minPause is worth a timer.
+// minPause is the shortest pause that is made.
 const minPause = 5 * time.Millisecond
 
 // worked counts work, and pauses when a pause is due.

@@ -11,29 +11,30 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A janitor is what a database does in the background, in one goroutine: now
-// and then it tells the store up to which time cells have expired, and once a
-// day it removes surplus versions.
+// A janitor does a database's background work, in one goroutine: now and then it
+// tells the store up to which time cells have expired, and once a day it removes
+// surplus versions.
 type janitor struct {
-	cancel context.CancelFunc // nil: there is none
+	cancel context.CancelFunc // nil: the janitor does not run
 	done   chan struct{}
 }
 
 const (
-	// expiryLag is how long ago a cell must have expired before the store
-	// may drop it unasked, so that reads under way find what was there when
-	// they began.
+	// expiryLag is how long ago a cell must have expired before the store may
+	// drop it, so that reads under way find the cells that were there when they
+	// began.
 	expiryLag = time.Minute
 	// defaultGCInterval is Options.GCInterval when it is not given.
 	defaultGCInterval = 24 * time.Hour
-	// dailyShare is the part of the time that the daily collection takes.
+	// dailyShare is the part of the time that the daily collection may take.
 	dailyShare = 0.1
-	// compactFrom is the part of a family that the daily collection must
-	// have found surplus to compact it; less is left to the engine.
+	// compactFrom: the daily collection compacts a family when at least this part
+	// of it was surplus; less is left to the engine.
 	compactFrom = 0.1
 )
 
-// startJanitor begins at once with what had expired when the database was opened.
+// startJanitor reports at once the cells that had expired when the database was
+// opened.
 func (db *DB) startJanitor(interval time.Duration) error {
 	now := db.clock.now()
 	err := db.setExpiry(context.Background(), func(f *familyInfo) cf.Expiry { return cf.Expiry{Before: f.expiry(now).Before} })
@@ -52,7 +53,7 @@ func (db *DB) startJanitor(interval time.Duration) error {
 	return nil
 }
 
-// end tells the goroutine to end. What it fails in from then on is no news.
+// end tells the goroutine to end. Later failures are not logged.
 func (j *janitor) end() {
 	if j.cancel != nil {
 		j.cancel()
@@ -99,8 +100,9 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 	}
 }
 
-// watch logs what has failed in the engine's background since it counted so many
-// failures, and counts again. The writes that such a failure stops say so too.
+// watch logs new failures in the engine's background, those beyond the given
+// number, and returns the new number. The writes that such a failure stops report
+// it too.
 func (db *DB) watch(ctx context.Context, failures int64) int64 {
 	s, err := db.store.Stats(ctx)
 	if err != nil {

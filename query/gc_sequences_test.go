@@ -24,7 +24,7 @@ import (
 )
 
 // Sequences of events: a row is a user, a column a type of event, and the
-// versions of the column are the events, of which the newest hundred are kept.
+// versions of the column are the events; the newest hundred are kept.
 // Here the users are aircraft and the events their flights.
 const keepEvents = 100
 

@@ -59,7 +59,7 @@ func (f *tailFinder) block(b *cf.Block) error {
 
 const timestampSize = 8
 
-// end hands over the tail of the current column, of which no more cells come.
+// end hands over the tail of the current column, which is complete.
 func (f *tailFinder) end() error {
 	t := f.tail
 	f.open, f.tail = false, nil
@@ -107,7 +107,7 @@ func (f *tailFinder) drops(ts int64) bool {
 }
 
 // delete adds the deletion of the tail to a batch, as far as it lies behind the
-// column's last version to be kept; -1 is none.
+// column's last version to be kept; -1 keeps no version.
 func (t *tail) delete(b *cf.Batch, f *familyInfo, stream *changeStream, last int64) {
 	store := f.store
 	if stream != nil && last != 0 {

@@ -15,7 +15,7 @@ func TestATailIsDeletedBehindWhatIsKept(t *testing.T) {
 		want []string
 	}{
 		{"few", tail{timestamps: []int64{3, 2, 1}}, 4, []string{"1", "1", "1"}},
-		{"few, of which some are kept now", tail{timestamps: []int64{3, 2, 1}}, 2, []string{"1"}},
+		{"few, and some of them are kept now", tail{timestamps: []int64{3, 2, 1}}, 2, []string{"1"}},
 		{"few, all of them", tail{timestamps: []int64{3, 2}}, -1, []string{"1", "1"}},
 		{"many", tail{}, 4, []string{"range"}},
 		{"many, all of them", tail{}, -1, []string{"range"}},

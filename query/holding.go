@@ -6,20 +6,20 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Holding counts what reads hold in memory.
+// A Holding counts the bytes that reads hold in memory.
 type Holding = cf.Holding
 
-// WithHolding returns a context for reads, those of conditions and of
-// [Table.ApplyReadModifyWrite] among them, that tell h what they hold in memory:
-// before the bytes are there, for each block of cells; for a row that lies in several
-// blocks, and grows by a MiB; and for values of several MiB, of which the engine has
-// one too.
+// WithHolding returns a context for reads, and for the reads of
+// [Table.ApplyReadModifyWrite] and of conditions. They tell h the bytes that they
+// hold in memory, before they hold them: for each block of cells; for a row that lies
+// in several blocks, and grows by a MiB; and for values of several MiB, which the
+// engine holds a second time.
 //
-// With an error of Hold nothing more is held. The read returns the error if it needs
-// the bytes; if it does not, it goes on with small blocks and does not read ahead. So
-// what many reads hold together can be bounded. An error where n is negative is
-// ignored, and n is 0 when a read asks whether it may read ahead. A read that comes
-// upon a value for which there is less than Room does not read it. nil is nobody.
+// After an error of Hold the read holds no more. It returns the error if it needs the
+// bytes; otherwise it continues with small blocks and does not read ahead. So a
+// caller can bound the bytes that many reads hold together. An error for a negative n
+// is ignored; n is 0 when a read asks whether it may read ahead. A read does not read
+// a value that is larger than Room. With a nil h nothing is counted.
 func WithHolding(ctx context.Context, h Holding) context.Context {
 	if ctx == nil || h == nil {
 		return ctx
@@ -27,16 +27,16 @@ func WithHolding(ctx context.Context, h Holding) context.Context {
 	return cf.WithHolding(ctx, h)
 }
 
-// holdingStep is how much larger a row has to become.
+// holdingStep is how much a row has to grow before it is counted again.
 const holdingStep = 1 << 20
 
-// A rowRoom is what a row that is put together may take. Its last part is in the block
-// that a cursor has at hand, and counts as that.
+// A rowRoom is the memory that a row under construction may take. Its last part is in
+// the block that a cursor has at hand, and counts with the block.
 type rowRoom struct {
 	limit int
 	taken int
 	held  int // of them: those that hold knows
-	look  int // from how many on to look closer
+	look  int // from this many bytes on it looks closer
 	hold  cf.Holding
 }
 
@@ -68,7 +68,7 @@ func (r *rowRoom) take(n int, row string) error {
 	return r.holds(r.taken - n)
 }
 
-// settle counts all of a row that no cursor has any more.
+// settle counts all parts of a row that are no longer in a cursor's block.
 func (r *rowRoom) settle() error {
 	if r.hold == nil || r.taken < holdingStep {
 		return nil

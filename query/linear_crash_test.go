@@ -122,7 +122,7 @@ type toldHistory struct {
 	open [linearClients]*porcupine.Operation
 }
 
-// listen starts the clients, and kills them after so many lines.
+// listen starts the clients, and kills them after a number of lines.
 func (h *toldHistory) listen(t *testing.T, dir string, seed uint64, lines int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

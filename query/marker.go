@@ -17,9 +17,9 @@ import (
 // is refused.
 const FormatVersion = 2
 
-// A database has the format that it needs and no larger one, so that an older
-// smolwc opens it too. It is created with formatOfNew; format 2 has timestamps
-// after lastOfFormat1.
+// A database has the smallest format that it needs, so that an older smolwc can
+// open it. It is created with formatOfNew; format 2 has timestamps after
+// lastOfFormat1.
 const (
 	formatOfNew                   = 1
 	formatOfLate                  = 2
@@ -27,7 +27,7 @@ const (
 )
 
 // Format is the version of the format on disk that the database has, from 1 to
-// [FormatVersion]. It grows when something is written that needs a larger one.
+// [FormatVersion]. It grows when a write needs a larger one.
 func (db *DB) Format() int {
 	if db == nil {
 		return 0
@@ -96,7 +96,7 @@ func (db *DB) raise(ctx context.Context, version int) error {
 		}
 	}
 	db.format.Store(int32(version))
-	db.logger.Info("the database has a newer format: versions of smolwc that do not know it cannot open it any more",
+	db.logger.Info("the database has a newer format: versions of smolwc that do not know it can no longer open it",
 		"format", version, "reason", "timestamps after "+lastOfFormat1.String())
 	return nil
 }

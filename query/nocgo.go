@@ -2,16 +2,16 @@
 
 package query
 
-// HasEngine says whether [Open] and its kin work: whether this build has RocksDB. One
-// without cgo has not.
+// HasEngine says whether [Open], [OpenInMemory] and [OpenReadOnly] work: whether this
+// build has RocksDB. A build without cgo does not.
 const HasEngine = false
 
-// Open opens the database on RocksDB in a directory. This build is one without cgo, and
-// so without RocksDB: the error matches [ErrNoEngine].
+// Open opens the database on RocksDB in a directory. This build has no cgo, and so no
+// RocksDB: the error matches [ErrNoEngine].
 func Open(string, Options) (*DB, error) { return nil, errNoEngine }
 
-// OpenInMemory opens a new database on RocksDB in memory. This build is one without
-// cgo, and so without RocksDB: the error matches [ErrNoEngine].
+// OpenInMemory opens a new database on RocksDB in memory. This build has no cgo,
+// and so no RocksDB: the error matches [ErrNoEngine].
 func OpenInMemory(Options) (*DB, error) { return nil, errNoEngine }
 
 var errNoEngine = fail("open", "", "", &fault{KindFailedPrecondition, ErrNoEngine})

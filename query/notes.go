@@ -6,15 +6,15 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A note is what a layer above keeps in the catalog: bytes under a name, of
-// which the database knows nothing. Those of a table go when it is dropped.
+// A note is bytes under a name that a layer above keeps in the catalog. The
+// database does not interpret it. A table's notes go when it is dropped.
 const (
 	prefixNote      = "note/"
 	prefixTableNote = "tablenote/"
 )
 
-// SetNote keeps value under a name; nil removes it. The change is on disk when
-// it returns, unless the database is Async.
+// SetNote keeps value under a name; nil removes it. The change is on disk when it
+// returns, unless the database is [DurabilityAsync].
 func (db *DB) SetNote(ctx context.Context, name string, value []byte) error {
 	return fail("set note", "", "", db.setNote(ctx, prefixNote+name, value))
 }
@@ -25,10 +25,10 @@ func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, erro
 	return notes, fail("read notes", "", "", err)
 }
 
-// SetTableNote keeps the note of a table; nil removes it. Dropping the table
-// does so too.
+// SetTableNote keeps the note of a table; nil removes it. Dropping the table also
+// removes it.
 func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) error {
-	if err := db.holdSchema(ctx); err != nil { // the table is not dropped between the look and the write
+	if err := db.holdSchema(ctx); err != nil { // the table is not dropped between the check and the write
 		return fail("set note", table, "", err)
 	}
 	defer db.schemaMu.RUnlock()

@@ -10,11 +10,11 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A readSpec is a request on its way to a plan.
+// A readSpec is a request that is being planned.
 type readSpec struct {
 	read.Request
 	rows   []cf.Range // in place of the request's: sorted and disjoint
-	sample uint64     // only rows whose hash is less; 0 is all
+	sample uint64     // only rows whose hash is less; 0 is all rows
 
 	limits    []schema.Limit // in place of the families' own, with hasLimits
 	hasLimits bool
@@ -23,11 +23,11 @@ type readSpec struct {
 
 	row [1]cf.Range // rows, when there is one range
 
-	// What push makes of the filter.
-	narrow   columnSet // of the selected columns those that matter; nil is all
+	// The result of push.
+	narrow   columnSet // the selected columns that matter; nil is all
 	pushed   []pushedFilter
 	nothing  bool               // no cell can pass
-	values   *filter.ValueRange // of all values that can pass; nil is any
+	values   *filter.ValueRange // all values that can pass; nil is any
 	unpushed bool               // for tests: the filter stays whole
 }
 
@@ -36,8 +36,8 @@ func newReadSpec(opts []read.Option) (*readSpec, error) {
 	return r, r.setUnpaged(opts)
 }
 
-// setRow makes a zero spec a read of one row: of it alone, if the options choose no
-// rows.
+// setRow makes a zero spec a read of one row, unless the options choose rows
+// themselves.
 func (r *readSpec) setRow(key string, opts []read.Option) error {
 	err := r.setUnpaged(opts)
 	if err != nil || r.Rows != nil || r.After != "" || r.takesNone() {
@@ -52,7 +52,7 @@ func (r *readSpec) setRow(key string, opts []read.Option) error {
 	return nil
 }
 
-// newPageSpec is a read that may be of one page.
+// newPageSpec is a read that may read one page.
 func newPageSpec(opts []read.Option) (*readSpec, error) {
 	r := new(readSpec)
 	return r, r.set(opts)
@@ -64,7 +64,7 @@ func (r *readSpec) set(opts []read.Option) error {
 	}
 	r.sample = r.HashBound()
 	if r.Rows == nil && r.After == "" && !r.Sampled {
-		r.rows = r.row[:] // all of them
+		r.rows = r.row[:] // all rows
 	} else {
 		r.rows = r.RowRanges()
 	}

@@ -9,11 +9,10 @@ import (
 
 // A Page is a part of a read.
 type Page struct {
-	// Rows are the page's rows. A page of columns has the row that they are
-	// of, or none.
+	// Rows are the page's rows. A page of columns has their row, or no row.
 	Rows []*Row
-	// Next is the token to give to [read.After] for the page that follows, ""
-	// when this is the last.
+	// Next is the token to give to [read.After] for the next page, "" when this
+	// is the last.
 	Next string
 }
 
@@ -22,17 +21,17 @@ type Page struct {
 // are of columns inside the row, in the order of families and qualifiers, each
 // with all its selected versions; with [read.KeysOnly] it is of rows like any other.
 //
-// A page costs the same wherever it stands: the engine goes to its beginning
-// and reads nothing before. Each page is a snapshot of its own time. A row, or
-// column, that is written behind the end of a page before the next one is read
-// is in that; one that is written before it is not.
+// A page costs the same wherever it stands: the engine seeks to its beginning.
+// Each page is a snapshot of its own time. A row or column that is written behind
+// the end of a page is in the next page, if it is written before that is read;
+// one that is written before the end of the page is in no later page.
 //
-// A token is text that needs no escaping in a URL. It holds for the same table
-// and the same options, but for PageSize and ReportCost; otherwise, or when it
-// is damaged, the error is of the kind [KindInvalidArgument]. It may be kept for
-// any time. It shows the last row key or column to whoever has it, and it is no
-// protection against one who makes tokens himself: such a one reads another
-// page of the same read and nothing else.
+// A token is text that needs no escaping in a URL. It is valid for the same table
+// and the same options, except PageSize and ReportCost; with others, or when it
+// is damaged, the error is of the kind [KindInvalidArgument]. It does not expire.
+// Anyone who has it can read the last row key or column in it, and it is not
+// signed: a caller that makes a token gets another page of the same read and
+// nothing else.
 func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*Page, error) {
 	page, err := t.readPage(ctx, opts)
 	return page, fail("read page", t.Name(), "", err)
@@ -77,7 +76,7 @@ func (t *Table) readPage(ctx context.Context, opts []read.Option) (*Page, error)
 	return page, nil
 }
 
-// singleRow reports whether the read is of one row key.
+// singleRow reports whether the read has one row key.
 func (r *readSpec) singleRow() bool {
 	if r.Rows == nil || len(r.rows) != 1 {
 		return false
@@ -86,7 +85,7 @@ func (r *readSpec) singleRow() bool {
 	return ok
 }
 
-// goOn narrows the read to what lies behind a row.
+// goOn narrows the read to the keys behind a row.
 func (r *readSpec) goOn(row string) {
 	r.Offset = 0
 	if r.Reverse {
@@ -139,8 +138,8 @@ func (t *Table) rowPage(ctx context.Context, spec *readSpec, at position, size i
 	return page, next, nil
 }
 
-// more reports whether there is another row. It may be called once, after which
-// the read is over.
+// more reports whether there is another row. It may be called once; it ends the
+// read.
 func (r *reader) more(ctx context.Context) (bool, error) {
 	if r.exact && r.skip == 0 {
 		return !r.done && r.lead() != nil, nil
@@ -151,8 +150,8 @@ func (r *reader) more(ctx context.Context) (bool, error) {
 	return row != nil, err
 }
 
-// columnPage reads a page of the columns of one row: a family after the other,
-// of each no more than is left to fill.
+// columnPage reads a page of the columns of one row: one family after the other,
+// and of each as many as still fit.
 func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, size int) (page *Page, next *position, err error) {
 	page = new(Page)
 	if spec.Offset > 0 {
@@ -197,9 +196,9 @@ func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, siz
 	return page, nil, nil
 }
 
-// takeColumns reads up to so many columns of a family into row and returns how
-// many are left to be taken then. It moves at behind them, and to a negative
-// number of cells left when none is to follow.
+// takeColumns reads up to that many columns of a family into row and returns how
+// many are still to be taken. It moves at behind them. A negative number of cells
+// left means that no further columns follow.
 func (w *rowWalk) takeColumns(ctx context.Context, s *familyScan, row *Row, at *position, columns int) (left int, err error) {
 	scan := s.scan
 	scan.Filter.ColumnsPerRow, scan.Filter.CellsPerRow = columns, at.left

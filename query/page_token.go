@@ -15,12 +15,12 @@ import (
 //	version 1 | kind | fingerprint, 8 bytes | left, uvarint | position | CRC-32C, 4 bytes
 //
 // where left is how many rows of the read's Limit, or cells of CellsPerRow,
-// remain, 0 without one; the position is the last row key, or for columns the
+// remain, 0 without a limit; the position is the last row key, or for columns the
 // length of the family's name as a uvarint, the name, and the last qualifier.
 // Integers of fixed size are big-endian; the checksum is of all bytes before.
 const tokenVersion = 1
 
-// What pages are of, as a token says it.
+// The kinds of pages in a token.
 const (
 	pageOfRows    byte = 'r'
 	pageOfColumns byte = 'c'
@@ -81,7 +81,7 @@ func parsePosition(b []byte, kind byte) (p position, err error) {
 	p.left, b = int(left), b[n:]
 	if kind == pageOfRows {
 		if p.key = string(b); checkRowKey(p.key) != nil {
-			return p, damaged("its row key is none")
+			return p, damaged("it names no valid row key")
 		}
 		return p, nil
 	}
@@ -91,15 +91,15 @@ func parsePosition(b []byte, kind byte) (p position, err error) {
 	}
 	p.family, p.qualifier = string(b[n:n+int(family)]), string(b[n+int(family):])
 	if p.family == "" || len(p.qualifier) > cells.MaxQualifier {
-		return p, damaged("its column is none")
+		return p, damaged("it names no valid column")
 	}
 	return p, nil
 }
 
 func damaged(how string) error { return faultf(KindInvalidArgument, "page token is damaged: %s", how) }
 
-// fingerprint tells reads apart: it is of the table and of every option that
-// has a part in what is read, in which order.
+// fingerprint tells reads apart: it covers the table and every option that
+// affects the rows of the result or their order.
 func (r *readSpec) fingerprint(table string, kind byte) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %c rows %q after %q sample %d %t", table, kind, r.rows, r.After, r.sample, r.takesNone())

@@ -19,13 +19,13 @@ import (
 // time, though parts are not equally large.
 const partsPerReader = 4
 
-// ReadRowsParallel reads what [Table.ReadRows] with the same options returns, n
+// ReadRowsParallel reads the result of [Table.ReadRows] with the same options, n
 // parts of the table at a time, all of one snapshot, and calls fn for each row:
-// on n goroutines, in key order within a part and in no order among parts. With
-// n 0 it is as many as there are processors. It returns when all are done.
+// on n goroutines, in key order within a part and in no order among parts. With n
+// 0 there are as many as processors. It returns when all are done.
 //
 // An error of fn ends the read, cancels the context of the other calls and is
-// returned as it is. Limit and Offset cannot be given: there is no first row.
+// returned unchanged. Limit and Offset cannot be given: there is no first row.
 func (t *Table) ReadRowsParallel(ctx context.Context, n int, fn func(ctx context.Context, row *Row) error, opts ...read.Option) error {
 	err := t.readParallel(ctx, n, fn, opts)
 	if own, ok := errors.AsType[*callerError](err); ok {
@@ -99,7 +99,7 @@ func (t *Table) divide(ctx context.Context, spec *readSpec, n int) ([]*readSpec,
 	return specs, nil
 }
 
-// A parallelRead is what the parts of a parallel read share.
+// A parallelRead is the state that the parts of a parallel read share.
 type parallelRead struct {
 	t    *Table
 	snap cf.Snapshot

@@ -69,7 +69,7 @@ func losesPower(t *testing.T, o query.Options) {
 	t.Logf("%d losses of power", p.lost)
 }
 
-// againWithSyncs runs the test that calls it in a process of its own, of which it is
+// againWithSyncs runs the test that calls it in a process of its own; it is
 // written down what it syncs.
 func againWithSyncs(t *testing.T) {
 	t.Helper()

@@ -43,8 +43,9 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*R
 	return row, err
 }
 
-// A rowRead is a read of one row, whose memory is used again when it was a small
-// one, or one of an update: nothing of it is left in what such a read returns.
+// A rowRead is a read of one row. Its memory is used again when the row was
+// small, or when it was a read of an update: the result of such a read does not
+// share it.
 type rowRead struct {
 	spec readSpec
 	plan readPlan
@@ -77,8 +78,7 @@ func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Ro
 	return r.next(ctx)
 }
 
-// isSmall reports whether the rows that are read, of which there is one at most,
-// are what one scan yields.
+// isSmall reports whether the read has at most one row and one scan.
 func (p *readPlan) isSmall(spec *readSpec) bool {
 	if len(spec.rows) != 1 {
 		return false
@@ -122,9 +122,9 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 
 // ReadRows reads rows in key order, all of one snapshot: all rows of the table,
 // or those of the RowSets among the options. Leaving the loop ends the read. An
-// error ends it too: it comes with a nil row, last.
+// error also ends it: it comes last, with a nil row.
 //
-// The context is looked at between blocks of some thousand cells.
+// The context is checked between blocks of some thousand cells.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
@@ -169,10 +169,10 @@ func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *r
 
 // MaxRowBytes is how much memory a row may take when it is read as a whole: the
 // bytes of its qualifiers and encoded values and 24 more for each cell. A read
-// of a larger row fails, with the kind [KindResourceExhausted], when it gets there.
+// fails at a larger row, with the kind [KindResourceExhausted].
 const MaxRowBytes = 256 << 20
 
-const cellBytes = 24 // what a cell takes besides its qualifier and value
+const cellBytes = 24 // the memory of a cell besides its qualifier and value
 
 func (r *readSpec) rowBytes() int {
 	if r.maxBytes > 0 {
@@ -186,9 +186,9 @@ func rowTooLarge(key string) error {
 }
 
 // ReadRowList reads the rows with these keys, all of one snapshot, and returns
-// them in the order of keys, of which some may be equal: rows[i] is the row of
-// keys[i], nil when it has no cell that the options select. The options may not
-// choose rows themselves or limit their number.
+// them in the order of keys, which may repeat: rows[i] is the row of keys[i], nil
+// when it has no selected cell. The options may not choose rows themselves or
+// limit their number.
 func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...read.Option) ([]*Row, error) {
 	rows, err := t.readRowList(ctx, keys, opts)
 	return rows, fail("read row list", t.Name(), "", err)
@@ -225,7 +225,8 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 	return rows, nil
 }
 
-// choosesNoRows refuses options that choose rows, beside what does so already.
+// choosesNoRows refuses options that choose rows, for a read that chooses them
+// already.
 func (r *readSpec) choosesNoRows(beside string) error {
 	switch {
 	case r.Rows != nil || r.After != "":

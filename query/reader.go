@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// A reader is one read under way: a merge of one stream of rows for each
-// family, then conditions, offset and limit.
+// A reader is a read under way: a merge of one stream of rows for each family,
+// then conditions, offset and limit.
 type reader struct {
 	spec     *readSpec
 	own      cf.Snapshot // nil when it is the caller's
@@ -50,7 +50,7 @@ func (t *Table) plan(spec *readSpec, now cells.Timestamp) (*readSpec, *readPlan,
 	return spec, p, err
 }
 
-// planTo is plan with memory for the plan, which is a zero one.
+// planTo is plan with memory for the result, a zero readPlan.
 func (t *Table) planTo(p *readPlan, spec *readSpec, now cells.Timestamp) (*readSpec, error) {
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {
@@ -66,7 +66,7 @@ func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *readSpec
 	return t.openReaderAt(ctx, snap, spec, t.db.clock.now())
 }
 
-// openReaderAt is openReader with the moment that retention goes by.
+// openReaderAt is openReader with the moment that retention uses.
 func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSpec, now cells.Timestamp) (*reader, error) {
 	spec, p, err := t.plan(spec, now)
 	if err != nil {
@@ -182,8 +182,8 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 	return nil, nil
 }
 
-// ready is about how many rows can be made without reading on. They keep each other's
-// blocks, so that those that are large go beyond one block in no family.
+// ready is about how many rows can be made without reading on. These rows keep each
+// other's blocks in memory, so large ones are limited to one block in each family.
 func (r *reader) ready() int {
 	n := 1
 	for i, s := range r.streams {
@@ -200,7 +200,7 @@ func (r *reader) ready() int {
 	return n
 }
 
-// largeRow is from how many bytes on a row is large, in one family.
+// largeRow is the size from which a row is large, in one family.
 const largeRow = 4 << 10
 
 func (r *reader) reject(key string) error {
@@ -273,8 +273,7 @@ func (r *reader) lead() *stream {
 	return lead
 }
 
-// passes judges a row: it must have something that was selected, and satisfy
-// every condition.
+// passes judges a row: it must have a selected cell, and satisfy every condition.
 func (r *reader) passes(row *Row) bool {
 	if !r.wanted || len(row.parts) == 0 {
 		return false
@@ -292,8 +291,8 @@ func (r *reader) passes(row *Row) bool {
 	return true
 }
 
-// judge reports whether a row satisfies the conditions and the filter leaves some
-// of it.
+// judge reports whether a row satisfies the conditions and the filter leaves any
+// of its cells.
 func (r *reader) judge(ctx context.Context, row *Row) (bool, error) {
 	if r.done || !r.passes(row) {
 		return false, nil
@@ -308,7 +307,7 @@ func (r *reader) judge(ctx context.Context, row *Row) (bool, error) {
 	return left, err
 }
 
-// truncate cuts the row off after n cells.
+// truncate keeps the row's first n cells.
 func (r *Row) truncate(n int) {
 	for i := range r.parts {
 		p := &r.parts[i]
@@ -331,8 +330,8 @@ type rowSlab struct {
 
 const maxSlab = 256
 
-// next is a row to fill; it is the same one until keep is called. ready is how many
-// rows there are going to be soon.
+// next is a row to fill; it stays the same until keep is called. ready is about how
+// many rows follow soon.
 func (s *rowSlab) next(ready int) *Row {
 	if len(s.free) == 0 {
 		s.free = make([]Row, min(max(1, ready), maxSlab))

@@ -13,14 +13,14 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// CheckAndMutate applies ifTrue when a row satisfies a predicate and ifFalse
-// when it does not, and reports which it was. The look and the write are one:
-// no other write of the row comes between. Either mutation may be nil, which
-// changes nothing.
+// CheckAndMutate applies ifTrue when a row satisfies a predicate, otherwise
+// ifFalse, and reports which one. The check and the write are one step: no other
+// write of the row comes between. Either mutation may be nil, which changes
+// nothing.
 //
-// The predicate is [Where], [Exists] or [Absent], or any option of a read,
-// which is satisfied when the read finds a cell; nil is that of a row that has
-// any cell. A row without cells satisfies Absent.
+// The predicate is [Where], [Exists] or [Absent], or any option of a read, which
+// is satisfied when the read finds a cell; a nil predicate is satisfied by any
+// cell. A row without cells satisfies Absent.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (matched bool, err error) {
 	const op = "check and mutate"
 	if err := t.database().holdSchema(ctx); err != nil {
@@ -82,8 +82,8 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 	}
 	conditions := spec.Where
 	if len(conditions) > 0 && len(spec.Columns) == 0 {
-		// The conditions' columns are all that is read, and a row that has
-		// none of them is judged too.
+		// The read returns the conditions' columns alone, and a row that has none
+		// of them is judged too.
 		for _, c := range conditions {
 			spec.Columns = append(spec.Columns, read.Column(c.Family, c.Qualifier))
 		}
@@ -197,7 +197,7 @@ func (t *tableInfo) checkModify(key string, m *write.ReadModifyWrite) error {
 	return nil
 }
 
-// A rule is one change of a read-modify-write as it is carried out.
+// A rule is one change of a read-modify-write while it is carried out.
 type rule write.Rule
 
 func (r *rule) verb() string {
@@ -273,8 +273,8 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 	return inRowOrder(written), nil
 }
 
-// joinAppends makes one rule of the appends to a column that follow each other: each
-// copies what the column holds.
+// joinAppends merges consecutive appends to a column into one rule: each append
+// copies the column's value.
 func joinAppends(rules []write.Rule) []rule {
 	type name struct{ family, qualifier string }
 	var joined []rule
@@ -306,8 +306,8 @@ func inRowOrder(written map[column]cells.Cell) []cells.Cell {
 	return cs
 }
 
-// apply is the value that a rule makes of the newest one; the zero Value stands
-// for none.
+// apply is the rule's result for the newest value; the zero Value means that
+// there is no value.
 func (r *rule) apply(old cells.Value, declared cells.Type) (cells.Value, error) {
 	typ := old.Type()
 	switch {

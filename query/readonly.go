@@ -6,23 +6,22 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// OpenReadOnly opens a database for reading, beside a process that writes it if
-// there is one. It shows the moment when it was opened, in all tables, until
-// [DB.Refresh]. It is Open with [Options.ReadOnly].
+// OpenReadOnly opens a database for reading, also while another process writes
+// it. It shows the moment when it was opened, in all tables, until [DB.Refresh].
+// It is Open with [Options.ReadOnly].
 func OpenReadOnly(dir string, o Options) (*DB, error) {
 	o.ReadOnly = true
 	return Open(dir, o)
 }
 
-// Refresh shows a database that was opened for reading as it is now: what has
-// been acknowledged before the call is seen by every read that begins after it,
-// tables and families that came or went included. Reads under way go on with the
-// moment that they began with. A database that is open for writing needs no
-// Refresh.
+// Refresh brings a database that was opened for reading up to date: every read
+// that begins after it sees all writes acknowledged before the call, and the
+// changes of tables and families. Reads under way keep their moment. A database
+// that is open for writing needs no Refresh.
 //
-// It opens the files anew: that takes some milliseconds, and longer the more has
-// been written since the writer last flushed its memory to files. When nothing
-// has been written it costs next to nothing.
+// It opens the files again: that takes some milliseconds, and longer the more
+// data the writer has not yet flushed to files. Without new writes it costs next
+// to nothing.
 func (db *DB) Refresh(ctx context.Context) error {
 	if err := db.ready(ctx); err != nil {
 		return fail("refresh", "", "", err)
@@ -31,7 +30,8 @@ func (db *DB) Refresh(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	// One at a time, so that the catalog in force is never the older one.
+	// One at a time, so that the catalog in force is never replaced by an older
+	// one.
 	if err := db.schemaMu.Lock(ctx); err != nil {
 		return fail("refresh", "", "", err)
 	}

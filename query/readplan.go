@@ -14,7 +14,7 @@ import (
 // at differently.
 type readPlan struct {
 	scans  []familyScan
-	guards []guard // the conditions that are left to judge on what the scans yield
+	guards []guard // the conditions left to judge on the scans' rows
 	// exact says that every row that the scans yield is returned, but for
 	// offset and limit.
 	exact bool
@@ -30,12 +30,13 @@ type familyScan struct {
 	of     *familyInfo
 	scan   cf.Scan
 	guard  bool // its cells are for conditions, not for the caller
-	// required says that conditions were left to the scan: what it does not
-	// yield is not wanted.
+	// required says that conditions were left to the scan: rows that it does not
+	// yield are not wanted.
 	required bool
 }
 
-// A guard is a condition, and whether the selected cells are enough to judge it.
+// A guard is a condition; it also says whether the selected cells are enough to
+// judge it.
 type guard struct {
 	read.Condition
 	onRow bool
@@ -60,15 +61,15 @@ func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	for i := range p.scans {
 		s := &p.scans[i].scan
 		if p.exact && r.Limit > 0 {
-			s.Limit = r.Limit + r.Offset // of the first so many rows of all families, each has at most so many
+			s.Limit = r.Limit + r.Offset // of the first n rows of all families, each family has at most n
 		}
 		s.Hint = r.hint(p.exact)
 	}
 	return nil
 }
 
-// selectFamilies plans a scan for each family of which something is selected. Most
-// reads are of a family as a whole or of one column.
+// selectFamilies plans a scan for each family with selected columns. Most reads
+// are of a family as a whole or of one column.
 func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	add := func(f *familyInfo, qualifiers []cf.Range) {
 		p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
@@ -105,15 +106,16 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 	return nil
 }
 
-// provesRows reports whether conditions may tell which rows are returned without
-// the other columns: where only keys are wanted, and a cell that satisfies a
-// condition is a cell that the read selects if it selects its column.
+// provesRows reports whether conditions may decide which rows are returned,
+// without the other columns. That is so when only keys are wanted, and when a
+// cell that satisfies a condition is also selected by the read if its column is.
 func (r *readSpec) provesRows() bool {
 	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(r.Where)
 }
 
-// witness is a family of which a column is selected that each row has that satisfies
-// the conditions: a read of keys needs no other. nil is none.
+// witness is a family that proves every row: each row that satisfies the conditions
+// has a selected column in it, so a read of keys needs no other family. nil means
+// that there is no such family.
 func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Range) (found *familyInfo) {
 	if !r.provesRows() {
 		return nil
@@ -146,8 +148,8 @@ func conditionColumns(where []read.Condition, f *familyInfo) []cf.Range {
 	return cf.MergeRanges(qualifiers)
 }
 
-// guard plans who judges the conditions: the store, where it reads the column
-// anyway, or a scan of its own for those of a family that are not selected.
+// guard decides where the conditions are judged: in the store, if it reads the
+// column anyway, or in a scan of their own for families that are not selected.
 func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 	alone := len(p.scans) == 1
 	here, aside := map[*familyInfo][]read.Condition{}, map[*familyInfo][]read.Condition{}
@@ -213,8 +215,8 @@ func (s *familyScan) reads(qualifier string) bool {
 	return q == nil || cf.InRanges(q, qualifier)
 }
 
-// readsNewest reports whether the cells that a read goes through include the
-// newest visible one of each selected column.
+// readsNewest reports whether the read's cells include the newest visible cell of
+// each selected column.
 func (r *readSpec) readsNewest() bool {
 	return r.CellsPerRow == 0 && r.Since == 0 && r.Until == 0
 }
@@ -248,7 +250,7 @@ func (t *tableInfo) selection(columns []read.ColumnSpec) (map[*familyInfo][]cf.R
 	return selected, nil
 }
 
-// retention is what the read hides of a family.
+// retention is the part of a family that the read hides.
 func (r *readSpec) retention(f *familyInfo, now cells.Timestamp) []cf.Retention {
 	if r.hasLimits {
 		return retentionAt(r.limits, now)
@@ -256,7 +258,7 @@ func (r *readSpec) retention(f *familyInfo, now cells.Timestamp) []cf.Retention 
 	return f.retention(now)
 }
 
-// scan reads what is selected of a family.
+// scan reads the selected columns of a family.
 func (r *readSpec) scan(f *familyInfo, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
 		Family:  f.store,

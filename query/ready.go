@@ -13,8 +13,8 @@ var (
 	errNoContext = faultf(KindInvalidArgument, "the context is nil; context.Background gives one")
 )
 
-// ready is an error if an operation cannot begin. Every operation begins with it, and
-// most by way of one of the methods below.
+// ready is an error if an operation cannot begin. Every operation begins with it,
+// most of them through one of the methods below.
 func (db *DB) ready(ctx context.Context) error {
 	switch {
 	case db == nil || db.store == nil:
@@ -45,7 +45,7 @@ func (t *Table) readSpec(ctx context.Context, opts []read.Option) (*readSpec, er
 	return spec, err
 }
 
-// snapshot begins a look at the catalog's entries.
+// snapshot begins a read of the catalog's entries.
 func (db *DB) snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (db *DB) snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return db.store.Snapshot(ctx)
 }
 
-// holdSchema begins a write: the schema that it is checked against is the one that it
-// is written to. The caller ends with schemaMu.RUnlock.
+// holdSchema begins a write and keeps the schema unchanged until its end. The caller
+// ends with schemaMu.RUnlock.
 func (db *DB) holdSchema(ctx context.Context) error {
 	if err := db.ready(ctx); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (db *DB) holdSchema(ctx context.Context) error {
 	return db.schemaMu.RLock(ctx)
 }
 
-// inForce is the catalog in force. That of no database is empty.
+// inForce is the catalog in force. A nil database has an empty one.
 func (db *DB) inForce() *catalog {
 	if db != nil {
 		if c := db.catalog.Load(); c != nil {

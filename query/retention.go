@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// retentionAt is what limits drop at a moment, as the store applies it. In each
-// column that is a tail: all versions from one on.
+// retentionAt is the cells that limits drop at a moment, in the form that the
+// store applies. In each column these are a tail: all versions from one on.
 func retentionAt(limits []schema.Limit, now cells.Timestamp) []cf.Retention {
 	if len(limits) == 0 {
 		return nil
@@ -30,8 +30,8 @@ func counts(limits []schema.Limit) bool {
 	return len(limits) > 0 && limits[len(limits)-1].Versions > 0 // they are sorted
 }
 
-// maxAge is the age beyond which the family's cells are dropped whatever their
-// rank; 0 is none.
+// maxAge is the age beyond which the family's cells are dropped at any rank; 0
+// means that there is no such age.
 func (f *familyInfo) maxAge() time.Duration {
 	if len(f.rule) > 0 && f.rule[0].Versions == 0 {
 		return f.rule[0].Age
@@ -39,7 +39,7 @@ func (f *familyInfo) maxAge() time.Duration {
 	return 0
 }
 
-// expiry is what the store may drop of the family by itself.
+// expiry is the cells of the family that the store may drop by itself.
 func (f *familyInfo) expiry(now cells.Timestamp) cf.Expiry {
 	age := f.maxAge()
 	if age == 0 {
@@ -47,13 +47,12 @@ func (f *familyInfo) expiry(now cells.Timestamp) cf.Expiry {
 	}
 	return cf.Expiry{
 		Before: max(0, int64(now)-age.Microseconds()),
-		// Data that was written in order is all expired by then.
+		// By then all data is expired that was written in order.
 		Period: min(max(age, minPeriod), maxPeriod),
 	}
 }
 
-// Cold files are rewritten for the sake of expired cells at intervals between
-// these.
+// Cold files are rewritten to drop expired cells, at intervals between these.
 const (
 	minPeriod = 24 * time.Hour
 	maxPeriod = 30 * 24 * time.Hour
@@ -104,13 +103,13 @@ func loosenings(old, next *catalog) (ls []loosening) {
 	return ls
 }
 
-// loosen removes what the rules in force hide, wherever those to come would show
-// it again. schemaMu is held exclusively: no write comes between the removal and
-// the new rule. A crash after it has lost nothing that could be seen.
+// loosen removes the cells that the rules in force hide and the new ones would
+// show again. schemaMu is held exclusively: no write comes between the removal
+// and the new rule. After a crash no visible cell is lost.
 //
-// First the store loses its leave to drop what the new rule keeps. Compactions
-// that have begun with the old leave know only cells that expired before now,
-// which are removed here as well.
+// First it withdraws the store's permission to drop cells that the new rule
+// keeps. A compaction that began with the old permission drops only cells that
+// expired before now, which are removed here as well.
 func (db *DB) loosen(ctx context.Context, old, next *catalog) error {
 	for _, l := range loosenings(old, next) {
 		if o, n := l.old.maxAge(), l.new.maxAge(); o != 0 && (n == 0 || n > o) {
@@ -130,8 +129,8 @@ func (db *DB) loosen(ctx context.Context, old, next *catalog) error {
 	return nil
 }
 
-// manyExpired is from how many expired cells on a compaction is the better way
-// to remove them than deletes.
+// manyExpired is the number of expired cells from which a compaction removes them
+// more cheaply than deletes.
 const manyExpired = 1 << 16
 
 // prepareLoosening does most of the work of loosen while writes go on. It does

@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A retentionHistory is a history of which the rules change, on files so small
+// A retentionHistory is a history whose rules change, on files so small
 // that their boundaries fall within columns. The model forgets a cell for good
 // as soon as a rule drops it; so what is visible must depend neither on what
 // compactions and collections have removed nor on which rules have come since.

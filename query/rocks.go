@@ -14,24 +14,24 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// This file has what a database on RocksDB is beyond a store: a directory, with a
-// marker in it. Without cgo nocgo.go stands in its place.
+// This file has the parts of a database on RocksDB that a store alone lacks: a
+// directory, with a marker in it. Builds without cgo have nocgo.go instead.
 
-// HasEngine says whether [Open] and its kin work: whether this build has RocksDB. One
-// without cgo has not.
+// HasEngine says whether [Open], [OpenInMemory] and [OpenReadOnly] work: whether this
+// build has RocksDB. A build without cgo does not.
 const HasEngine = true
 
-// Open opens the database on RocksDB in a directory, which it creates unless it is told
-// that the database must exist. A database can be open for writing once at a
-// time, in one process, however its path is spelled: otherwise the error's kind
-// is [KindBusy]. While it is open its directory stays where it is: what needs a new
-// file fails with kind [KindUnavailable] after it was moved or replaced.
+// Open opens the database on RocksDB in a directory. It creates a missing database
+// unless the options say that it must exist. A database can be open for writing once at
+// a time, in one process, however its path is spelled: otherwise the error's kind is
+// [KindBusy]. Its directory must stay in its place while it is open: after it was moved
+// or replaced, an operation that needs a new file fails with kind [KindUnavailable].
 func Open(dir string, o Options) (*DB, error) {
 	return open(dir, o, rocks.Options{})
 }
 
-// OpenInMemory opens a new database that lives in memory and is gone when it
-// is closed: for tests. It behaves as one on disk in everything else.
+// OpenInMemory opens a new database in memory, for tests. It is gone when it is
+// closed. Otherwise it behaves like one on disk.
 func OpenInMemory(o Options) (*DB, error) {
 	return open("", o, rocks.Options{InMemory: true})
 }
@@ -80,7 +80,7 @@ func openStore(dir string, o rocks.Options) (cf.Reader, error) {
 	return rocks.Open(dir, o)
 }
 
-// describeOpen says of an engine's failure to open what it means here.
+// describeOpen turns an engine's failure to open into an error of this package.
 func describeOpen(dir string, err error) error {
 	switch {
 	case errors.Is(err, cf.ErrBusy):
@@ -95,8 +95,8 @@ func describeOpen(dir string, err error) error {
 	return err
 }
 
-// settle notes where the database lies, and removes what a crash during Freeze
-// has left there.
+// settle notes the database's directory, and removes the files that a crash
+// during Freeze left there.
 func (db *DB) settle(dir string, engine rocks.Options) error {
 	if engine.InMemory {
 		return nil
@@ -112,11 +112,11 @@ func (db *DB) settle(dir string, engine rocks.Options) error {
 	return nil
 }
 
-// checkMarker refuses a directory that holds a database of another kind. It
-// returns the marker's format, 0 when there is no marker.
+// checkMarker refuses a directory with a database of another kind. It returns the
+// marker's format, 0 when there is no marker.
 func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
-		return 0, nil // no database yet, or one that the engine will report on
+		return 0, nil // no database yet, or one that the engine will refuse
 	}
 	text, err := os.ReadFile(filepath.Join(dir, markerFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -134,8 +134,8 @@ func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 	return version, checkFormat(version)
 }
 
-// probe reads the catalog of a database without a marker, without writing: it
-// may have been made by the engine's own tools from one of smolwc, or be new.
+// probe reads the catalog of a database without a marker, without writing: the
+// engine's own tools may have made it from one of smolwc, or it may be new.
 func probe(dir string, engine rocks.Options) error {
 	engine.ReadOnly = true
 	store, err := rocks.OpenFollower(dir, engine)
@@ -150,6 +150,5 @@ func probe(dir string, engine rocks.Options) error {
 	return db.loadCatalog(context.Background(), false)
 }
 
-// releaseEngine gives memory that the engine's library holds and nothing uses back to
-// the system.
+// releaseEngine gives the engine library's unused memory back to the system.
 func releaseEngine() { rocks.ReleaseMemory() }

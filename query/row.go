@@ -10,11 +10,11 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Row is one row as a read found it: its key and its cells, ordered by family
-// name, then by the bytes of the qualifier, then newest first. It is immutable
-// and safe for concurrent use, and it stays valid for as long as it is kept. It
-// shares its memory with the rows read around it, a few hundred KiB; to keep a
-// few rows of a large scan for long, copy out what is needed. A nil Row has no cells.
+// A Row is a row as a read returned it: its key and its cells, ordered by family
+// name, then by the bytes of the qualifier, then newest first. It is immutable and
+// safe for concurrent use, and stays valid as long as it is kept. It shares its
+// memory with the rows read around it, a few hundred KiB; to keep a few rows of a
+// large scan, copy the values out. A nil Row has no cells.
 type Row struct {
 	key    string
 	parts  []part
@@ -40,8 +40,8 @@ func (p *part) cell(i int) cells.Cell {
 	}
 }
 
-// decodeValue decodes a value that was checked when it was read; no bytes are
-// that of a stripped cell.
+// decodeValue decodes a value that the read has checked; a stripped cell has no
+// bytes.
 func decodeValue(b []byte) cells.Value {
 	if len(b) == 0 {
 		return cells.Bytes(nil)
@@ -90,7 +90,7 @@ func (r *Row) Cells() iter.Seq[cells.Cell] {
 }
 
 // Label is the label that a [filter.Label] gave to a cell, counted from 0 in the
-// order of [Row.Cells]; "" when it has none.
+// order of [Row.Cells]; "" for a cell without a label.
 func (r *Row) Label(cell int) string {
 	if r == nil || cell < 0 || cell >= len(r.labels) {
 		return ""
@@ -136,15 +136,15 @@ func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
 	return cells.Cell{}, false
 }
 
-// value is the newest value of a column, the zero Value when there is none:
-// that is of no type, so every typed accessor answers false.
+// value is the newest value of a column, the zero Value for an absent column. The
+// zero Value has no type, so every typed accessor returns false.
 func (r *Row) value(family, qualifier string) cells.Value {
 	c, _ := r.Cell(family, qualifier)
 	return c.Value
 }
 
-// I64 is the newest value of a column of type i64; ok is false when the column
-// is absent or of another type. So are the other accessors by type.
+// I64 is the newest value of a column of type i64; ok is false when the column is
+// absent or of another type. The other typed accessors do the same.
 func (r *Row) I64(family, qualifier string) (v int64, ok bool) {
 	return r.value(family, qualifier).AsI64()
 }
@@ -181,7 +181,7 @@ func (r *Row) Bytes(family, qualifier string) (v []byte, ok bool) {
 }
 
 // Text is the newest value of a column of type string, "" when the column is absent or
-// of another type; [Row.Cell] tells these apart.
+// of another type; [Row.Cell] distinguishes these.
 func (r *Row) Text(family, qualifier string) string {
 	s, _ := r.value(family, qualifier).AsString()
 	return s

@@ -8,8 +8,8 @@ import (
 )
 
 // A schemaLock is held shared by writes, and exclusively by changes of the
-// schema, so that a write commits under the schema that it was checked against.
-// A write may be long in the store: the context ends the wait for it.
+// schema, so that a write commits under the schema that it was checked against. A
+// write may take long in the store, so a context can end the wait.
 type schemaLock struct{ rw lock.RW }
 
 func newSchemaLock() schemaLock { return schemaLock{lock.NewRW()} }

@@ -10,8 +10,8 @@ import (
 type RowKeySample struct {
 	// Key is a row key; "" is the end of the table, in the last sample.
 	Key string
-	// OffsetBytes is about what the rows before Key take in the store, what
-	// is deleted or has expired and was not compacted yet included.
+	// OffsetBytes is about the size in the store of the rows before Key. It
+	// includes deleted and expired cells that were not compacted yet.
 	OffsetBytes int64
 }
 
@@ -19,8 +19,8 @@ type RowKeySample struct {
 const maxSamples = 64
 
 // SampleRowKeys returns row keys that divide the table into up to 64 parts of
-// about the same size, in order, and behind them the end of the table, whose
-// key is empty. It does not read the table, unless that is small: then the parts
+// about the same size, in order, and then the end of the table, whose key is
+// empty. It does not read the table, unless the table is small: then the parts
 // are as equal as rows allow.
 func (t *Table) SampleRowKeys(ctx context.Context) ([]RowKeySample, error) {
 	parts, err := t.split(ctx, cf.Range{}, maxSamples)

@@ -6,12 +6,11 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Stats is what a database tells of itself. Reading it costs no data access;
-// numbers of cells come from files' properties and are no counts: see
-// [Table.Count] for those.
+// Stats is the state of a database. Reading it accesses no data; numbers of cells
+// come from files' properties and are estimates: see [Table.Count] for counts.
 type Stats struct {
-	// The engine's are of the whole database. Counters are totals since it was
-	// opened.
+	// The engine's figures are of the whole database. Counters are totals since
+	// it was opened.
 	cf.EngineStats
 	// Families are sorted by table, then by name.
 	Families []FamilyStats
@@ -37,7 +36,7 @@ func (s *Stats) Table(name string) []FamilyStats {
 	return of
 }
 
-// Stats collects what the engine knows of itself and of every family.
+// Stats collects the engine's figures, of itself and of every family.
 func (db *DB) Stats(ctx context.Context) (*Stats, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("stats", "", "", err)

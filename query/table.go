@@ -16,7 +16,7 @@ type Table struct {
 	db   *DB
 	name string
 
-	// For tests: filters stay whole, and a row may take these bytes.
+	// For tests: filters stay whole, and a row may take at most these bytes.
 	unpushed bool
 	maxBytes int
 }
@@ -46,7 +46,7 @@ type tableInfo struct {
 	name     string
 	declared *schema.Table
 	families []*familyInfo // by name
-	stream   *changeStream // nil when there is none
+	stream   *changeStream // nil without a change stream
 }
 
 // A familyInfo is what reads and writes need of a family.
@@ -74,8 +74,8 @@ func newCatalog(s *schema.Schema, streams map[string]streamEntry) *catalog {
 	return c
 }
 
-// keep takes over the tables that a change of the schema did not touch: by their
-// identity a transaction tells whether its tables are still what they were.
+// keep reuses the tables that a change of the schema did not touch: a transaction
+// compares the pointers to see whether its tables have changed.
 func (c *catalog) keep(old *catalog, touched func(table string) bool) {
 	for name, t := range old.tables {
 		if _, there := c.tables[name]; there && !touched(name) {
@@ -132,10 +132,11 @@ func (t *tableInfo) familyNames() []string {
 	return names
 }
 
-// retention is what the family's reads hide at a moment, as the store applies it.
+// retention is the part of the family that reads hide at a moment, in the form
+// that the store applies.
 func (f *familyInfo) retention(now cells.Timestamp) []cf.Retention { return retentionAt(f.limits, now) }
 
-// Flush writes what memory holds of the table to its files.
+// Flush writes the table's data in memory to files.
 func (t *Table) Flush(ctx context.Context) error {
 	return t.eachFamily(ctx, "flush", func(f *familyInfo) error { return t.db.store.Flush(ctx, f.store) })
 }
@@ -144,7 +145,7 @@ func (t *Table) Flush(ctx context.Context) error {
 // were deleted or replaced, or have expired.
 func (t *Table) Compact(ctx context.Context) error { return t.CompactRows(ctx, read.Range("", "")) }
 
-// CompactRows is [Table.Compact] of what the files hold of some rows.
+// CompactRows is [Table.Compact] for the rows of a range.
 func (t *Table) CompactRows(ctx context.Context, rows read.RowSet) error {
 	if rows.Err != nil {
 		return fail("compact", t.Name(), "", &fault{KindInvalidArgument, rows.Err})

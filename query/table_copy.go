@@ -18,9 +18,9 @@ import (
 )
 
 // CheckpointTable makes a copy of one table in a directory, which must not exist:
-// a database of its own that has this table alone, as of a moment during the
-// call. Its files are linked like those of [DB.Checkpoint], so that it takes as
-// long for a large table as for a small one, and space only as the table changes.
+// a database of its own with this table alone, as of a moment during the call.
+// Its files are linked like those of [DB.Checkpoint]: the size of the table does
+// not affect the time, and the copy takes space only as the table changes.
 func (db *DB) CheckpointTable(ctx context.Context, table, dir string) error {
 	return fail("checkpoint table", table, "", db.checkpointTable(ctx, table, dir))
 }
@@ -68,11 +68,11 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 	return errors.Join(c.ApplyPlan(ctx, plan), c.Close())
 }
 
-// CopyTable creates a table that is declared like another one, which may be of
-// another database, and has all its cells as they are at one moment. The table is
-// there when CopyTable returns nil; otherwise, and after a crash before that,
-// nothing of it is, except that [KindUnknownOutcome] says that this is known when the
-// database has been opened again. note is the table's note; see [DB.SetTableNote].
+// CopyTable creates a table with the declaration of another one, which may be of
+// another database, and with all its cells as of one moment. The table exists when
+// CopyTable returns nil; otherwise, and after a crash before that, nothing of it
+// exists, except that after [KindUnknownOutcome] only the next open of the database
+// decides. note is the table's note; see [DB.SetTableNote].
 func (db *DB) CopyTable(ctx context.Context, name string, from *Table, note []byte) error {
 	return fail("copy table", name, "", db.copyTable(ctx, name, from, note))
 }
@@ -125,7 +125,7 @@ func (c *tableCopy) next() (*catalog, error) {
 }
 
 // reserve creates the families. No name leads to them before the end, so that a
-// crash leaves what one during CreateTable leaves.
+// crash leaves the same as one during CreateTable.
 func (c *tableCopy) reserve(ctx context.Context) error {
 	if err := c.db.schemaMu.Lock(ctx); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (c *tableCopy) run(ctx context.Context) (err error) {
 	return c.commit(ctx)
 }
 
-// write copies all cells of a snapshot to table files, on all processors. It
-// copies what retention hides too: rules hide it in the copy.
+// write copies all cells of a snapshot to table files, on all processors. It also
+// copies the cells that retention hides: the rules hide them in the copy.
 func (c *tableCopy) write(ctx context.Context) error {
 	snap, err := c.from.store.Snapshot(ctx)
 	if err != nil {
@@ -204,8 +204,8 @@ func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to st
 	}
 }
 
-// commit makes the table visible: its entry in the catalog and its cells are
-// there together. Somebody may have created a table of this name meanwhile.
+// commit makes the table visible: its entry in the catalog and its cells appear
+// together. Somebody may have created a table of this name meanwhile.
 func (c *tableCopy) commit(ctx context.Context) error {
 	db := c.db
 	if err := db.schemaMu.Lock(ctx); err != nil {
@@ -241,8 +241,8 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	return db.tune(old, next)
 }
 
-// undo drops the families that were created, unless a table has them or it is
-// not known whether one has.
+// undo drops the families that were created, unless a table has them or may have
+// them.
 func (c *tableCopy) undo(ctx context.Context, cause error) error {
 	if kindOf(cause) == KindUnknownOutcome {
 		return nil

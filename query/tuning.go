@@ -2,8 +2,8 @@ package query
 
 import "github.com/smolwc/smolwc/cf"
 
-// tune tells the store how to keep the families of a catalog, as far as that
-// differs from what it was told for old, which may be nil.
+// tune tells the store how to keep the families of a catalog, where that differs
+// from old's, which may be nil.
 func (db *DB) tune(old, next *catalog) error {
 	for _, t := range next.tables {
 		for _, f := range t.families {
@@ -18,7 +18,7 @@ func (db *DB) tune(old, next *catalog) error {
 	return nil
 }
 
-// tuning is that of a family, zero where there is none.
+// tuning is a family's tuning, zero for an absent family.
 func (c *catalog) tuning(table, family string) cf.Tuning {
 	if c == nil || c.tables[table] == nil {
 		return cf.Tuning{}

@@ -16,18 +16,18 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// Update runs fn in a transaction and commits what it wrote: all of it, over
-// any rows and tables, or nothing. Transactions are serialisable: the outcome
-// is as if they, and all other writes, had been made one after another. They
-// are optimistic: nothing is locked while fn runs, and if another commit has
-// changed anything that fn read, rows that scans found absent included, the
-// transaction is rolled back and fn runs again, on the newest state. So fn may
-// run several times: it must leave nothing else behind. After [MaxTxAttempts]
-// the error's kind is [KindConflict].
+// Update runs fn in a transaction and commits its writes: all of them, over any
+// rows and tables, or nothing. Transactions are serialisable: the outcome is as
+// if they, and all other writes, had been made one after another. They are
+// optimistic: nothing is locked while fn runs. If another commit has changed
+// anything that fn read, rows that scans found absent included, the transaction
+// is rolled back and fn runs again, on the newest state. So fn may run several
+// times: it must have no other effects. After [MaxTxAttempts] the error's kind is
+// [KindConflict].
 //
-// An error of fn rolls back and is returned as it is. A transaction that wrote
-// nothing saw one snapshot: it runs again only if the schema of a table that it
-// read has changed under it. Changes of the schema of other tables are no conflict.
+// An error of fn rolls back and is returned unchanged. A transaction without writes
+// saw one snapshot: it runs again only if the schema of a table that it read has
+// changed. Changes of the schema of other tables are no conflict.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
 	if err := cmp.Or(db.ready(ctx), given("fn", fn != nil)); err != nil {
@@ -71,7 +71,7 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 	defer txn.Close()
 	tx := &Tx{db: db, txn: txn, catalog: c, tables: map[string]bool{}}
-	defer func() { tx.db = nil }() // it is of no use afterwards
+	defer func() { tx.db = nil }() // it cannot be used afterwards
 	if err := fn(tx); err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 	})
 }
 
-// A Tx is a transaction, inside the function given to [DB.Update]. It belongs
-// to that function's goroutine and is of no use afterwards.
+// A Tx is a transaction, inside the function given to [DB.Update]. It belongs to
+// that function's goroutine and cannot be used afterwards.
 type Tx struct {
 	db      *DB
 	txn     cf.Txn
@@ -125,8 +125,8 @@ type Tx struct {
 }
 
 // ReadRow is [Table.ReadRow] in the transaction: it sees the snapshot and the
-// transaction's own writes. Inside the loop of a scan, a row that was written
-// in the loop cannot be read until the scan has ended: that is an error.
+// transaction's own writes. It is an error to read, inside the loop of a scan, a
+// row that was written in the loop.
 func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...read.Option) (*Row, error) {
 	for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(opts), read.Key(key))...) {
 		return row, err
@@ -134,8 +134,8 @@ func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...read.Optio
 	return nil, nil
 }
 
-// ReadRows is [Table.ReadRows] in the transaction. Writes made in its loop are
-// not seen by it.
+// ReadRows is [Table.ReadRows] in the transaction. It does not see writes made in
+// its loop.
 func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...read.Option) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
@@ -145,8 +145,8 @@ func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...read.Option) i
 	}
 }
 
-// read runs one read. What it looked at becomes part of what the transaction
-// depends on: up to the last row that the caller took.
+// read runs one read. The transaction then depends on all that it looked at, up
+// to the last row that the caller took.
 func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield func(*Row, error) bool) error {
 	if err := tx.ready(ctx); err != nil {
 		return err
@@ -191,8 +191,8 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 	return nil
 }
 
-// schemaHolds reports whether the tables of the transaction are still what they were
-// when it began. What it has read and written may be wrong under another schema.
+// schemaHolds reports whether the tables of the transaction are unchanged since it
+// began. Its reads and writes may be wrong under another schema.
 func (tx *Tx) schemaHolds() bool {
 	now := tx.db.catalog.Load()
 	for table := range tx.tables {
@@ -203,8 +203,8 @@ func (tx *Tx) schemaHolds() bool {
 	return true
 }
 
-// depend notes the rows that a read looked at: all that it was asked for, or
-// those up to the last that it returned.
+// depend notes the rows that a read looked at: all that it asked for, or those up
+// to the last row returned.
 func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
 	rows := slices.Clone(spec.rows)
 	switch {
@@ -218,8 +218,8 @@ func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
 	}
 }
 
-// settle makes the writes so far visible to a read. While a scan is under way
-// they have to wait, and a read of a row that they change is refused.
+// settle makes the writes so far visible to a read. During a scan they have to
+// wait, and a read of a row that they change is refused.
 func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
 	if tx.scans == 0 {
 		return tx.flush(ctx)
@@ -297,8 +297,8 @@ func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
 	}
 	tx.logged = tx.logged || w.logged()
 	if w.reads() || stamped {
-		// What a delete finds decides what it writes; and a timestamp
-		// that was taken now must not commit behind a later one.
+		// A delete writes according to the cells that it finds; and a timestamp
+		// taken now must not commit behind a later one.
 		tx.txn.Read(w.table.name, cf.Single(w.key))
 	}
 	for i := range w.changes {

@@ -22,7 +22,8 @@ func (s *familyScan) require(conditions []read.Condition) {
 }
 
 // needsCell reports whether only rows that have one of the columns satisfy the
-// conditions. Where not, a row may satisfy them that a scan does not see.
+// conditions. If it is false, a scan of these columns may miss a row that
+// satisfies them.
 func needsCell(conditions []read.Condition) bool {
 	return slices.ContainsFunc(conditions, func(c read.Condition) bool { return c.Kind != read.IsAbsent })
 }

@@ -30,7 +30,7 @@ var (
 	)
 )
 
-// TestConditionsOnBytesAreThoseOnValues: a value compares so with another if and
+// TestConditionsOnBytesAreThoseOnValues: a comparison of two values holds if and
 // only if its encoding is in one of the ranges.
 func TestConditionsOnBytesAreThoseOnValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,7 +18,7 @@ import (
 
 var wideCells = flag.Int("wide", 300_000, "cells of the row that TestWideRowStreams reads")
 
-// putWide writes a row of so many columns, the number in the qualifier.
+// putWide writes a row of many columns, the number in the qualifier.
 func putWide(t testing.TB, table *query.Table, row, family string, columns, valueLen int) {
 	t.Helper()
 	value := cells.String(strings.Repeat("v", valueLen))

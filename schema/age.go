@@ -69,8 +69,8 @@ func parseAge(s string) (time.Duration, error) {
 	return age, nil
 }
 
-// nextAge cuts the first number and its unit off s. A number too large for 64
-// bits comes back as the largest.
+// nextAge cuts the first number and its unit off s. A number that does not fit 64
+// bits becomes the largest that does.
 func nextAge(s string) (n uint64, unit, rest string, err error) {
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	if digits == 0 {

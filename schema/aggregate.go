@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// An Aggregate is what a family makes of the values that are added to one of
-// its cells. The zero Aggregate is none: cells are set, not added to.
+// An Aggregate is how a family combines the values that are added to one of its
+// cells. The zero Aggregate means that cells are set, not added to.
 type Aggregate uint8
 
 // The aggregates. Each reads as an i64.

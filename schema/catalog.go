@@ -10,9 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// ErrCatalog is the error, found with errors.Is, of bytes that are not the
-// catalog entry of a table as this version writes it: damaged, or written by a
-// newer one.
+// ErrCatalog is the error, found with errors.Is, of bytes that are not a catalog
+// entry of this version: damaged, or written by a newer version.
 var ErrCatalog = errors.New("the catalog entry is damaged, or was written by a newer version")
 
 // The entry of a table in the catalog is one line of JSON:
@@ -76,8 +75,8 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// UnmarshalCatalog reads what [Table.MarshalCatalog] wrote. An unknown field,
-// anything after the entry and an invalid table are errors that match
+// UnmarshalCatalog reads the entry that [Table.MarshalCatalog] wrote. An unknown
+// field, anything after the entry and an invalid table are errors that match
 // [ErrCatalog]; no bytes make it panic.
 func UnmarshalCatalog(b []byte) (*Table, error) {
 	t, err := unmarshalCatalog(b)

@@ -11,7 +11,7 @@ const (
 	MaxChangeStream = 7 * 24 * time.Hour
 )
 
-// CheckChangeStream refuses what changes cannot be kept for.
+// CheckChangeStream refuses a time for which changes cannot be kept.
 func CheckChangeStream(d time.Duration) error {
 	if d < MinChangeStream || d > MaxChangeStream {
 		return fmt.Errorf("changes cannot be kept for %s; want 1d to 7d", FormatAge(max(d, time.Microsecond)))

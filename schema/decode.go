@@ -10,9 +10,9 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A decoder turns YAML nodes into values and goes on after a fault. Each of its
-// methods takes a node and the node's path; a nil node is a key that is not
-// there, of which it says nothing.
+// A decoder turns YAML nodes into values and continues after a fault. Each of its
+// methods takes a node and the node's path; a nil node is an absent key, which is
+// no fault.
 type decoder struct {
 	faults faults
 	lines  map[string]int  // where each path stands
@@ -75,8 +75,8 @@ func (d *decoder) list(n *yaml.Node, path string) []*yaml.Node {
 	return n.Content
 }
 
-// text returns the text of a scalar as it is written, whatever YAML takes it
-// for: a name may be 2014 or no.
+// text returns the text of a scalar as it is written, whatever type YAML sees in
+// it: a name may be 2014 or no.
 func (d *decoder) text(n *yaml.Node, path string) string {
 	if n == nil {
 		return ""
@@ -89,7 +89,7 @@ func (d *decoder) text(n *yaml.Node, path string) string {
 	return n.Value
 }
 
-// nameIn is the name in a mapping that is yet to be decoded, for its path.
+// nameIn is the name in a mapping that is not decoded yet, for its path.
 func nameIn(n *yaml.Node) string {
 	if n.Kind != yaml.MappingNode {
 		return ""

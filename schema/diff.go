@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Diff is the plan that makes declared of existing. Either may be nil, which is
-// an empty schema. Both must be valid. Tables and families that are declared no
-// more are dropped in the plan; see [Plan.WithoutDrops].
+// Diff is the plan that changes existing into declared. Either may be nil, which
+// is an empty schema. Both must be valid. The plan drops tables and families that
+// are no longer declared; see [Plan.WithoutDrops].
 //
-// Whether a type or an aggregate may change depends on whether the family has data, which is
-// for whoever carries out the plan to check.
+// Whether a type or an aggregate may change depends on whether the family has data. The
+// caller that carries out the plan checks that.
 func Diff(existing, declared *Schema) Plan {
 	if existing == nil {
 		existing = &Schema{}
@@ -36,7 +36,7 @@ func Diff(existing, declared *Schema) Plan {
 	return p
 }
 
-// diffTable adds what makes now of was; the two have one name.
+// diffTable adds the changes that turn was into now; the two have one name.
 func (p *Plan) diffTable(was, now *Table) {
 	if was.Retention != now.Retention {
 		p.add(Change{Kind: SetEnforcement, Table: now.Name, OldRetention: was.Retention, NewRetention: now.Retention})
@@ -85,8 +85,8 @@ func (p *Plan) diffFamily(table string, was, now *Family) {
 
 func (p *Plan) add(c Change) { p.Changes = append(p.Changes, c) }
 
-// sort orders the plan by table, with what is dropped after everything else;
-// within a table changes keep the order of its families.
+// sort orders the plan by table, with drops after everything else; within a table
+// changes keep the order of its families.
 func (p *Plan) sort() {
 	slices.SortStableFunc(p.Changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Table, b.Table))

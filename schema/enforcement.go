@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// An Enforcement is how strictly reads of a table apply its families' rules.
-// What is dropped from the disk in the end is the same.
+// An Enforcement is how strictly reads of a table apply its families' rules. The
+// cells dropped from the disk in the end are the same.
 type Enforcement uint8
 
 // The enforcements.
 const (
-	// Exact hides every cell that the rules drop, from the moment they do.
+	// Exact hides every cell that the rules drop, as soon as they do.
 	Exact Enforcement = iota
-	// Lazy hides what is too old. Surplus versions stay visible until
-	// something removes them, as in Bigtable.
+	// Lazy hides expired cells. Surplus versions stay visible until something
+	// removes them, as in Bigtable.
 	Lazy
 )
 

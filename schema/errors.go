@@ -9,8 +9,8 @@ import (
 
 // A Fault is one thing wrong with a declaration.
 type Fault struct {
-	// Line is where the fault stands in the text that was read, counted from 1;
-	// 0 when it is not known, as for a schema built in Go.
+	// Line is where the fault stands in the text, counted from 1; 0 when it is
+	// not known, as for a schema built in Go.
 	Line int
 	// Path leads to the fault, as in tables[0](fleet).families[2](meta).max_age;
 	// empty when it concerns the whole text.
@@ -19,16 +19,16 @@ type Fault struct {
 	Problem string
 }
 
-// Errors is the error of [Parse], [Load] and [Schema.Validate]: every fault
-// there is, in the order of the text, not only the first.
+// Errors is the error of [Parse], [Load] and [Schema.Validate]: every fault, in
+// the order of the text, not only the first.
 type Errors struct {
-	// File is the name of what was read; empty when it was not a file.
+	// File is the name of the file; empty when the text did not come from a file.
 	File   string
 	Faults []Fault
 }
 
-// Error has one line for each fault: "file:line: path: problem", less what is
-// not known of it.
+// Error has one line for each fault: "file:line: path: problem", without the
+// parts that are not known.
 func (e *Errors) Error() string {
 	if e == nil {
 		return "<nil>"
@@ -60,7 +60,7 @@ func (f Fault) in(file string) string {
 	return b.String()
 }
 
-// faults collects what is wrong.
+// faults collects faults.
 type faults []Fault
 
 func (fs *faults) add(path, format string, args ...any) {

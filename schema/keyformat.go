@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// A KeyFormat is what the row keys of a table are made of. It says how they are
-// shown; a key is any bytes, whatever the format.
+// A KeyFormat is the form of a table's row keys. It decides how they are shown; a
+// key may be any bytes in either format.
 type KeyFormat uint8
 
 // The key formats.
 const (
-	// PlainKeys are text or bytes of no form that is known.
+	// PlainKeys are text or bytes of no known form.
 	PlainKeys KeyFormat = iota
 	// TupleKeys are tuples, as package tuple packs them.
 	TupleKeys

@@ -7,8 +7,8 @@ import (
 )
 
 // A Limit is one conjunction of a compiled [Rule]: it drops a cell that is both
-// beyond the newest Versions of its column and older than Age. Versions 0 puts
-// no condition on the rank, Age 0 none on the age; no Limit has both.
+// beyond the newest Versions of its column and older than Age. With Versions 0
+// the rank does not matter, with Age 0 the age does not; no Limit has both.
 type Limit struct {
 	Versions int
 	Age      time.Duration
@@ -30,12 +30,12 @@ func Covers(limits, others []Limit) bool {
 	})
 }
 
-// Limits compiles the rule to disjunctive normal form: a cell is dropped iff
-// at least one of the limits drops it. No limit is implied by another, and they
-// are sorted by rising Versions, which makes Age fall. A nil rule has none.
+// Limits compiles the rule to disjunctive normal form: a cell is dropped iff at
+// least one of the limits drops it. No limit is implied by another, and they are
+// sorted by rising Versions, which makes Age fall. A nil rule has no limits.
 //
-// The rule must have passed [Schema.Validate], which bounds the work. One that is
-// nested too deep has none.
+// The rule must have passed [Schema.Validate], which bounds the work. A rule that
+// is nested too deep has no limits.
 func (r *Rule) Limits() []Limit {
 	if !r.bounded() {
 		return nil
@@ -63,7 +63,7 @@ func (r *Rule) limits() []Limit {
 	return []Limit{{Versions: r.MaxVersions, Age: r.MaxAge}}
 }
 
-// cross is what drops a cell that both a and b drop.
+// cross is the limit that drops the cells that both a and b drop.
 func cross(a, b []Limit) []Limit {
 	both := make([]Limit, 0, len(a)*len(b))
 	for _, l := range a {
@@ -74,8 +74,8 @@ func cross(a, b []Limit) []Limit {
 	return both
 }
 
-// prune sorts the limits and removes those that another one implies. In order
-// of Versions, then Age, a limit is implied iff the last one kept implies it.
+// prune sorts the limits and removes those that another one implies. In order of
+// Versions, then Age, a limit is implied iff the last one kept implies it.
 func prune(limits []Limit) []Limit {
 	slices.SortFunc(limits, func(l, m Limit) int {
 		return cmp.Or(cmp.Compare(l.Versions, m.Versions), cmp.Compare(l.Age, m.Age))

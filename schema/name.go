@@ -16,8 +16,7 @@ const MaxNameLen = 64
 // '.' or '-'. Names are case-sensitive.
 //
 // A table of a namespace has a name of three such parts, with slashes between
-// them: those of Bigtable's project, instance and table, of which the project
-// may have colons too.
+// them: Bigtable's project, instance and table. The project may have colons too.
 func CheckTableName(name string) error {
 	parts := strings.Split(name, "/")
 	switch len(parts) {
@@ -29,12 +28,12 @@ func CheckTableName(name string) error {
 	return fmt.Errorf("the name %q has %d parts between slashes; it is one name, or project/instance/table", clip(name), len(parts))
 }
 
-// CheckFamilyName returns an error unless name can name a column family. The
-// rule is Bigtable's: that of the name of one table, but any of its characters
-// may be the first.
+// CheckFamilyName returns an error unless name can name a column family. The rule
+// is Bigtable's: that of a table's name, but any of the characters may be the
+// first.
 func CheckFamilyName(name string) error { return familyName.check(name) }
 
-// A nameRule says what a name may have besides letters, digits and '_'.
+// A nameRule is the characters of a name besides letters, digits and '_'.
 type nameRule struct {
 	text        string
 	first, rest string

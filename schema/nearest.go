@@ -2,12 +2,12 @@ package schema
 
 import "strings"
 
-// Nearest returns the candidate that name was probably meant to be: the one
-// with the fewest typing errors between them (a byte inserted, dropped, changed,
-// or swapped with its neighbour; upper and lower case count as the same), when
-// they are few for the length of the name: one in up to five bytes, two in up
-// to eight, else three. Of equally near candidates the first wins. Names of more
-// than 128 bytes are near to nothing.
+// Nearest returns the candidate that was probably meant by name: the one with the
+// fewest typing errors between them (a byte inserted, dropped, changed, or
+// swapped with its neighbour; upper and lower case count as the same). The limit
+// depends on the length of the name: one error in up to five bytes, two in up to
+// eight, else three. The first of equally near candidates wins. Names of more
+// than 128 bytes have no nearest candidate.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, most := "", maxTypos(len(name))
 	found := false
@@ -21,7 +21,7 @@ func Nearest(name string, candidates []string) (string, bool) {
 }
 
 // DidYouMean is `; did you mean "x"?` for the [Nearest] candidate x, and empty
-// when there is none: the end of an error message about an unknown name.
+// without a candidate: the end of an error message about an unknown name.
 func DidYouMean(name string, candidates []string) string {
 	if c, ok := Nearest(name, candidates); ok {
 		return `; did you mean "` + c + `"?`
@@ -39,8 +39,8 @@ func maxTypos(n int) int {
 	return 3
 }
 
-// typos is the optimal string alignment distance of a and b, or some number
-// above most when it is larger than that.
+// typos is the optimal string alignment distance of a and b, or some number above
+// most when the distance is larger than most.
 func typos(a, b string, most int) int {
 	if abs(len(a)-len(b)) > most || len(a) > 128 {
 		return most + 1

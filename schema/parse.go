@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// settings are the keys that config.yaml may have at its top level beside
-// tables. They are not read here; a schema may stand in the same file.
+// settings are the top-level keys of config.yaml other than tables. They are not
+// read here; a schema may stand in the same file.
 var settings = []string{"data_dir", "durability", "memory", "background_rate", "log_level"}
 
 // Load reads the file at path as [Parse] does. The faults of an [*Errors] name
@@ -20,8 +20,8 @@ func Load(path string) (*Schema, error) {
 	return ParseFile(path, b)
 }
 
-// MustLoad is [Load] for programs that cannot do without their schema: it
-// panics when there is an error.
+// MustLoad is [Load] for programs that cannot run without their schema: it panics
+// on an error.
 func MustLoad(path string) *Schema {
 	s, err := Load(path)
 	if err != nil {
@@ -56,12 +56,12 @@ func ParseFile(name string, text []byte) (*Schema, error) {
 //
 // max_versions and max_age together drop a cell as soon as either does. A table
 // may say retention: lazy, see [Lazy], key_format: tuple, see [KeyFormat], and
-// change_stream: 7d, see [Table].
-// The settings of config.yaml may stand beside tables and are passed over.
+// change_stream: 7d, see [Table]. The settings of config.yaml may stand beside
+// tables and are ignored.
 //
 // Reading is strict. The error is an [*Errors] that lists every fault with its
 // line: keys that are unknown or stand twice, values of the wrong kind, and all
-// that [Schema.Validate] finds. Anchors and aliases are not supported.
+// faults that [Schema.Validate] finds. Anchors and aliases are not supported.
 func Parse(text []byte) (*Schema, error) {
 	root, err := ParseYAML(text)
 	if err != nil {
@@ -189,6 +189,6 @@ func (d *decoder) leaves(keys map[string]*yaml.Node, path string) []*Rule {
 	return rules
 }
 
-// placeholder stands for a rule that could not be read, so that Validate does
-// not complain of it again.
+// placeholder stands for a rule that could not be read, so that Validate does not
+// report it again.
 func placeholder() *Rule { return MaxVersions(1) }

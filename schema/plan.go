@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A ChangeKind is what a [Change] does.
+// A ChangeKind is the kind of a [Change].
 type ChangeKind uint8
 
 // The kinds of changes.
@@ -63,7 +63,7 @@ type Change struct {
 }
 
 // Destructive reports whether the change drops data: DropFamily and DropTable.
-// Shorter retention hides cells too, yet is not counted here.
+// Shorter retention also hides cells, but does not count here.
 func (c Change) Destructive() bool { return c.Kind == DropFamily || c.Kind == DropTable }
 
 // String is the change on one line: "+ family fleet/time type=i32".
@@ -120,14 +120,14 @@ func familyList(fs []Family) string {
 	return " (families " + strings.Join(names, ", ") + ")"
 }
 
-// A Plan is what has to happen to make a database what a schema declares, in an
-// order in which it can be done: what is new first, what is dropped last. The
-// zero Plan changes nothing.
+// A Plan is the changes that turn a database's schema into a declared one, in an
+// order in which they can be made: new things come first, drops last. The zero
+// Plan changes nothing.
 type Plan struct {
 	Changes []Change
 }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether the plan has no changes.
 func (p Plan) Empty() bool { return len(p.Changes) == 0 }
 
 // Touches reports whether any change of the plan is of this table.
@@ -153,11 +153,11 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// Apply is the schema that the plan makes of existing, which stays as it is;
-// nil is an empty schema. Tables are sorted by name; new families stand behind
-// those that were there. A plan that was made for another schema may not fit:
-// the error names the change, and nothing is returned. The result is valid when
-// existing and the schema that the plan leads to are.
+// Apply is the schema that results from existing, which is not changed; nil is an
+// empty schema. Tables are sorted by name; new families stand behind existing
+// ones. A plan for another schema may not fit: then the error names the change,
+// and nothing is returned. The result is valid when existing and the plan's
+// target schema are.
 func (p Plan) Apply(existing *Schema) (*Schema, error) {
 	s := existing.Clone()
 	if s == nil {

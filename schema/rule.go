@@ -12,8 +12,8 @@ import (
 // [MaxVersions], [MaxAge], [Any] and [All]; do not change them once they are
 // part of a schema.
 type Rule struct {
-	// MaxVersions, 1 to 2^31-1, drops the cells beyond the newest so many of
-	// their column.
+	// MaxVersions, 1 to 2^31-1, drops all but the newest MaxVersions cells of
+	// each column.
 	MaxVersions int
 	// MaxAge, positive and in whole microseconds, drops a cell when
 	// now > timestamp + MaxAge: at exactly that age the cell is still there.
@@ -24,7 +24,7 @@ type Rule struct {
 	All []*Rule
 }
 
-// Bounds of a rule tree, so that what a compaction evaluates per cell is small.
+// Bounds of a rule tree. They bound the work of a compaction per cell.
 const (
 	// MaxRuleDepth is how deep rules may be nested; a single leaf has depth 1.
 	MaxRuleDepth = 16
@@ -40,10 +40,12 @@ func MaxVersions(n int) *Rule { return &Rule{MaxVersions: n} }
 // MaxAge is the rule that drops cells older than d.
 func MaxAge(d time.Duration) *Rule { return &Rule{MaxAge: d} }
 
-// Any is the rule that drops what at least one of the rules drops, their union.
+// Any is the rule that drops the cells that at least one of the rules drops,
+// their union.
 func Any(rules ...*Rule) *Rule { return &Rule{Any: rules} }
 
-// All is the rule that drops what every one of the rules drops, their intersection.
+// All is the rule that drops the cells that every one of the rules drops, their
+// intersection.
 func All(rules ...*Rule) *Rule { return &Rule{All: rules} }
 
 // kinds is how many of the four fields are set; 1 in a valid rule.
@@ -96,7 +98,7 @@ func (r *Rule) bounded() bool {
 }
 
 // Clone is a deep copy; nil stays nil. A rule that is nested too deep, or contains
-// itself, is no tree to be copied: it is returned as it is, and [Schema.Validate]
+// itself, cannot be copied: it is returned unchanged, and [Schema.Validate]
 // refuses it.
 func (r *Rule) Clone() *Rule {
 	if !r.bounded() {

@@ -1,8 +1,8 @@
-// Package schema holds the declared shape of a database as pure values:
-// tables, their column families, the type of a family's values and its
-// retention rule. It reads them from YAML ([Parse]), checks them ([Schema.Validate]),
-// writes one table as a catalog entry ([Table.MarshalCatalog]), and says by
-// which changes one schema becomes another ([Diff]).
+// Package schema holds the declared shape of a database as plain values: tables,
+// their column families, the type of a family's values and its retention rule. It
+// reads them from YAML ([Parse]), checks them ([Schema.Validate]), writes one table
+// as a catalog entry ([Table.MarshalCatalog]), and lists the changes from one schema
+// to another ([Diff]).
 //
 // Nothing here touches a database, and nothing is shared behind the caller's
 // back: [Schema.Clone] and everything that returns a schema copies deeply. The
@@ -35,8 +35,8 @@ type Table struct {
 	Retention Enforcement
 	// KeyFormat says how row keys are shown.
 	KeyFormat KeyFormat
-	// ChangeStream is for how long the changes of the table can be read at
-	// least, 24 hours to 7 days; 0 is not at all.
+	// ChangeStream is how long the changes of the table can be read at least, 24
+	// hours to 7 days; 0 keeps no changes.
 	ChangeStream time.Duration
 }
 
@@ -44,11 +44,11 @@ type Table struct {
 type Family struct {
 	// Name satisfies [CheckFamilyName] and is unique in its table.
 	Name string
-	// Type is what every value in the family must be; [cells.TypeAny], the zero
-	// Type, lets each cell carry its own.
+	// Type is the type of every value in the family; with [cells.TypeAny], the
+	// zero Type, each cell has its own.
 	Type cells.Type
 	// Aggregate makes the family one whose cells are added to and not set; they
-	// read as i64, and Type is [cells.TypeI64] or not given.
+	// read as i64, and Type is [cells.TypeI64] or zero.
 	Aggregate Aggregate
 	// GC says which cells are dropped; nil keeps everything.
 	GC *Rule
@@ -56,7 +56,7 @@ type Family struct {
 	Tuning Tuning
 }
 
-// Table returns the table of this name, which is s's own and not a copy.
+// Table returns the table of this name. It is part of s, not a copy.
 func (s *Schema) Table(name string) (*Table, bool) {
 	if s == nil {
 		return nil, false
@@ -69,7 +69,7 @@ func (s *Schema) Table(name string) (*Table, bool) {
 	return nil, false
 }
 
-// Family returns the family of this name, which is t's own and not a copy.
+// Family returns the family of this name. It is part of t, not a copy.
 func (t *Table) Family(name string) (*Family, bool) {
 	if t == nil {
 		return nil, false
@@ -94,9 +94,9 @@ func (s *Schema) Clone() *Schema {
 	return c
 }
 
-// Equal reports whether s and o declare the same tables, families, types,
-// aggregates, rules and tuning. The order of tables and families does not count. Rules are compared
-// as they are written, not by what they drop. A nil Schema is an empty one.
+// Equal reports whether s and o declare the same tables, families, types, aggregates,
+// rules and tuning. The order of tables and families does not count. Rules are compared
+// as they are written, not by their effect. A nil Schema is an empty one.
 func (s *Schema) Equal(o *Schema) bool { return Diff(s, o).Empty() }
 
 // sort puts the tables into canonical order.
@@ -122,8 +122,8 @@ func (f Family) clone() Family {
 	return f
 }
 
-// String is the family as a plan shows it: name, type, aggregate, rule and
-// tuning, all but the name only where they are declared.
+// String is the family as a plan shows it: the name, and type, aggregate, rule
+// and tuning if they are declared.
 func (f Family) String() string {
 	s := f.Name
 	if f.Type != cells.TypeAny {

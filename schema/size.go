@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// sizeUnits are the units of a size in bytes; none is bytes.
+// sizeUnits are the units of a size; no unit means bytes.
 var sizeUnits = []struct {
 	name string
 	size int64

@@ -1,22 +1,23 @@
 package schema
 
-// A Tightening is a family of which a plan could hide or drop cells that are
-// visible, or kept, before it.
+// A Tightening is a family that a plan changes so that visible or kept cells
+// could be hidden or dropped.
 type Tightening struct {
 	Table, Family string
-	// Before are the limits in force, After those that the plan leads to: the
-	// cells that After drops and Before does not are lost.
+	// Before are the limits in force, After those after the plan: the cells that
+	// After drops and Before does not are lost.
 	Before, After []Limit
 }
 
-// Tightenings are the families that the plan tightens, in the order of the
-// tables and families of the existing schema. Dropped families are not among
-// them, see [Change.Destructive]. A plan that does not fit the schema has none:
+// Tightenings are the families that the plan tightens, in the order of the tables
+// and families of the existing schema. They do not include dropped families, see
+// [Change.Destructive]. A plan that does not fit the schema gives nil:
 // [Plan.Apply] has its error.
 //
 // In a table with lazy retention surplus versions stay visible for a while. A
-// stricter rule is a tightening there too, because the collection removes what
-// it drops; and so is the step from lazy to exact where a rule counts versions.
+// stricter rule is a tightening there too, because the collection removes the
+// cells that it drops; so is the change from lazy to exact if a rule counts
+// versions.
 func (p Plan) Tightenings(existing *Schema) (ts []Tightening) {
 	next, err := p.Apply(existing)
 	if err != nil || existing == nil {
@@ -46,7 +47,7 @@ func (p Plan) Tightenings(existing *Schema) (ts []Tightening) {
 }
 
 // Split divides the plan into the changes that only add or relax, and those that
-// could hide or drop something that a database of the existing schema has: drops,
+// could hide or drop cells of a database with the existing schema: drops,
 // stricter retention, and change streams that are kept for a shorter time. Both
 // keep the order of the plan. The first part can be applied by itself, and the
 // second after it.
@@ -64,7 +65,8 @@ func (p Plan) Split(existing *Schema) (adds, takes Plan) {
 	}
 	adds = Plan{}
 	for i, c := range p.Changes {
-		// What an enforcement hides depends on the rules that are relaxed with it.
+		// The effect of an enforcement depends on the rules that are relaxed with
+		// it.
 		if strict[i] || c.Kind == SetEnforcement && c.tightens(relaxed.only(existing)) {
 			takes.add(c)
 		} else {
@@ -78,7 +80,8 @@ func (c Change) tightens(existing *Schema) bool {
 	return len(Plan{[]Change{c}}.Tightenings(existing)) > 0
 }
 
-// shortens reports whether the change lets go of changes that are kept now.
+// shortens reports whether the change drops changes of a stream that are kept
+// now.
 func (c Change) shortens(existing *Schema) bool {
 	if c.Kind != SetChangeStream || existing == nil {
 		return false

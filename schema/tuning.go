@@ -8,20 +8,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Tuning is how the engine keeps a family on disk. It changes no result of any
-// read, and what has been written is readable under any other. The zero Tuning
-// leaves everything to the store. What is changed holds for files written
-// afterwards.
+// A Tuning is how the engine keeps a family on disk. It does not affect the
+// result of a read, and files written under one tuning are readable under any
+// other. The zero Tuning leaves everything to the store. A change affects only
+// files written afterwards.
 type Tuning struct {
 	// Compression is "none", "lz4" or "zstd", of all files; empty is lz4, and
 	// zstd for those at the bottom, which hold nine tenths of the data.
 	Compression string
 	// BlockSize is how much is read and cached at once, in bytes before
-	// compression, 1 KiB to 1 MiB; 0 is 16 KiB. Small ones suit single rows
-	// read at random, large ones compress better.
+	// compression, 1 KiB to 1 MiB; 0 is 16 KiB. Small blocks suit random reads of
+	// single rows, large ones compress better.
 	BlockSize int64
-	// BlobMinSize is from how many bytes on a value is kept in a file of its
-	// own kind, so that compactions do not copy it again and again, 1 KiB to
+	// BlobMinSize is the size in bytes from which a value is kept in a file of
+	// its own kind, so that compactions do not copy it again and again, 1 KiB to
 	// 100 MiB; 0 is never.
 	BlobMinSize int64
 }
@@ -36,8 +36,8 @@ const (
 	maxBlobMin   = 100 << 20
 )
 
-// String is what is set, "compression=zstd block_size=32KiB"; empty for the zero
-// Tuning.
+// String is the fields that are set, "compression=zstd block_size=32KiB"; empty
+// for the zero Tuning.
 func (t Tuning) String() string {
 	var set []string
 	if t.Compression != "" {
@@ -101,7 +101,7 @@ func (d *decoder) tuning(n *yaml.Node, path string) (t Tuning) {
 	return t
 }
 
-// size decodes a size; one that is given is not 0.
+// size decodes a size; a given size is not 0.
 func (d *decoder) size(n *yaml.Node, path string) int64 {
 	text := d.text(n, path)
 	if n == nil || !scalar(n) {

@@ -179,8 +179,8 @@ func addError(fs *faults, path string, err error) {
 	}
 }
 
-// elementPath is the path of the i-th element of a list, with its name as far
-// as it has one that can be shown.
+// elementPath is the path of the i-th element of a list, with its name if it has
+// a printable one.
 func elementPath(list string, i int, name string) string {
 	path := fmt.Sprintf("%s[%d]", list, i)
 	if checkName(name) == nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // ParseYAML reads text as one YAML document and returns its root, an empty
-// mapping when there is nothing in it. A fault of syntax is an [*Errors] with its
-// line. It is for readers of files in which a schema stands beside other things.
+// mapping for an empty document. A fault of syntax is an [*Errors] with its line.
+// It is for readers of files in which a schema stands beside other keys.
 func ParseYAML(text []byte) (*yaml.Node, error) {
 	if i := invalidUTF8(text); i >= 0 {
 		line := 1 + bytes.Count(text[:i], []byte("\n"))
@@ -39,7 +39,7 @@ func ParseYAML(text []byte) (*yaml.Node, error) {
 	return nil, &Errors{Faults: []Fault{{Line: next.Line, Problem: "a second document begins here; want just one"}}}
 }
 
-// rootOf is what the document holds, an empty mapping for nothing.
+// rootOf is the content of the document, an empty mapping for an empty one.
 func rootOf(doc *yaml.Node) *yaml.Node {
 	root := doc.Content[0]
 	if root.Tag == "!!null" {
@@ -62,7 +62,7 @@ func invalidUTF8(b []byte) int {
 
 var (
 	yamlLine = regexp.MustCompile(`^line (\d+): `)
-	// yamlParserProblem matches what yaml reports one line too early.
+	// yamlParserProblem matches the errors whose line yaml reports one too early.
 	yamlParserProblem = regexp.MustCompile(`^did not find expected ('|key|node content|<document start>)`)
 )
 
@@ -83,9 +83,9 @@ func syntaxError(err error) error {
 }
 
 // CheckKeys adds to the faults each key of the mapping n that is not one of
-// known, or that stands twice, and returns the values by key. path is that of
-// the mapping; empty for the top level. Whatever is not a mapping is a fault,
-// and nil is returned.
+// known, or that stands twice, and returns the values by key. path is that of the
+// mapping; empty for the top level. If n is not a mapping, that is a fault, and
+// it returns nil.
 func CheckKeys(n *yaml.Node, path string, known []string) (map[string]*yaml.Node, []Fault) {
 	if n == nil {
 		n = new(yaml.Node)

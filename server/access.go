@@ -9,12 +9,12 @@ type Tokens = access.Tokens
 // OpenTokens are the tokens of the database in a directory.
 func OpenTokens(dir string) *Tokens { return access.OpenTokens(dir) }
 
-// A Token is what a client shows to be let in. Its secret is not kept, only its
-// hash: the secret is 256 random bits, which no one guesses from that.
+// A Token lets a client in. Only the hash of its secret is kept: the secret is
+// 256 random bits, which cannot be guessed from the hash.
 type Token = access.Token
 
-// A Grant is a right to tables: to one by its name in the database, or with a *
-// at the end to all whose names begin so.
+// A Grant is a right to tables: to one by its name in the database, or, with a *
+// at the end, to all tables whose names begin with it.
 type Grant = access.Grant
 
 // A Right is what the holder of a token may do with a table. Each includes those
@@ -24,7 +24,7 @@ type Right = access.Right
 // The rights.
 const (
 	NoRight = access.NoRight
-	Read    = access.Read  // rows, and what the table is declared as
+	Read    = access.Read  // rows, and the table's declaration
 	Write   = access.Write // rows
 	Admin   = access.Admin // the table itself
 )

@@ -377,7 +377,7 @@ func TestNotesGoWithTheirTable(t *testing.T) {
 	r.must(again.admin().DeleteTable(r.ctx(), "t"))
 }
 
-// A name that is none is refused in Bigtable's words.
+// An invalid name is refused in Bigtable's words.
 func TestDeleteInstanceRefusesOtherNames(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"", "/", "projects/foo", "projects/foo/instances/", "projects/foo/instances/a10/bar"} {

@@ -126,7 +126,7 @@ func (p *besidePeer) load(rows int) time.Duration {
 	return took
 }
 
-// A measured is what is measured: so many operations, of so many clients.
+// A measured is a measurement: a number of operations, of a number of clients.
 type measured struct {
 	name    string
 	ops     int

@@ -17,8 +17,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 
-// A call is one that is under way: what the log of calls, the metrics and the
-// limits know of it.
+// A call is a call under way, for the log of calls, the metrics and the limits.
 type call struct {
 	method string        // service/Method
 	conn   *account.Conn // nil when the listener is not the server's own
@@ -35,14 +34,14 @@ type call struct {
 
 type callKey struct{}
 
-// callOf is the call of a context, nil when nobody watches.
+// callOf is the call of a context, nil when the context has no call.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// A watcher sees every call from its beginning to its end, also those that no
-// handler sees. It implements stats.Handler.
+// A watcher sees every call from its beginning to its end, also calls that reach
+// no handler. It implements stats.Handler.
 type watcher struct{ s *Server }
 
 // TagRPC begins a call.
@@ -56,7 +55,7 @@ func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 func (w watcher) newCall(ctx context.Context, method string) *call {
 	c := &call{method: strings.TrimPrefix(method, "/")}
 	if !access.Known(method) {
-		c.method = "unknown" // anybody can think of names
+		c.method = "unknown" // a client can make up any name
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		c.peer = p.Addr
@@ -75,7 +74,7 @@ func (w watcher) turnedAway(ctx context.Context, method string, token *access.To
 	w.s.logCall(ctx, c, err, status.Code(err), 0)
 }
 
-// HandleRPC takes note of what a call does.
+// HandleRPC notes the events of a call.
 func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	c := callOf(ctx)
 	switch e := e.(type) {
@@ -114,9 +113,8 @@ func (w watcher) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.C
 // HandleConn does nothing: the listener knows when connections end.
 func (watcher) HandleConn(context.Context, stats.ConnStats) {}
 
-// logCall writes the line of a call that has ended. Those that failed by a fault
-// of the server are worth a warning, the others are for who wants to see every
-// call.
+// logCall writes the line of a call that has ended. A call that failed by a fault
+// of the server is a warning; the others are logged at the level of info.
 func (s *Server) logCall(ctx context.Context, c *call, err error, code codes.Code, took time.Duration) {
 	level := slog.LevelInfo
 	switch code {

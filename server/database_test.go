@@ -134,7 +134,7 @@ func oneMoment(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-// A backup ends with its client: there is none, its lock is free, and the next
+// A backup ends with its client: it leaves no generation, its lock is free, and the next
 // one does not send again what has arrived.
 func TestAClientLeavesItsBackup(t *testing.T) {
 	db := onDisk(t)

@@ -247,7 +247,7 @@ func TestSQLParametersThatAreNotWhatTheySay(t *testing.T) {
 	}
 	number := &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: 1}}
 	for what, v := range map[string]*bigtablepb.Value{
-		"a day that is none":  {Type: dates, Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 2023, Month: 2, Day: 29}}},
+		"an impossible day":   {Type: dates, Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 2023, Month: 2, Day: 29}}},
 		"a year alone":        {Type: dates, Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 2023}}},
 		"no date":             {Type: dates, Kind: number.Kind},
 		"no array":            {Type: array(dates), Kind: number.Kind},

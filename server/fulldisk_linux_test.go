@@ -18,8 +18,8 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-// A server on a full disk says so: to clients, in the log, once, and to those who
-// ask whether it is ready. It is again when there is room, though nobody writes.
+// A server on a full disk says so: to clients, once in the log, and on its readiness
+// page. It is ready again when there is room, though no client writes.
 func TestNotReadyOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()

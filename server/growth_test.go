@@ -233,7 +233,7 @@ func conditions(n int) *rowFilter {
 }
 
 // A call whose client leaves, wherever the server is with it, ends: it holds nothing
-// then, and its row is not locked any more.
+// then, and its row is no longer locked.
 func TestCallsWhoseClientLeavesEnd(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{})
 	r.table("t", "f", "g")

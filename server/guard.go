@@ -17,14 +17,15 @@ import (
 	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
-// A guard stands before every handler: it lets in who may, and not too many.
+// A guard stands before every handler: it limits the calls, and checks their
+// tokens.
 type guard struct {
 	s     *Server
 	calls atomic.Int64
 }
 
-// enter counts a call in, and bounds its time. The function that it returns
-// counts it out.
+// enter counts a call in, and bounds its time. The returned function counts it
+// out.
 func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
@@ -51,8 +52,8 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 	return ctx, func() { cancel(); leave() }, nil
 }
 
-// tap lets calls in by their headers, before the server takes anything of their
-// requests. A method that does not exist is left to gRPC, which says so.
+// tap checks calls by their headers, before the server takes any bytes of their
+// requests. gRPC answers calls of unknown methods.
 func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	if !access.Known(info.FullMethodName) {
 		return ctx, nil
@@ -65,8 +66,8 @@ func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error
 	return access.WithToken(ctx, token), nil
 }
 
-// token is that of a call which was let in, nil when it needs none. It may have been
-// revoked while the request came.
+// token is that of a call which was let in, nil for a call without a token. It may
+// have been revoked while the request arrived.
 func (g *guard) token(ctx context.Context, method string) (*access.Token, error) {
 	if !access.Known(method) {
 		return nil, status.Errorf(codes.PermissionDenied, "there is no right to call %s", method)
@@ -114,19 +115,21 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 	return handler(srv, s)
 }
 
-// lastWord is how long those who watch the server's health have to hear that it stops.
+// lastWord is how long clients that watch the server's health have to receive that it
+// stops.
 const lastWord = 100 * time.Millisecond
 
-// untilStopped is the context of who watches the server's health: as long as a client
-// is there, which would hold up a server that stops to the end of its grace period.
+// untilStopped is the context of a call that watches the server's health. Such a call
+// lasts as long as its client, and would hold up a stopping server to the end of its
+// grace period.
 func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.closing, func() { time.AfterFunc(lastWord, cancel) })
 	return ctx, func() { stop(); cancel() }
 }
 
-// authorize finds out whether a token is good for a request, and takes note of
-// the request's table. Without a token everything is allowed.
+// authorize checks a token's rights to a request, and notes the request's table.
+// Without a token everything is allowed.
 func (g *guard) authorize(ctx context.Context, token *access.Token, method string, req any) error {
 	c := callOf(ctx)
 	if c != nil && c.refused != nil {
@@ -142,8 +145,8 @@ func (g *guard) authorize(ctx context.Context, token *access.Token, method strin
 	return access.Authorize(token, method, resources)
 }
 
-// A guardedStream asks for rights when the request comes, ends when its token is no
-// longer good, and waits for a client that does not read only for a while.
+// A guardedStream checks rights when the request arrives, ends when its token is no
+// longer valid, and waits only for a while for a client that does not read.
 type guardedStream struct {
 	grpc.ServerStream
 	guard  *guard
@@ -168,16 +171,16 @@ func (g *guardedStream) RecvMsg(m any) error {
 	return g.guard.authorize(g.ctx, g.token, g.method, m)
 }
 
-// freeToSend is how much of a stream gRPC queues before it makes the sender of a
-// further message wait: 64 KiB with the headers of messages.
+// freeToSend is how many bytes of a stream gRPC queues before the sender of a
+// further message has to wait: 64 KiB with the headers of messages.
 const (
 	freeToSend    = 64 << 10
 	messageHeader = 5
 )
 
-// SendMsg implements grpc.ServerStream. A message beyond the first few is sent
-// beside, so that the call can end, and let go of what it holds, while gRPC
-// waits for the client; its end makes gRPC give up.
+// SendMsg implements grpc.ServerStream. Beyond the first few, a message is sent
+// by another goroutine, so that the call can end, and release its memory, while
+// gRPC waits for the client; the call's end makes gRPC give up.
 func (g *guardedStream) SendMsg(m any) error {
 	if err := g.guard.s.access.Check(g.token); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-// giants fills a table with rows of so many cells of a MiB.
+// giants fills a table with rows of a number of cells of a MiB.
 func (r *rig) giants(rows, cells int) *bigtable.Table {
 	r.t.Helper()
 	table := r.table("t", "f")
@@ -43,7 +43,7 @@ func inHand(t *testing.T, s *server.Server) float64 {
 	return n
 }
 
-// A client that asks for many large rows and reads none has so many of them in the
+// A client that asks for many large rows and reads none has a few of them in the
 // server as its share allows. The other calls end, and may be tried again.
 func TestLargeRowsAreBytesInHand(t *testing.T) {
 	const limit = 50 << 20

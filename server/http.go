@@ -9,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// HTTP are the pages for those who watch the server:
+// HTTP are the pages for monitoring:
 //
 //	/metrics  in Prometheus's form
 //	/healthz  200 as long as the process answers
 //	/readyz   200 when calls are taken; 503, with the reason, when not
 //
-// They tell the names of tables and nothing of what is in them.
+// They show the names of tables, but none of their contents.
 func (s *Server) HTTP() http.Handler {
 	mux := http.NewServeMux()
 	if !s.made() {
@@ -40,7 +40,7 @@ func answer(w http.ResponseWriter, problem string) {
 	_, _ = fmt.Fprintln(w, "ok")
 }
 
-// notReady says why no calls should be sent here, "" when they should.
+// notReady says why clients should send no calls here, "" when they may.
 func (s *Server) notReady(ctx context.Context) string {
 	switch s.state.Load() {
 	case stateNew:
@@ -59,8 +59,8 @@ func (s *Server) notReady(ctx context.Context) string {
 	case stats.Work.Refused == nil:
 		return ""
 	}
-	// Who asks may keep all clients away until it is ready, so that no write of theirs
-	// would find out that writes are taken again.
+	// A load balancer may keep all clients away until the server is ready, and then no
+	// client's write would show that writes are accepted again.
 	if err := s.catalog.DB.SetNote(ctx, "probe", nil); err != nil {
 		return "the database takes no writes: " + err.Error()
 	}

@@ -395,7 +395,7 @@ func (r *rig) stuckRequest(size int) <-chan error {
 	return ended
 }
 
-// A stoppingDialer makes connections that stop to send after so many bytes.
+// A stoppingDialer makes connections that stop sending after a number of bytes.
 type stoppingDialer struct{ left int }
 
 type stoppingConn struct {

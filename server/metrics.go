@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// metrics are what the server counts of its calls.
+// metrics are the server's counts of its calls.
 type metrics struct {
 	registry *prometheus.Registry
 	inFlight *prometheus.GaugeVec
@@ -25,8 +25,8 @@ type metrics struct {
 	methods  sync.Map // of *methodMetrics, by name
 }
 
-// callSeconds are the bounds of the histograms: from 50 µs, which a read from
-// memory takes, to a scan of minutes.
+// callSeconds are the bounds of the histograms: from 50 µs, for a read from
+// memory, to minutes, for a scan.
 var callSeconds = []float64{50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10, 30, 60, 300}
 
 func newMetrics(s *Server) *metrics {
@@ -58,8 +58,7 @@ type methodMetrics struct {
 	ended          [codes.Unauthenticated + 1]atomic.Pointer[prometheus.Counter] // by code; nil until there was one
 }
 
-// of is the metrics of a method. Those of a method that nobody calls are not
-// there.
+// of is the metrics of a method. A method that was never called has no metrics.
 func (m *metrics) of(method string) *methodMetrics {
 	if known, ok := m.methods.Load(method); ok {
 		return known.(*methodMetrics)
@@ -94,8 +93,7 @@ func (m *metrics) count(of *methodMetrics, code codes.Code) prometheus.Counter {
 	return c
 }
 
-// A storeCollector gives what the database tells of itself at the moment when it
-// is asked.
+// A storeCollector gives the database's figures at the moment of the request.
 type storeCollector struct{ s *Server }
 
 // Describe describes nothing, which makes the collector an unchecked one.

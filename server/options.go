@@ -7,12 +7,13 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// maxHeaders is how many bytes the metadata of a call may have. They are in memory
-// for every call that waits, and gRPC's own limit is 16 MiB.
+// maxHeaders is how many bytes the metadata of a call may have. Every waiting call
+// holds them in memory, and gRPC's own limit is 16 MiB.
 const maxHeaders = 64 << 10
 
-// connectTime is how long a client may take to begin to speak gRPC. Until then it
-// has one of the connections that others may wait for, and gRPC's own limit is 2 min.
+// connectTime: connections that send no gRPC for this long are closed. Until then
+// such a connection occupies one that others may wait for, and gRPC's own limit is 2
+// min.
 const connectTime = 20 * time.Second
 
 // connectionOptions bound the cost of idle connections. Pings detect clients that have

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// A call that panics is a fault of smolwc. It fails, and the others go on.
+// A panic in a call is a fault of smolwc. That call fails; the others continue.
 
 func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	defer s.recovered(info.FullMethod, &err)

@@ -87,7 +87,7 @@ func TestChangesCanBeReplayed(t *testing.T) {
 	}
 }
 
-// A sketch may be of any values; what is none changes nothing.
+// A sketch may be of any values; other bytes change nothing.
 func TestMergeToCell(t *testing.T) {
 	r := newRig(t)
 	table := r.aggregates("t", 0)

@@ -15,12 +15,12 @@ import (
 	"github.com/smolwc/smolwc/server/sql"
 )
 
-// everything is the resource of a call that does not say what it is about.
+// everything is the resource of a call without a known resource.
 var everything = []access.Resource{{}}
 
 // resources returns the resources that a request names. In requests of the data API,
-// which come with every call, it looks at the table alone; in others it looks at every
-// name, so that it misses none.
+// which are the most frequent, it looks at the table alone; in others it looks at
+// every name, so that it misses none.
 func (s *Server) resources(req any) []access.Resource {
 	switch m := req.(type) {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
@@ -38,14 +38,14 @@ func (s *Server) resources(req any) []access.Resource {
 			return nil // nor is anything read
 		}
 		return s.queried(prepared)
-	case *adminpb.CreateBackupRequest: // it is of its table, in whatever cluster
+	case *adminpb.CreateBackupRequest: // it belongs to its table, in whatever cluster
 		if name := m.GetBackup().GetSourceTable(); name != "" {
 			return s.namesIn(m.ProtoReflect(), nil, 1, "parent")
 		}
 	case interface {
 		GetParent() string
 		GetTableId() string
-	}: // the table is yet to be made
+	}: // the table does not exist yet
 		if in, err := wire.ParseInstance(m.GetParent()); err == nil && m.GetTableId() != "" {
 			found := s.namesIn(req.(proto.Message).ProtoReflect(), nil, 1, "parent")
 			return append(found, access.Resource{Name: s.catalog.Own.Table(in, m.GetTableId()).Stored, Exact: true})
@@ -61,8 +61,8 @@ func (s *Server) resources(req any) []access.Resource {
 	return everything
 }
 
-// queried is the table of a query. A query without a table is about nothing, and so is
-// one that does not parse: its author is to learn what is wrong with it.
+// queried is the table of a query. A query without a table has no resource, and
+// neither has one that does not parse: its author should see the syntax error.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
 	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 	return []access.Resource{{Name: s.catalog.Own.Table(in, q.Table()).Stored, Exact: true}}
 }
 
-// namesIn adds the names of resources in a message to found, and those in the messages
-// inside it down to a number of levels. It passes over the field except.
+// namesIn adds the names of resources in a message, and in its inner messages down to
+// a number of levels, to found. It passes over the field except.
 func (s *Server) namesIn(m protoreflect.Message, found []access.Resource, levels int, except protoreflect.Name) []access.Resource {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -94,8 +94,8 @@ func (s *Server) namesIn(m protoreflect.Message, found []access.Resource, levels
 	return found
 }
 
-// resourceNamed is what a full name means. A backup is the table that it is of.
-// What is not in an instance concerns the whole database.
+// resourceNamed is the resource of a full name. A backup belongs to its table. A
+// name outside any instance concerns the whole database.
 func (s *Server) resourceNamed(name string) access.Resource {
 	in, rest, ok := wire.CutInstance(name)
 	if !ok {

@@ -1,11 +1,11 @@
 // Package server serves a database to Bigtable's clients: google.bigtable.v2
 // and google.bigtable.admin.v2 over gRPC.
 //
-// [New] makes the services of a database, [Server.Serve] serves them. What a
-// client names projects/P/instances/I/tables/T is the table P/I/T of the
-// database, or T alone for the one instance that is the database's own.
+// [New] makes the services of a database, [Server.Serve] serves them. A client's
+// projects/P/instances/I/tables/T is the table P/I/T of the database, or T alone
+// for the one instance that is the database's own.
 //
-// Calls that are not served answer Unimplemented; none ends the process.
+// Calls that are not served return Unimplemented; no call ends the process.
 package server
 
 import (
@@ -41,30 +41,32 @@ const DefaultInstance = wire.DefaultInstance
 // CheckInstance finds what is wrong with the name of an instance.
 func CheckInstance(name string) error { return wire.CheckInstance(name) }
 
-// Options say how a database is served. The zero value serves it to whoever can
-// connect.
+// Options say how a database is served. The zero value serves it to any client
+// that connects.
 type Options struct {
-	// Instance is the instance whose tables are those with plain names in
-	// the database: projects/P/instances/I. Empty is [DefaultInstance].
+	// Instance is the instance of the tables with plain names in the database:
+	// projects/P/instances/I. Empty is [DefaultInstance].
 	Instance string
-	// GRPC are options of the gRPC server: credentials, limits. Unary and
-	// stream interceptors are to be given as chained ones.
+	// GRPC are options of the gRPC server: credentials, limits. Give unary and
+	// stream interceptors as chained ones.
 	GRPC []grpc.ServerOption
 	// Grace is how long calls under way may go on when the server stops; 0
 	// is 10 s.
 	Grace time.Duration
-	// Logger gets what an operator should know, and at the level of info each
-	// call; nil discards it.
+	// Logger gets messages for an operator, and at the level of info each call;
+	// nil discards them.
 	Logger *slog.Logger
-	// Tokens are asked for when there are any; nil asks nobody.
+	// Tokens: once a token exists, clients need one; nil means that no client
+	// does.
 	Tokens *Tokens
 	Limits Limits
-	// BackupTo are the places to which clients may have the database backed
-	// up and copied. nil: clients cannot.
+	// BackupTo are the places to which clients may back up and copy the database;
+	// nil allows no places.
 	BackupTo archive.Places
 }
 
-// Limits bound what clients can make the server hold. What is 0 has its default.
+// Limits bound the memory and connections that clients can use. A limit of 0 has
+// its default.
 type Limits = account.Limits
 
 // A Server serves one database. It is safe for concurrent use.
@@ -149,12 +151,13 @@ func (s *Server) Register(to *grpc.Server) {
 }
 
 // streamWorkers is how many goroutines wait for calls: their stacks have grown
-// already. Further calls have one of their own.
+// already. Further calls get goroutines of their own.
 const streamWorkers = 32
 
-// What a client may send ahead, of a call and of all calls of a connection. A
-// server that does not say so measures with a ping for every request how much pays,
-// which takes two more writes and reads of both. A request that is larger is let
+// How much a client may send ahead, for a call and for all calls of a connection. A
+// server that does not set it measures the best value with a ping for every
+// request, which takes two more writes and reads on both sides. A larger request is
+// let
 // through as soon as its call begins.
 const (
 	streamWindow = 1 << 20
@@ -190,9 +193,9 @@ const (
 	stateStopping
 )
 
-// Serve serves until the context ends. Then it says that it is not ready, accepts
-// no more calls, lets those under way end within the grace period, and cancels
-// what is left. When it returns no call is under way.
+// Serve serves until the context ends. Then it reports that it is not ready,
+// accepts no new calls, lets those under way end within the grace period, and
+// cancels the rest. When it returns no call is under way.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	switch {
 	case !s.made():
@@ -213,7 +216,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer s.admin.ExpireBackups(ctx)()
 	err := g.Serve(s.conns.Listen(listener))
-	if stop() { // it ended by itself
+	if stop() { // it ended without being asked to
 		s.state.Store(stateStopping)
 		g.Stop()
 		return err
@@ -226,7 +229,7 @@ func serveError(text string) error {
 	return &query.Error{Op: "serve", Kind: query.KindInvalidArgument, Err: errors.New(text)}
 }
 
-// silentStop is how long a stop waits for calls before it says so.
+// silentStop: after this long a stop says what it is waiting for.
 const silentStop = 500 * time.Millisecond
 
 func (s *Server) stop(g *grpc.Server) {

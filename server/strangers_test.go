@@ -42,7 +42,7 @@ func TestListsTellOfNoOtherTable(t *testing.T) {
 	}
 }
 
-// Whether there is a backup, and of which table, is told only to who may know.
+// Only a client with the right learns whether a backup exists, and its table.
 func TestARefusalDoesNotSayWhatABackupIsOf(t *testing.T) {
 	tokens := server.OpenTokens(t.TempDir())
 	r := newBackupRig(t, server.Options{Instance: parent, Tokens: tokens})

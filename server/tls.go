@@ -15,17 +15,17 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// TLSFiles are files in PEM form. They are read again when they change, so that
-// a certificate can be renewed under a server that runs.
+// TLSFiles are files in PEM form. They are read again when they change, so that a
+// certificate can be renewed while the server runs.
 type TLSFiles struct {
 	Cert, Key string
-	// ClientCA, when it is not "", is of those who sign the certificates that
-	// clients must have.
+	// ClientCA, when it is not "", has the authorities that sign the certificates
+	// that clients must have.
 	ClientCA string
 }
 
 // Option is the option of a gRPC server that serves with TLS 1.2 or later. It
-// fails when the files are not good. A nil logger discards.
+// fails when the files are not valid. A nil logger discards messages.
 func (f TLSFiles) Option(logger *slog.Logger) (grpc.ServerOption, error) {
 	if f.Cert == "" || f.Key == "" {
 		return nil, errors.New("TLS needs both a certificate and its key")
@@ -43,8 +43,8 @@ func (f TLSFiles) Option(logger *slog.Logger) (grpc.ServerOption, error) {
 	}), logger}), nil
 }
 
-// loggedHandshakes tell the log why a client was not let in: the client learns little
-// more than that its connection has ended.
+// loggedHandshakes log why a client was refused: the client sees little more than the
+// end of its connection.
 type loggedHandshakes struct {
 	credentials.TransportCredentials
 	logger *slog.Logger
@@ -64,7 +64,7 @@ func (l loggedHandshakes) Clone() credentials.TransportCredentials {
 	return loggedHandshakes{l.TransportCredentials.Clone(), l.logger}
 }
 
-// A tlsWatch keeps the configuration that the files make.
+// A tlsWatch keeps the configuration made from the files.
 type tlsWatch struct {
 	files  TLSFiles
 	logger *slog.Logger
@@ -83,8 +83,8 @@ func (w *tlsWatch) modified() (stamps [3]time.Time) {
 	return stamps
 }
 
-// current is the configuration of the next connection. Files that are not good
-// now leave the one before in place.
+// current is the configuration of the next connection. Files that are no longer
+// valid leave the previous one in place.
 func (w *tlsWatch) current() *tls.Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()

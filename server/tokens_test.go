@@ -263,8 +263,8 @@ func TestRevokedTokens(t *testing.T) {
 	}
 }
 
-// Who called is in the log: the name of the token, also of one that has expired, and
-// never its secret.
+// The log names the token of each call, also one that has expired, and never its
+// secret.
 func TestTheLogNamesTokens(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {

@@ -107,7 +107,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// Who watches the health of a server does not hold it up when it stops.
+// A client that watches the health of a server does not hold up its stop.
 func TestWatchersDoNotHoldUpAStop(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {

@@ -28,7 +28,7 @@ func newBar(w io.Writer, title string, size int64) *bar {
 	)}
 }
 
-// newCounter is a bar for what has no end that is known: it counts cells.
+// newCounter is a bar for an operation without a known end: it counts cells.
 func newCounter(w io.Writer, title string) *bar {
 	if w == nil {
 		return nil
@@ -44,7 +44,7 @@ func newCounter(w io.Writer, title string) *bar {
 	)}
 }
 
-// The errors of the bar are of no account: it is decoration.
+// Errors of the bar are ignored: it is decoration.
 
 func (b *bar) add(n int) {
 	if b != nil {

@@ -17,8 +17,8 @@ import (
 type bulkSink interface {
 	sink
 	// begin begins such a load. A name that is not empty is loaded once; the
-	// error matches query.ErrLoaded when it was. repeated is told of records
-	// that repeat others.
+	// error matches query.ErrLoaded when it was loaded before. repeated is called
+	// for records that repeat others.
 	begin(ctx context.Context, name string, spec *Spec, repeated func(query.Repeat)) (bulkLoad, error)
 }
 
@@ -31,8 +31,8 @@ type bulkLoad interface {
 	close() error
 }
 
-// The rows of a small file are written as puts are, all in one write. What makes a
-// file large: so many rows, or bytes of rows.
+// A small file is written like puts, all rows in one write. A file is large from
+// this many rows, or bytes of rows.
 const (
 	smallRows  = DefaultBatch
 	smallBytes = 4 * maxBatchBytes
@@ -40,9 +40,9 @@ const (
 	pipelineRows = 1000
 )
 
-// whole imports the file all or nothing, and reads it once: the rows of a small file
-// in one write, those of a large one as a bulk load. Only when records repeat others
-// that stand far before them, and are to be left out, it is read once more.
+// whole imports the file all or nothing, and reads it once: a small file in one write, a
+// large one as a bulk load. It reads the file once more only when records repeat others
+// far before them, and are to be left out.
 func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error {
 	err := im.wholeOnce(ctx, to, regular, im.spec.Warn)
 	if !errors.Is(err, query.ErrRepeated) {
@@ -106,7 +106,7 @@ func (w *wholeWriter) add(ctx context.Context, batch []row) error {
 	for _, r := range batch {
 		w.bytes += r.size()
 	}
-	// What is added to aggregates must not be added again, so it goes under a name.
+	// Adds to aggregates must not be made twice, so the load has a name.
 	if len(w.kept) <= smallRows && w.bytes <= smallBytes && !w.im.plan.adds {
 		return nil
 	}
@@ -155,8 +155,8 @@ func (w *wholeWriter) end(ctx context.Context) error {
 	return nil
 }
 
-// fingerprint names what a file would load: its bytes, and what becomes of them. The
-// file is read for it, which takes a small part of the time that parsing takes.
+// fingerprint identifies a file's load: by its bytes, and by how they are imported.
+// It reads the file, which takes a small part of the time of parsing it.
 func (im *importer) fingerprint(ctx context.Context) (string, error) {
 	f, err := os.Open(im.spec.Path)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/smolwc/smolwc/transfer"
 )
 
-// large is a file of so many rows that it is imported as a bulk load; edit may
+// large is a file with enough rows to be imported as a bulk load; edit may
 // change a line.
 func large(t testing.TB, edit func(i int) string) string {
 	t.Helper()

@@ -16,8 +16,8 @@ type cellForm struct {
 	fields  map[string]int
 }
 
-// newCellPlan is the plan of an import that names no key and no columns: the file
-// has to be of the long form.
+// newCellPlan is the plan of an import without a key and columns: the file must
+// have the long form.
 func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
 	if spec.Timestamp != "" || spec.NA != "" {
 		return nil, specErrorf("key", "ts= and na= are for files that need key= and columns= too; without these, the file is one that export wrote, and says all of it")
@@ -44,7 +44,7 @@ func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
 	return p, nil
 }
 
-// explain says of a field that is missing what it is about.
+// explain names the purpose of a missing field.
 func (c *cellForm) explain(err error) error {
 	if e, ok := errors.AsType[*SpecError](err); ok && e.Part == "key" {
 		return specErrorf("", "%s; without key= and columns= the file has to be one that export wrote, in which each line is a cell", e.Problem)
@@ -94,7 +94,7 @@ func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
 	}
 	typ, err := cells.ParseType(name)
 	if err != nil || typ == cells.TypeAny {
-		return cell, rec.wrong("has type %s, which is none", quote(name))
+		return cell, rec.wrong("has type %s, which does not exist", quote(name))
 	}
 	if bad := c.check(rec, &cell, typ); bad != nil {
 		return cell, bad

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// convert reads text as a value of a type; problem says why it is none.
+// convert reads text as a value of a type; problem says why that is not possible.
 //
 // Spaces around numbers and booleans do not count. Whole numbers may end in
 // ".0", as tools write them that know only floating point; they are never
@@ -94,7 +94,7 @@ func floating(text string, typ cells.Type) (v cells.Value, problem string) {
 // without a zone are UTC.
 var timeLayouts = [...]string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02T15:04"}
 
-// parseTimestamp reads a cell's timestamp; problem says why it is none.
+// parseTimestamp reads a cell's timestamp; problem says why that is not possible.
 func parseTimestamp(text string) (ts cells.Timestamp, problem string) {
 	s := strings.TrimSpace(text)
 	if isDigits(strings.TrimPrefix(s, "-")) {

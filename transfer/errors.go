@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A SpecError is the error of an import that cannot be done as it was asked
-// for: a malformed template, a field or family that does not exist.
+// A SpecError is the error of an import whose spec is wrong: a malformed
+// template, or a field or family that does not exist.
 type SpecError struct {
 	// Part is the part of the spec, by its name in the language: "key",
 	// "columns", "ts"; empty for the table and the file.
@@ -33,14 +33,15 @@ func specErrorf(part, format string, args ...any) error {
 	return &SpecError{Part: part, Problem: fmt.Sprintf(format, args...)}
 }
 
-// A LineError is what is wrong with one record of a file.
+// A LineError is a fault in one record of a file.
 type LineError struct {
 	File string
 	Line int // the first line of the record, counted from 1
 	// Lines is how many lines the record takes: more than one where a quoted
 	// field has line breaks, or where a quote is not closed.
 	Lines int
-	// Field is the name of the field; empty when it is not about one.
+	// Field is the name of the field; empty when the fault concerns no single
+	// field.
 	Field string
 	// Problem names the offending value and what would be right.
 	Problem string
@@ -58,19 +59,19 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s%s", e.File, e.Line, field, e.Problem)
 }
 
-// An Error is the error of an import that came to nothing, or to less than all.
+// An Error is the error of an import that failed, wholly or in part.
 type Error struct {
 	// Err is the cause: a [*LineError] when there are more bad lines than are
 	// tolerated, then the first one too many; otherwise an error of reading the
 	// file, of the database, or of the context.
 	Err error
-	// Rows is how many rows had been written, in batches; they stay.
+	// Rows is how many rows were written before, in batches; they stay.
 	Rows int64
-	// BadLines is how many bad lines there are, of those that were read.
+	// BadLines is how many bad lines were among those read.
 	BadLines int64
 }
 
-// Error is the cause and what became of the import.
+// Error is the cause and the outcome of the import.
 func (e *Error) Error() string {
 	if e == nil || e.Err == nil {
 		return "<nil>"

@@ -20,17 +20,16 @@ import (
 
 // An ExportSpec says what to export and how.
 type ExportSpec struct {
-	// Path is the file, which appears when it is complete. Its name says what
-	// it holds: .csv, .jsonl, .ndjson or .parquet, the first three also with
-	// .gz or .zst. "-" is Out.
+	// Path is the file, which appears when it is complete. Its name gives its
+	// format: .csv, .jsonl, .ndjson or .parquet, the first three also with .gz or
+	// .zst. "-" is Out.
 	Path string
-	// Format is what the name of the file says otherwise: "csv", "jsonl" or
-	// "parquet".
+	// Format overrides the name of the file: "csv", "jsonl" or "parquet".
 	Format string
-	// Wide, where there is any, makes a line of each row, with a field for each
-	// of these columns, their newest cells. Otherwise there is a line for each
-	// cell, from which [Import] makes the same cells again. A Mapping without
-	// a Field has the one called family:qualifier.
+	// Wide, when it is not empty, makes one line for each row, with a field for
+	// each of these columns, their newest cells. Otherwise there is one line for
+	// each cell, and [Import] makes the same cells again. A Mapping without a
+	// Field uses the field family:qualifier.
 	Wide []Mapping
 	// Bytes is how the wide form holds values of type bytes in CSV and JSON lines,
 	// and row keys that are not UTF-8: "hex" or "base64". The name of such a field
@@ -42,9 +41,9 @@ type ExportSpec struct {
 	Options []read.Option
 	// Overwrite replaces a file that exists.
 	Overwrite bool
-	// Out is where "-" goes.
+	// Out is the writer for "-".
 	Out io.Writer
-	// Progress gets a line that counts, which needs a terminal. nil: none.
+	// Progress gets a line that counts, which needs a terminal; nil shows none.
 	Progress io.Writer
 }
 
@@ -55,10 +54,10 @@ type ExportResult struct {
 	Elapsed     time.Duration
 }
 
-// Export writes what a table shows at one moment: each cell once, none that was
-// deleted or has expired. Memory stays flat, however large table and rows are. A
-// file that exists is left alone unless the spec says otherwise. An error leaves
-// no file; what had gone to Out stays there.
+// Export writes the visible cells of a table at one moment, each cell once.
+// Memory stays bounded, however large table and rows are. A file that exists is
+// left alone unless the spec says otherwise. After an error there is no file;
+// bytes written to Out stay there.
 func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (res ExportResult, err error) {
 	if err := given(ctx, db); err != nil {
 		return res, err
@@ -107,7 +106,7 @@ func (e *exporter) write(ctx context.Context) (ExportResult, error) {
 	return ExportResult{Rows: e.rows, Cells: e.cells, Bytes: out.bytes}, nil
 }
 
-// A rawKeyError is about a row key that a CSV file cannot hold as it is. The first
+// A rawKeyError reports a row key that a CSV file cannot hold as it is. The first
 // line of the file has to say so.
 type rawKeyError struct {
 	key       string

@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An exporter is one export under way: one goroutine reads, several put what it
-// read into the form of the file, and one writes that in the order of reading.
+// An exporter is one export under way: one goroutine reads, several encode the
+// cells, and one writes the results in the order of reading.
 type exporter struct {
 	table  *query.Table
 	schema schema.Table
@@ -50,7 +50,7 @@ type chunk struct {
 	err   error
 }
 
-// An encoded chunk is in the form of the file: text, or what a Parquet writer takes.
+// An encoded chunk has the form of the file: text, or values for a Parquet writer.
 type encoded any
 
 // An encoder puts chunks into the form of a file.
@@ -64,7 +64,7 @@ type encoder interface {
 	end() error
 }
 
-// A chunk has so many cells or bytes at most, or one cell.
+// The most cells or bytes of a chunk that has more than one cell.
 const (
 	chunkCells = 4096
 	chunkBytes = 1 << 20
@@ -135,7 +135,8 @@ func (e *exporter) chooseCode() error {
 	return nil
 }
 
-// findType is the type of the first cell of a column, string if there is none.
+// findType is the type of the first cell of a column, string for a column without
+// cells.
 func (e *exporter) findType(ctx context.Context, m Mapping) (cells.Type, error) {
 	opts := append(append([]read.Option(nil), e.spec.Options...), read.Column(m.Family, m.Qualifier), read.Versions(1), read.Limit(1))
 	for row, err := range e.table.ReadRows(ctx, opts...) {

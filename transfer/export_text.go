@@ -92,7 +92,7 @@ func appendCSVField(b []byte, s string) []byte {
 }
 
 // appendEscaped appends text in which a backslash is \\, and control characters
-// and what is not UTF-8 are \n, \r, \t and \xNN, byte by byte.
+// and bytes that are not UTF-8 are \n, \r, \t and \xNN, byte by byte.
 func appendEscaped(b []byte, s string) []byte {
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
@@ -118,7 +118,7 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// unescape reads what appendEscaped wrote.
+// unescape reads the text that appendEscaped wrote.
 func unescape(s string) (text string, problem string) {
 	if !strings.Contains(s, `\`) {
 		return s, ""
@@ -155,7 +155,7 @@ func unescape(s string) (text string, problem string) {
 	return string(b), ""
 }
 
-// appendJSONCell appends a line of JSON. What is not UTF-8 is base64 in a
+// appendJSONCell appends a line of JSON. Text that is not UTF-8 is base64 in a
 // member whose name says so; numbers that JSON tools would round are strings.
 func appendJSONCell(b []byte, key string, c *cells.Cell) []byte {
 	b = appendJSONText(append(b, '{'), rowField, key, base64Code)
@@ -207,8 +207,8 @@ func plainJSON(s string) bool {
 	return true
 }
 
-// appendJSONValue appends a value that is not of type bytes; number is what it is as
-// text where it is no string.
+// appendJSONValue appends a value that is not of type bytes; number is its text when
+// it is not a string.
 func appendJSONValue(b []byte, v cells.Value, number func(cells.Value) string) []byte {
 	text, isText := v.AsString()
 	f, isFloat := v.Float()
@@ -229,7 +229,7 @@ func rawText(v cells.Value) (string, bool) {
 	return v.AsString()
 }
 
-// plainText is any other value as text that no bit of it is lost in.
+// plainText is any other value as text that keeps every bit.
 func plainText(v cells.Value) string {
 	if bits, width, ok := nanBits(v); ok {
 		return nanText(bits, width)
@@ -237,8 +237,7 @@ func plainText(v cells.Value) string {
 	return v.String()
 }
 
-// wideText is such a value for other programs, to which all NaNs that have nothing to
-// say are one.
+// wideText is such a value for other programs, which do not distinguish NaNs.
 func wideText(v cells.Value) string {
 	if bits, width, ok := nanBits(v); ok && isUsualNaN(bits, width) {
 		return "NaN"

@@ -22,7 +22,7 @@ var suffixes = [...]string{hexCode: "_hex", base64Code: base64Suffix}
 // codes are the codes by their names.
 var codes = map[string]code{"": hexCode, "hex": hexCode, "base64": base64Code}
 
-// codeOf is the code that the name of a field says.
+// codeOf is the code in a field's name.
 func codeOf(name string) code {
 	for c := hexCode; c <= base64Code; c++ {
 		if strings.HasSuffix(name, suffixes[c]) {
@@ -43,7 +43,7 @@ func (c code) encode(raw string) string {
 	return raw
 }
 
-// decode reads what encode gave; problem says why it cannot be.
+// decode reads the text that encode made; problem says why it cannot.
 func (c code) decode(text string) (raw, problem string) {
 	var b []byte
 	var err error
@@ -81,13 +81,14 @@ func (f *fieldNames) add(name, part, also string) int {
 	return len(f.names) - 1
 }
 
-// A spelling is a name that a field may have in a file, and what it then holds.
+// A spelling is a name that a field may have in a file, and the code of its
+// content.
 type spelling struct {
 	name string
 	code code
 }
 
-// spellings are those of a field, the first that a file has being meant.
+// spellings are those of a field; the first that a file has is used.
 func (f *fieldNames) spellings(i int) (all []spelling) {
 	names := []string{f.names[i]}
 	if f.also[i] != "" {
@@ -102,8 +103,8 @@ func (f *fieldNames) spellings(i int) (all []spelling) {
 	return all
 }
 
-// find is the place of a field in the names that a file has, and what it holds. The
-// place is -1 with the error.
+// find is the place of a field in a file's names, and the code of its content. With
+// an error the place is -1.
 func (f *fieldNames) find(i int, has []string) (at int, c code, err error) {
 	for _, s := range f.spellings(i) {
 		if slices.Contains(has, s.name) {

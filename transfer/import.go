@@ -69,7 +69,7 @@ func (im *importer) run(ctx context.Context) error {
 		if err := im.check(ctx, warn); err != nil {
 			return err
 		}
-		warn = nil // what is bad has been said
+		warn = nil // bad lines have been reported
 		im.result.BadLines, im.result.NoCells = 0, 0
 	}
 	return im.load(ctx, warn)
@@ -133,7 +133,7 @@ func (im *importer) load(ctx context.Context, warn io.Writer) error {
 	})
 }
 
-// accounted runs fn, which writes rows, and counts them in the result.
+// accounted runs fn, which writes rows, and counts those rows in the result.
 func (im *importer) accounted(ctx context.Context, fn func() error) (err error) {
 	l, err := im.sink.ledger(ctx, im.late.add)
 	if err != nil {
@@ -168,7 +168,7 @@ type batchReader struct {
 }
 
 // read reads the file to its end, or to the first bad line too many; with all, it
-// goes on from there to count the others, and hands on nothing.
+// then counts the other bad lines, and hands on nothing.
 func (b *batchReader) read(ctx context.Context, warn io.Writer, all bool) error {
 	err := b.im.scan(ctx, scanning{
 		title: "importing",
@@ -207,8 +207,8 @@ func (b *batchReader) add(ctx context.Context, r row, arena []cells.Cell) error 
 	return b.send(ctx)
 }
 
-// send hands on the batch. In batches, rows are sorted by key: the engine takes
-// neighbours faster, and a file is seldom in the order of its keys.
+// send hands on the batch. In batches, rows are sorted by key: the engine writes
+// neighbours faster, and few files are in the order of their keys.
 func (b *batchReader) send(ctx context.Context) error {
 	if len(b.batch) == 0 {
 		return nil

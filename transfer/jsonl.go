@@ -87,8 +87,8 @@ func (j *jsonReader) readLine() ([]byte, error) {
 	}
 }
 
-// parse reads the members of an object that are used. It goes to the end of
-// the object also when one of them is bad, to have seen all names.
+// parse reads the used members of an object. It continues to the object's end
+// when one of them is bad, to see all names.
 func (j *jsonReader) parse(text string, rec *record) error {
 	if bad := checkObject(text, rec); bad != nil {
 		return bad
@@ -123,8 +123,8 @@ func (j *jsonReader) parse(text string, rec *record) error {
 	return nil
 }
 
-// set makes a value that of a field, unless the object has it under a name that goes
-// before.
+// set makes a value that of a field, unless the object has the field under a name of
+// higher priority.
 func (j *jsonReader) set(rec *record, m member, f field, problem string) *LineError {
 	j.seen[m.field] = true
 	rank := &j.ranks[m.field]
@@ -171,8 +171,8 @@ func checkObject(text string, rec *record) *LineError {
 	return nil
 }
 
-// close reports a used field that no object had: a misspelt name would
-// otherwise make no cells and no error.
+// close reports a used field that was in no object: otherwise a misspelt name
+// would make no cells and no error.
 func (j *jsonReader) close() error {
 	for i, name := range j.names.names {
 		if !j.seen[i] && j.any && j.names.parts[i] != "" {

@@ -10,8 +10,8 @@ import (
 )
 
 // A NaN is text in three forms: NaN is the quiet one without a sign and without a
-// payload, as most programs have it; -NaN is the same with the sign; any other is
-// NaN(0x…) with its bits, 8 digits of an f32 and 16 of an f64.
+// payload, the usual one in other programs; -NaN is the same with the sign; any
+// other is NaN(0x…) with its bits, 8 digits of an f32 and 16 of an f64.
 const (
 	quietNaN32 = 0x7fc00000
 	quietNaN64 = 0x7ff8000000000000
@@ -46,8 +46,8 @@ func isUsualNaN(bits uint64, width int) bool {
 	return !strings.Contains(nanText(bits, width), "(") || width == 64 && bits == math.Float64bits(math.NaN())
 }
 
-// parseNaN reads what nanText writes, and other programs' ways to write NaN. One of
-// the other width is made to fit where that loses nothing.
+// parseNaN reads the text that nanText writes, and other programs' spellings of
+// NaN. A NaN of the other width is converted if that loses nothing.
 func parseNaN(text string, typ cells.Type) (v cells.Value, ok bool) {
 	bits, ok := parseNaNBits(strings.ToLower(text))
 	switch {

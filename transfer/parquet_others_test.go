@@ -213,7 +213,7 @@ func TestParquetChecksums(t *testing.T) {
 	says(t, err, "its checksum is")
 }
 
-// pagesOf are where the data of a file's pages begin and end, for so many of its
+// pagesOf are where the data of a file's pages begin and end, for a number of its
 // columns from the first.
 func pagesOf(t *testing.T, content []byte, columns int) (pages [][2]int) {
 	t.Helper()

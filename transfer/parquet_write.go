@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A row group is written when it has so many rows, or its values so many bytes:
-// that bounds the memory of an export and of those who read it.
+// A row group is written when it has this many rows, or its values this many
+// bytes: that bounds the memory of an export and of the readers of its file.
 const (
 	groupRows  = 1 << 20
 	groupBytes = 64 << 20
@@ -185,10 +185,10 @@ func (p *parquetOut) end() error {
 	return p.w.Close()
 }
 
-// nulls are what a column without a value is written with.
+// nulls are written for a column without values.
 var nulls [chunkCells]parquet.Value
 
-// newParquetColumns has room for values in so many rows.
+// newParquetColumns has room for values in a number of rows.
 func newParquetColumns(columns int) *parquetColumns {
 	return &parquetColumns{values: make([][]parquet.Value, columns)}
 }
@@ -201,8 +201,8 @@ func (c *parquetColumns) set(column, row, rows int, v cells.Value) {
 	c.values[column][row] = parquetValue(v).Level(0, 1, column)
 }
 
-// parquetCells writes the long form: columns for the parts of a cell, and one
-// for each type of values, of which a row has one.
+// parquetCells writes the long form: columns for the parts of a cell, and one for
+// each type of values. In each row one of these has a value.
 type parquetCells struct{ parquetOut }
 
 func newParquetCells() *parquetCells {
@@ -242,8 +242,7 @@ func (p *parquetCells) encode(c *chunk) (encoded, error) {
 	return out, nil
 }
 
-// parquetWide writes the wide form: the row key, and a column for each that was
-// asked for.
+// parquetWide writes the wide form: the row key, and each requested column.
 type parquetWide struct {
 	parquetOut
 	wide []wideColumn

@@ -7,7 +7,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A plan is a spec that fits the table: what to do with each record.
+// A plan is a spec that was checked against the table.
 type plan struct {
 	format  format
 	names   fieldNames
@@ -115,7 +115,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 
 // once reports whether no two records may have one row key and one timestamp, since
 // the second would replace the first. In the long form each record is a cell, and adds
-// add up.
+// accumulate.
 func (p *plan) once() bool { return p.cells == nil && p.sets }
 
 // A row is a record on its way to the table. All its cells have one timestamp, except

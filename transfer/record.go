@@ -29,7 +29,7 @@ const (
 	typed                     // as text, of a file in which null is not empty text
 )
 
-// decoded is the text of a field that is there.
+// decoded is the text of a present field.
 func (r *record) decoded(field int) (string, *LineError) {
 	f := &r.fields[field]
 	text, problem := f.code.decode(f.text)
@@ -53,16 +53,16 @@ func (r *record) wrong(format string, args ...any) *LineError {
 
 // A recordReader reads a file record by record.
 type recordReader interface {
-	// next reads the next record into rec. The error is io.EOF at the end, a
-	// *LineError when this record is bad and the next one may be read, anything
-	// else when the file cannot be read any further.
+	// next reads the next record into rec. The error is io.EOF at the end; a
+	// *LineError when this record is bad and the next one may be read; another
+	// error when the file cannot be read any further.
 	next(rec *record) error
-	// close says, at the end of the file, what can only be known then.
+	// close reports, at the end of the file, faults that only the end shows.
 	close() error
 }
 
-// maxRecord bounds the memory for one record, in bytes. It is above what the
-// largest value takes, even when all of it is escaped in JSON.
+// maxRecord bounds the memory for one record, in bytes. It is larger than the
+// largest value, even when all of it is escaped in JSON.
 const maxRecord = 256 << 20
 
 // openRecords makes the reader of a format.

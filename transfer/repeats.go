@@ -13,23 +13,24 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A record that repeats another would replace it. It is found in one of two ways: at
-// once, when it repeats one of the first maxSeenKeys, and otherwise by sorting all
-// records, as a bulk load does, or a ledger. So any number of records is told apart
-// in bounded memory.
+// A record that repeats another would replace it. Repeats are found in one of two
+// ways: at once, when the first record is one of the first maxSeenKeys, and
+// otherwise by sorting all records, as a bulk load or a ledger does. So any number
+// of records is compared in bounded memory.
 
-// repeats is what is wrong with a record that repeats another.
+// repeats is the fault of a record that repeats another.
 const repeats = "makes the row key %s, which line %d made; the key needs one more field, or ts= a field that tells the lines apart"
 
-// seenKeys finds records that repeat one of the first. It keeps hashes of 128 bits, of
-// random seed, in place of keys.
+// seenKeys finds records that repeat one of the first. It keeps hashes of 128 bits,
+// with a random seed, in place of keys.
 type seenKeys struct {
 	seeds [2]maphash.Seed
 	lines map[[2]uint64]int
 	text  []byte
 }
 
-// maxSeenKeys bounds the memory of seenKeys. It is above smallRows, which nobody sorts.
+// maxSeenKeys bounds the memory of seenKeys. It is larger than smallRows: smaller files
+// are not sorted.
 const maxSeenKeys = 1 << 16
 
 func newSeenKeys() *seenKeys {
@@ -47,7 +48,7 @@ func (k *seenKeys) add(r row) (line int, again bool) {
 	return line, again
 }
 
-// late are the records that repeat others and were found by sorting.
+// late are the records that sorting found to repeat others.
 type late struct {
 	mu    sync.Mutex // the goroutine that sorts tells of some
 	file  string
@@ -73,8 +74,8 @@ func (l *late) add(r query.Repeat) {
 	}
 }
 
-// leaveOut says what is wrong with the records that were found late. If the file can
-// be read again, and they are not too many, the next reading leaves them out.
+// leaveOut reports the records that were found late. If the file can be read again,
+// and they are not too many, the next reading leaves them out.
 func (im *importer) leaveOut(rereadable bool) error {
 	l := &im.late
 	if l.lines == 0 {
@@ -105,12 +106,12 @@ type ledger interface {
 	Close() error
 }
 
-// enter enters a row as a record that no other may repeat.
+// enter adds a row as a record that no other record may repeat.
 func enter(l ledger, r row) error {
 	return l.Record(r.key, r.cells[0].Timestamp, query.Record{Line: r.line, Lines: r.lines})
 }
 
-// An account is what has been written, in batches.
+// An account counts the rows written in batches.
 type account struct {
 	ledger  ledger
 	plan    *plan
@@ -133,7 +134,8 @@ func (a *account) add(r row) error {
 	return a.ledger.Cells(r.key, a.scratch)
 }
 
-// settle says in the result what has been written, also after an error.
+// settle puts the counts of the written rows into the result, also after an
+// error.
 func (a *account) settle(ctx context.Context, to *Result) error {
 	n, err := a.ledger.Count(context.WithoutCancel(ctx))
 	if err != nil {

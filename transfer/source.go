@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A format is what the name of a file says about it.
+// A format is the format that a file's name gives.
 type format struct {
 	json        bool
 	parquet     bool
@@ -96,8 +96,8 @@ func (s *source) decompress(path string, f format) error {
 	return nil
 }
 
-// skipMark passes over a UTF-8 byte order mark, and refuses UTF-16 in words
-// instead of in strange field names.
+// skipMark passes over a UTF-8 byte order mark. It refuses UTF-16 with a clear
+// message; otherwise the errors would show strange field names.
 func (s *source) skipMark(path string) error {
 	head, err := s.text.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -133,8 +133,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkFile is what can be said about the path without reading it: its size,
-// and whether it can be read twice.
+// checkFile finds out about the path without reading it: its size, and whether it
+// can be read twice.
 func checkFile(path string) (size int64, regular bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

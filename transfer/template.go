@@ -57,8 +57,8 @@ func parseTemplate(text string, names *fieldNames) (template, error) {
 	return append(t, templatePart{literal: literal.String(), field: noField}), nil
 }
 
-// parsePlaceholder reads what stands between braces: name, or name:0width. A
-// colon that no number follows belongs to the name.
+// parsePlaceholder reads the text between braces: name, or name:0width. A colon
+// without a number after it belongs to the name.
 func parsePlaceholder(text, inner string, names *fieldNames) (templatePart, error) {
 	name, width := inner, 0
 	if i := strings.LastIndexByte(inner, ':'); i >= 0 && isDigits(inner[i+1:]) {

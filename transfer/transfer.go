@@ -1,18 +1,19 @@
 // Package transfer moves rows between files and tables. [Import] reads CSV and
 // JSON lines, plain or compressed, and Parquet into a table: a template makes the
 // row key of each line, and a mapping says which field becomes which typed column.
-// [Export] writes such files, and what it wrote Import reads back without either.
+// [Export] writes such files, and Import reads them back without a template or a
+// mapping.
 //
 // An import is all or nothing. A file of up to 10,000 rows is written as one batch.
 // A larger one is a bulk load, see [query.BulkLoad]: nothing of it is visible before
-// its end, the file is imported once, and not over cells that are there, unless the
-// [Spec] says otherwise.
+// its end, the same file is imported only once, and it does not replace existing
+// cells, unless the [Spec] says otherwise.
 //
 // With [Spec.Batch] rows are written in batches, as they are read. A regular file is
-// then read twice, and unless the first reading finds no more bad lines than are
-// tolerated, nothing is written at all. A pipe can be read once only; there, and when
-// the engine fails or the context ends half-way, the batches that were written stay,
-// and the error says how many rows that is.
+// then read twice: if the first reading finds too many bad lines, nothing is written.
+// A pipe can be read only once. When its lines are bad, the engine fails or the
+// context ends half-way, the batches already written stay, and the error says how
+// many rows those are.
 package transfer
 
 import (
@@ -28,60 +29,60 @@ import (
 
 // A Spec says what to import and how.
 type Spec struct {
-	// Path is the file. Its name says what it holds: .csv, .jsonl or .ndjson,
-	// then .gz or .zst where it is compressed, or .parquet. The first line of
-	// a CSV file names the fields; each line of a JSON lines file is one flat
-	// object.
+	// Path is the file. Its name gives its format: .csv, .jsonl or .ndjson, then
+	// .gz or .zst if it is compressed, or .parquet. The first line of a CSV file
+	// names the fields; each line of a JSON lines file is one flat object.
 	Path string
 	// Key is the template of the row key: text with {field} for a field as it
 	// is written, {field:04} for a whole number padded with zeros to four
 	// digits (a longer one stays as it is), {{ and }} for braces. Without a
 	// Key and Columns the file is one that [Export] wrote in the long form.
 	Key string
-	// Columns says what becomes of the fields; with a Key there must be one.
+	// Columns maps the fields to columns; with a Key there must be at least one.
 	Columns []Mapping
 	// Timestamp names the field that holds the cells' timestamp: microseconds
 	// since 1970, RFC 3339, or a date with or without a time, taken as UTC. If
 	// it is empty, each row gets one of the database's clock.
 	Timestamp string
-	// NA is text that means "no value", like an empty field. "" is none.
+	// NA is text that means "no value", like an empty field; with "" there is no
+	// such text.
 	NA string
-	// BadLines is how many lines may be left out because something is wrong
-	// with them. A bad record of several lines counts as that many.
+	// BadLines is how many bad lines are tolerated and left out. A bad record of
+	// several lines counts as that many.
 	BadLines int
-	// Batch writes the rows in batches of so many, at most, each visible when
-	// it is written; 0 makes the file visible as a whole. Rows of many bytes
-	// make smaller batches.
+	// Batch writes the rows in batches of at most this many, each visible when it
+	// is written; 0 makes the file visible as a whole. Large rows make smaller
+	// batches.
 	Batch int
-	// Again imports a large file though the same was imported before, in the
-	// same way: otherwise that does nothing, and [Result.Before] says so.
+	// Again imports a large file again that was imported before in the same way.
+	// Otherwise such an import does nothing, and [Result.Before] says so.
 	Again bool
 	// Overlap lets a large file replace cells that are there, and put its own in
 	// front of older ones; see [query.BulkOptions].
 	Overlap bool
-	// Progress gets a progress bar, which needs a terminal. nil: none.
+	// Progress gets a progress bar, which needs a terminal; nil shows none.
 	Progress io.Writer
-	// Warn gets one line for each bad line that is tolerated. nil: nowhere.
+	// Warn gets one line for each bad line that is tolerated; nil discards them.
 	Warn io.Writer
 }
 
-// DefaultBatch is up to how many rows are written at once when a [Spec] does not say.
+// DefaultBatch is the most rows of one write when a [Spec] does not set it.
 const DefaultBatch = 10_000
 
-// A Mapping makes a column of a field. A field that is empty, equals
-// [Spec.NA], is null, or is missing from a JSON object makes no cell. Where a file
-// that is no Parquet file does not have the field, one called like it with _hex or
-// _b64 behind is decoded. A field that is called like the qualifier may also be
-// called family:qualifier, as [Export] calls it.
+// A Mapping makes a column of a field. A field that is empty, equals [Spec.NA], is
+// null, or is missing from a JSON object makes no cell. If a CSV or JSON lines
+// file lacks the field, but has one with this name and the suffix _hex or _b64,
+// that one is decoded. A field with the qualifier's name may also be called
+// family:qualifier, as [Export] calls it.
 type Mapping struct {
 	Family, Qualifier string
 	Field             string
-	// Type is what the text is read as; TypeAny is the type that the family
+	// Type is the type to read the text as; TypeAny is the type that the family
 	// declares, or string if it declares none.
 	Type cells.Type
 }
 
-// A Result is what an import did, also one that failed.
+// A Result reports an import, also a failed one.
 type Result struct {
 	Records  int64 // lines of the file, or rows of Parquet, that were imported
 	Rows     int64 // different rows that they were written to
@@ -90,25 +91,25 @@ type Result struct {
 	BadLines int64 // lines left out because something is wrong with them
 	NoCells  int64 // lines left out because no mapped field has a value
 	Elapsed  time.Duration
-	// Before is when the same file was imported in the same way, if this import
-	// did nothing for that reason; 0 otherwise.
+	// Before is the time of an earlier import of the same file in the same way,
+	// if this import did nothing for that reason; 0 otherwise.
 	Before cells.Timestamp
 }
 
-// Import reads a file into a table. What is wrong with the spec is a
-// [*SpecError], and what is wrong with the file is an [*Error]; before either
-// of them nothing is written, except as the package comment says.
+// Import reads a file into a table. A fault of the spec is a [*SpecError], a
+// fault of the file an [*Error]; after either nothing is written, except as the
+// package comment says.
 //
-// Two lines that make the same row key and the same timestamp are a bad line,
-// the second one, since it would replace the first. They are found in a file of any
-// size. Where such lines stand more than 65,536 lines apart and [Spec.BadLines]
-// tolerates them, the file is read once more to leave them out; from a pipe, which
-// cannot be read again, they are an error. Where all columns are of aggregates, they
-// are none: each line adds to the row. In the long form the last one counts.
+// The second of two lines with the same row key and the same timestamp is a bad
+// line, since it would replace the first. Such lines are found in a file of any
+// size. If they stand more than 65,536 lines apart and [Spec.BadLines] tolerates
+// them, the file is read once more to leave them out; from a pipe, which cannot be
+// read again, they are an error. If all columns are aggregates, such lines are not
+// bad: each line adds to the row. In the long form the last one counts.
 //
-// The memory that an import takes does not grow with the file: it is a quarter of
-// [query.Options.Memory] besides the database's own, and what is more goes to files in
-// the database's directory.
+// The memory of an import does not grow with the file: it is a quarter of
+// [query.Options.Memory] besides the database's own; the rest is in files in the
+// database's directory.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
 	if err := given(ctx, db); err != nil {
 		return Result{}, err
@@ -121,7 +122,7 @@ func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result,
 	return run(ctx, spec, *t, &tableSink{db: db, table: db.Table(table), adds: aggregates(t)})
 }
 
-// given is an error without what no import and no export can do without.
+// given is an error when an argument is missing that imports and exports require.
 func given(ctx context.Context, db *query.DB) error {
 	switch {
 	case db == nil:
@@ -144,7 +145,7 @@ func didYouMeanTable(name string, s *schema.Schema) string {
 type tableSink struct {
 	db    *query.DB
 	table *query.Table
-	adds  map[string]bool // the families that aggregate; nil when there are none
+	adds  map[string]bool // the families that aggregate; nil without any
 	keys  []string
 	ms    []*write.Mutation
 }
@@ -163,8 +164,8 @@ func (s *tableSink) ledger(ctx context.Context, repeated func(query.Repeat)) (le
 	return s.db.Ledger(ctx, repeated)
 }
 
-// fill adds a row's cells to a mutation. What goes to an aggregate is added to it, at
-// timestamp 0 unless the file has one.
+// fill adds a row's cells to a mutation. Values for an aggregate are added, at
+// timestamp 0 unless the file has a timestamp.
 func (s *tableSink) fill(m *write.Mutation, r row) {
 	for _, c := range r.cells {
 		switch {

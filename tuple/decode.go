@@ -66,7 +66,8 @@ func fault(offset int, format string, args ...any) error {
 	return &DecodeError{Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// take reads the n bytes of an element that began at start; what names it.
+// take reads the n bytes of an element that began at start; what names the
+// element in errors.
 func (d *decoder) take(n, start int, what string) ([]byte, error) {
 	if len(d.src)-d.pos < n {
 		return nil, fault(start, "%s is cut short: %d bytes wanted, %d left", what, n, len(d.src)-d.pos)

@@ -47,9 +47,9 @@ func appendEscaped(dst, b []byte) []byte {
 	}
 }
 
-// unescape reads what appendEscaped wrote at the beginning of b. It returns
-// the value and the number of bytes read, terminator included; or false when
-// there is no terminator. The value aliases b unless it holds a 00.
+// unescape reads the bytes that appendEscaped wrote at the beginning of b. It
+// returns the value and the number of bytes read, terminator included; or false
+// when the terminator is missing. The value aliases b unless it holds a 00.
 func unescape(b []byte) (value []byte, n int, ok bool) {
 	start := 0 // of the bytes not yet in value
 	for {

@@ -1,7 +1,7 @@
 package tuple
 
-// Options say what may be packed and unpacked. The zero Options are those of the
-// functions [Pack], [AppendPack], [Unpack] and [Range], and are strict.
+// Options say which values may be packed and unpacked. The zero Options are
+// strict; the functions [Pack], [AppendPack], [Unpack] and [Range] use them.
 type Options struct {
 	// AnyStrings lets strings hold bytes that are not UTF-8, for keys that other
 	// programs wrote: the Go binding of FoundationDB, for one, packs a string of

@@ -45,7 +45,7 @@ func Compare(w io.Writer, nameA string, a io.Reader, nameB string, b io.Reader) 
 }
 
 // readResults are the ratios of the runs of each contender of each workload,
-// and the names of these in order. Of the yardsticks it is the speed.
+// and the names of these in order. For a yardstick it is the speed.
 func readResults(r io.Reader) (map[string][]float64, []string, error) {
 	found := ratios{of: map[string][]float64{}}
 	if err := Replay(r, &found); err != nil {

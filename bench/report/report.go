@@ -1,5 +1,5 @@
-// Package report says what was measured: to people, to programs and to benchstat. It
-// compares what was measured of two commits.
+// Package report prints measurements: for people, for programs and for benchstat. It
+// compares the measurements of two commits.
 package report
 
 import (

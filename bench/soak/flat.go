@@ -28,12 +28,12 @@ const (
 	filesSlack   = 16
 	leastSamples = 60 // that are judged
 
-	// leastDuration is of a run that is judged: a shorter one is still warming up at
-	// its end, all the more where the machine is slow and it takes longer than it says.
+	// leastDuration is the shortest run that is judged: a shorter one is still warming up
+	// at its end, most of all on a slow machine, where it takes longer than planned.
 	leastDuration = 10 * time.Second
 )
 
-// A verdict is whether something stayed what it was.
+// A verdict says whether a figure stayed the same.
 type verdict struct {
 	what          string
 	judged        bool

@@ -48,8 +48,8 @@ func newSchema() *schema.Schema {
 
 var groupFamilies = []string{"a", "b"}
 
-// A model is what is known of the rows of a soak: of each, between which two
-// versions it is.
+// A model holds what is known of the rows of a soak: for each, the two versions
+// that it lies between.
 type model struct {
 	seed     uint64
 	noise    []byte // that values are pieces of
@@ -220,7 +220,7 @@ func (r *model) rowVersion(row *query.Row) (uint64, error) {
 }
 
 // checkGroups compares one read of the groups from one to another, in either
-// order, with what they may be, which is asked for when they have been read. It
+// order, with their possible versions. It asks for these after the read. It
 // counts cells.
 func (r *model) checkGroups(rows iter.Seq2[*query.Row, error], from, to int, bounds func() span) (n int64, err error) {
 	versions := make([][rowsPerGroup]uint64, to-from)
@@ -253,7 +253,7 @@ func (r *model) checkGroups(rows iter.Seq2[*query.Row, error], from, to int, bou
 	return n, nil
 }
 
-// checkNumbers compares one read of all numbers with what they may be.
+// checkNumbers compares one read of all numbers with their possible values.
 func (r *model) checkNumbers(rows iter.Seq2[*query.Row, error], bounds func() span) error {
 	numbers := map[string][2]int64{}
 	for row, err := range rows {
@@ -284,7 +284,7 @@ func (r *model) checkNumbers(rows iter.Seq2[*query.Row, error], bounds func() sp
 	return errors.Join(errs...)
 }
 
-// checkAll compares a whole database with what it may be.
+// checkAll compares a whole database with its possible content.
 func (r *model) checkAll(ctx context.Context, db *query.DB, bounds func() span) error {
 	if err := r.checkNumbers(db.Table("numbers").ReadRows(ctx), bounds); err != nil {
 		return err
@@ -333,8 +333,8 @@ func (l *eventLog) newest() uint64 {
 	return l.acked
 }
 
-// expired says whether an event had expired at some moment; events whose
-// time is no longer known have.
+// expired says whether an event had expired at some moment; an event whose time
+// is no longer known has expired.
 func (l *eventLog) expired(n uint64, at cells.Timestamp) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package soak works on one database for a time with everything at once: writes of
-// all kinds, reads of all kinds, collections, compactions, backups that are restored
-// again, changes of the schema, a reader beside, and closing and opening anew in the
-// midst of it. Everything that it reads is compared with what it wrote.
+// all kinds, reads of all kinds, collections, compactions, backups and restores,
+// changes of the schema, a second reader, and closing and reopening in between. It
+// compares everything that it reads with what it wrote.
 package soak
 
 import (
@@ -22,7 +22,7 @@ import (
 
 // Options say where a soak works, how long, and what it prints.
 type Options struct {
-	// Dir is for the database and all else; it is empty or is made.
+	// Dir is for the database and all other files; it is empty, or is created.
 	Dir      string
 	Duration time.Duration
 	// Interval is the time between two lines of the report.
@@ -52,7 +52,7 @@ type soak struct {
 	last   reportLine
 	files  int // open before the database was
 
-	// use is held shared by whoever uses db, exclusively to replace it.
+	// use is held shared by users of db, and exclusively to replace it.
 	use     sync.RWMutex
 	db      *query.DB
 	closing atomic.Bool
@@ -137,7 +137,7 @@ func (s *soak) work(ctx context.Context) error {
 
 var errSoaked = errors.New("the time is over")
 
-// end looks at everything once more, when nobody works any longer.
+// end checks everything once more, when no worker runs any longer.
 func (s *soak) end(ctx context.Context) error {
 	if err := s.line(ctx, s.db); err != nil {
 		return errors.Join(err, s.db.Close())
@@ -187,8 +187,8 @@ func (s *soak) open(rng *rand.Rand) error {
 // errReopening: the database was closed while it was in use, by us.
 var errReopening = errors.New("the database is being opened anew")
 
-// with calls f with the database. What fails because the database is closed under
-// it fails with errReopening, and may or may not have taken effect.
+// with calls f with the database. When the database is closed under it, f fails
+// with errReopening, and may or may not have taken effect.
 func (s *soak) with(f func(*query.DB) error) error {
 	s.use.RLock()
 	defer s.use.RUnlock()
@@ -199,7 +199,7 @@ func (s *soak) with(f func(*query.DB) error) error {
 	return err
 }
 
-// tolerant is with for those that go on after errReopening.
+// tolerant is with for workers that continue after errReopening.
 func (s *soak) tolerant(f func(*query.DB) error) error {
 	if err := s.with(f); err != errReopening {
 		return err
@@ -207,8 +207,8 @@ func (s *soak) tolerant(f func(*query.DB) error) error {
 	return nil
 }
 
-// reopen closes the database and opens it anew: half the time under those who
-// use it, half the time when nobody does, so that nothing may be left open.
+// reopen closes the database and opens it again: half the time while it is in
+// use, half the time when it is idle, so that nothing may be left open.
 func (s *soak) reopen(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 8) {
 		return nil

@@ -46,8 +46,8 @@ func (s *soak) compact(ctx context.Context, rng *rand.Rand) error {
 	})
 }
 
-// backUp makes a backup, and restores one now and then: what it holds is
-// something that was there while it was made.
+// backUp makes a backup, and restores one now and then: it holds a state that
+// existed while it was made.
 func (s *soak) backUp(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 6) {
 		return nil
@@ -150,8 +150,7 @@ func (s *soak) changeSchema(ctx context.Context, rng *rand.Rand) error {
 // change faster than they can be opened, where others take the processors.
 const maxLate = 5
 
-// mayBeLate passes over what an opening says that was given up, up to maxLate times in
-// a row.
+// mayBeLate tolerates up to maxLate openings in a row that were given up.
 func (s *soak) mayBeLate(err error) error {
 	if query.KindOf(err) != query.KindUnavailable {
 		s.late = 0

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A writer writes to a quarter of the groups, whose next versions it alone
-// knows, and to rows that all writers share.
+// A writer writes to a quarter of the groups, whose next versions only it knows,
+// and to rows that all writers share.
 type writer struct {
 	*soak
 	id int
@@ -197,7 +197,7 @@ func (w *writer) add(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	return nil
 }
 
-// swap replaces the writer's own number if it is what it was read to be.
+// swap replaces the writer's own number if it still has the value that was read.
 func (w *writer) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error {
 	table, key, of := db.Table("numbers"), swapRow(w.id), &w.rows.swaps[w.id]
 	row, err := table.ReadRow(ctx, key)

@@ -168,8 +168,8 @@ func (e *Env) freshPeer(ctx context.Context, p Peer, dir string, families []stri
 	return kvs, closeAll, nil
 }
 
-// PrefixEnd is the first key after those that start with a prefix; nil when
-// there is none.
+// PrefixEnd is the first key after those that start with a prefix; nil for no
+// such key.
 func PrefixEnd(prefix []byte) []byte {
 	end, ok := cf.PrefixSuccessor(string(prefix))
 	if !ok {

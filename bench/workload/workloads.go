@@ -1,4 +1,4 @@
-// Package workload has what is measured: reads and writes by smolwc as its users do
+// Package workload has the workloads: reads and writes by smolwc as its users do
 // them; the same on the same data in plain C over RocksDB, package yardstick; and
 // the same over engines that the caller brings, as [Peer]s.
 package workload

@@ -127,8 +127,8 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 	return nil
 }
 
-// set sets the cells of the i-th row. The values are those that C has, in the same
-// memory: where else they lay would be measured too.
+// set sets the cells of the i-th row. C writes the same values from the same
+// memory; otherwise the measurement would include where they lie.
 func (f *fill) set(m *write.Mutation, i int) {
 	ts := timestamp(f.rows[i])
 	for q, name := range qualifiers {

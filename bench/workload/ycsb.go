@@ -285,7 +285,7 @@ func (x *mixed) putKV(kv KV, prefix []byte, from, n int) error {
 	})
 }
 
-// scanKVRows reads up to so many rows.
+// scanKVRows reads up to a number of rows.
 func scanKVRows(kv KV, start, end []byte, rows int, t *tally) error {
 	var last []byte
 	begun := 0

@@ -114,7 +114,7 @@ sum_t yardstick_get_seek(rocksdb_t* db, family_t* f, const char* data, const uin
   return sum;
 }
 
-// What a call of multi_get takes and gives, for so many keys.
+// The arguments and results of a call of multi_get, for a number of keys.
 typedef struct {
   const char **keys, **values;
   size_t *key_lens, *value_lens;

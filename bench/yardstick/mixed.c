@@ -42,7 +42,7 @@ static void commit(mixed_t* m) {
   rocksdb_writebatch_clear(m->batch);
 }
 
-// Reads up to so many rows from one on, to the end of the last.
+// Reads up to a number of rows from one on, to the end of the last.
 static void scan_rows(mixed_t* m, uint32_t row, uint32_t rows) {
   char last[512];
   size_t len, last_len = 0;

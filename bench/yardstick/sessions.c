@@ -27,7 +27,7 @@ static void make_locks(void) {
   for (int i = 0; i < stripes; i++) pthread_mutex_init(&locks[i], NULL);
 }
 
-// Counts up to so many entries from a key on, with the prefix of its row.
+// Counts up to a number of entries from a key on, with the prefix of its row.
 static void read_entries(sessions_t* s, family_t* f, const char* key, size_t len, uint64_t most,
                          const char* want, size_t want_len) {
   rocksdb_iterator_t* it = rocksdb_create_iterator_cf(s->db, s->row, f);

@@ -18,10 +18,10 @@ type statementRun struct {
 	*command
 	// words are those of the statement, optional ones empty.
 	words func(args []string) []string
-	// needs is what the statement asks of the database: that it is there to be
-	// written or read, or nothing, as when all that it needs is said.
+	// needs says what the statement needs of the database: to write it, to read
+	// it, or nothing when its arguments say everything.
 	needs func(args []string) need
-	// format is that of results; "" is as the shell's.
+	// format is that of results; "" is the shell's.
 	format string
 	// remote is a server that runs the statement on its database.
 	remote remoteFlags
@@ -96,8 +96,7 @@ func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
 	return r.statement(ctx, r.options(db), args)
 }
 
-// typed is a command as a server on this machine understands it: with paths that
-// are absolute.
+// typed is a command as a server on this machine runs it: with absolute paths.
 func typed(cmd *cobra.Command, args []string) []string {
 	words := []string{cmd.Name()}
 	for _, a := range args {
@@ -129,8 +128,8 @@ func (r *statementRun) statement(ctx context.Context, o shell.Options, args []st
 	return nil
 }
 
-// database opens what a statement needs. One that needs nothing gets an empty
-// database in memory.
+// database opens the database that a statement needs, or an empty one in memory
+// when it needs none.
 func (r *statementRun) database(n need) (*query.DB, error) {
 	if err := wantEngine(); err != nil {
 		return nil, err
@@ -169,7 +168,7 @@ func flagWord(name string, on bool) string {
 	return ""
 }
 
-// A travelling is what the commands that send files have in common.
+// A travelling is the flags that the commands that send files share.
 type travelling struct {
 	parallel, rate string
 }
@@ -221,8 +220,8 @@ func first(args []string) string {
 	return args[0]
 }
 
-// needsTarget is what a command needs that looks for backups where the database
-// was backed up to last, unless it is told.
+// needsTarget is the need of a command whose target may be left out: it then
+// reads the last one from the database.
 func needsTarget(args []string) need {
 	if len(args) > 0 {
 		return needsNothing

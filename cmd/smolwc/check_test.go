@@ -19,7 +19,7 @@ func TestCheckCommand(t *testing.T) {
 	if code, _, errs := smolwc("check"); code != exitOpen || !strings.Contains(errs, "does not exist") {
 		t.Errorf("no database: exit %d, %s", code, errs)
 	}
-	// Large enough to begin with a block of cells, the end of which is checked
+	// Large enough to begin with a block of cells. Its end is checked
 	// when it is read.
 	value := strings.Repeat("v", 1000)
 	if code, out, errs := smolwc("-c", "create table t family f, family g", "-c", "put t a f:x='"+value+"' g:y=1", "-c", "put t b f:x=2", "-c", "gc t"); code != 0 {

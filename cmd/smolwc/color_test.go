@@ -11,7 +11,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// Colours are for terminals that have them, and for those who want them.
+// Colours are for terminals that have them, and for users that want them.
 func TestColorsAreForTerminals(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "db")
 	onTerminal := func(env []string, args ...string) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The exit codes. That of a statement that failed comes from the shell.
+// The exit codes. A failed statement's code comes from the shell.
 const (
 	exitFailed    = 1
 	exitUsage     = 2
@@ -24,7 +24,7 @@ const (
 	exitInterrupt = 130
 )
 
-// A command is one run of the program: what it was given, and its flags.
+// A command is one run of the program: its input, output and flags.
 type command struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -58,7 +58,7 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.checkCommand())
 	root.AddCommand(c.manCommand())
 	if err := completions(root); err != nil {
-		panic(err) // a flag that is not there
+		panic(err) // an unknown flag
 	}
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is --help
 	return root
@@ -81,8 +81,8 @@ func fail(code int, err error) error {
 	return &failure{code, err}
 }
 
-// exitCode reports an error and gives its code. Errors that are no failures are
-// cobra's, about flags and arguments.
+// exitCode reports an error and returns its code. Errors that are not failures
+// are cobra's, about flags and arguments.
 func (c *command) exitCode(ran *cobra.Command, err error) int {
 	if err == nil {
 		return 0
@@ -102,8 +102,8 @@ func (c *command) exitCode(ran *cobra.Command, err error) int {
 	return f.code
 }
 
-// report prints an error. Those of a file have a line each that begins with the
-// file's name, as editors look for it.
+// report prints an error. Each error of a file is on a line that begins with the
+// file's name, which editors look for.
 func (c *command) report(err error) {
 	if e, ok := errors.AsType[*schema.Errors](err); ok && e.File != "" {
 		_, _ = fmt.Fprintln(c.stderr, e)
@@ -146,7 +146,7 @@ func oneArg(name string) cobra.PositionalArgs {
 	}
 }
 
-// noArgs refuses arguments, and guesses which subcommand was meant.
+// noArgs refuses arguments, and guesses the subcommand that was meant.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

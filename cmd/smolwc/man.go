@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/shell"
 )
 
-// manCommand writes the manual pages. It is for those who package smolwc, and
-// hidden from others.
+// manCommand writes the manual pages. It is for packagers of smolwc, and hidden
+// from others.
 func (c *command) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -45,7 +45,7 @@ func indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// completions says what completes the values of flags in bash, zsh and fish.
+// completions says how bash, zsh and fish complete the values of flags.
 func completions(root *cobra.Command) error {
 	if err := root.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(shell.Formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		return err

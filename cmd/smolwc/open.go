@@ -16,7 +16,7 @@ func (c *command) load() (*config.Config, error) {
 	return cfg, fail(exitUsage, err)
 }
 
-// errNoEngine is why a smolwc that was built without cgo opens no database.
+// errNoEngine is the error for local databases in a smolwc built without cgo.
 var errNoEngine = errors.New("this build has no RocksDB, and so no databases of its own: reach one that smolwc serve serves with --addr, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
 
 // wantEngine is an error in a build without local databases.
@@ -27,9 +27,9 @@ func wantEngine() error {
 	return fail(exitOpen, errNoEngine)
 }
 
-// open opens the database that the configuration names. One that does not exist
-// is created when it is asked for, by its directory or by declaring tables; who
-// sits at a terminal is told, since another directory may have been meant.
+// open opens the database that the configuration names. It creates a missing one
+// when the user asked for it, by naming its directory or by declaring tables. At
+// a terminal it says so, since another directory may have been meant.
 func (c *command) open(cfg *config.Config, o query.Options) (*query.DB, error) {
 	named := c.db != "" || c.getenv(config.EnvDB) != ""
 	mayCreate := !o.MustExist && !o.ReadOnly && (named || cfg.Schema != nil)
@@ -67,8 +67,8 @@ func (c *command) logger(cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 }
 
-// declare creates the tables and families that the configuration declares, and says
-// what it leaves undone because that would hide or drop data.
+// declare creates the tables and families that the configuration declares, and
+// reports the changes that it leaves undone because they would hide or drop data.
 func (c *command) declare(ctx context.Context, db *query.DB, cfg *config.Config) error {
 	if cfg.Schema == nil {
 		return nil
@@ -95,8 +95,8 @@ func (c *command) openDeclared(ctx context.Context, cfg *config.Config, o query.
 	return db, nil
 }
 
-// closing closes the database at the end of a function, and makes the function
-// fail if that fails.
+// closing closes the database at the end of a function. If closing fails, the
+// function fails.
 func closing(db *query.DB, err *error) {
 	if closeErr := db.Close(); *err == nil {
 		*err = fail(exitFailed, closeErr)

@@ -12,7 +12,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// Who sits at a terminal is told that a database was created, once.
+// At a terminal smolwc says once that it created a database.
 func TestANewDatabaseIsAnnouncedAtATerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	run := func(args ...string) string {

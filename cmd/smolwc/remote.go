@@ -18,11 +18,11 @@ import (
 	"github.com/smolwc/smolwc/shell"
 )
 
-// envToken is the environment's token of a server, which other users do not see
-// in the list of processes.
+// envToken is the environment variable with a server's token. Other users do not
+// see it in the list of processes.
 const envToken = "SMOLWC_TOKEN"
 
-// A remoteFlags is where a server is, and how it is reached.
+// A remoteFlags is the flags that name a server.
 type remoteFlags struct {
 	addr, token, instance string
 	tls                   bool
@@ -100,10 +100,10 @@ type remote struct{ *client.Client }
 // Table implements ql.Database.
 func (r remote) Table(name string) exec.Table { return r.Client.Table(name) }
 
-// connectTime is how long the server may take to answer at first.
+// connectTime is how long the server may take for its first answer.
 const connectTime = 10 * time.Second
 
-// connect reaches the server, and learns what tables it has.
+// connect connects to the server, and asks for its tables.
 func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, error) {
 	config, err := r.config()
 	if err != nil {
@@ -126,8 +126,8 @@ func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, 
 	return db, nil
 }
 
-// hintOf is what the words of gRPC and TLS mean for the flags, "" when they mean
-// nothing.
+// hintOf says what an error of gRPC or TLS means for the flags, "" when it has
+// nothing to say.
 func hintOf(err error, withTLS bool) string {
 	switch says := err.Error(); {
 	case strings.Contains(says, "looked like an HTTP/1.1 header"):
@@ -154,7 +154,7 @@ func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
 	return r.session(ctx, o, interactive)
 }
 
-// session runs what there is to run.
+// session runs all statements.
 func (r *shellRun) session(ctx context.Context, o shell.Options, interactive bool) (err error) {
 	o.Interactive = interactive
 	o.Pages = r.sources.typed() && isTerminal(r.stdin) && isTerminal(r.stdout)

@@ -134,7 +134,7 @@ func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
 	if err := db.ApplyPlan(ctx, todo); err != nil {
 		return fail(exitFailed, err)
 	}
-	if _, err := db.Declare(ctx, cfg.Schema); err != nil { // it is what was declared last
+	if _, err := db.Declare(ctx, cfg.Schema); err != nil { // it is already declared
 		return fail(exitFailed, err)
 	}
 	c.printPlan(todo)
@@ -149,8 +149,8 @@ func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
 	return nil
 }
 
-// mayHide says what a plan hides and drops, and asks whether it may, unless
-// --prune has said so.
+// mayHide says what a plan hides and drops, and asks for permission, unless
+// --prune gave it.
 func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, prune bool) error {
 	_, takes := todo.Split(db.Schema())
 	loses := false
@@ -171,7 +171,7 @@ func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, p
 		return errors.New("nothing was done: that is for good, and wants --prune, which drops tables and families that are not declared too")
 	}
 	_, _ = fmt.Fprint(c.stderr, "that is for good; apply it? yes or no: ")
-	answer, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer is no yes
+	answer, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer means no
 	if !strings.EqualFold(strings.TrimSpace(answer), "yes") {
 		return errors.New("nothing was done")
 	}
@@ -183,10 +183,10 @@ func (c *command) printPlan(p schema.Plan) {
 	_, _ = fmt.Fprint(c.stdout, p)
 }
 
-// loss says how much a change hides or drops; empty when that is nothing.
+// loss says how much a change hides or drops; empty when it loses nothing.
 func (c *command) loss(ctx context.Context, db *query.DB, change schema.Change) (string, error) {
 	if change.Kind == schema.SetChangeStream {
-		return "older changes can be read no more", nil
+		return "older changes can no longer be read", nil
 	}
 	cells, err := c.hidden(ctx, db, change)
 	if cells == "0 cells" {
@@ -208,7 +208,7 @@ func (c *command) hidden(ctx context.Context, db *query.DB, change schema.Change
 	return text, fail(exitFailed, err)
 }
 
-// printKept says what a plan would drop if it were asked to.
+// printKept says what a plan would drop with --prune.
 func (c *command) printKept(ctx context.Context, db *query.DB, p schema.Plan) error {
 	for _, change := range p.Changes {
 		if !change.Destructive() {

@@ -86,7 +86,7 @@ set aside, and GOMEMLIMIT as if --max-bytes.`,
 	return cmd
 }
 
-// minBytes is the least that a limit of bytes can be, as that of --memory.
+// minBytes is the smallest limit of bytes, that of --memory.
 const minBytes = 16 << 20
 
 // A sizeFlag is a flag whose value is a size, as in 256MiB.
@@ -102,7 +102,7 @@ func (f *sizeFlag) Set(text string) (err error) {
 	return err
 }
 
-// check finds what is wrong with the flags.
+// check finds mistakes in the flags.
 func (r *serveRun) check() error {
 	for _, f := range []struct {
 		name  string
@@ -139,8 +139,8 @@ func (r *serveRun) check() error {
 	return nil
 }
 
-// listen listens on an address. Those that other machines reach are refused
-// unless they may be; what says what makes them safe.
+// listen listens on an address. An address that other machines reach is refused
+// unless it is allowed; what says how to make it safe.
 func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
@@ -162,7 +162,7 @@ func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.L
 	return l, fail(exitFailed, err)
 }
 
-// httpAddr is --http with the host of --addr where it has none of its own.
+// httpAddr is --http, with the host of --addr when it has no host.
 func (r *serveRun) httpAddr() string {
 	host, port, err := net.SplitHostPort(r.http)
 	if err != nil || host != "" {
@@ -244,8 +244,8 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	return fail(exitFailed, s.Serve(ctx, listener))
 }
 
-// places are where clients may have the database backed up to. Those of this
-// machine can do so anywhere unless the flags say otherwise.
+// places are the targets that clients may back the database up to. Clients on
+// this machine may name any, unless the flags say otherwise.
 func (r *serveRun) places(addr net.Addr) (archive.Places, error) {
 	at, ok := addr.(*net.TCPAddr)
 	if len(r.backupTo) == 0 && ok && at.IP.IsLoopback() {
@@ -258,7 +258,7 @@ func (r *serveRun) places(addr net.Addr) (archive.Places, error) {
 	return places, nil
 }
 
-// setMemory sets what blocks and writes may take.
+// setMemory sets the memory for blocks and writes.
 func (r *serveRun) setMemory(cfg *config.Config) error {
 	switch {
 	case r.memory != "":
@@ -293,16 +293,16 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
 }
 
-// warnIfOpen says when whoever can connect may do everything, from elsewhere.
+// warnIfOpen warns when any client on another machine may do everything.
 func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 	at, ok := l.Addr().(*net.TCPAddr)
 	if _, tokens, _ := o.Tokens.List(); ok && !at.IP.IsLoopback() && !tokens && r.tls.ClientCA == "" {
-		o.Logger.Warn("whoever can connect may read and write everything; smolwc token create makes tokens, which the server then asks for")
+		o.Logger.Warn("every client that connects may read and write everything; smolwc token create makes tokens, which the server then requires")
 	}
 }
 
-// servePages serves the pages for those who watch the server, also while it
-// stops. The function that it returns ends that.
+// servePages serves the pages for monitoring, also while the server stops. The
+// function that it returns ends that.
 func servePages(s *server.Server, l net.Listener) (stop func()) {
 	if l == nil {
 		return func() {}
@@ -319,8 +319,8 @@ func servePages(s *server.Server, l net.Listener) (stop func()) {
 	}
 }
 
-// greet says where the server is and how clients find it. It does so even when
-// it is to be quiet: with port 0 nobody knows the port otherwise.
+// greet says where the server is and how clients find it. It does so even with
+// --quiet: with port 0 nothing else tells the port.
 func (r *serveRun) greet(dir, addr string, pages net.Listener) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "serving %s on %s\n", dir, addr)

@@ -8,13 +8,13 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// serveMemory is the memory setting of a server without a configuration file: it
-// often stands beside what is developed on the same machine.
+// serveMemory is the memory setting of a server without a configuration file:
+// such a server often runs on a developer's machine.
 const serveMemory = 128 << 20
 
 // A server is idle when it allocates less than idleBytes in a second. Memory is
-// given back then, if there were busyBytes since the last time; and again a while
-// later, when flushes and compactions have ended too.
+// given back then, if it allocated busyBytes since the last time; and again a
+// while later, when flushes and compactions have ended too.
 const (
 	idleBytes = 1 << 20
 	busyBytes = 8 << 20
@@ -42,7 +42,7 @@ func releaseIdle(ctx context.Context) {
 // An idleWatch finds out when memory is to be given back.
 type idleWatch struct {
 	last, released uint64 // bytes allocated so far: a second ago, when memory was given back
-	idle           int    // for so many seconds
+	idle           int    // how many seconds it has been idle
 	busy           bool   // since memory was given back
 }
 
@@ -61,7 +61,7 @@ func (w *idleWatch) tick(now uint64) bool {
 	return release
 }
 
-// allocated is how many bytes Go has allocated so far.
+// allocated is the number of bytes that Go has allocated so far.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

@@ -119,7 +119,7 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 	return db, err
 }
 
-// statements runs what there is to run on a database here.
+// statements runs all statements on a local database.
 func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query.DB, interactive bool) error {
 	o := r.options(db)
 	o.Open = func(dir string) (*query.DB, error) { return r.openOther(cfg, dir) }
@@ -156,8 +156,8 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 	return r.outcome(first)
 }
 
-// outcome gives what a session returned its exit code. The session has reported
-// it.
+// outcome turns the error of a session into an exit code. The session has
+// reported the error.
 func (r *shellRun) outcome(err error) error {
 	if code := shell.ExitCode(err); code != 0 {
 		return &failure{code: code}
@@ -179,8 +179,8 @@ func (r *shellRun) options(db *query.DB) shell.Options {
 	return o
 }
 
-// openOther opens the database in another directory, for .open: one that is
-// there, and as the first one was opened.
+// openOther opens the database in another directory, for .open. The database must
+// exist; it is opened as the first one was.
 func (r *shellRun) openOther(cfg *config.Config, dir string) (*query.DB, error) {
 	db, err := r.openDir(dir, cfg, query.Options{ReadOnly: r.readOnly, MustExist: true})
 	if errors.Is(err, query.ErrNotFound) {
@@ -190,7 +190,7 @@ func (r *shellRun) openOther(cfg *config.Config, dir string) (*query.DB, error) 
 }
 
 // A contextReader stops waiting for input when its context ends; after that it
-// is of no more use.
+// cannot be used.
 type contextReader struct {
 	ctx  context.Context
 	r    io.Reader

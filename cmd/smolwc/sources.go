@@ -55,7 +55,7 @@ func (s sources) typed() bool {
 }
 
 // wantData reports whether the statements of the command line need tables and none
-// creates one. Of what cannot be understood it is not known.
+// of them creates one. It returns false for statements that it cannot parse.
 func (s sources) wantData() bool {
 	wanted := false
 	for _, src := range s {

@@ -18,8 +18,8 @@ import (
 // What they change of a copy of the client's module is in these tests; the
 // assertions stay as they are.
 
-// A suite is the tests of a package, and which of them fail, and why. One that does
-// not any more fails here, so that it is taken off the list.
+// A suite is the tests of a package, and those that fail, with the reason. A test that no
+// longer fails is an error here, so that it is taken off the list.
 type suite struct {
 	folder  string
 	replace map[string][]string // in files: old, new, …
@@ -142,12 +142,12 @@ func (s *suite) run(t *testing.T, dir string) {
 	t.Logf("%d passed, %d are known to fail, and %d kinds of them are about something else", passed, len(s.wanting), len(s.others))
 	for name, why := range s.wanting {
 		if out, err := runTests("-test.run=^" + name + "$"); err == nil {
-			t.Errorf("%s passes, of which the list says: %s\n%s", name, why, out)
+			t.Errorf("%s passes, but the list says: %s\n%s", name, why, out)
 		}
 	}
 }
 
-// edit replaces texts in a file, each of which must be there.
+// edit replaces texts in a file. Each of them must be there.
 func edit(t *testing.T, file string, edits []string) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -79,8 +79,8 @@ and drop the tables that the name stands for.`,
 	return cmd
 }
 
-// tokens are those of the database that the configuration names. They need not
-// be opened with it: a server has it open.
+// tokens are those of the database that the configuration names. The database
+// need not be open; a server may have it open.
 func (c *command) tokens() (tokens *server.Tokens, dir string, err error) {
 	cfg, err := c.load()
 	if err != nil {
@@ -94,7 +94,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// An ageFlag is a flag whose value is a time as the language has it, as in 30d.
+// An ageFlag is a flag whose value is an age in the language's form, as in 30d.
 type ageFlag time.Duration
 
 func (f *ageFlag) String() string {
@@ -148,10 +148,10 @@ func (c *command) listTokens() error {
 		c.say("there is no database in %s, and there are no tokens", dir)
 		return nil
 	case !exists:
-		c.say("there are no tokens; whoever can connect may do everything")
+		c.say("there are no tokens; every client that connects may do everything")
 		return nil
 	case len(list) == 0:
-		c.say("there are no tokens any more; nobody is let in")
+		c.say("there are no tokens left; no client is let in")
 		return nil
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)

@@ -17,7 +17,7 @@ func (c *command) unlockCommand() *cobra.Command {
 		Use:   "unlock TARGET",
 		Short: "Take away the lock of a target that a backup has left",
 		Long: `unlock says whose lock keeps backups from TARGET, and takes it away. A lock whose
-owner is at work no more is taken away at once, as the next backup would. Otherwise
+owner has ended is taken away at once, as the next backup would. Otherwise
 unlock asks, or wants --force: a backup that is at work fails then.
 
 The lock of a directory is the operating system's and ends with its process.
@@ -59,8 +59,8 @@ func (c *command) unlock(ctx context.Context, target string, force bool) error {
 	return nil
 }
 
-// mayUnlock asks whether a lock may be taken away from a process that may be
-// alive. Where nobody can be asked it may not.
+// mayUnlock asks whether to take a lock from a process that may be alive. Without
+// a terminal it does not.
 func (c *command) mayUnlock(h *archive.Holder) error {
 	if !isTerminal(c.stdin) || !isTerminal(c.stderr) {
 		return fmt.Errorf("the lock is held by %s; stop it, or take the lock away with --force", h)

@@ -125,7 +125,7 @@ var rooms = map[string]room{
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
 	"internal/osfile":   {imports: []string{xsys}},
-	// What the library makes of pages of others is mended here.
+	// Faults of the library in reading other programs' pages are mended here.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
 	"cmd/smolwc": {

@@ -7,9 +7,9 @@ import (
 	"rsc.io/binaryregexp/syntax"
 )
 
-// An expressionCache keeps expressions compiled between reads: the same filters come
-// again and again, and compiling an expression can take longer than the read of a row.
-// The cache is bounded, whatever filters come.
+// An expressionCache keeps compiled expressions between reads: the same filters come
+// again and again, and compiling an expression can take longer than reading a row. The
+// cache is bounded.
 //
 // It has two halves. New expressions, and those of the old half that are asked for,
 // go into the young one. When that is full it becomes the old one, and the old one is

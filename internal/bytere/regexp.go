@@ -1,6 +1,6 @@
 // Package bytere matches whole byte strings with regular expressions, as RE2 does in
-// its Latin-1 mode. It tells which strings an expression can match at all, so that a
-// store need not be asked for others, and it keeps expressions compiled.
+// its Latin-1 mode. It finds prefixes and strings that bound an expression's
+// matches, so that a store need not read others, and it keeps compiled expressions.
 package bytere
 
 import (
@@ -79,7 +79,7 @@ func latin1(s string) string {
 	return string(points)
 }
 
-// checkCodePoints finds a literal, such as \x{100}, that is no byte.
+// checkCodePoints finds a literal, such as \x{100}, that is not a byte.
 func checkCodePoints(re *syntax.Regexp) error {
 	if re.Op == syntax.OpLiteral {
 		for _, c := range re.Rune {
@@ -104,10 +104,10 @@ type Stems struct {
 	Whole bool
 }
 
-// maxStems keeps what the store is asked for short.
+// maxStems bounds the ranges that the store is asked for.
 const maxStems = 64
 
-// anything is the bound of an expression of which nothing is known.
+// anything is the bound of an expression when nothing is known of its matches.
 func anything(whole bool) Stems { return Stems{Prefixes: []string{""}, Whole: whole} }
 
 // Bounded reports whether there is a string beyond the stems.

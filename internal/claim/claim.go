@@ -29,15 +29,15 @@ type Claim struct {
 	end sync.Once
 }
 
-// held has the claims of this process. Locks of the operating system can belong to
-// a whole process, and then do not tell its parts apart.
+// held has the claims of this process. An operating system's lock can belong to
+// the whole process; it then does not keep two parts of the process apart.
 var held = struct {
 	sync.Mutex
 	dirs []fs.FileInfo
 }{}
 
-// Take claims a directory, which must be there. It waits for nobody: the error
-// matches ErrHere or ErrElsewhere when the directory is taken.
+// Take claims a directory, which must exist. It does not wait: the error matches
+// ErrHere or ErrElsewhere when the directory is taken.
 func Take(path string) (*Claim, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -71,10 +71,10 @@ func (c *Claim) take() error {
 	return nil
 }
 
-// lock takes the lock of the operating system on a directory. It is that of the
-// open file, so it stays when another file of the directory is closed or removed;
-// and no program that the process starts inherits it. A file system without such
-// locks leaves it at the claims of this process.
+// lock takes the lock of the operating system on a directory. The lock belongs to
+// the open file, so it stays when another file of the directory is closed or
+// removed; and a program that the process starts does not inherit it. On a file
+// system without such locks only the claims of this process count.
 func lock(dir *os.File) error {
 	if err := osfile.TryLock(dir); errors.Is(err, osfile.ErrLocked) {
 		return ErrElsewhere
@@ -94,7 +94,7 @@ func (c *Claim) Holds(path string) bool {
 	return err == nil && c.same(info)
 }
 
-// Release gives the directory up. Only the first call does something.
+// Release gives the directory up. Later calls do nothing.
 func (c *Claim) Release() {
 	c.end.Do(func() {
 		held.Lock()

@@ -1,6 +1,6 @@
 // Package config reads the settings of the smolwc command: config.yaml, the
-// environment and the flags that override it, through viper and strictly. A key
-// that nobody knows is an error and not a setting that has no effect.
+// environment and the flags that override it, through viper and strictly. An
+// unknown key is an error.
 package config
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// DefaultFile is read when no file is named and it is there.
+// DefaultFile is read when no file is named and it exists.
 const DefaultFile = "config.yaml"
 
 // The environment.
@@ -40,7 +40,7 @@ type Config struct {
 	BackgroundRate int64
 	// LogLevel is the least level that is logged. Default warn.
 	LogLevel slog.Level
-	// Schema is what the file declares under tables; nil when it has no tables.
+	// Schema is the tables that the file declares; nil when it has no tables.
 	Schema *schema.Schema
 }
 
@@ -81,7 +81,7 @@ func Load(opts LoadOptions) (*Config, error) {
 	return c, nil
 }
 
-// readFile finds the file and reads it; path is empty when there is none.
+// readFile finds the file and reads it; path is empty when no file was read.
 func readFile(opts LoadOptions) (path string, text []byte, err error) {
 	path, source := opts.Path, "--config"
 	if path == "" {

@@ -47,8 +47,8 @@ type (
 	logLevel   slog.Level
 )
 
-// decodeSettings reads the settings from their texts; what has none gets its
-// default, and dataDir goes before the text of data_dir unless it is empty.
+// decodeSettings reads the settings from their texts. A setting without a text
+// gets its default, and dataDir overrides data_dir unless it is empty.
 func decodeSettings(texts map[string]any, dataDir string) (s settings, err error) {
 	v := viper.New()
 	for key, text := range defaults {

@@ -1,4 +1,4 @@
-// Package lock has the lock of a reader-writer problem whose waits a context ends.
+// Package lock has a reader-writer lock whose waits end with a context.
 package lock
 
 import (
@@ -8,22 +8,22 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// An RW is held by one who has it to themselves, or by any number who share it.
-// Those who wait get it in the order in which they came. Use [NewRW].
+// An RW is held by one exclusive holder, or by any number of shared holders.
+// Waiters get it in the order in which they came. Use [NewRW].
 type RW struct{ all *semaphore.Weighted }
 
-// NewRW is a lock that nobody holds.
+// NewRW returns a free lock.
 func NewRW() RW { return RW{semaphore.NewWeighted(math.MaxInt64)} }
 
-// Lock waits until nobody else holds the lock, or returns the error of the
-// context, which then does not hold it; so does RLock.
+// Lock waits until the lock is free. When the context ends first, it returns the
+// context's error and does not take the lock; so does RLock.
 func (l RW) Lock(ctx context.Context) error { return l.all.Acquire(ctx, math.MaxInt64) }
 
-// Unlock gives up what Lock got.
+// Unlock releases an exclusive lock.
 func (l RW) Unlock() { l.all.Release(math.MaxInt64) }
 
-// RLock waits until nobody has the lock to themselves.
+// RLock waits until there is no exclusive holder.
 func (l RW) RLock(ctx context.Context) error { return l.all.Acquire(ctx, 1) }
 
-// RUnlock gives up what RLock got.
+// RUnlock releases a shared lock.
 func (l RW) RUnlock() { l.all.Release(1) }

@@ -29,7 +29,7 @@ func TestAContextEndsAWait(t *testing.T) {
 		})
 		synctest.Wait()
 		waiting.Go(func() {
-			if err := l.RLock(t.Context()); err != nil { // behind the one who gives up
+			if err := l.RLock(t.Context()); err != nil { // behind the waiter that gives up
 				t.Error(err)
 			}
 		})
@@ -48,7 +48,7 @@ func TestAContextEndsAWait(t *testing.T) {
 	})
 }
 
-// Nobody shares the lock with one who has it to themselves.
+// An exclusive lock is not shared.
 func TestOneAtATime(t *testing.T) {
 	l := lock.NewRW()
 	n := 0

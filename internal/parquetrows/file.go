@@ -1,6 +1,7 @@
-// Package parquetrows reads the rows of a Parquet file as text: each value is what a
-// CSV file would have, from which no bit is lost. It reads what the library it builds
-// on does not: pages of every codec, encoding and version that others write.
+// Package parquetrows reads the rows of a Parquet file as text: each value has its
+// form in CSV, which keeps every bit. It reads pages of every codec, encoding and
+// version that other programs write, also those that the underlying library cannot
+// read.
 package parquetrows
 
 import (
@@ -138,7 +139,7 @@ func (f *File) nextGroup() error {
 	return nil
 }
 
-// failure says where the file could not be read any further.
+// failure says where reading the file failed.
 func (f *File) failure(column string, err error) error {
 	if column != "" {
 		err = fmt.Errorf("column %s: %w", quote(column), err)

@@ -9,9 +9,9 @@ import (
 
 var errFooter = errors.New("its footer is damaged")
 
-// checkFooter makes sure that a file's footer, a Thrift struct in the compact form,
-// has no list and no text that is longer than itself. The library makes room for as
-// many elements as a list says that it has, which may end the process.
+// checkFooter makes sure that no list and no text in a file's footer, a Thrift
+// struct in the compact form, is longer than the footer. The library allocates as
+// many elements as a list claims, which may end the process.
 func checkFooter(file io.ReaderAt, size int64) error {
 	const magic = 4 // bytes, at the beginning and the end
 	var tail [4 + magic]byte
@@ -41,7 +41,7 @@ const (
 	thriftDepth             = 64 // structs in structs; those of Parquet have fewer
 )
 
-// A thriftWalk passes over a value, and makes nothing of it.
+// A thriftWalk walks over a value and keeps nothing of it.
 type thriftWalk struct {
 	rest []byte
 	err  error
@@ -85,7 +85,7 @@ func (w *thriftWalk) value(typ byte, depth int) {
 		w.list(depth)
 	case thriftStruct:
 		w.fields(depth)
-	default: // a map and a UUID, of which Parquet has none
+	default: // a map and a UUID; Parquet has neither
 		w.err = errFooter
 	}
 }

@@ -136,8 +136,8 @@ func (s *pageSource) readPage(h *meta.PageHeader) error {
 	return err
 }
 
-// count refuses a page that has more values than can be: the library makes room for
-// them.
+// count refuses a page that claims more values than it can have: the library
+// allocates memory for them.
 func (s *pageSource) count(h *meta.PageHeader, size int) error {
 	values := int64(h.DataPageHeader.V.NumValues) + int64(h.DataPageHeaderV2.V.NumValues)
 	s.rows -= values

@@ -19,7 +19,7 @@ type floats func(cells.Value) string
 // textOf says how the values of a column are written as text. A timestamp is
 // microseconds since 1970, a date year-month-day.
 func (f floats) textOf(t parquet.Type, schema *meta.SchemaElement) func(parquet.Value) string {
-	if _, ok := schema.LogicalType.Value.(*meta.Float16Type); ok { // of which t knows nothing
+	if _, ok := schema.LogicalType.Value.(*meta.Float16Type); ok { // t does not know this type
 		return f.float16Text
 	}
 	if t.LogicalType() == nil {
@@ -72,8 +72,8 @@ func (f floats) plainTextOf(kind parquet.Kind) func(parquet.Value) string {
 	return func(v parquet.Value) string { return string(v.ByteArray()) }
 }
 
-// scaled is n times a factor, as text; what does not fit stays too large to be
-// taken for something else.
+// scaled is n times a factor, as text; a result that does not fit stays out of
+// range.
 func scaled(n, factor int64) string {
 	if n > math.MaxInt64/factor || n < math.MinInt64/factor {
 		return strconv.FormatInt(n, 10) + "000"
@@ -126,7 +126,7 @@ func decimalText(kind parquet.Kind, scale int) func(parquet.Value) string {
 	}
 }
 
-// float16Text is a number of half precision, of which f32 has every one.
+// float16Text is a number of half precision. Every such number is an f32.
 func (f floats) float16Text(v parquet.Value) string {
 	b := v.ByteArray()
 	if len(b) != 2 {

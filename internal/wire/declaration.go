@@ -39,7 +39,7 @@ func FamilyOf(name string, m *adminpb.ColumnFamily) (f schema.Family, err error)
 	return f, nil
 }
 
-// ChangeStreamOf is for how long a configuration has changes kept; nil is not at all.
+// ChangeStreamOf is how long a configuration keeps changes; nil keeps no changes.
 func ChangeStreamOf(c *adminpb.ChangeStreamConfig) (time.Duration, error) {
 	if c == nil {
 		return 0, nil
@@ -54,7 +54,7 @@ func ChangeStreamOf(c *adminpb.ChangeStreamConfig) (time.Duration, error) {
 	return d, nil
 }
 
-// ChangeStreamMessage says for how long changes are kept; nil is not at all.
+// ChangeStreamMessage says how long changes are kept; nil keeps no changes.
 func ChangeStreamMessage(d time.Duration) *adminpb.ChangeStreamConfig {
 	if d == 0 {
 		return nil

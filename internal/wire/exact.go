@@ -13,12 +13,12 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Bigtable's API has no words for the types of values: in a family without a type
-// they are bytes, and all integers have eight of them. So that a statement does
-// the same over the network, smolwc's client and server say the type in a field
-// that Bigtable's messages do not have. The client asks for it with a header; a
-// client that does not send the header neither gets such a field nor is believed
-// one.
+// Bigtable's API cannot say the type of a value: in a family without a type a
+// value is bytes, and all integers have eight of them. So that a statement does
+// the same over the network, smolwc's client and server put the type into a field
+// that Bigtable's messages do not have. The client asks for the field with a
+// header. The server neither sends the field to a client without the header nor
+// reads it from one.
 
 // ExactHeader is sent with every call of the client, and sent back with the list
 // of tables by a server that knows it.
@@ -33,7 +33,7 @@ const (
 // ExactLen is how many bytes the field of a type takes.
 var ExactLen = protowire.SizeTag(exactField) + protowire.SizeVarint(0)
 
-// WantsExact reports whether the client of a call says types, and asks for them.
+// WantsExact reports whether the client of a call sends types and asks for them.
 func WantsExact(ctx context.Context) bool {
 	return len(metadata.ValueFromIncomingContext(ctx, ExactHeader)) > 0
 }
@@ -43,13 +43,13 @@ func AppendExact(b []byte, t cells.Type) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, exactField, protowire.VarintType), uint64(t))
 }
 
-// SetExact says the type of the value in a message.
+// SetExact puts the type of the value into a message.
 func SetExact(m proto.Message, t cells.Type) {
 	r := m.ProtoReflect()
 	r.SetUnknown(AppendExact(r.GetUnknown(), t))
 }
 
-// ExactOf is the type that a message says, TypeAny if it says none.
+// ExactOf is the type in a message, TypeAny if it has no type.
 func ExactOf(m proto.Message) (t cells.Type) {
 	EachField(m.ProtoReflect().GetUnknown(), func(f Field) bool {
 		if f.Number == exactField && f.Kind == protowire.VarintType && f.Varint <= 0xff {

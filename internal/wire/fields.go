@@ -31,7 +31,8 @@ func EachField(b []byte, do func(Field) bool) bool {
 	return true
 }
 
-// nextField is the first field, and its length, less than 0 when there is none.
+// nextField is the first field, and its length, which is negative when there is
+// no field.
 func nextField(b []byte) (f Field, n int) {
 	number, kind, n := protowire.ConsumeTag(b)
 	if n < 0 {

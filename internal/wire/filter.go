@@ -8,9 +8,8 @@ import (
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// Filter is the filter that a message says. What is wrong with its arguments is found
-// by the read. The bounds of the whole come first:
-// what follows recurses that far.
+// Filter is the filter of a message. The read finds wrong arguments. The bounds of
+// the whole come first: the code below recurses that deep.
 func Filter(f *bigtablepb.RowFilter) (filter.Filter, error) {
 	if n := proto.Size(f); n > filter.MaxSize {
 		return nil, Invalid("the row filter has %d bytes; it may have up to %d", n, filter.MaxSize)

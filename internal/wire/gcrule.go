@@ -56,7 +56,7 @@ func subRules(kind string, rs []*adminpb.GcRule) ([]*schema.Rule, error) {
 			return nil, err
 		}
 		if rules[i] == nil {
-			return nil, Invalid("a GC rule is the %s of rules of which one says nothing", kind)
+			return nil, Invalid("a GC rule is the %s of rules, and one of them is empty", kind)
 		}
 	}
 	return rules, nil

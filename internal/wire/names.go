@@ -151,7 +151,7 @@ func (own Instance) StoredTable(stored string) Table {
 // length than the database's.
 func CheckTableID(id string) error { return CheckID("table", id) }
 
-// CheckID is the same rule for the id of what may have one.
+// CheckID is the same rule for other ids.
 func CheckID(what, id string) error {
 	const longest = 50
 	if len(id) > longest {

@@ -8,9 +8,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// typeOf is what a family's value type means for its cells. Types that the
-// database does not have are those of bytes: they are remembered, and their
-// values kept as they come.
+// typeOf is the type of cells that a family's value type stands for. Value types
+// that the database does not have are stored as bytes: the type is remembered,
+// and values stay as they come.
 func typeOf(t *adminpb.Type) (cells.Type, schema.Aggregate, error) {
 	switch kind := t.GetKind().(type) {
 	case *adminpb.Type_AggregateType:
@@ -72,8 +72,8 @@ func aggregateOf(a *adminpb.Type_Aggregate) (schema.Aggregate, error) {
 	return 0, Invalid("the %s of other values than big-endian Int64 is not supported", aggregate)
 }
 
-// TypeMessage is the value type of a family: as it was given, if that is still
-// what the family is.
+// TypeMessage is the value type of a family: the given one, if it still fits the
+// family.
 func TypeMessage(f *schema.Family, given *adminpb.Type) *adminpb.Type {
 	if t, a, err := typeOf(given); err == nil && given != nil && t == f.Type && a == f.Aggregate {
 		return given
@@ -126,8 +126,8 @@ func aggregateMessage(a schema.Aggregate) *adminpb.Type {
 	return &adminpb.Type{Kind: &adminpb.Type_AggregateType{AggregateType: m}}
 }
 
-// CompleteType is a type with what the server says of it: the state of an
-// aggregate, the encoding of an integer.
+// CompleteType adds the server's part to a type: the state of an aggregate, the
+// encoding of an integer.
 func CompleteType(t *adminpb.Type) *adminpb.Type {
 	if t == nil {
 		return nil

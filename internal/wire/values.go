@@ -66,7 +66,7 @@ func integerOf(f *schema.Family, qualifier []byte, n int64) (cells.Value, error)
 	return cells.Value{}, Invalid("%s:%q: %d is out of the range of %s, the family's type", f.Name, qualifier, n, f.Type)
 }
 
-// AppendValue appends what clients get for a value.
+// AppendValue appends the bytes that clients get for a value.
 func AppendValue(dst []byte, v cells.Value) []byte {
 	switch v.Type() {
 	case cells.TypeBytes:

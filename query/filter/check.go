@@ -57,7 +57,7 @@ func checkTree(f Filter) error {
 	return nil
 }
 
-// name is a filter without what is in it.
+// name is a filter without its inner filters.
 func name(f Filter) string {
 	text, _, _ := strings.Cut(f.String(), "(")
 	return text

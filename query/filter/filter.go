@@ -1,8 +1,8 @@
 // Package filter has the filters of reads as plain values. They are those of
 // Bigtable's google.bigtable.v2.RowFilter with the same meaning, and [ValueCompare].
 //
-// A [Filter] takes the cells of a row, in their order, and gives on some of them,
-// perhaps changed:
+// A [Filter] takes the cells of a row, in their order, and passes on some of
+// them, perhaps changed:
 //
 //	filter.Chain{filter.Family("loc|meta"), filter.Latest(1)}
 //
@@ -37,8 +37,8 @@ type Filter interface {
 	size() int
 }
 
-// A Chain gives the row to its first filter, what that leaves to the second, and so
-// on. It has at least two filters.
+// A Chain gives the row to its first filter, the result to the second, and so on.
+// It has at least two filters.
 type Chain []Filter
 
 func (f Chain) String() string { return "chain" + list(f...) }
@@ -61,18 +61,18 @@ func (f Chain) check() error {
 
 func (f Chain) size() int { return sizeOf(f) }
 
-// An Interleave gives the row to each of its filters and puts what they leave
-// together, in the order of a row. A cell that several leave is there several times,
-// the copies in the order of the filters. It has at least two filters.
+// An Interleave gives the row to each of its filters and merges the results, in the
+// order of a row. A cell that several filters pass on occurs several times, the
+// copies in the order of the filters. It has at least two filters.
 type Interleave []Filter
 
 func (f Interleave) String() string { return "interleave" + list(f...) }
 func (f Interleave) check() error   { return checkSeveral("interleave", f) }
 func (f Interleave) size() int      { return sizeOf(f) }
 
-// A Condition gives the row to If. When that leaves a cell, the row goes through Then,
-// otherwise through Else. Of these two nil leaves nothing. There must be an If. All of
-// it sees one state of the row.
+// A Condition gives the row to If. When If leaves a cell, the row goes through Then,
+// otherwise through Else; a nil Then or Else leaves nothing. If is required. All three
+// see one state of the row.
 type Condition struct{ If, Then, Else Filter }
 
 func (f Condition) String() string { return "condition" + list(f.If, f.Then, f.Else) }
@@ -103,7 +103,7 @@ func list(fs ...Filter) string {
 	texts := make([]string, len(fs))
 	for i, f := range fs {
 		if texts[i] = "nil"; f != nil {
-			texts[i] = fmt.Sprint(f) // which survives a pointer that is nil
+			texts[i] = fmt.Sprint(f) // which tolerates a nil pointer
 		}
 	}
 	return "(" + strings.Join(texts, ", ") + ")"
@@ -131,8 +131,8 @@ func Within(f Filter) []Filter {
 	return nil
 }
 
-// Contains reports whether a filter, or one inside it, satisfies is. A nil is holds for
-// no filter.
+// Contains reports whether a filter, or one inside it, satisfies is. With a nil is the
+// result is false.
 func Contains(f Filter, is func(Filter) bool) bool {
 	if is == nil {
 		return false

@@ -11,8 +11,8 @@ import (
 )
 
 // A new filter is a type here, its evaluation in query/filter_eval.go, and its message
-// in internal/wire/filter.go. What the store can evaluate of it goes into
-// query/filter_push.go.
+// in internal/wire/filter.go. If the store can evaluate a part of it, that part goes
+// into query/filter_push.go.
 
 // PassAll leaves every cell.
 type PassAll struct{}
@@ -28,27 +28,27 @@ func (BlockAll) String() string { return "block_all" }
 func (BlockAll) check() error   { return nil }
 func (BlockAll) size() int      { return 3 }
 
-// Sink gives every cell, as it is there, to the result of the read, past all filters
-// that would follow, and no cell to the filter that follows: copies for the filters
-// around it want an interleave. It cannot be inside a condition. Sunk cells stand
-// before other copies of the same cell.
+// Sink gives every cell, unchanged, to the result of the read, past all filters that
+// would follow, and no cell to the next filter: use an interleave to keep copies for
+// the next filter. It cannot be inside a condition. Sunk cells stand before other
+// copies of the same cell.
 type Sink struct{}
 
 func (Sink) String() string { return "sink" }
 func (Sink) check() error   { return nil }
 func (Sink) size() int      { return 3 }
 
-// StripValue leaves every cell and replaces its value with the empty one: of type
-// bytes, and no byte long.
+// StripValue leaves every cell and replaces its value with the empty value of
+// type bytes.
 type StripValue struct{}
 
 func (StripValue) String() string { return "strip_value" }
 func (StripValue) check() error   { return nil }
 func (StripValue) size() int      { return 3 }
 
-// A Label leaves every cell and labels it; a row tells the labels of its cells. A label
-// is 1 to 15 lower-case letters, digits and hyphens. A cell can have one: of the
-// filters of a chain only one may have labels inside.
+// A Label leaves every cell and labels it; a row returns the labels of its cells. A
+// label is 1 to 15 lower-case letters, digits and hyphens. A cell can have one: only
+// one filter of a chain may contain labels.
 type Label string
 
 func (f Label) String() string { return quoted("label", string(f)) }
@@ -104,7 +104,7 @@ func (f Value) check() error   { return checkExpression("value_regex", string(f)
 func (f Value) size() int      { return field(1, len(f)) }
 
 // RowSample leaves each row with this probability, which is more than 0 and less than
-// 1. Each read chooses anew; read.SampleByKey is the choice that repeats.
+// 1. Each read chooses anew; read.SampleByKey makes a choice that repeats.
 type RowSample float64
 
 func (f RowSample) String() string {
@@ -163,8 +163,8 @@ func (f ValueRange) size() int { return field(1, rangeSize(f.From, f.To)) }
 // Contains reports whether raw bytes are in the range.
 func (f ValueRange) Contains(raw string) bool { return between(f.From, f.To, raw) }
 
-// A ValueBitmask leaves the cells whose raw bytes are as many as those of the mask and
-// have every bit set that is set in the mask.
+// A ValueBitmask leaves the cells whose raw bytes have the length of the mask and have
+// every bit set that is set in the mask.
 type ValueBitmask string
 
 func (f ValueBitmask) String() string { return quoted("value_bitmask", string(f)) }
@@ -178,9 +178,9 @@ func (f ValueBitmask) check() error {
 
 func (f ValueBitmask) size() int { return field(2, field(1, len(f))) }
 
-// A ValueCompare leaves the cells whose values compare so with Value: numbers by their
-// exact value whatever their types, others within one type. Of values that cannot be
-// compared it leaves those for [cells.OpNotEqual]. Bigtable does not have it.
+// A ValueCompare leaves the cells whose comparison with Value is true: numbers by
+// their exact value whatever their types, others within one type. Values that cannot
+// be compared pass for [cells.OpNotEqual] alone. Bigtable does not have it.
 type ValueCompare struct {
 	Op    cells.Op
 	Value cells.Value

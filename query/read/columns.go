@@ -79,8 +79,8 @@ type FamilyColumns struct {
 	Qualifiers []cf.Range
 }
 
-// ColumnRanges are the columns to read, by family, in the order of families; no
-// families are all columns.
+// ColumnRanges are the columns to read, by family, in the order of families; an
+// empty list means all columns.
 func (r *Request) ColumnRanges() []FamilyColumns {
 	if r == nil {
 		return nil

@@ -2,8 +2,8 @@ package read
 
 import "time"
 
-// A Cost is what a read did, summed over its families. What was looked at for
-// conditions counts too.
+// A Cost is the work of a read, summed over its families. The work for conditions
+// counts too.
 type Cost struct {
 	Families     int           // families read
 	Seeks        int64         // positionings of an engine's iterator

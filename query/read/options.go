@@ -10,7 +10,7 @@ type setting func(*Request)
 func (f setting) apply(r *Request) { f(r) }
 
 // StartAfter reads only rows after a key, exclusive, in the order of the read: with
-// [Reverse], those before it. It is how a read goes on from its last row.
+// [Reverse], those before it. Use it to continue a read behind its last row.
 func StartAfter(key string) Option { return setting(func(r *Request) { r.After = key }) }
 
 // Versions reads the newest n cells of each column, of those in the time range; 0, the
@@ -29,31 +29,31 @@ func CellsPerRow(n int) Option { return setting(func(r *Request) { r.CellsPerRow
 // Limit ends the read after this many rows; 0, the default, is no limit.
 func Limit(rows int) Option { return setting(func(r *Request) { r.Limit = rows }) }
 
-// Offset passes over this many rows first. The cost is that of reading their keys;
-// [StartAfter] is the cheaper way to go on.
+// Offset passes over this many rows first. It costs as much as reading their keys;
+// [StartAfter] is the cheaper way to continue.
 func Offset(rows int) Option { return setting(func(r *Request) { r.Offset = rows }) }
 
 // Reverse reads rows in descending key order. Cells in a row keep their order.
 func Reverse() Option { return setting(func(r *Request) { r.Reverse = true }) }
 
-// KeysOnly reads rows without their cells: those that have a cell that the other
-// options select.
+// KeysOnly reads rows without their cells: those that have a cell selected by the
+// other options.
 func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) }
 
 // SampleByKey reads each row with probability p, from 0 to 1. The choice depends on the
-// row key alone, by a hash that never changes, cf.RowHash: a read that is repeated,
-// goes on in pages or is of another table with the same keys chooses the same rows, and
-// a larger p chooses them and more. The engine passes over the others.
+// row key alone, by a hash that never changes, cf.RowHash: a repeated read, the next
+// page and a read of another table with the same keys choose the same rows, and a
+// larger p chooses these and more. The engine passes over the others.
 // [filter.RowSample] chooses anew each time.
 func SampleByKey(p float64) Option {
 	return setting(func(r *Request) { r.Sampled, r.Sample = true, p })
 }
 
 // Filter gives each row's cells to a filter and returns the cells that it lets
-// through; a row without such a cell is not returned. nil is no filter.
+// through; a row without such cells is not returned. nil is no filter.
 //
 // The other options come first: the filter sees the cells that columns, time range,
-// versions and cells per row select, of the rows that satisfy the conditions. [Limit]
+// versions and cells per row select, in the rows that satisfy the conditions. [Limit]
 // and [Offset] count the rows that the filter leaves. With [KeysOnly] the filter
 // decides which rows are returned.
 func Filter(f filter.Filter) Option {
@@ -66,11 +66,11 @@ func BigtableFilter(f filter.Filter) Option {
 	return setting(func(r *Request) { r.Filter, r.WideIntegers = f, true })
 }
 
-// Rejected has fn called with the key of each row that the read has come to and does
-// not return, because a condition or a filter leaves nothing of it: so a read that
-// returns little can say how far it is. Rows that the engine passes over by itself are
-// not reported; of a read with a filter that lets nothing through, whatever the rows
-// have, the last row is. An error of fn ends the read. With nil nothing is called.
+// Rejected has fn called with the key of each row that the read reaches and does not
+// return, because a condition or a filter leaves nothing of it. With it a read that
+// returns few rows can report its progress. Rows that the engine passes over by itself
+// are not reported; for a filter that never lets anything through, only the last row
+// is reported. An error of fn ends the read. A nil fn is not called.
 func Rejected(fn func(key string) error) Option {
 	return setting(func(r *Request) { r.Rejected = fn })
 }
@@ -82,10 +82,9 @@ const DefaultPageSize = 100
 // 0 is the default. It may differ from page to page.
 func PageSize(n int) Option { return setting(func(r *Request) { r.PageSize = n }) }
 
-// After has a read of pages go on behind the page that gave this token; "" is the first
-// page.
+// After makes a read of pages continue behind the page that gave this token; "" is the
+// first page.
 func After(token string) Option { return setting(func(r *Request) { r.PageToken = token }) }
 
-// ReportCost has the read write its cost to c when it ends; with nil nothing is
-// written.
+// ReportCost has the read write its cost to c when it ends; a nil c is ignored.
 func ReportCost(c *Cost) Option { return setting(func(r *Request) { r.Cost = c }) }

@@ -1,6 +1,6 @@
-// Package read has what a caller asks a table for, as plain values: a [Request], and
-// the options that make one. A database at hand (package query) and one behind a
-// server (package client) take the same options:
+// Package read has requests for reads as plain values: a [Request], and the options
+// that make one. A local database (package query) and a server's (package client)
+// take the same options:
 //
 //	for row, err := range table.ReadRows(ctx, read.Prefix("plane#"), read.Family("loc"), read.Limit(10)) {
 //
@@ -17,13 +17,13 @@ import (
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// An Option says what a read returns. Options may be given in any order; of an option
-// that can be given once, the last counts. A [RowSet], a [ColumnSpec], a [Condition]
+// An Option says what a read returns. Options may be given in any order; the last one
+// counts when an option can be given once. A [RowSet], a [ColumnSpec], a [Condition]
 // and a *[Request] are options too.
 type Option interface{ apply(*Request) }
 
-// A Request is all that a read asks for. The zero Request asks for every cell of every
-// row.
+// A Request is the whole of a read's options. The zero Request asks for every cell of
+// every row.
 type Request struct {
 	// Rows are the rows to read, in any order; they may overlap. nil is all rows.
 	Rows []cf.Range
@@ -40,7 +40,7 @@ type Request struct {
 	// Where are the conditions that a row satisfies, all of them.
 	Where []Condition
 
-	// Columns are the columns to read; no specs are all columns.
+	// Columns are the columns to read; an empty list means all columns.
 	Columns     []ColumnSpec
 	Since       cells.Timestamp // inclusive
 	Until       cells.Timestamp // exclusive; 0 is no bound
@@ -48,15 +48,16 @@ type Request struct {
 	CellsPerRow int             // the first; 0 is all
 	KeysOnly    bool
 
-	// Filter sees the cells that all of these select; nil is no filter.
+	// Filter sees the cells that all the other options select; nil is no filter.
 	Filter filter.Filter
-	// WideIntegers says that the filter sees every integer as an i64.
+	// WideIntegers makes the filter see every integer as an i64.
 	WideIntegers bool
 
 	PageSize  int    // of a page; 0 is the default
 	PageToken string // of the page before; "" is the first page
 
-	// Rejected is told the rows that the read does not return; see [Rejected].
+	// Rejected gets the key of each row that the read does not return; see
+	// [Rejected].
 	Rejected func(key string) error
 	// Cost is where the read writes its cost; see [ReportCost].
 	Cost *Cost
@@ -103,11 +104,11 @@ func isNil(o Option) bool {
 	return false
 }
 
-// apply makes r the request itself: options behind it change it.
+// apply makes r the request itself: later options change it.
 func (r *Request) apply(to *Request) { *to = *r }
 
-// Check finds what no read could carry out. Names of families and types of values are
-// the table's to judge.
+// Check finds faults that make every read fail. Names of families and types of values
+// are checked against the table.
 func (r *Request) Check() error {
 	if r == nil {
 		return errNil
@@ -138,8 +139,8 @@ func (r *Request) Check() error {
 	return filter.Check(r.Filter)
 }
 
-// RowRanges are the rows to read: sorted, disjoint, none of them empty. They may share
-// memory with the request. A nil request is of all rows.
+// RowRanges are the rows to read: sorted, disjoint, and not empty. They may share
+// memory with the request. A nil request reads all rows.
 func (r *Request) RowRanges() []cf.Range {
 	if r == nil {
 		return []cf.Range{{}}
@@ -160,7 +161,8 @@ func (r *Request) RowRanges() []cf.Range {
 	return cf.ClipRanges(rows, cf.Range{Start: r.After + "\x00"})
 }
 
-// HashBound is the bound of [cf.RowHash] below which rows are sampled; 0 is no bound.
+// HashBound: a row is sampled when its [cf.RowHash] is below this bound; 0 is no
+// bound.
 func (r *Request) HashBound() uint64 {
 	if r == nil || !r.Sampled || r.Sample >= 1 || r.Sample == 0 {
 		return 0

@@ -17,7 +17,7 @@ type RowRange = cf.Range
 type RowSet struct {
 	// Ranges are in any order and may overlap.
 	Ranges []RowRange
-	// Err is why the rows cannot be said: a key that is empty or too long, a range
+	// Err is a fault of the arguments: a key that is empty or too long, a range
 	// whose start is after its end, an element that no tuple can have.
 	Err error
 }

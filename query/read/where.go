@@ -7,9 +7,9 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A Condition is what one column of a row must satisfy: its newest visible cell,
-// whatever versions and time range the read selects. The column need not be selected
-// itself. Several conditions must all hold.
+// A Condition is a requirement on one column of a row: on its newest visible cell,
+// in any of the versions and times that the read selects. The column need not be
+// selected itself. Several conditions must all hold.
 type Condition struct {
 	Family, Qualifier string
 	Kind              ConditionKind
@@ -17,20 +17,20 @@ type Condition struct {
 	Value             cells.Value // of Compares
 }
 
-// A ConditionKind says what a [Condition] asks of its column.
+// A ConditionKind is the kind of a [Condition]'s requirement.
 type ConditionKind uint8
 
 // The kinds of conditions.
 const (
-	Compares  ConditionKind = iota // the cell is there and compares so with the value
+	Compares  ConditionKind = iota // the cell exists and compares as asked with the value
 	IsPresent                      // there is a cell
 	IsAbsent                       // there is no cell
 )
 
 func (c Condition) apply(r *Request) { r.Where = append(slices.Clip(r.Where), c) }
 
-// Where reads only rows in which the newest visible cell of a column compares so with
-// v. Where a family declares a type, v must be comparable with it.
+// Where reads only rows in which the newest visible cell of a column compares with v
+// as op says. If the family declares a type, v must be comparable with it.
 func Where(family, qualifier string, op cells.Op, v cells.Value) Condition {
 	return Condition{Family: family, Qualifier: qualifier, Op: op, Value: v}
 }

@@ -14,7 +14,7 @@ type Entry struct {
 // NewBatch is an empty batch.
 func NewBatch() *Batch { return new(Batch) }
 
-// fewEntries is for how many mutations a batch has room from the start.
+// fewEntries is how many mutations a new batch has room for.
 const fewEntries = 16
 
 // Add appends a mutation of a row and returns the batch. The mutation must not change

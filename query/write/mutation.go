@@ -1,13 +1,13 @@
 // Package write has changes of rows as plain values: a [Mutation] of one row, a [Batch]
-// of mutations, a [ReadModifyWrite] of columns. A database at hand (package query) and
-// one behind a server (package client) apply the same values:
+// of mutations, a [ReadModifyWrite] of columns. A local database (package query) and a
+// server's (package client) apply the same values:
 //
 //	m := write.NewMutation()
 //	m.Set("loc", "dest", cells.String("SEA"))
 //	err := table.Apply(ctx, "plane#N0042", m)
 //
-// Nothing here writes anything. What a value asks for is checked when it is applied,
-// whole, before anything is written.
+// Nothing here writes anything. A value is checked as a whole when it is applied,
+// before anything is written.
 package write
 
 import (
@@ -36,7 +36,7 @@ type Change struct {
 	Value        cells.Value
 }
 
-// A ChangeKind says what a [Change] does.
+// A ChangeKind is the kind of a [Change].
 type ChangeKind uint8
 
 // The kinds of changes.
@@ -46,8 +46,9 @@ const (
 	DeleteFamilyChange
 	DeleteRowChange
 	AddChange
-	// MergeChange merges a sketch of distinct values, which is bytes, into a cell: a
-	// change stream has it for an add to an hll, and [Mutation.MergeAt] makes it again.
+	// MergeChange merges a sketch of distinct values, which is bytes, into a cell. A
+	// change stream has it in place of an add to an hll, and [Mutation.MergeAt] makes
+	// one.
 	MergeChange
 )
 
@@ -61,8 +62,8 @@ func NewMutation() *Mutation {
 	return &m.Mutation
 }
 
-// fewChanges is for how many changes a mutation has room: most rows have no more cells,
-// and room that grows is copied.
+// fewChanges is how many changes a mutation has room for: most rows have no more cells,
+// and growing means copying.
 const fewChanges = 6
 
 // MutationOf is a mutation of these changes, which it takes over.
@@ -74,8 +75,9 @@ func MutationOf(changes []Change) *Mutation {
 	return m
 }
 
-// Reset empties the mutation and keeps its memory, for the next row. It must not be
-// under way, nor in a [Batch] that is yet to be applied.
+// Reset empties the mutation and keeps its memory, for the next row. Do not call it
+// while the mutation is being applied, or is in a [Batch] that is yet to be
+// applied.
 func (m *Mutation) Reset() {
 	if m != nil {
 		clear(m.changes)
@@ -98,7 +100,7 @@ func (m *Mutation) Set(family, qualifier string, v cells.Value) {
 }
 
 // SetAt writes a cell at a timestamp of the caller's, which may be older than those
-// that are there. A cell at the same timestamp is replaced.
+// in the column. It replaces a cell at the same timestamp.
 func (m *Mutation) SetAt(family, qualifier string, ts cells.Timestamp, v cells.Value) {
 	m.add(Change{Kind: SetChange, Family: family, Qualifier: qualifier, Since: ts, Value: v})
 }
@@ -109,8 +111,8 @@ func (m *Mutation) DeleteCell(family, qualifier string, ts cells.Timestamp) {
 }
 
 // DeleteTimestampRange removes the versions of a column from since, inclusive, to
-// until, exclusive; an until of 0 is no bound. Cells that retention had hidden in the
-// column do not come back: they go too.
+// until, exclusive; an until of 0 is no bound. It also removes the cells that
+// retention hides in the column, so that they do not become visible.
 func (m *Mutation) DeleteTimestampRange(family, qualifier string, since, until cells.Timestamp) {
 	m.add(Change{Kind: DeleteVersionsChange, Family: family, Qualifier: qualifier, Since: since, Until: until})
 }
@@ -128,29 +130,30 @@ func (m *Mutation) DeleteCellsInFamily(family string) {
 // DeleteRow removes all cells of the row.
 func (m *Mutation) DeleteRow() { m.add(Change{Kind: DeleteRowChange}) }
 
-// Add adds v to the cell at timestamp 0 of a column of a family that aggregates: a sum
-// grows by v, a min or max becomes v when that is less or greater, and of distinct
-// values v is one more unless it was added before. The first add makes the cell. The
-// families sum, min and max take i64; hll takes every value, and numbers that are equal
+// Add adds v to the cell at timestamp 0 of a column of an aggregating family: a sum
+// grows by v; a min or max becomes v when v is less or greater; a count of distinct
+// values grows by one unless v was added before. The first add creates the cell.
+// Families with sum, min and max take i64. An hll takes every value, and equal numbers
 // are one value whatever their types.
 //
-// An add does not read: it is as cheap as a Set, and no add ever conflicts with
-// another. It is not idempotent where the aggregate is not: an add to a sum that is
-// made twice, since no answer came, counts twice.
+// An add does not read: it is as cheap as a Set, and it never conflicts with
+// another add. A sum is not idempotent: an add that is repeated, since no answer
+// came, counts twice.
 //
 // In a family with max_age a cell at timestamp 0 would expire at once: use AddAt.
 func (m *Mutation) Add(family, qualifier string, v cells.Value) { m.AddAt(family, qualifier, 0, v) }
 
-// AddAt is Add to the cell at a timestamp: each has an aggregate of its own. The start
-// of an hour as the timestamp, say, makes a version of the column an hour.
+// AddAt is Add to the cell at a timestamp: each cell has its own aggregate. With the
+// start of an hour as the timestamp, the column has one version per hour.
 func (m *Mutation) AddAt(family, qualifier string, ts cells.Timestamp, v cells.Value) {
 	m.add(Change{Kind: AddChange, Family: family, Qualifier: qualifier, Since: ts, Value: v})
 }
 
 // MergeAt merges a sketch, which stands for a set of values, into the cell at a
-// timestamp of a column of a family with the aggregate hll: the cell counts the union
-// then. Sketches are the bytes of [MergeChange]; docs/format.md shows them. To apply
-// other bytes is an error. To merge a sketch again changes nothing.
+// timestamp of a column of a family with the aggregate hll: the cell then counts the
+// union. Sketches are the bytes of [MergeChange]; docs/format.md shows them. Other
+// bytes are an error when the mutation is applied. Merging a sketch again changes
+// nothing.
 func (m *Mutation) MergeAt(family, qualifier string, ts cells.Timestamp, sketch []byte) {
 	m.add(Change{Kind: MergeChange, Family: family, Qualifier: qualifier, Since: ts, Value: cells.Bytes(sketch)})
 }
@@ -167,7 +170,7 @@ func (m *Mutation) Changes() []Change {
 	return m.changes
 }
 
-// Newest is the newest timestamp that a change names, 0 when no change names one.
+// Newest is the newest timestamp that a change names, 0 without such a change.
 func (m *Mutation) Newest() cells.Timestamp {
 	if m == nil {
 		return 0

@@ -21,7 +21,7 @@ type Rule struct {
 	Appends           bool
 	Append            []byte
 	Delta             int64
-	// Absent is the type of a column that is not there, in an untyped family.
+	// Absent is the type of an absent column's new value, in an untyped family.
 	Absent cells.Type
 	// BigEndian says that bytes are incremented as integers.
 	BigEndian bool
@@ -30,35 +30,33 @@ type Rule struct {
 // NewReadModifyWrite is one without changes.
 func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
 
-// Increment adds delta to an integer: of the family's declared type, or of the type
-// that the column has, or i64 for a column that is not there, which counts as 0. A
-// result out of the type's range is an error; nothing is written then.
+// Increment adds delta to an integer. Its type is the family's declared type, or
+// the column's, or i64 for an absent column, which counts as 0. A result out of the
+// type's range is an error; then nothing is written.
 func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
 	m.add(Rule{Family: family, Qualifier: qualifier, Delta: delta, Absent: cells.TypeI64})
 }
 
-// IncrementBytes is [ReadModifyWrite.Increment] as Bigtable's ReadModifyWriteRow has
-// it: in an untyped family it adds delta to bytes, which must be the eight of a
-// big-endian integer, or to a column that is not there, and wraps around at the ends of
-// the range.
+// IncrementBytes is [ReadModifyWrite.Increment] as in Bigtable's ReadModifyWriteRow: in
+// an untyped family it adds delta to bytes, which must be the eight of a big-endian
+// integer, or to an absent column, and wraps around at the ends of the range.
 func (m *ReadModifyWrite) IncrementBytes(family, qualifier string, delta int64) {
 	m.add(Rule{Family: family, Qualifier: qualifier, Delta: delta, Absent: cells.TypeBytes, BigEndian: true})
 }
 
-// AppendValue appends v to a string or bytes: of the family's declared type, or of the
-// type that the column has, or bytes for a column that is not there, which counts as
-// empty.
+// AppendValue appends v to a string or bytes. The type is the family's declared type,
+// or the column's, or bytes for an absent column, which counts as empty.
 func (m *ReadModifyWrite) AppendValue(family, qualifier string, v []byte) {
 	m.add(Rule{Family: family, Qualifier: qualifier, Append: slices.Clone(v), Appends: true, Absent: cells.TypeBytes})
 }
 
-// AppendString is [ReadModifyWrite.AppendValue] for text: a column that is not there
-// counts as an empty string where the family declares no type.
+// AppendString is [ReadModifyWrite.AppendValue] for text: an absent column counts as
+// an empty string where the family declares no type.
 func (m *ReadModifyWrite) AppendString(family, qualifier, s string) {
 	m.add(Rule{Family: family, Qualifier: qualifier, Append: []byte(s), Appends: true, Absent: cells.TypeString})
 }
 
-// SetTimestamp has every column written at a timestamp of the caller's, or at its
+// SetTimestamp makes every column be written at the caller's timestamp, or at its
 // newest cell's if that is later, and not at the database's clock.
 func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) {
 	if m != nil {

@@ -28,7 +28,7 @@ type Travel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many files travel at once; 0 is the server's choice.
 	Parallel int32 `protobuf:"varint,1,opt,name=parallel,proto3" json:"parallel,omitempty"`
-	// At most so many bytes a second; 0 is no bound.
+	// The most bytes a second; 0 is no bound.
 	Rate          int64 `protobuf:"varint,2,opt,name=rate,proto3" json:"rate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -96,8 +96,9 @@ func (p *Plan) field(n *node) (*expr, error) {
 	return mapped(of, of.typ.fields[i].typ, func(v any) (any, error) { return v.(structValue)[i], nil }), nil
 }
 
-// element compiles array[i], where i may be OFFSET(i), the same, or ORDINAL(i),
-// which counts from 1; SAFE_ before these is for NULL where there is none.
+// element compiles array[i]; i may also be OFFSET(i), which is the same, or
+// ORDINAL(i), which counts from 1; with SAFE_ before these a missing element is
+// NULL.
 func (p *Plan) element(n *node, of *expr) (*expr, error) {
 	index, first, safe := n.args[1], int64(0), false
 	if index.op == opCall && len(index.args) == 1 {
@@ -177,7 +178,7 @@ func castElements(to typeKind) func(any) (any, error) {
 	}
 }
 
-// among is NULL when only a NULL on either side may be why nothing is equal.
+// among is NULL when no element is equal and one of the values compared is NULL.
 func among(v any, all arrayValue) any {
 	var result any = false
 	for _, element := range all {

@@ -68,8 +68,8 @@ func holds(op string, order int, comparable bool) bool {
 	return order >= 0
 }
 
-// keysWhere are the row keys that a value which no row changes leads to. With
-// NULL nothing is true.
+// keysWhere are the row keys for a value that is the same for every row. With
+// NULL no row is wanted.
 func keysWhere(e *expr, keys func(string) keyRanges) func() keyRanges {
 	return func() keyRanges {
 		v, err := e.eval(nil)
@@ -83,7 +83,7 @@ func keysWhere(e *expr, keys func(string) keyRanges) func() keyRanges {
 	}
 }
 
-// junction compiles AND and OR, in which NULL is neither.
+// junction compiles AND and OR. NULL is neither true nor false.
 func (p *Plan) junction(n *node) (*expr, error) {
 	parts := make([]*expr, len(n.args))
 	e := &expr{typ: valueType{kind: typeBool}, fixed: true}

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// An Error is what is wrong with a query, with its parameters, or with a value
-// that it comes to, and where in the query that is. All errors of the package are
-// of this type.
+// An Error is a fault of a query, of its parameters, or of a value that it
+// computes, with its place in the query. All errors of the package are of this
+// type.
 type Error struct {
 	Message string
-	// Line and Column count from 1, columns in characters; they are 0 when the
-	// error is of no place.
+	// Line and Column count from 1, columns in characters; they are 0 for an
+	// error without a place.
 	Line, Column int
 }
 
@@ -23,7 +23,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s [at %d:%d]", e.Message, e.Line, e.Column)
 }
 
-// invalid is an error of no place.
+// invalid is an error without a place.
 func invalid(format string, args ...any) error {
 	return &Error{Message: fmt.Sprintf(format, args...)}
 }
@@ -39,5 +39,5 @@ func (s source) errorf(pos int, format string, args ...any) error {
 	return &Error{fmt.Sprintf(format, args...), line + 1, column + 1}
 }
 
-// placed gives an error of no place one.
+// placed gives a place to an error without one.
 func (s source) placed(err error, pos int) error { return s.errorf(pos, "%s", err) }

@@ -44,7 +44,7 @@ func (p *Plan) only(n *node, want typeKind) (*expr, error) {
 	return p.typed(n.args[0], want, "the argument of "+n.text)
 }
 
-// coerced makes a literal one of the type that its place asks for.
+// coerced gives a literal the type that its place requires.
 func coerced(e *expr, want typeKind) (*expr, error) {
 	switch {
 	case e.typ.kind == typeNull:
@@ -113,7 +113,7 @@ func (p *Plan) compile(n *node) (*expr, error) {
 	return p.junction(n)
 }
 
-// mapped is a function of an expression that is NULL where that is.
+// mapped is a function of an expression; it is NULL when the expression is.
 func mapped(e *expr, t valueType, f func(any) (any, error)) *expr {
 	return &expr{typ: t, fixed: e.fixed, strict: e.strict, eval: func(r *query.Row) (any, error) {
 		v, err := e.eval(r)
@@ -124,7 +124,7 @@ func mapped(e *expr, t valueType, f func(any) (any, error)) *expr {
 	}}
 }
 
-// combined is a function of several expressions that is NULL where any is.
+// combined is a function of several expressions; it is NULL when any of them is.
 func combined(parts []*expr, t valueType, f func([]any) (any, error)) *expr {
 	e := &expr{typ: t, fixed: true}
 	for _, part := range parts {

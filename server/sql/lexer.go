@@ -150,8 +150,8 @@ func wordLen(s string) int {
 	return n
 }
 
-// literalPrefix is how long what stands before the quote of a literal is, -1
-// where none begins: b for bytes, r for no escapes.
+// literalPrefix is the length of the letters before a literal's quote, -1 where
+// no literal begins: b for bytes, r for no escapes.
 func literalPrefix(s string) int {
 	for n := 0; n < min(len(s), 3); n++ {
 		switch s[n] {
@@ -228,8 +228,8 @@ func (l *lexer) literal(prefix string) error {
 var escapes = map[byte]byte{'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
 	'\\': '\\', '?': '?', '"': '"', '\'': '\'', '`': '`'}
 
-// appendEscape appends what the escape sequence at the front of s means, and
-// says how long that is, 0 when it is none.
+// appendEscape appends the meaning of the escape sequence at the front of s, and
+// returns the sequence's length, 0 when it is not valid.
 func appendEscape(dst []byte, s string, kind tokenKind) ([]byte, int) {
 	if c, ok := escapes[s[1]]; ok {
 		return append(dst, c), 2

@@ -82,7 +82,8 @@ func likeItems(pattern string, utf bool) (items []likeItem, ok bool) {
 	return items, true
 }
 
-// matchesLike goes back to the last run only: what is before it fits already.
+// matchesLike backtracks to the last run only: the pattern before it has matched
+// already.
 func matchesLike(items []likeItem, s string, width func(string) int) bool {
 	at, run, from := 0, -1, ""
 	for s != "" {
@@ -107,7 +108,7 @@ func matchesLike(items []likeItem, s string, width func(string) int) bool {
 	return at == len(items)
 }
 
-// keysLike are row keys among which those are that fit.
+// keysLike are row keys that include all that match.
 func keysLike(items []likeItem) keyRanges {
 	var prefix strings.Builder
 	for _, item := range items {

@@ -4,10 +4,11 @@ package sql
 type node struct {
 	op   operator
 	pos  int
-	text string // of a name, a literal, a comparison, what IS asks for; the type of a cast
+	text string // of a name, a literal, a comparison, the operand of IS; the type of a cast
 	kind tokenKind
 	args []*node
-	// names are those of the fields of a struct, empty where there is none.
+	// names are those of the fields of a struct, empty for a field without a
+	// name.
 	names []string
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// options are those of the table: which versions of cells there are.
+// options are those of the table: which versions of cells the query sees.
 func (p *Plan) options(options []option) error {
 	var w window
 	given := map[string]bool{}
@@ -71,15 +71,15 @@ func (p *Plan) option(o option) (any, error) {
 	return v, nil
 }
 
-// A window is the cells that a query sees: those since a time and before one, which
-// is 0 for all, and of each column so many, 0 for all.
+// A window is the cells that a query sees: those since a time and before another,
+// where 0 is no bound, and the newest few of each column, where 0 is all.
 type window struct {
 	since, until cells.Timestamp
 	versions     int
 }
 
-// narrow makes the window what an option leaves of it. A TIMESTAMP ends with the
-// year 9999, so that there is one behind it.
+// narrow applies an option to the window. A TIMESTAMP ends with the year 9999, so
+// a next timestamp always exists.
 func (w *window) narrow(option string, v any) {
 	before := func(ts cells.Timestamp) {
 		if w.until == 0 || ts < w.until {
@@ -100,7 +100,7 @@ func (w *window) narrow(option string, v any) {
 	}
 }
 
-// read has the cells of a window read alone.
+// read makes a read return only the cells of a window.
 func (p *Plan) read(w window) {
 	if w.versions > 0 {
 		p.opts = append(p.opts, read.Versions(w.versions))

@@ -7,7 +7,7 @@ import (
 )
 
 // Params are the parameters of a query: their types and, once they are bound,
-// their values. The zero Params are none, not bound.
+// their values. The zero Params has no parameters.
 type Params struct {
 	types  map[string]valueType
 	values map[string]any // nil until they are bound
@@ -25,8 +25,8 @@ func NewParams(types map[string]*bigtablepb.Type) (Params, error) {
 	return ps, nil
 }
 
-// Bind returns the parameters with values, of which each must have one. They
-// share the bytes of the messages.
+// Bind returns the parameters with values. Each parameter must have one. The
+// values share the bytes of the messages.
 func (ps Params) Bind(values map[string]*bigtablepb.Value) (Params, error) {
 	bound := Params{types: ps.types, values: make(map[string]any, len(ps.types))}
 	for name, t := range ps.types {

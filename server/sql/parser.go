@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// The bounds of a query: what follows recurses that far. BETWEEN and IN compare what
-// is before them more than once, which nested in itself doubles with each level.
+// The bounds of a query: the code recurses that deep. BETWEEN and IN compare their
+// operand more than once, which doubles with each level of nesting.
 const (
 	maxBytes   = 1 << 20
 	maxDepth   = 100
-	maxParts   = 1 << 20 // expressions that it is compiled to
+	maxParts   = 1 << 20 // expressions in the compiled query
 	maxColumns = 10_000  // of the result
 )
 
@@ -73,7 +73,7 @@ func (p *parser) name(what string) (token, error) {
 	return p.take(), nil
 }
 
-// alias takes a name with or without AS before it, and is empty when there is neither.
+// alias takes a name with or without AS before it; it is empty when there is no name.
 func (p *parser) alias(what string) (string, error) {
 	if !p.accept("AS") && !p.atName() {
 		return "", nil
@@ -138,7 +138,7 @@ func (p *parser) column() (c column, err error) {
 	return c, err
 }
 
-// nameOf is the name of a column that is given none.
+// nameOf is the name of a column without a given name.
 func nameOf(n *node) string {
 	if n.op == opName || n.op == opField {
 		return n.text

@@ -10,14 +10,14 @@ import (
 )
 
 // A Plan is a query on a table as it is declared. Without values of its
-// parameters it can say its columns only. Goroutines may share it.
+// parameters it only knows its columns. Goroutines may share it.
 type Plan struct {
 	source
 	table   schema.Table
 	params  Params
 	alias   string // of the table in the query
 	history bool
-	cells   bool // not only row keys are asked for
+	cells   bool // it needs more than row keys
 	columns []output
 	count   bool  // the result is the number of rows
 	where   *expr // nil: every row
@@ -25,7 +25,7 @@ type Plan struct {
 	limit   *expr
 	offset  *expr
 	opts    []read.Option
-	reads   []read.ColumnSpec // what expressions look at
+	reads   []read.ColumnSpec // the columns that expressions read
 	parts   int               // how many expressions there are
 }
 
@@ -34,8 +34,8 @@ type output struct {
 	expr *expr
 }
 
-// Plan looks up what the query names and checks its types. The table is the zero
-// one when the query is of none.
+// Plan looks up the query's names and checks its types. A query without a table
+// gets the zero table.
 func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
 	t.Name = q.table // as errors call it: the server has other tables of that name
 	p := &Plan{source: q.source, table: t, alias: q.alias, params: params, reverse: q.reverse}

@@ -1,16 +1,16 @@
 // Package sql is the part of GoogleSQL that Bigtable's clients may query with: a
-// SELECT of one table or of none, without joins and groups. docs/serve.md says
-// what it has.
+// SELECT of at most one table, without joins and groups. docs/serve.md describes
+// it.
 //
-// A text becomes a [Query], which names its table. With the table's schema and
-// the query's [Params] that becomes a [Plan], which says which columns the result
-// has, which rows are to be read, which of them are wanted, and what each of
-// those becomes. The caller finds the table, reads the rows and sends the values.
+// [Parse] makes a [Query] of a text; it names its table. With the table's schema
+// and the query's [Params] it becomes a [Plan], which knows the columns of the
+// result, the rows to read, which of them are wanted, and their values. The
+// caller finds the table, reads the rows and sends the values.
 package sql
 
 import "slices"
 
-// A Query is a query as it was written:
+// A Query is a parsed query:
 //
 //	SELECT * | COUNT(*) | expression [AS name], …  [FROM table[(option => value, …)] [AS alias]]
 //	[WHERE condition] [ORDER BY _key [ASC | DESC]] [LIMIT n [OFFSET m]]
@@ -26,7 +26,7 @@ type Query struct {
 	where    *node // nil: every row
 	reverse  bool
 	limit    *node // nil: all
-	offset   *node // nil: none are passed over
+	offset   *node // nil: no rows are passed over
 }
 
 // A column is one of the result; one without an expression is *, or COUNT(*).
@@ -57,7 +57,7 @@ func Parse(text string) (*Query, error) {
 	return p.query()
 }
 
-// Table is the name of the table that the query is of, empty when it is of none.
+// Table is the name of the query's table, empty for a query without one.
 func (q *Query) Table() string { return q.table }
 
 // TableNotFound is the error of a query whose table does not exist.

@@ -13,8 +13,8 @@ var allKeys = keyRanges{{}}
 
 func (rs keyRanges) and(others keyRanges) keyRanges { return cf.IntersectRanges(rs, others) }
 
-// intersectionOf is the keys that all have, of which there is one at least. Halves
-// are combined, so that many small ones beside a large one do not walk it each.
+// intersectionOf is the keys that all ranges have; there is at least one range.
+// Halves are combined, so that many small ranges do not each walk a large one.
 func intersectionOf(all []keyRanges) keyRanges {
 	if len(all) == 1 {
 		return all[0]

@@ -11,12 +11,12 @@ import (
 )
 
 // Counts reports whether the result is one row, of [Plan.Counted], and not the
-// rows that are wanted.
+// wanted rows.
 func (p *Plan) Counts() bool { return p.count }
 
-// Bounds are what LIMIT and OFFSET say: of the rows that are wanted, or of the one
-// that counts them, the result is those from the first on and before the end,
-// counted from 0.
+// Bounds are the values of LIMIT and OFFSET: of the wanted rows, or of the one row
+// that counts them, the result has those from first on and before end, counted
+// from 0.
 func (p *Plan) Bounds() (first, end uint64, err error) {
 	limit, err := rowCount(p.limit, math.MaxInt64, "LIMIT")
 	if err != nil {
@@ -44,9 +44,9 @@ func rowCount(e *expr, otherwise uint64, what string) (uint64, error) {
 }
 
 // Reads are the options of a read of the rows that may be wanted, in the order of
-// the result: those behind the row with the key after, all when it is empty. It
-// ends after so many when each of them is wanted. There is nothing to read when
-// some is false.
+// the result: those behind the row with the key after, or all when after is
+// empty. When every row read is wanted, the read ends after the number needed.
+// When some is false, there is nothing to read.
 func (p *Plan) Reads(after string, wanted uint64) (opts []read.Option, some bool) {
 	keys := allKeys
 	if p.where != nil && p.where.keys != nil {
@@ -84,8 +84,8 @@ func (p *Plan) Wants(row *query.Row) (bool, error) {
 	return v == true, err
 }
 
-// Values are those of the columns in a row that is wanted, which is nil when the
-// query is of no table. An error ends them.
+// Values are those of the columns in a wanted row; the row is nil for a query
+// without a table. The sequence ends at an error.
 func (p *Plan) Values(row *query.Row) iter.Seq2[*bigtablepb.Value, error] {
 	return func(yield func(*bigtablepb.Value, error) bool) {
 		for _, c := range p.columns {
@@ -101,7 +101,7 @@ func (p *Plan) Values(row *query.Row) iter.Seq2[*bigtablepb.Value, error] {
 	}
 }
 
-// Counted is the row of the result when so many rows are wanted.
+// Counted is the row of the result for a number of wanted rows.
 func (p *Plan) Counted(rows uint64) []*bigtablepb.Value {
 	values := make([]*bigtablepb.Value, len(p.columns))
 	for i := range values {

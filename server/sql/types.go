@@ -88,7 +88,7 @@ func (t valueType) numeric() bool {
 // comparable reports whether two values of the type can be compared.
 func (t valueType) comparable() bool { return t.kind <= typeDate }
 
-// familyType is what the cells of a family are in SQL.
+// familyType is the SQL type of a family's cells.
 func familyType(f *schema.Family) valueType { return valueType{kind: familyKind(f)} }
 
 func familyKind(f *schema.Family) typeKind {

@@ -40,8 +40,8 @@ func cellValue(c *cells.Cell, as typeKind) (any, error) {
 	return nil, invalid("%s: a cell is of type %s, and its family is %s in SQL", c.Column(), v.Type(), as)
 }
 
-// bytesOf is a cell's value as clients get it outside of queries too: integers
-// have eight bytes.
+// bytesOf is a cell's value in the bytes that clients also get outside of
+// queries: integers have eight bytes.
 func bytesOf(v cells.Value) []byte {
 	if n, ok := v.Int(); ok {
 		return binary.BigEndian.AppendUint64(nil, uint64(n))

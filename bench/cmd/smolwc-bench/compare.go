@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/bench/report"
 )
 
-// compare compares what two commits measured.
+// compare compares the measurements of two commits.
 func compare(w io.Writer, files []string) error {
 	if len(files) != 2 {
 		return wrongUsage("-compare takes two files, and got %d", len(files))

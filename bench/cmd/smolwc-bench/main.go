@@ -1,7 +1,7 @@
-// Command smolwc-bench measures smolwc against what its users would otherwise use,
-// on the same data in one process: RocksDB by hand in plain C, which is the limit,
-// and in Go over grocksdb; Pebble and Badger with the same cells under the same
-// keys. The figures to read are the ratios; machines differ and drift.
+// Command smolwc-bench measures smolwc against its alternatives, on the same data in
+// one process: RocksDB by hand in plain C, which is the limit, and in Go over
+// grocksdb; Pebble and Badger with the same cells under the same keys. The figures to
+// read are the ratios; machines differ and drift.
 // docs/performance.md says how to measure.
 //
 // With -soak it measures nothing and looks for faults instead: docs/reliability.md
@@ -27,8 +27,8 @@ const (
 )
 
 func main() {
-	// A run that is interrupted, or whose output nobody reads, removes its data. A
-	// second interrupt ends the process.
+	// An interrupted run, or one whose output is no longer read, removes its data.
+	// A second interrupt ends the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails instead
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

@@ -35,8 +35,8 @@ func AppendOf(dst []byte, v cells.Value) []byte {
 }
 
 // hashValue is XXH64, with the seed 0, of the value's encoding. Numbers are
-// encoded as i64 where that is exact and as f64 otherwise, so that those that
-// are equal have one hash.
+// encoded as i64 where that is exact and as f64 otherwise, so that equal numbers
+// have one hash.
 func hashValue(v cells.Value) uint64 {
 	var buf [256]byte
 	return xxhash.Sum64(cells.AppendValue(buf[:0], canonical(v)))

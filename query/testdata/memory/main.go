@@ -1,6 +1,6 @@
 // Command memory fills a table and scans it, each in a process of its own, for
-// the test that looks at how much memory that takes, and for measuring it with
-// more cells than a test has time for:
+// the test of their memory, and for measuring with more cells than a test has
+// time for:
 //
 //	memory fill DIR FAMILIES CELLS MEMORY
 //	memory scan DIR FAMILIES CELLS MEMORY
@@ -74,8 +74,8 @@ func run() error {
 	return printPeak()
 }
 
-// printPeak prints the most memory that the process has held at a time. What wait
-// reports to its parent would not do: it counts the parent's own, from before the
+// printPeak prints the most memory that the process has held at a time. The peak
+// that wait reports to the parent includes the parent's own, from before the
 // program was loaded.
 func printPeak() error {
 	status, err := os.ReadFile("/proc/self/status")

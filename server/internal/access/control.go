@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// A Control lets calls in by the tokens that they show.
+// A Control lets calls in by their tokens.
 type Control struct {
 	Tokens *Tokens // nil: no call needs one
 	Logger *slog.Logger
@@ -34,8 +34,8 @@ func OfDatabase(method string) bool {
 // Methods returns all methods of the list of needs, in no order.
 func Methods() []string { return slices.Collect(maps.Keys(needs)) }
 
-// Identify returns the token that a call shows, nil when it needs none. With an
-// error, the token is the one that was refused.
+// Identify returns the token of a call, nil when the call needs no token. With an
+// error, the token is the refused one.
 func (c *Control) Identify(ctx context.Context, method string) (*Token, error) {
 	if c.Tokens == nil || Free(method) {
 		return nil, nil
@@ -59,7 +59,7 @@ func (c *Control) Identify(ctx context.Context, method string) (*Token, error) {
 	return token, nil
 }
 
-// bearer is the secret that a client shows.
+// bearer is the secret that a client sent.
 func bearer(ctx context.Context) (string, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	for _, v := range md.Get("authorization") {
@@ -71,7 +71,7 @@ func bearer(ctx context.Context) (string, error) {
 	return "", errNoToken
 }
 
-// Check refuses a token that was good and no longer is; nil is good.
+// Check refuses a token that was valid and no longer is; a nil token is valid.
 func (c *Control) Check(token *Token) error {
 	if token == nil {
 		return nil
@@ -84,8 +84,8 @@ func (c *Control) Check(token *Token) error {
 
 type tokenKey struct{}
 
-// WithToken returns the context of a call that was let in with a token; nil is a
-// call that needs none.
+// WithToken returns the context of a call with a token; nil is for a call that
+// needs no token.
 func WithToken(ctx context.Context, token *Token) context.Context {
 	if token == nil {
 		return ctx
@@ -93,14 +93,14 @@ func WithToken(ctx context.Context, token *Token) context.Context {
 	return context.WithValue(ctx, tokenKey{}, token)
 }
 
-// TokenOf returns the token of a call, nil when it needs none.
+// TokenOf returns the token of a call, nil when the call needs no token.
 func TokenOf(ctx context.Context) *Token {
 	token, _ := ctx.Value(tokenKey{}).(*Token)
 	return token
 }
 
-// Authorize refuses a call whose token has no right to one of the resources that it
-// is about. Without a token everything is allowed.
+// Authorize refuses a call whose token lacks the right to one of the call's
+// resources. Without a token everything is allowed.
 func Authorize(token *Token, method string, resources []Resource) error {
 	right := needs[method].right()
 	if token == nil || right == NoRight {
@@ -123,7 +123,7 @@ func whoHas(method string) string {
 }
 
 // MayRead reports whether a call may read a table, by its name in the database.
-// Lists, and the tokens of their pages, name no other table.
+// Lists, and the tokens of their pages, include only such tables.
 func MayRead(ctx context.Context, table string) bool {
 	token := TokenOf(ctx)
 	return token == nil || token.allows(Read, Resource{Name: table, Exact: true})

@@ -1,5 +1,6 @@
-// Package access decides who may make a call: it keeps the tokens of a database
-// and their rights, knows what each method needs, and judges a call by both.
+// Package access decides which calls a client may make: it keeps the tokens of a
+// database and their rights, knows the right that each method needs, and compares
+// the two.
 package access
 
 import "strings"
@@ -11,7 +12,7 @@ type Right uint8
 // The rights.
 const (
 	NoRight Right = iota
-	Read          // rows, and what the table is declared as
+	Read          // rows, and the table's declaration
 	Write         // rows
 	Admin         // the table itself
 )
@@ -21,7 +22,7 @@ func (r Right) String() string {
 	return [...]string{"no right", "read", "write", "admin"}[min(r, Admin)]
 }
 
-// A need is what a call asks of a token.
+// A need is the right that a call requires of its token.
 type need uint8
 
 const (
@@ -45,8 +46,8 @@ func (n need) right() Right {
 	return NoRight
 }
 
-// needs are those of every method of every service. What is not served has its
-// need too, so that it has one on the day when it is.
+// needs are those of every method of every service. Methods that are not served
+// are listed too, so that they have a need on the day when they are.
 var needs = methodNeeds()
 
 func methodNeeds() map[string]need {
@@ -66,10 +67,10 @@ func methodNeeds() map[string]need {
 	add(data, needRead, "ReadRows SampleRowKeys GenerateInitialChangeStreamPartitions ReadChangeStream PrepareQuery ExecuteQuery")
 	add(data, needWrite, "MutateRow MutateRows CheckAndMutateRow ReadModifyWriteRow")
 	add(data, needToken, "PingAndWarm GetClientConfiguration")
-	// A session carries calls of its own, which nobody looks into here.
+	// A session carries calls of its own, which are not inspected here.
 	add(data, needAdmin, "OpenTable OpenAuthorizedView OpenMaterializedView")
 
-	// These list what the token may read.
+	// These list the tables that the token may read.
 	add(tables, needToken, "ListTables ListBackups")
 	add(tables, needRead, `GetTable GenerateConsistencyToken CheckConsistency GetIamPolicy TestIamPermissions
 		GetAuthorizedView ListAuthorizedViews GetSnapshot ListSnapshots GetBackup GetSchemaBundle ListSchemaBundles`)
@@ -94,12 +95,12 @@ func methodNeeds() map[string]need {
 	return all
 }
 
-// A Resource is what a call is about, as a prefix of the names of tables in the
+// A Resource is the object of a call, as a prefix of the names of tables in the
 // database: one table, or all of an instance, or of the database.
 type Resource struct {
 	Name  string
 	Exact bool   // a table of this name
-	Asked string // what the client named, when saying more would tell what there is
+	Asked string // the name in the request, when more detail would show which tables exist
 }
 
 // String says what a resource is.

@@ -28,12 +28,12 @@ import (
 // server's own process and others may change it at any time.
 const TokenFile = "tokens.json"
 
-// tokenLock is the file that is locked while the file of tokens is replaced. The
-// process that writes the database has its directory locked.
+// tokenLock is a file that is locked while the file of tokens is replaced. The
+// database's directory is locked by the process that writes it.
 const tokenLock = "tokens.lock"
 
-// A Token is what a client shows to be let in. Its secret is not kept, only its
-// hash: the secret is 256 random bits, which no one guesses from that.
+// A Token lets a client in. Only the hash of its secret is kept: the secret is
+// 256 random bits, which cannot be guessed from the hash.
 type Token struct {
 	Name    string    `json:"name"`
 	ID      string    `json:"id"`     // the part of the secret by which it is found
@@ -43,8 +43,8 @@ type Token struct {
 	Expires time.Time `json:"expires,omitzero"` // zero: never
 }
 
-// A Grant is a right to tables: to one by its name in the database, or with a *
-// at the end to all whose names begin so.
+// A Grant is a right to tables: to one by its name in the database, or, with a *
+// at the end, to all tables whose names begin with it.
 type Grant struct {
 	Right  Right  `json:"right"`
 	Tables string `json:"tables"`
@@ -132,7 +132,7 @@ type Tokens struct {
 	err     error
 }
 
-// A stamp tells whether a file is another one than before.
+// A stamp tells whether a file was replaced.
 type stamp struct {
 	modified time.Time
 	size     int64
@@ -146,11 +146,11 @@ var errNoTokens = errors.New("there are no tokens; OpenTokens gives them")
 
 func (t *Tokens) path() string { return filepath.Join(t.dir, TokenFile) }
 
-// List is all tokens, by their names. There is no file before the first token
-// is made: then exists is false.
+// List is all tokens, by their names. Before the first token is made there is no
+// file: then exists is false.
 func (t *Tokens) List() (list []*Token, exists bool, err error) {
 	l, err := t.read()
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // who opens the database says what is wrong
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // opening the database reports this error
 		return nil, false, nil
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func (t *Tokens) read() (*tokenList, error) {
 	}
 	l := new(tokenList)
 	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields() // what is not understood may be a restriction
+	d.DisallowUnknownFields() // an unknown field may be a restriction
 	if err := d.Decode(l); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", t.path(), err)
 	}
@@ -179,8 +179,8 @@ func (t *Tokens) read() (*tokenList, error) {
 	return l, nil
 }
 
-// Create makes a token and gives its secret, which is not to be had again. A
-// time of zero is one that never comes.
+// Create makes a token and returns its secret, which cannot be recovered later. A
+// zero time means that the token does not expire.
 func (t *Tokens) Create(name string, grants []Grant, expires time.Time) (secret string, err error) {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return "", fmt.Errorf("a token's name has at least one character and no spaces; got %q", name)
@@ -207,8 +207,8 @@ func (t *Tokens) Create(name string, grants []Grant, expires time.Time) (secret 
 	return secret, err
 }
 
-// Revoke removes a token. A server of the database refuses it from the next
-// second on; a stream under way ends with the next message that it would send.
+// Revoke removes a token. A server of the database refuses it within a second; a
+// stream under way ends with its next message.
 func (t *Tokens) Revoke(name string) error {
 	if _, exists, err := t.List(); err == nil && !exists {
 		return fmt.Errorf("there is no token %q", name)
@@ -265,8 +265,7 @@ func (t *Tokens) change(f func(*tokenList) error) error {
 	return replaceFile(t.path(), append(b, '\n'), dir)
 }
 
-// replaceFile writes a file that others see as a whole or not at all, and that
-// only its owner may read.
+// replaceFile writes a file atomically. Only its owner may read it.
 func replaceFile(path string, b []byte, dir *os.File) error {
 	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -283,18 +282,19 @@ func replaceFile(path string, b []byte, dir *os.File) error {
 	return osfile.SyncDir(dir)
 }
 
-// freshFor is for how long what was read of the file is good.
+// freshFor is how long the content of the file is used before it is checked
+// again.
 const freshFor = time.Second
 
-// errNoToken and the like say why a client is not let in, and no more.
+// errNoToken and the others say why a client is refused, and no more.
 var (
 	errNoToken      = errors.New("this server wants a token: authorization: Bearer smolwc_…")
 	errUnknownToken = errors.New("the token is not known here, or was revoked")
 	errExpired      = errors.New("the token has expired")
 )
 
-// required reports whether clients need tokens: from when there was one, even
-// when all have been revoked since.
+// required reports whether clients need tokens: since the first token was made,
+// even when all have been revoked.
 func (t *Tokens) required() (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -340,8 +340,8 @@ func (t *Token) expired() error {
 	return nil
 }
 
-// refresh reads the file when it is another one; t.mu is held. A file that
-// cannot be read, or has gone, lets nobody in.
+// refresh reads the file if it was replaced; t.mu is held. When the file cannot
+// be read, or has gone, no client is let in.
 func (t *Tokens) refresh() {
 	now := time.Now()
 	if now.Sub(t.checked) < freshFor {

@@ -11,7 +11,7 @@ import (
 
 type connKey struct{}
 
-// With returns a context whose calls are those of the connection.
+// With returns a context for the calls of the connection.
 func (c *Conn) With(ctx context.Context) context.Context { return context.WithValue(ctx, connKey{}, c) }
 
 // ConnOf is the connection of a call, nil when it is not known.
@@ -64,7 +64,7 @@ var errTooMuch = errors.New("the connection has too many bytes in hand")
 // refuse closes the connection.
 func (c *Conn) refuse(why string) {
 	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
-	_ = c.Close() // whoever uses it finds out
+	_ = c.Close() // its user gets the error
 }
 
 // Close implements net.Conn.
@@ -96,21 +96,21 @@ func (c *Conn) count() {
 	c.inHand = inHand
 }
 
-// Speaks says that the client makes a call.
+// Speaks notes that the client makes a call.
 func (c *Conn) Speaks() {
 	if c != nil {
 		c.spoke.Store(true)
 	}
 }
 
-// BeginCall counts what a call takes besides what it holds. It reports false, and
-// counts nothing, when there is no room for the call.
+// BeginCall counts a call's fixed part. It returns false, and counts nothing,
+// when there is no room for the call.
 func (c *Conn) BeginCall() bool { return c.holds(callBytes) }
 
 // EndCall gives back the room of BeginCall.
 func (c *Conn) EndCall() { c.holds(-callBytes) }
 
-// Awaits says that a call has begun, whose request will arrive.
+// Awaits notes a call whose request is still to arrive.
 func (c *Conn) Awaits() {
 	if c == nil {
 		return
@@ -120,8 +120,8 @@ func (c *Conn) Awaits() {
 	c.awaiting++
 }
 
-// Arrived says that a request has arrived: wire bytes of what was received are
-// now held ones.
+// Arrived notes that a request has arrived: wire bytes move from received to
+// held.
 func (c *Conn) Arrived(wire, held int64) {
 	if c == nil {
 		return
@@ -134,16 +134,16 @@ func (c *Conn) Arrived(wire, held int64) {
 	c.count()
 }
 
-// awaited says that one call less awaits its request. When none does, what was
-// received besides requests is forgotten: the frames around them, and requests
-// that came before they were awaited.
+// awaited notes that one call fewer awaits its request. When no call awaits one, it
+// forgets the other bytes received: the frames around requests, and requests that came
+// before they were awaited.
 func (c *Conn) awaited() {
 	if c.awaiting--; c.awaiting == 0 {
 		c.received = 0
 	}
 }
 
-// Ended says that a call has ended.
+// Ended notes that a call has ended.
 func (c *Conn) Ended(arrived bool, held int64) {
 	if c == nil {
 		return
@@ -157,7 +157,7 @@ func (c *Conn) Ended(arrived bool, held int64) {
 	c.count()
 }
 
-// Queue counts bytes that are being sent, less than 0 when they have been.
+// Queue counts n bytes being sent; n is negative once they have been.
 func (c *Conn) Queue(n int64) {
 	if c == nil {
 		return
@@ -168,8 +168,8 @@ func (c *Conn) Queue(n int64) {
 	c.count()
 }
 
-// holds counts n bytes more of what is being read, or of calls as such, less than 0 when
-// they have gone, unless there are too many then.
+// holds counts n more bytes of reads, or of calls' fixed parts. It refuses them when
+// there would be too many; a negative n releases bytes.
 func (c *Conn) holds(n int64) bool {
 	if c == nil {
 		return true
@@ -185,7 +185,7 @@ func (c *Conn) holds(n int64) bool {
 	return true
 }
 
-// hasRoom reports whether n bytes more are not too many; c.mu is held.
+// hasRoom reports whether there is room for n more bytes; c.mu is held.
 func (c *Conn) hasRoom(n int64) bool {
 	limits := &c.conns.Limits
 	if c.inHand+n > limits.ConnectionBytes {
@@ -204,24 +204,24 @@ func (c *Conn) Idle() bool {
 	return c.reads == 0
 }
 
-// left is how many bytes more of what is read there is room for.
+// left is how many more bytes reads may hold.
 func (c *Conn) left() int64 {
 	limits := &c.conns.Limits
 	return min(limits.ConnectionBytes-c.bytes(), limits.forReads()-c.conns.inHand.Load())
 }
 
-// spares reports whether there is much room beside n bytes, for reads that can do
-// without them.
+// spares reports whether there is much room beside n bytes, for bytes that a read
+// can do without.
 func (c *Conn) spares(n int64) bool {
 	limits := &c.conns.Limits
 	return c.bytes()+n <= limits.ConnectionBytes/4 && c.conns.inHand.Load()+n <= limits.Bytes/4
 }
 
 // maxStalls is how many streams of a connection may end because the client does
-// not read. Each leaves a little in the queue of the connection.
+// not read. Each leaves some bytes in the connection's queue.
 const maxStalls = 16
 
-// Stalled says that the client of a stream does not read.
+// Stalled notes that the client of a stream does not read.
 func (c *Conn) Stalled() {
 	if c == nil {
 		return

@@ -1,13 +1,13 @@
 // Package account counts the bytes that a server has in hand for each connection, and
-// refuses requests and reads that have no room.
+// refuses requests and reads when there is no room for them.
 //
 // The bytes in hand of a connection are requests that have arrived in part, requests
-// under way, blocks and rows of reads, responses that the client does not take, and a
-// part for each call. gRPC does not bound them: it takes in the whole of a request
-// before it gives the request away, and a request may have 256 MiB. So this package
-// counts them where they arrive, at the socket. It closes a connection that has more
-// than its share and, when all together have too much, the connection with most. A
-// read that holds too much ends its own call only.
+// under way, blocks and rows of reads, responses that the client has not taken, and a
+// fixed part for each call. gRPC does not bound them: it takes in a whole request, of
+// up to 256 MiB, before it passes the request on. So this package counts bytes where
+// they arrive, at the socket. It closes a connection that has more than its share
+// and, when all together have too much, the connection with the most. A read that
+// holds too much ends only its own call.
 package account
 
 import (
@@ -81,18 +81,19 @@ func (cs *Conns) Reserve(n int64) bool {
 // Unreserve forgets bytes that were reserved.
 func (cs *Conns) Unreserve(n int64) { cs.inHand.Add(-n) }
 
-// callBytes is the part of each call: its goroutines, and gRPC's own data of it.
+// callBytes is the fixed part of each call: its goroutines, and gRPC's own data
+// for it.
 const callBytes = 64 << 10
 
-// share is how much a connection may have in hand however much others have: one call
-// at least. So the server serves a client that asks for little beside clients that ask
-// for everything.
+// share is how much a connection may always have in hand, however much others have: at
+// least one call. So the server serves a client that asks for little beside clients
+// that ask for much.
 func (cs *Conns) share() int64 {
 	return max(callBytes, (cs.Limits.Bytes-cs.Limits.forReads())/max(1, cs.count.Load()))
 }
 
-// check returns the connection to close, nil for none. The bytes of reads close no
-// connection: the next read is refused.
+// check returns the connection to close, nil for no connection. Bytes of reads
+// close no connection: the next read is refused.
 func (cs *Conns) check(c *Conn, inHand int64) *Conn {
 	switch {
 	case inHand > cs.Limits.ConnectionBytes:

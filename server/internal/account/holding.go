@@ -11,9 +11,9 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A Hold counts the bytes that a call holds among the bytes in hand of its connection:
-// the blocks and rows of its reads, and the message that it makes of them. When there
-// are too many the call ends, so that others can go on. A nil one counts nothing.
+// A Hold counts the bytes that a call holds, as part of its connection's bytes in
+// hand: the blocks and rows of its reads, and the message made of them. When there are
+// too many the call ends, so that others can continue. A nil Hold counts nothing.
 type Hold struct {
 	conn *Conn
 
@@ -24,11 +24,13 @@ type Hold struct {
 	over    bool
 }
 
-// holdStep is how many bytes are counted at a time, so that a read takes the lock of
-// its connection seldom, and a small one never: the call's own part has room for it.
+// holdStep is how many bytes are counted at a time, so that a read seldom takes the
+// lock of its connection, and a small read never does: the call's fixed part covers
+// it.
 const holdStep = 64 << 10
 
-// Holding returns a context whose reads count what they hold, until it is released.
+// Holding returns a context whose reads count the bytes that they hold, until it is
+// released.
 func Holding(ctx context.Context) (context.Context, *Hold) {
 	h := NewHold(ctx)
 	if h == nil {
@@ -67,7 +69,7 @@ func (h *Hold) Room() (n int, alone bool) {
 	return int(h.conn.left()), h.alone()
 }
 
-// Message says how many bytes of a message are being made.
+// Message counts the bytes of a message being made.
 func (h *Hold) Message(n int) error {
 	if h == nil {
 		return nil
@@ -80,7 +82,7 @@ func (h *Hold) Message(n int) error {
 // Spares reports whether there is room for n bytes that the call can do without.
 func (h *Hold) Spares(n int) bool { return h == nil || h.conn.spares(int64(n)) }
 
-// Release forgets everything.
+// Release releases everything.
 func (h *Hold) Release() {
 	if h == nil {
 		return
@@ -110,22 +112,22 @@ func (h *Hold) set(read, sent int64) error {
 	return nil
 }
 
-// largeHold is from how many bytes on it is worth while to look for garbage first: what a
-// request of 100 MB leaves stays until Go has as much again.
+// largeHold is the size from which the server looks for garbage first: the garbage of a
+// request of 100 MB stays until Go has allocated as much again.
 const (
 	largeHold   = 16 << 20
 	muchGarbage = 128 << 20
 )
 
-// EndedWith gives garbage back, in a goroutine of its own, after a call whose request
-// held much.
+// EndedWith frees garbage, in a goroutine of its own, after a call whose request held
+// much.
 func (cs *Conns) EndedWith(held int64) {
 	if held >= largeHold {
 		go cs.tidy()
 	}
 }
 
-// tidy gives garbage back when there is much of it.
+// tidy frees garbage when there is much of it.
 func (cs *Conns) tidy() {
 	if !cs.tidying.TryLock() {
 		return
@@ -139,8 +141,8 @@ func (cs *Conns) tidy() {
 	}
 }
 
-// aloneInHand is less than what others have in hand when there are any that matter:
-// a row that is too large then will be so again.
+// aloneInHand: when other connections have less than this in hand, they do not
+// matter, and a row that is too large now will be too large again.
 const aloneInHand = 1 << 20
 
 func (h *Hold) alone() bool {

@@ -7,7 +7,8 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 )
 
-// Limits bound what clients can make the server hold. What is 0 has its default.
+// Limits bound the memory and connections that clients can use. A limit of 0 has
+// its default.
 type Limits struct {
 	Connections     int           // that are open; further ones wait, unless one has made no call, which is closed. 1,000
 	HostConnections int           // that are open from one host, of IPv6 a /64; further ones are closed, after those without a call. Three quarters of Connections
@@ -19,7 +20,7 @@ type Limits struct {
 	SendTimeout     time.Duration // for the client to take a message of a stream, which ends UNAVAILABLE then. 30 s
 }
 
-// SetDefaults gives what is 0 its default.
+// SetDefaults gives each limit of 0 its default.
 func (l *Limits) SetDefaults() {
 	if l == nil {
 		return
@@ -34,6 +35,6 @@ func (l *Limits) SetDefaults() {
 	l.SendTimeout = cmp.Or(l.SendTimeout, 30*time.Second)
 }
 
-// forReads is how much of Bytes reads may have. The rest is for connections that have
-// little in hand.
+// forReads is the share of Bytes that reads may have. The rest is for connections
+// with little in hand.
 func (l *Limits) forReads() int64 { return l.Bytes - l.Bytes/8 }

@@ -7,8 +7,8 @@ import (
 )
 
 // A listener accepts connections up to a limit, and up to a smaller one from each
-// host. At a limit the connection that has waited longest without a call is closed,
-// so that connections that only sit there keep no client out.
+// host. At a limit it closes the connection that has waited longest without a call,
+// so that idle connections keep no client out.
 type listener struct {
 	net.Listener
 	conns *Conns
@@ -67,8 +67,9 @@ func (cs *Conns) admit(c *Conn) bool {
 	return false
 }
 
-// dismiss closes the oldest connection without a call, of a host or, if that is
-// empty, of all. It reports whether there was one. cs.mu is held, but not meanwhile.
+// dismiss closes the oldest connection without a call, of a host or, if host is
+// empty, of all. It reports whether there was one. cs.mu is held on entry and
+// return, but released meanwhile.
 func (cs *Conns) dismiss(host string) bool {
 	var oldest *Conn
 	for _, c := range cs.open {
@@ -101,8 +102,8 @@ func (cs *Conns) remove(c *Conn) {
 	cs.room.Signal()
 }
 
-// hostOf is the host of an address: of IPv6 the network of 64 bits, since a client
-// has all addresses of one.
+// hostOf is the host of an address: for IPv6 the network of 64 bits, since one
+// client has all addresses of it.
 func hostOf(a net.Addr) string {
 	ip, err := netip.ParseAddrPort(a.String())
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 )
 
 // A backup is a database of one table in a directory of the server's database,
-// which nobody writes to, and a note that names it: a CreateBackupRequest with the
-// backup as clients see it, and as backup_id the name of the directory. A copy is
-// one more note of the same directory. What is there is what a note says; so a
-// crash leaves at most a directory that no note names, which is removed when the
+// which is not written to, and a note that names it: a CreateBackupRequest with
+// the backup as clients see it, and as backup_id the name of the directory. A copy
+// is another note of the same directory. The notes decide which backups exist; so
+// a crash leaves at most a directory that no note names, which is removed when the
 // server starts. docs/decisions has the reasons.
 type backups struct {
 	registry[*adminpb.CreateBackupRequest]
@@ -35,8 +35,8 @@ const backupsDir = "table-backups"
 // ownBackup are the names that directories of backups have, finished or not.
 var ownBackup = regexp.MustCompile(`^[0-9a-f]{16}(\.tmp)*$`)
 
-// loadBackups reads what there is. A backup without its directory, in a database
-// that was restored or copied, is forgotten.
+// loadBackups reads the notes. It forgets a backup without its directory, which
+// occurs in a database that was restored or copied.
 func (s *Admin) loadBackups(ctx context.Context) error {
 	b := &s.backups
 	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.DB, what: "backup", empty: func() *adminpb.CreateBackupRequest { return new(adminpb.CreateBackupRequest) }}
@@ -64,7 +64,7 @@ func (b *backups) path(note *adminpb.CreateBackupRequest) string {
 }
 
 // tidyBackups forgets the backups that have expired, and removes the directories
-// that nothing names or reads; s.mu is held.
+// that no note names and no restore reads; s.mu is held.
 func (s *Admin) tidyBackups(ctx context.Context) error {
 	b := &s.backups
 	named := map[string]bool{}
@@ -98,7 +98,7 @@ func (s *Admin) tidyBackups(ctx context.Context) error {
 // expiryPeriod is how often the directories of expired backups are looked for.
 const expiryPeriod = time.Minute
 
-// ExpireBackups frees the space of backups that expire, until stop is called, which
+// ExpireBackups frees the space of backups that expire, until stop is called; stop
 // waits for its end.
 func (s *Admin) ExpireBackups(ctx context.Context) (stop func()) {
 	return beside(ctx, s.tidyExpired)
@@ -148,7 +148,7 @@ func (s *Admin) checkNoBackups(ctx context.Context, parent string) error {
 	return nil
 }
 
-// BackupSource is the table that a backup is of, if there is such a backup.
+// BackupSource is the table of a backup, if the backup exists.
 func (s *Admin) BackupSource(name string) (wire.Table, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,8 @@ func (s *Admin) BackupSource(name string) (wire.Table, bool) {
 	return t, err == nil
 }
 
-// message is a backup as clients see it now: a hot one is standard from a time on.
+// message is a backup as clients see it now: a hot one becomes standard at a set
+// time.
 func (b *backups) message(note *adminpb.CreateBackupRequest) *adminpb.Backup {
 	m := clone(note.GetBackup())
 	if t := m.GetHotToStandardTime(); t != nil && !t.AsTime().After(b.now()) {

@@ -19,8 +19,8 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// newBackup is the name of a backup that is to be made, in a cluster that is
-// created if need be; s.mu is held.
+// newBackup is the name of a new backup, in a cluster that is created if need be;
+// s.mu is held.
 func (s *Admin) newBackup(ctx context.Context, parent, id string) (wire.Instance, string, error) {
 	in, cluster, err := wire.ParseChild(parent, "clusters", "a cluster")
 	if err != nil {
@@ -66,8 +66,8 @@ const (
 	minHotLife    = 24 * time.Hour
 )
 
-// checkExpiry judges when a backup that was created at a time is to expire. The
-// clocks of client and server may differ by a little.
+// checkExpiry checks the expiry of a backup against its creation. The clocks of
+// client and server may differ by a little.
 func checkExpiry(t *timestamppb.Timestamp, created time.Time, most time.Duration) error {
 	const tolerance = time.Minute
 	switch {
@@ -151,7 +151,7 @@ func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBack
 	})
 }
 
-// newDir is the name of a directory that no backup has had.
+// newDir is an unused name for a backup's directory.
 func (b *backups) newDir(at time.Time) string {
 	for n := cells.TimestampOf(at); ; n++ {
 		dir := fmt.Sprintf("%016x", int64(n))
@@ -161,7 +161,7 @@ func (b *backups) newDir(at time.Time) string {
 	}
 }
 
-// sizeOfFiles is what the table files and blob files in a directory have.
+// sizeOfFiles is the size of the table files and blob files in a directory.
 func sizeOfFiles(dir string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if ext := filepath.Ext(path); err != nil || ext != ".sst" && ext != ".blob" {

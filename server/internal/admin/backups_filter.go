@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// A backupFilter leaves a backup or not.
+// A backupFilter reports whether a backup is selected.
 type backupFilter func(*adminpb.Backup) bool
 
-// A backupField is what backups are filtered and sorted by: a text, a number, or a
-// time.
+// A backupField is a field that backups are filtered and sorted by: a text, a
+// number, or a time.
 type backupField struct {
 	text   func(*adminpb.Backup) string
 	number func(*adminpb.Backup) int64
@@ -113,8 +113,8 @@ func (l *backupLexer) is(word string) bool {
 	return l.kind == wordSign && l.word == word || l.kind == wordBare && strings.EqualFold(l.word, word)
 }
 
-// A backupParser reads comparisons, NOT, AND and OR, of which AND may be left out,
-// and OR binds before it; and parentheses.
+// A backupParser reads comparisons, NOT, AND, OR and parentheses. AND may be left
+// out, and OR binds more tightly than AND.
 type backupParser struct {
 	backupLexer
 	depth int // of parentheses, up to maxListDepth
@@ -138,7 +138,7 @@ func parseBackupFilter(text string) (backupFilter, error) {
 // maxListDepth keeps the parser from recursing without end.
 const maxListDepth = 20
 
-// all is a list of which all must hold.
+// all parses a list whose parts must all hold.
 func (p *backupParser) all() (backupFilter, error) {
 	if p.depth++; p.depth > maxListDepth {
 		return nil, fmt.Errorf("more than %d levels", maxListDepth)
@@ -165,7 +165,7 @@ func (p *backupParser) all() (backupFilter, error) {
 	}, nil
 }
 
-// any is a list of which one must hold.
+// any parses a list with at least one part that must hold.
 func (p *backupParser) any() (backupFilter, error) {
 	var parts []backupFilter
 	for {
@@ -267,8 +267,8 @@ func (f backupField) filter(op, value string, quoted bool) (backupFilter, error)
 }
 
 // textFilter compares texts without regard to case. A colon asks for a part of the
-// text, unless that is in quotes. What has no slash is compared with the last part
-// of a name.
+// text, unless the text is in quotes. A text without a slash is compared with the
+// last part of a name.
 func (f backupField) textFilter(op, value string, quoted bool) backupFilter {
 	value = strings.ToLower(value)
 	return func(m *adminpb.Backup) bool {
@@ -283,7 +283,7 @@ func (f backupField) textFilter(op, value string, quoted bool) backupFilter {
 	}
 }
 
-// compares says what an operator makes of a comparison.
+// compares turns the outcome of a comparison into an operator's result.
 func compares(op string, c int) bool {
 	switch op {
 	case "<":

@@ -15,9 +15,9 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 )
 
-// ListBackups lists the backups of a cluster, or of all of an instance, in pages
-// if it is asked to: those that a filter leaves, of tables that the caller may read,
-// in an order.
+// ListBackups lists the backups of a cluster, or of all clusters of an instance:
+// those that a filter selects, of tables that the caller may read, in an order, and
+// in pages if a page size is given.
 func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackupsRequest) (*adminpb.ListBackupsResponse, error) {
 	in, cluster, err := wire.ParseChild(req.GetParent(), "clusters", "a cluster")
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackups
 	return backupPage(found, order, req.GetPageSize(), req.GetPageToken())
 }
 
-// listBackups are the backups below a parent that a filter leaves.
+// listBackups are the backups below a parent that a filter selects.
 func (s *Admin) listBackups(ctx context.Context, parent string, filter backupFilter) []*adminpb.Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func backupPage(all []*adminpb.Backup, order backupOrder, size int32, token stri
 		last := new(adminpb.Backup)
 		b, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil || proto.Unmarshal(b, last) != nil || last.GetName() == "" {
-			return nil, wire.Invalid("page_token %q is none that was given out", token)
+			return nil, wire.Invalid("page_token %q was not given out by this server", token)
 		}
 		all = slices.DeleteFunc(all, func(m *adminpb.Backup) bool { return order.compare(m, last) <= 0 })
 	}

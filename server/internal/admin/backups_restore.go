@@ -81,7 +81,7 @@ func (s *Admin) releaseBackup(ctx context.Context, note *adminpb.CreateBackupReq
 	}
 }
 
-// restoreMemory is what reading a backup may take: each block is read once.
+// restoreMemory is the memory for reading a backup: each block is read once.
 const restoreMemory = 16 << 20
 
 // restore copies the one table of the database in a directory.
@@ -112,8 +112,8 @@ func (s *Admin) restore(ctx context.Context, dir string, t wire.Table, info *adm
 	return nil
 }
 
-// restoredNote is the note of a table that is made of a backup: what its source
-// had, but protection from deletion and change streams, which are not restored.
+// restoredNote is the note of a table restored from a backup: its source's note
+// without protection from deletion and change streams, which are not restored.
 func restoredNote(ctx context.Context, from *query.DB, table string, info *adminpb.BackupInfo) (*catalog.Note, error) {
 	stored, err := from.TableNotes(ctx)
 	if err != nil {

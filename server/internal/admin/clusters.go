@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 )
 
-// child makes the name of a new resource of an instance, which is created if nobody
-// has; s.mu is held.
+// child makes the name of a new resource of an instance, and creates the instance
+// if it is new; s.mu is held.
 func (s *Admin) child(ctx context.Context, parent, kind, id, what string) (wire.Instance, string, error) {
 	in, err := wire.ParseInstance(parent)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *instanceService) GetCluster(_ context.Context, req *adminpb.GetClusterR
 	return s.clusters.get(req.GetName())
 }
 
-// parseParent reads projects/P/instances/I, of which I may be "-" for all.
+// parseParent reads projects/P/instances/I; I may be "-" for all instances.
 func (s *Admin) parseParent(parent string) error {
 	in, rest, ok := wire.CutInstance(parent)
 	if ok && rest == "" && in.ID == "-" && parent == in.String() {
@@ -82,7 +82,7 @@ func (s *instanceService) ListClusters(_ context.Context, req *adminpb.ListClust
 	return resp, nil
 }
 
-// UpdateCluster replaces what of a cluster can be changed.
+// UpdateCluster replaces the fields of a cluster that can be changed.
 func (s *instanceService) UpdateCluster(ctx context.Context, req *adminpb.Cluster) (*operation, error) {
 	in, m, err := s.updateCluster(ctx, req, []string{"serve_nodes", "cluster_config"})
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *instanceService) UpdateCluster(ctx context.Context, req *adminpb.Cluste
 	return s.done(in, m, &adminpb.UpdateClusterMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
 }
 
-// PartialUpdateCluster replaces what the mask names.
+// PartialUpdateCluster replaces the fields that the mask names.
 func (s *instanceService) PartialUpdateCluster(ctx context.Context, req *adminpb.PartialUpdateClusterRequest) (*operation, error) {
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
 		return nil, wire.Invalid("update_mask is required")
@@ -103,8 +103,8 @@ func (s *instanceService) PartialUpdateCluster(ctx context.Context, req *adminpb
 	return s.done(in, m, &adminpb.PartialUpdateClusterMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
 }
 
-// copyPath makes one field of a message, which may be one inside it, that of
-// another. It says whether there is such a field.
+// copyPath copies one field of a message, perhaps one inside an inner message, to
+// another message. It reports whether there is such a field.
 func copyPath(to, from protoreflect.Message, path string) bool {
 	name, rest, deeper := strings.Cut(path, ".")
 	f := to.Descriptor().Fields().ByName(protoreflect.Name(name))
@@ -209,7 +209,7 @@ func (s *instanceService) ListAppProfiles(_ context.Context, req *adminpb.ListAp
 	return resp, nil
 }
 
-// UpdateAppProfile replaces what the mask names.
+// UpdateAppProfile replaces the fields that the mask names.
 func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.UpdateAppProfileRequest) (*operation, error) {
 	from := req.GetAppProfile()
 	in, _, err := wire.ParseChild(from.GetName(), "appProfiles", "an app profile")

@@ -28,14 +28,14 @@ type databaseService struct {
 }
 
 // RegisterDatabase adds the service of a database to a gRPC server. backupTo are the
-// places to which clients may have the database backed up and copied.
+// places to which clients may back up and copy the database.
 func RegisterDatabase(to *grpc.Server, db *query.DB, backupTo archive.Places, logger *slog.Logger) {
 	smolwcpb.RegisterDatabaseAdminServer(to, &databaseService{db: db, backupTo: backupTo, logger: logger})
 }
 
 func (s *databaseService) local() archive.Local { return archive.Local{DB: s.db} }
 
-// BackUp backs the database up for as long as the client is there.
+// BackUp backs the database up, and stops when the client goes.
 func (s *databaseService) BackUp(req *smolwcpb.BackUpRequest, stream smolwcpb.DatabaseAdmin_BackUpServer) error {
 	if req.GetKeep() < 0 {
 		return status.Errorf(codes.InvalidArgument, "keep is %d; it must not be negative", req.GetKeep())
@@ -95,7 +95,7 @@ func (s *databaseService) ListBackups(ctx context.Context, req *smolwcpb.ListBac
 	return resp, nil
 }
 
-// VerifyBackups reads a target for as long as the client is there.
+// VerifyBackups verifies the backups of a target, and stops when the client goes.
 func (s *databaseService) VerifyBackups(req *smolwcpb.VerifyBackupsRequest, stream smolwcpb.DatabaseAdmin_VerifyBackupsServer) error {
 	target, err := s.target(stream.Context(), req.GetTarget())
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *databaseService) Checkpoint(ctx context.Context, req *smolwcpb.Checkpoi
 	return &smolwcpb.CheckpointResponse{}, s.local().Checkpoint(ctx, req.GetDir())
 }
 
-// target is the target that a client means, if clients may use it.
+// target is the client's target, if clients may use it.
 func (s *databaseService) target(ctx context.Context, named string) (string, error) {
 	target, err := s.local().Target(ctx, named)
 	if err != nil {
@@ -168,16 +168,16 @@ func travelling(t *smolwcpb.Travel, report func(archive.Progress)) (archive.Opti
 	return archive.Options{Parallel: int(min(t.GetParallel(), mostParallel)), Rate: t.GetRate(), Report: report}, nil
 }
 
-// mostParallel bounds the files that a client has travel at once: each takes
-// memory and a connection.
+// mostParallel bounds how many files a client may have in transfer at once: each
+// takes memory and a connection.
 const mostParallel = 64
 
-// reportEvery is how often a client hears how far an operation is.
+// reportEvery is how often a client receives progress.
 const reportEvery = 200 * time.Millisecond
 
-// reporting sends the last of what report is told, every now and then and when
-// stop is called; after that the stream is free for the result. The context ends
-// when a message cannot be sent.
+// reporting sends the last progress given to report, now and then and when stop
+// is called; after that the stream is free for the result. The context ends when
+// a message cannot be sent.
 func reporting(ctx context.Context, send func(*smolwcpb.Progress) error) (_ context.Context, report func(archive.Progress), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var last atomic.Pointer[archive.Progress]
@@ -202,8 +202,8 @@ func reporting(ctx context.Context, send func(*smolwcpb.Progress) error) (_ cont
 	return ctx, func(p archive.Progress) { last.Store(&p) }, func() { stopSending(); cancel() }
 }
 
-// beside runs f until the function that it returns is called, which waits for its
-// end.
+// beside runs f in the background until the returned function is called, which
+// waits for f's end.
 func beside(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// ModifyColumnFamilies creates, updates and drops families of a table: all that
-// the request says, or nothing.
+// ModifyColumnFamilies creates, updates and drops families of a table: the whole
+// request, or nothing.
 func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
 	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 }
 
-// A modification is what a request makes of a table's families.
+// A modification is the changes of a request to a table's families.
 type modification struct {
 	s     *Admin
 	name  wire.Table
@@ -113,7 +113,7 @@ func (m *modification) drop(old *schema.Family) error {
 	return nil
 }
 
-// update changes what the mask names, the GC rule when it names nothing.
+// update changes the fields that the mask names; an empty mask means the GC rule.
 func (m *modification) update(old *schema.Family, to *adminpb.ColumnFamily, paths []string) error {
 	family, err := wire.FamilyOf(old.Name, to)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Policies of access are accepted and remembered; they forbid nothing.
 
-// noPolicy is the etag of a policy that nobody has set, as Bigtable has it.
+// noPolicy is the etag of a policy that was never set, as in Bigtable.
 var noPolicy = []byte("\x00\x20\x01")
 
 func (s *Admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
@@ -51,7 +51,7 @@ func checkResource(name string) error {
 	return nil
 }
 
-// GetIamPolicy returns the policy of a table, or of what belongs to one.
+// GetIamPolicy returns the policy of a table or of a resource of a table.
 func (s *tableService) GetIamPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
 	return s.getPolicy(req)
 }
@@ -61,7 +61,7 @@ func (s *tableService) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicy
 	return s.setPolicy(ctx, req)
 }
 
-// TestIamPermissions grants what is asked for.
+// TestIamPermissions grants all the permissions asked for.
 func (s *tableService) TestIamPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
 	return testPermissions(req)
 }
@@ -76,7 +76,7 @@ func (s *instanceService) SetIamPolicy(ctx context.Context, req *iampb.SetIamPol
 	return s.setPolicy(ctx, req)
 }
 
-// TestIamPermissions grants what is asked for.
+// TestIamPermissions grants all the permissions asked for.
 func (s *instanceService) TestIamPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
 	return testPermissions(req)
 }

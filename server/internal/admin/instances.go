@@ -16,9 +16,9 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 )
 
-// Instances, clusters and app profiles mean nothing to a database on one
-// machine. They are accepted and remembered, so that what manages them, such as
-// Terraform, finds what it made.
+// Instances, clusters and app profiles mean nothing to a database on one machine.
+// They are accepted and remembered, so that tools that manage them, such as
+// Terraform, find the ones that they made.
 type registries struct {
 	instances registry[*adminpb.Instance]
 	clusters  registry[*adminpb.Cluster]
@@ -26,8 +26,8 @@ type registries struct {
 	policies  registry[*iampb.Policy]
 }
 
-// loadInstances reads what is remembered, and adds the instances that there are
-// through their tables.
+// loadInstances reads the remembered instances, and adds those that exist through
+// their tables.
 func (s *Admin) loadInstances(ctx context.Context) error {
 	s.instances = registry[*adminpb.Instance]{db: s.DB, what: "instance", empty: func() *adminpb.Instance { return new(adminpb.Instance) }}
 	s.clusters = registry[*adminpb.Cluster]{db: s.DB, what: "cluster", empty: func() *adminpb.Cluster { return new(adminpb.Cluster) }}
@@ -45,11 +45,11 @@ func (s *Admin) loadInstances(ctx context.Context) error {
 	return nil
 }
 
-// localCluster is the id of the cluster of an instance that nobody created.
+// localCluster is the id of the cluster of an instance that was never created.
 const localCluster = "local"
 
-// assumeInstance has an instance that nobody created, without remembering it
-// for longer than the process.
+// assumeInstance adds an instance that was never created, for the life of the
+// process only.
 func (s *Admin) assumeInstance(in wire.Instance) {
 	name := in.String()
 	if s.instances.items[name] != nil {
@@ -62,15 +62,16 @@ func (s *Admin) assumeInstance(in wire.Instance) {
 	s.profiles.items[profile.GetName()] = profile
 }
 
-// defaultProfile is the app profile of an instance for clients that name none.
+// defaultProfile is the app profile of an instance for clients that name no
+// profile.
 func defaultProfile(in wire.Instance) *adminpb.AppProfile {
 	return readyProfile(&adminpb.AppProfile{Name: in.String() + "/appProfiles/default", RoutingPolicy: &adminpb.AppProfile_MultiClusterRoutingUseAny_{
 		MultiClusterRoutingUseAny: &adminpb.AppProfile_MultiClusterRoutingUseAny{},
 	}})
 }
 
-// readyProfile gives a profile the isolation that Bigtable has for all that say
-// nothing of it, or say it in the old way.
+// readyProfile gives a profile Bigtable's default isolation if it names no
+// isolation, or names it in the old way.
 func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
 	priority := adminpb.AppProfile_PRIORITY_HIGH
 	switch given := m.GetIsolation().(type) {
@@ -85,7 +86,7 @@ func readyProfile(m *adminpb.AppProfile) *adminpb.AppProfile {
 	return m
 }
 
-// ensureInstance creates the instance of a new table, if nobody has; s.mu
+// ensureInstance creates the instance of a new table if it does not exist; s.mu
 // is held.
 func (s *Admin) ensureInstance(ctx context.Context, in wire.Instance) error {
 	if s.instances.items[in.String()] != nil {
@@ -215,12 +216,12 @@ func (s *instanceService) ListInstances(_ context.Context, req *adminpb.ListInst
 	return resp, nil
 }
 
-// UpdateInstance replaces what of an instance can be changed.
+// UpdateInstance replaces the fields of an instance that can be changed.
 func (s *instanceService) UpdateInstance(ctx context.Context, req *adminpb.Instance) (*adminpb.Instance, error) {
 	return s.updateInstance(ctx, req, []string{"display_name", "type", "labels"})
 }
 
-// PartialUpdateInstance replaces what the mask names.
+// PartialUpdateInstance replaces the fields that the mask names.
 func (s *instanceService) PartialUpdateInstance(ctx context.Context, req *adminpb.PartialUpdateInstanceRequest) (*operation, error) {
 	if len(req.GetUpdateMask().GetPaths()) == 0 {
 		return nil, wire.Invalid("update_mask is required")

@@ -18,11 +18,11 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 )
 
-// An operation is what calls that may take long in Bigtable return. Here it is
-// done when they do.
+// An operation is the result of calls that may take long in Bigtable. Here it is
+// done when the call returns.
 type operation = longrunningpb.Operation
 
-// operations are the latest ones, for clients that ask again.
+// operations are the latest ones, for clients that ask for them later.
 type operations struct {
 	mu    sync.Mutex
 	count int
@@ -105,11 +105,10 @@ func (s *operationsService) DeleteOperation(_ context.Context, req *longrunningp
 	return &emptypb.Empty{}, nil
 }
 
-// ListOperations lists the operations below a name that are remembered, all in one
-// page.
+// ListOperations lists the remembered operations below a name, all in one page.
 func (s *operationsService) ListOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
 	if req.GetPageToken() != "" {
-		return nil, wire.Invalid("page_token %q is none that was given out", req.GetPageToken())
+		return nil, wire.Invalid("page_token %q was not given out by this server", req.GetPageToken())
 	}
 	below := strings.TrimSuffix(req.GetName(), "/")
 	if below != "" {

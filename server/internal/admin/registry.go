@@ -15,9 +15,9 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// A registry remembers resources that mean nothing to the database, by their
-// full names, and keeps them as notes of it. Admin.mu guards it. What it
-// holds is replaced and never changed.
+// A registry remembers resources that mean nothing to the database, by their full
+// names, and keeps them as notes of the database. Admin.mu guards it. Its values
+// are replaced and never changed.
 type registry[M proto.Message] struct {
 	db    *query.DB
 	what  string // "cluster"

@@ -26,8 +26,8 @@ type tableService struct {
 	*Admin
 }
 
-// CreateTable creates a table, and the instance if nobody has named it yet.
-// Its reads enforce retention as Bigtable's do: lazily.
+// CreateTable creates a table, and the instance if it is new. Its reads enforce
+// retention as Bigtable's do: lazily.
 func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest) (*adminpb.Table, error) {
 	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableReques
 	return m, err
 }
 
-// sayExactTypes has a table's message say which integers its families have, if
-// the client asks for that.
+// sayExactTypes adds the exact integer types of families to a table's message, if
+// the client asks for them.
 func (s *Admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
 	if !wire.WantsExact(ctx) {
 		return
@@ -129,8 +129,9 @@ func (s *Admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Tab
 	}
 }
 
-// ListTables lists the tables of an instance that the caller may read by their ids,
-// in pages if it is asked to. A page token is the last id of the page before.
+// ListTables lists the tables of an instance that the caller may read, sorted by
+// their ids, and in pages if a page size is given. A page token is the last id of
+// the page before.
 func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
 	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
@@ -171,7 +172,7 @@ func (s *Admin) tableIDs(in wire.Instance) []string {
 	return ids
 }
 
-// pageOf is a page of sorted ids, all of them with a size of 0.
+// pageOf is a page of sorted ids; a size of 0 means all of them.
 func pageOf(ids []string, size int32, token string) (page []string, next string, err error) {
 	if err := checkPageSize(size); err != nil {
 		return nil, "", err
@@ -179,7 +180,7 @@ func pageOf(ids []string, size int32, token string) (page []string, next string,
 	if token != "" {
 		after, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil {
-			return nil, "", wire.Invalid("page_token %q is none that was given out", token)
+			return nil, "", wire.Invalid("page_token %q was not given out by this server", token)
 		}
 		i, found := slices.BinarySearch(ids, string(after))
 		if found {
@@ -227,8 +228,8 @@ func (s *Admin) dropTable(ctx context.Context, t wire.Table) error {
 }
 
 // UndeleteTable says how a deleted table could have been kept. Its column families
-// are dropped, and with them their files: keeping these under a name that nobody has
-// would keep the space of every table that a test makes and deletes.
+// are dropped with their files: to keep these under an unused name would keep the
+// space of every table that a test makes and deletes.
 func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
 	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
@@ -247,7 +248,7 @@ func (s *Admin) checkUnprotected(t wire.Table) error {
 	return nil
 }
 
-// UpdateTable changes what update_mask names.
+// UpdateTable changes the fields that update_mask names.
 func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
 	t, err := s.Own.ParseTable(req.GetTable().GetName())
 	if err != nil {

@@ -42,7 +42,7 @@ func Open(ctx context.Context, db *query.DB, own wire.Instance) (*Catalog, error
 	return c, nil
 }
 
-// A Table is a table that a request is about.
+// A Table is the table of a request.
 type Table struct {
 	*query.Table
 	catalog  *Catalog
@@ -63,7 +63,8 @@ func (c *Catalog) LookUp(name string) (*Table, error) {
 	return &Table{c.DB.Table(t.Stored), c, t, declared}, nil
 }
 
-// Status is the status of an error of the table, which may have gone meanwhile.
+// Status is the status of an error of the table, which may have been dropped
+// meanwhile.
 func (t *Table) Status(ctx context.Context, err error) error {
 	if query.KindOf(err) == query.KindNotFound {
 		if _, ok := t.catalog.DB.LookupTable(t.Name.Stored); !ok {
@@ -85,8 +86,8 @@ func CheckRowKey(key []byte) error {
 	return nil
 }
 
-// SetNote keeps the note of a table that exists. The caller lets no other change of
-// notes happen meanwhile.
+// SetNote keeps the note of a table that exists. The caller prevents other changes
+// of notes meanwhile.
 func (c *Catalog) SetNote(ctx context.Context, stored string, n *Note) error {
 	b, err := n.Marshal()
 	if err != nil {
@@ -99,8 +100,8 @@ func (c *Catalog) SetNote(ctx context.Context, stored string, n *Note) error {
 	return nil
 }
 
-// Noted takes in that the database has another note of a table, or with nil that it has
-// none. The caller lets no other change of notes happen meanwhile.
+// Noted takes over the table's new note from the database; nil means that it has no
+// note now. The caller prevents other changes of notes meanwhile.
 func (c *Catalog) Noted(stored string, n *Note) {
 	notes := maps.Clone(*c.notes.Load())
 	if n == nil {
@@ -119,8 +120,8 @@ func (c *Catalog) Note(stored string) *Note {
 	return emptyNote
 }
 
-// Granularity is that of a table's timestamps, unspecified of one that was not
-// created through the API.
+// Granularity is that of a table's timestamps; it is unspecified for a table that
+// was not created through the API.
 func (c *Catalog) Granularity(stored string) adminpb.Table_TimestampGranularity {
 	return c.Note(stored).Table.GetGranularity()
 }

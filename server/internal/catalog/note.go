@@ -12,17 +12,17 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Note keeps the parts of a client's table that the database's schema has no place
-// for: the splits that the table was created with, its granularity, protection from
+// A Note keeps the parts of a client's table that the database's schema cannot hold: the
+// splits that the table was created with, its granularity, protection from
 // deletion, and the types of its families as the client gave them. The database keeps
 // it beside the table as a CreateTableRequest. A table that was not created through the
-// API has no note. Nobody changes a note that the catalog has.
+// API has no note. Notes in the catalog are not changed.
 type Note struct {
 	Table  *adminpb.Table
 	Splits []string
 }
 
-// emptyNote stands for the note of a table that has none.
+// emptyNote stands for a missing note.
 var emptyNote = &Note{Table: &adminpb.Table{}}
 
 // ReadNote reads the note of a table as the database keeps it.
@@ -50,7 +50,7 @@ func (n *Note) Marshal() ([]byte, error) {
 	return proto.Marshal(r)
 }
 
-// NewNote is what a request says of a new table and the schema does not.
+// NewNote is the part of a request for a new table that the schema cannot hold.
 func NewNote(req *adminpb.CreateTableRequest, families []schema.Family) (*Note, error) {
 	given := req.GetTable()
 	note := &Note{Table: &adminpb.Table{
@@ -99,7 +99,7 @@ func (n *Note) Clone() *Note {
 	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits}
 }
 
-// Update copies what a path of a mask names.
+// Update copies the field that a path of a mask names.
 func (n *Note) Update(path string, from *adminpb.Table, families []schema.Family) error {
 	field, _, _ := strings.Cut(path, ".")
 	switch field {

@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// checkRowKeySchema judges what a table is to say of its row keys. It is
-// remembered, and read by queries elsewhere; here it only has to make sense.
+// checkRowKeySchema checks a table's row key schema. The schema is remembered for
+// queries elsewhere; here it only has to be consistent.
 func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	if s == nil {
 		return nil
@@ -48,7 +48,7 @@ func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	return nil
 }
 
-// setRowKeySchema changes it: one that is there must be removed first, as in
+// setRowKeySchema changes it: an existing one must be removed first, as in
 // Bigtable, since queries may rely on it.
 func (n *Note) setRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	if s != nil && n.Table.GetRowKeySchema() != nil {

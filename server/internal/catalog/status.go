@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// codeOf maps the kinds of errors onto codes. Clients try again after
-// Unavailable and Aborted, so that only a conflict is one of these.
+// codeOf maps the kinds of errors onto codes. Clients retry after Unavailable and
+// Aborted, so only a conflict is Aborted.
 var codeOf = map[query.Kind]codes.Code{
 	query.KindInternal:           codes.Internal,
 	query.KindNotFound:           codes.NotFound,
@@ -27,8 +27,8 @@ var codeOf = map[query.Kind]codes.Code{
 	query.KindCanceled:           codes.Canceled,
 }
 
-// Status makes a status of an error of the database. A status stays as it is, and nil
-// stays nil.
+// Status turns an error of the database into a status. A status and nil stay
+// unchanged.
 func Status(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

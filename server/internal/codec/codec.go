@@ -15,9 +15,10 @@ import (
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 
-// A Codec is gRPC's own, and more: it sends messages that are already encoded, decodes
-// writes with less work, and decodes no request that there is no room for. It keeps the
-// counts of a request until its call takes them: the decoding does not know the call.
+// A Codec is gRPC's own with three additions: it sends messages that are already
+// encoded, decodes writes with less work, and refuses to decode a request when there is
+// no room for it. It keeps the counts of a request until its call takes them, since the
+// decoder does not know the call.
 type Codec struct {
 	conns    *account.Conns
 	messages sync.Map // of decoding by the message

@@ -10,13 +10,13 @@ import (
 )
 
 // Requests that write are mostly lists of SetCell. The library makes six
-// allocations of each, which are a tenth of what a write costs; here the messages
-// of a row are one, and their bytes lie where they arrived. A request that has
-// anything else is left to the library.
+// allocations for each, a tenth of the cost of a write; here the messages of a
+// row are one allocation, and they share the request's bytes. A request with any
+// other content is left to the library.
 
-// decodeWrite decodes a request in which rows get cells, if it is one. The message
-// keeps b, which must not change. When it is not one the message is in no state
-// to be used.
+// decodeWrite decodes a request in which rows get cells, and reports whether it is
+// one. The message keeps b, which must not change. If it returns false, the
+// message cannot be used.
 func decodeWrite(b []byte, to any) bool {
 	switch m := to.(type) {
 	case *bigtablepb.MutateRowRequest:
@@ -127,8 +127,7 @@ func decodeSetCell(b []byte, to *bigtablepb.Mutation_SetCell) bool {
 	})
 }
 
-// count is how many fields of a number there are in front of anything else than
-// fields.
+// count is how many fields with a number stand at the front.
 func count(b []byte, number protowire.Number) (n int) {
 	wire.EachField(b, func(f wire.Field) bool {
 		if f.Number == number {

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// The first message of a read is sent early, and the later ones larger, so that
-// the client has something to do while the server reads on. Large ones are less
-// work for both: a client waits for the rest of each.
+// The first message of a read is sent early, and the later ones are larger, so
+// that the client can work while the server reads on. Large messages are less
+// work for both sides, but a client waits for all of each.
 const (
 	FirstMessage   = 16 << 10
 	FullMessage    = 960 << 10
@@ -32,9 +32,9 @@ func (e *Encoded) take() mem.BufferSlice {
 	return mem.BufferSlice{mem.NewBuffer(buf, Buffers)}
 }
 
-// A bufferPool keeps buffers for messages of the sizes that they have in a read,
-// each four times the one before, with room for one more row. Larger ones, of
-// large rows, are not kept. It implements mem.BufferPool.
+// A bufferPool keeps buffers for messages in the sizes that reads use, each four
+// times the one before, with room for one more row. It does not keep larger ones,
+// of large rows. It implements mem.BufferPool.
 type bufferPool [len(bufferSizes)]sync.Pool
 
 var bufferSizes = [...]int{FirstMessage + 4<<10, 4*FirstMessage + 16<<10, 16*FirstMessage + 64<<10, LargestMessage}

@@ -8,21 +8,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// An empty message takes two bytes on the wire and a hundred and more once it is
-// decoded. So a request is counted as what it becomes, before it is decoded.
+// An empty message takes two bytes on the wire and more than a hundred once it is
+// decoded. So a request is counted at its decoded size, before it is decoded.
 
-// smallRequest is from how many bytes on requests are counted: those of all calls
-// that there may be together are some hundred MiB.
+// smallRequest is the size from which requests are counted: all smaller requests
+// that can be under way together take some hundred MiB.
 const smallRequest = 512
 
-// What parts of a message take when they are decoded, at most.
+// The decoded size of a message's parts, at most.
 const (
 	messageBytes = 256 // a message, with its place in a list or as a choice
 	elementBytes = 48  // an element of another list
 )
 
 // inflated is how many bytes a message takes beside its content once it is decoded.
-// Where the bytes are no message it counts those that are.
+// When the bytes are not a valid message it counts the valid part.
 func inflated(b []byte, d protoreflect.MessageDescriptor) (n int64) {
 	fields := d.Fields()
 	for len(b) > 0 {
@@ -65,11 +65,11 @@ type decoding struct {
 	Err      error // why it was not
 }
 
-// admit makes room for a message. It reports false when there is none: the message
-// is not to be decoded, and its call fails.
+// admit makes room for a message. It returns false when there is no room: the
+// message is not decoded, and its call fails.
 func (c *Codec) admit(b []byte, m proto.Message) bool {
 	to := decoding{Bytes: inflated(b, m.ProtoReflect().Descriptor())}
-	need := to.Bytes + int64(len(b)) // which are there twice
+	need := to.Bytes + int64(len(b)) // which exist twice
 	switch limits := &c.conns.Limits; {
 	case need > min(limits.ConnectionBytes, limits.Bytes):
 		to = decoding{Err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}

@@ -20,9 +20,9 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// GenerateInitialChangeStreamPartitions divides the table's rows where it was
-// created to be split. Any other ranges can be read as well; each reading reads the
-// whole log of the database.
+// GenerateInitialChangeStreamPartitions divides the table's rows at the split
+// points that the table was created with. Any other ranges can be read as well;
+// each reading reads the whole log of the database.
 func (s *service) GenerateInitialChangeStreamPartitions(req *bigtablepb.GenerateInitialChangeStreamPartitionsRequest, stream bigtablepb.Bigtable_GenerateInitialChangeStreamPartitionsServer) error {
 	t, err := s.LookUp(req.GetTableName())
 	if err != nil {
@@ -68,8 +68,8 @@ func noChangeStream(t *catalog.Table) error {
 	return status.Errorf(codes.FailedPrecondition, "change stream is not enabled on table %q", t.Name)
 }
 
-// ReadChangeStream streams the changes of a partition, until end_time or for as long
-// as the client, the deadline of calls and the server let it.
+// ReadChangeStream streams the changes of a partition, until end_time or until the
+// client, the deadline of calls or the server ends it.
 func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stream bigtablepb.Bigtable_ReadChangeStreamServer) error {
 	t, err := s.LookUp(req.GetTableName())
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stre
 	return w.close("")
 }
 
-// closingMargin is how long before the server would end a call by its deadline a
-// stream ends in order.
+// closingMargin is how long before the server's deadline for calls a stream ends
+// in order.
 const closingMargin = 2 * time.Second
 
 // untilClosing is a context that ends when the server is about to stop, and shortly
@@ -123,8 +123,8 @@ func changesStatus(ctx context.Context, t *catalog.Table, err error) error {
 	return t.Status(ctx, err)
 }
 
-// changesOptions says in the words of package query what to read. now is that of the
-// database.
+// changesOptions are the options of package query for a request. now is the
+// database's.
 func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp) (opts []query.ChangesOption, rows read.RowRange, err error) {
 	if rows, err = partitionRange(req.GetPartition()); err != nil {
 		return nil, rows, err
@@ -168,8 +168,8 @@ func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp
 }
 
 // endTime is the end of a reading by the database's clock, which may be ahead of the
-// wall clock for a while. A client knows the latter alone: one that reads until about
-// now, or later, is to get what was acknowledged when it asked.
+// wall clock for a while. A client knows only the wall clock: a client that reads
+// until about now, or later, should get all changes acknowledged before its request.
 func endTime(end, wall, database time.Time) time.Time {
 	if !database.After(wall) || end.Before(wall.Add(-aboutNow)) {
 		return end
@@ -180,7 +180,7 @@ func endTime(end, wall, database time.Time) time.Time {
 // aboutNow is how long ago a client's now may be when its request arrives.
 const aboutNow = time.Second
 
-// leastHeartbeat keeps a stream from being nothing but heartbeats.
+// leastHeartbeat is the shortest interval of heartbeats.
 const leastHeartbeat = 10 * time.Millisecond
 
 // partitionRange is the rows of a partition; nil is all.
@@ -203,7 +203,7 @@ func partitionRange(p *bigtablepb.StreamPartition) (rows read.RowRange, err erro
 	return rows, nil
 }
 
-// A changeWriter makes messages of changes.
+// A changeWriter turns changes into messages.
 type changeWriter struct {
 	send    func(*bigtablepb.ReadChangeStreamResponse) error
 	rows    read.RowRange
@@ -233,7 +233,7 @@ func (w *changeWriter) continuation(token string) *bigtablepb.StreamContinuation
 	return &bigtablepb.StreamContinuationToken{Partition: partition(w.rows), Token: token}
 }
 
-// close ends a stream: for good, or to be gone on with from a token.
+// close ends a stream: for good, or with a token to continue from.
 func (w *changeWriter) close(token string) error {
 	c := &bigtablepb.ReadChangeStreamResponse_CloseStream{Status: &rpcstatus.Status{Code: int32(codes.OK)}}
 	if token != "" {

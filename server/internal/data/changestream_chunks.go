@@ -9,10 +9,10 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A change of a row may be larger than a message: it is sent in several then, and
+// A change of a row may be larger than a message: then it is sent in several, and
 // so is a cell's value.
 
-// changeMessage is from how many bytes on a message of changes is sent.
+// changeMessage is the size from which a message of changes is sent.
 const changeMessage = 512 << 10
 
 // A changeMessages divides one change.
@@ -87,7 +87,7 @@ func (m *changeMessages) add(c *write.Change) error {
 	}
 }
 
-// flush sends what there is; more of the same change follows.
+// flush sends the chunks so far; more of the same change follows.
 func (m *changeMessages) flush() error {
 	if err := m.send(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (m *changeMessages) send() error {
 	return m.w.send(&bigtablepb.ReadChangeStreamResponse{StreamRecord: &bigtablepb.ReadChangeStreamResponse_DataChange_{DataChange: m.next}})
 }
 
-// mutationOf says in the words of the API what a change did.
+// mutationOf is a change as a mutation of the API.
 func mutationOf(c *write.Change) *bigtablepb.Mutation {
 	switch c.Kind {
 	case write.SetChange:

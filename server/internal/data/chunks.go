@@ -13,24 +13,25 @@ import (
 )
 
 // A chunkWriter writes rows as the chunks of ReadRowsResponse messages. It
-// encodes them itself: a message of pointers for every cell costs more than the
+// encodes them itself: a message with pointers for every cell costs more than the
 // read.
 //
-// Messages have whole rows and up to 1 MiB. A row that is larger has a message to
-// itself, since some clients decode each message for itself. Clients receive up to
-// 4 MiB in a message unless they ask for more, so that a row beyond that comes in
-// several messages. A large value comes in several chunks. Two of Bigtable's clients
-// do not accept rows in several messages as they are; see division.
+// A message has whole rows and up to 1 MiB. A larger row gets a message to itself,
+// since some clients decode each message separately. Clients accept up to 4 MiB in a
+// message unless they ask for more, so a row beyond that comes in several messages.
+// A large value comes in several chunks. Two of Bigtable's clients do not accept an
+// ordinary row in several messages; see division.
 type chunkWriter struct {
 	send  func(*codec.Encoded) error
 	large func() division // asked when a row is too large for a message
-	buf   *[]byte         // nil when nothing was written since the last message
-	full  int             // from how many bytes on a message is sent
+	buf   *[]byte         // nil when no chunk was written since the last message
+	full  int             // the size from which a message is sent
 	hold  *account.Hold   // counts rows that are large
 
-	// spelled has each cell name its row, family and column, as the emulator
-	// does. Bigtable leaves out what is as in the chunk before: its clients know
-	// that, those of gRPC alone were often written against the emulator.
+	// spelled makes each cell name its row, family and column, as the emulator
+	// does. Bigtable omits names that are the same as in the chunk before. Its
+	// clients expect that; plain gRPC clients were often written against the
+	// emulator.
 	spelled bool
 	exact   bool // each cell says the type of its value
 
@@ -44,7 +45,7 @@ type chunkWriter struct {
 	room      [8]byte
 }
 
-// A division says what becomes of a row that is too large for a message.
+// A division says how a row is sent that is too large for a message.
 type division uint8
 
 const (
@@ -55,7 +56,7 @@ const (
 
 const (
 	largestRow = 4 << 20   // of one row in a message
-	valuePart  = 512 << 10 // larger values are split into parts of so many bytes
+	valuePart  = 512 << 10 // larger values are split into parts of this many bytes
 )
 
 // The fields of ReadRowsResponse, and of its CellChunk.
@@ -79,7 +80,7 @@ func newChunkWriter(send func(*codec.Encoded) error, large func() division, h *a
 	return &chunkWriter{send: send, large: large, full: codec.FirstMessage, hold: h}
 }
 
-// close gives back what was not sent.
+// close releases the chunks that were not sent.
 func (w *chunkWriter) close() {
 	if w.buf != nil {
 		codec.Buffers.Put(w.buf)
@@ -203,9 +204,8 @@ func (w *chunkWriter) ensure() error {
 	return nil
 }
 
-// reserve makes sure that n more bytes do not make the message too large: it
-// sends the rows before the current one, or what there is of one that is very
-// large.
+// reserve makes sure that n more bytes fit into the message: it sends the rows
+// before the current one, or the part so far of a very large row.
 func (w *chunkWriter) reserve(n int) error {
 	have := len(*w.buf)
 	switch {
@@ -252,7 +252,7 @@ func (w *chunkWriter) grow() error {
 	return nil
 }
 
-// rowSize is no less than the size of all chunks of the current row.
+// rowSize is an upper bound of the size of all chunks of the current row.
 func (w *chunkWriter) rowSize() int {
 	if w.size > 0 {
 		return w.size
@@ -268,7 +268,7 @@ func (w *chunkWriter) rowSize() int {
 	return w.size
 }
 
-// chunkRoom is what a chunk has at most besides names and the value.
+// chunkRoom bounds a chunk's size without names and the value.
 const chunkRoom = 64
 
 // flushRows sends the rows before the current one.
@@ -284,8 +284,8 @@ func (w *chunkWriter) flushRows() error {
 	return w.hold.Message(cap(*rest))
 }
 
-// begin begins a chunk of n bytes, which it makes room for. A row's later chunks
-// are without its key, but for the first in a message where the client wants one.
+// begin begins a chunk of n bytes and makes room for it. A row's later chunks
+// have no key, except the first one in a message for clients that need it there.
 func (w *chunkWriter) begin(n int, key string) []byte {
 	again := w.chunks > 0 && len(*w.buf) == 0 && w.large() == keyed
 	if again {
@@ -310,7 +310,7 @@ func (w *chunkWriter) end(b, value []byte, size int, last bool) {
 	*w.buf = b
 }
 
-// scanned says that the read has come as far as a row that it does not return.
+// scanned notes that the read has reached a row that it does not return.
 func (w *chunkWriter) scanned(key string) error {
 	if err := w.flush(); err != nil {
 		return err
@@ -322,7 +322,7 @@ func (w *chunkWriter) scanned(key string) error {
 	return w.flush()
 }
 
-// flush sends what there is.
+// flush sends the chunks so far.
 func (w *chunkWriter) flush() error {
 	if w.buf == nil {
 		return nil
@@ -336,7 +336,7 @@ func (w *chunkWriter) flush() error {
 }
 
 // The sizes of fields whose numbers are less than 16, so that their tags are one
-// byte. Those that are empty or 0 are left out.
+// byte. Empty fields and zeros are left out.
 
 func lenField(n int) int { return 1 + protowire.SizeVarint(uint64(n)) + n }
 
@@ -376,8 +376,7 @@ func appendInt(b []byte, field protowire.Number, n uint64) []byte {
 	return protowire.AppendVarint(append(b, byte(field)<<3|byte(protowire.VarintType)), n)
 }
 
-// appendWrapper appends a StringValue or BytesValue, which is there also when it
-// is empty.
+// appendWrapper appends a StringValue or BytesValue, even an empty one.
 func appendWrapper(b []byte, field protowire.Number, s string) []byte {
 	b = appendLen(b, field, wrapperLen(len(s)))
 	if s == "" {

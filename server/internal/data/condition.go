@@ -18,7 +18,7 @@ func givenValue(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
 	return wire.ValueOf(f, qualifier, b)
 }
 
-// exactValue is [givenValue] for a value whose type the message m says.
+// exactValue is [givenValue] for a value whose type is in the message m.
 func exactValue(f *schema.Family, m proto.Message, qualifier, b []byte) (cells.Value, error) {
 	t := wire.ExactOf(m)
 	switch {
@@ -30,8 +30,8 @@ func exactValue(f *schema.Family, m proto.Message, qualifier, b []byte) (cells.V
 	return givenValue(&schema.Family{Name: f.Name, Type: t}, qualifier, b)
 }
 
-// exactConditionOf is the comparison that a filter is; ok is false when it is an
-// ordinary one.
+// exactConditionOf is the comparison of a filter; ok is false for an ordinary
+// filter.
 func (m *mutator) exactConditionOf(f *bigtablepb.RowFilter) (option read.Option, ok bool, err error) {
 	with, op, ok, err := wire.ComparisonOf(f)
 	if !ok || !m.exact {

@@ -29,13 +29,13 @@ type service struct {
 }
 
 // Register adds the service to a gRPC server. closing ends when the server is about to
-// stop. clusterOf names the cluster from which the changes of an instance come, and the
-// server ends every call after its deadline.
+// stop. clusterOf names the cluster of an instance's changes, and the server ends every
+// call after its deadline.
 func Register(closing context.Context, to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration) {
 	bigtablepb.RegisterBigtableServer(to, &service{Catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
 }
 
-// Request is what requests to a table have in common.
+// Request is the common part of all requests to a table.
 type Request interface {
 	GetTableName() string
 	GetAuthorizedViewName() string
@@ -82,8 +82,8 @@ func (s *service) MutateRow(ctx context.Context, req *bigtablepb.MutateRowReques
 // maxMutations is how many mutations one request may have, as in Bigtable.
 const maxMutations = 100_000
 
-// checkCount judges the number of a request's mutations, before anything else,
-// as Bigtable does.
+// checkCount checks the number of a request's mutations, before anything else, as
+// Bigtable does.
 func checkCount(mutations int) error {
 	switch {
 	case mutations == 0:
@@ -94,8 +94,8 @@ func checkCount(mutations int) error {
 	return nil
 }
 
-// MutateRows applies mutations to many rows: those of each row all or none, and
-// what is wrong with one row is said for it alone.
+// MutateRows applies mutations to many rows: those of each row all or none. Each
+// row has its own error.
 func (s *service) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
 	n := 0
 	for _, e := range req.GetEntries() {
@@ -128,8 +128,8 @@ type bulk struct {
 	size int
 }
 
-// batchBytes is from how many bytes of values on a batch is written: one of
-// 256 MiB would be in memory several times over.
+// batchBytes is the size of values from which a batch is written: a batch of 256
+// MiB would be in memory several times over.
 const batchBytes = 16 << 20
 
 var okStatus = &status.Status{}
@@ -174,8 +174,8 @@ func (b *bulk) apply(ctx context.Context) {
 	b.at, b.keys, b.ms, b.size = b.at[:0], b.keys[:0], b.ms[:0], 0
 }
 
-// CheckAndMutateRow applies one of two lists of mutations, depending on whether
-// a filter leaves anything of the row.
+// CheckAndMutateRow applies one of two lists of mutations, depending on whether a
+// filter leaves any cells of the row.
 func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
 	if err := checkCount(len(req.GetTrueMutations()) + len(req.GetFalseMutations())); err != nil {
 		return nil, err
@@ -221,9 +221,9 @@ func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAn
 	return &bigtablepb.CheckAndMutateRowResponse{PredicateMatched: matched}, nil
 }
 
-// branch is a mutation of perhaps no changes, nil then. A family that there is not
-// matters only when the branch is taken: it is a mutation that changes nothing, and
-// the error for that case.
+// branch is one branch's mutation, nil if it has no changes. An unknown family is
+// an error only when the branch is taken: then branch returns a mutation that
+// changes nothing, and the error for that case.
 func (m *mutator) branch(changes []*bigtablepb.Mutation) (_ *write.Mutation, ifTaken, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil

@@ -26,21 +26,22 @@ import (
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
 
-// A prepared query is the request that it was prepared from, and the checksum of
-// the columns that it had then. It holds nothing at the server, and is planned
-// again when it is executed: when it then has other columns, it has expired.
+// A prepared query is its request and the checksum of the columns that it then
+// had. The server holds nothing for it, and plans it again when it is executed:
+// if its columns have changed since, it has expired.
 
-// preparedFor is how long clients use a prepared query before they ask again.
+// preparedFor is how long clients use a prepared query before they prepare it
+// again.
 const preparedFor = time.Hour
 
-// A statement is a query that was read, of a table.
+// A statement is a parsed query and its table.
 type statement struct {
 	query  *sql.Query
-	table  *catalog.Table // nil: the query is of none
+	table  *catalog.Table // nil: the query has no table
 	params sql.Params     // not bound
 }
 
-// PrepareQuery says which columns a query will have.
+// PrepareQuery returns the columns of a query.
 func (s *service) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
 	st, err := s.statement(req)
 	if err != nil {
@@ -98,7 +99,7 @@ func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
 	return p, queryStatus(err)
 }
 
-// queryStatus makes a status of what is wrong with a query; other errors stay.
+// queryStatus turns an error of a query into a status; other errors stay.
 func queryStatus(err error) error {
 	if e, ok := errors.AsType[*sql.Error](err); ok {
 		return wire.Invalid("%s", e)
@@ -155,8 +156,8 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	return st.table.Status(ctx, err)
 }
 
-// PreparedQuery is the request that a query was prepared from, and the checksum of
-// the columns that it had then. One that was not is as if it had been just now.
+// PreparedQuery is the request of a prepared query, and the checksum of the
+// columns that it had. A query that was not prepared counts as prepared just now.
 func PreparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.PrepareQueryRequest, sum uint32, err error) {
 	prepared = &bigtablepb.PrepareQueryRequest{}
 	switch {
@@ -197,19 +198,19 @@ func expired() error {
 	return with.Err()
 }
 
-// An execution is a query under way. Its tokens are the checksum of the
-// request, how many rows came, and the key of the last one that was looked at.
+// An execution is a query under way. Its tokens are the checksum of the request,
+// how many rows were sent, and the key of the last row read.
 type execution struct {
 	plan    *sql.Plan
 	out     valueWriter
 	request uint32
-	rows    uint64 // that were wanted, those passed over among them
+	rows    uint64 // wanted rows, those passed over included
 	first   uint64 // of them in the result
 	last    string
 	done    bool
 }
 
-// resume goes on behind what a token says has come.
+// resume continues behind the rows that a token counts.
 func (x *execution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
 	same := &bigtablepb.ExecuteQueryRequest{Query: req.GetQuery(), PreparedQuery: req.GetPreparedQuery(), Params: req.GetParams()}
 	if x.request, err = checksum(same); err != nil {
@@ -255,7 +256,7 @@ func (x *execution) run(ctx context.Context, t *catalog.Table) error {
 	return x.out.flush(x.token())
 }
 
-// counted sends the number of rows, unless the bounds leave out that row.
+// counted sends the number of rows, unless the bounds leave that row out.
 func (x *execution) counted(ctx context.Context, t *catalog.Table, end uint64) error {
 	if x.done {
 		return x.out.flush(x.token())
@@ -274,7 +275,7 @@ func (x *execution) counted(ctx context.Context, t *catalog.Table, end uint64) e
 	return x.out.flush(x.token())
 }
 
-// scan reads rows until so many were wanted.
+// scan reads rows until it has the number of wanted rows.
 func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) error {
 	opts, some := x.plan.Reads(x.last, end-x.rows)
 	switch {
@@ -329,12 +330,12 @@ func (x *execution) row(row *query.Row) error {
 	return nil
 }
 
-// A valueWriter sends values in batches, each of which clients check and take as a
-// whole. A large one comes in several messages.
+// A valueWriter sends values in batches. Clients check and take each batch as a
+// whole. A large batch comes in several messages.
 type valueWriter struct {
 	send  func(*bigtablepb.ExecuteQueryResponse) error
 	batch []byte        // a ProtoRows
-	size  int           // from how many bytes on a batch is sent
+	size  int           // the size from which a batch is sent
 	hold  *account.Hold // counts batches that are large
 }
 
@@ -362,7 +363,7 @@ func (w *valueWriter) flush(token []byte) error {
 	for rest := w.batch; ; {
 		part := rest[:min(len(rest), codec.LargestMessage)]
 		rest = rest[len(part):]
-		// Without an estimated_batch_size: Node's client fails where there is one.
+		// No estimated_batch_size: Node's client fails when it is set.
 		set := &bigtablepb.PartialResultSet{}
 		if len(part) > 0 {
 			set.PartialRows = &bigtablepb.PartialResultSet_ProtoRowsBatch{ProtoRowsBatch: &bigtablepb.ProtoRowsBatch{BatchData: part}}

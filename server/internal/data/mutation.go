@@ -18,8 +18,8 @@ import (
 // millisecond is the usual granularity of timestamps, in microseconds.
 const millisecond = 1000
 
-// A mutator turns the mutations of one request to one table into those of
-// package query. All of them without a timestamp share the request's.
+// A mutator turns the mutations of one request to one table into those of package
+// query. All mutations without a timestamp share the request's.
 type mutator struct {
 	table schema.Table
 	now   cells.Timestamp
@@ -29,8 +29,8 @@ type mutator struct {
 }
 
 // newMutator takes the time. The server's timestamps are whole milliseconds,
-// but in a table of microseconds. One that was not created through the API may
-// have cells at any microsecond, and takes such timestamps.
+// except in a table of microseconds. A table that was not created through the API
+// may have cells at any microsecond, and accepts such timestamps.
 func (s *service) newMutator(ctx context.Context, t *catalog.Table) *mutator {
 	m := &mutator{table: t.Declared, now: s.DB.Now(), unit: millisecond, exact: wire.WantsExact(ctx)}
 	g := s.Granularity(t.Name.Stored)
@@ -55,7 +55,7 @@ func (m *mutator) family(name string) (*schema.Family, error) {
 	return f, nil
 }
 
-// mutation makes one mutation of all changes of a row.
+// mutation combines all changes of a row into one mutation.
 func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*write.Mutation, error) {
 	if len(changes) == 0 {
 		return nil, wire.Invalid("No mutations provided")
@@ -137,7 +137,7 @@ func (m *mutator) setCell(to *write.Mutation, c *bigtablepb.Mutation_SetCell, or
 	return nil
 }
 
-// timestamp is that of a cell: -1 is the server's.
+// timestamp is that of a cell: -1 means the server's time.
 func (m *mutator) timestamp(micros int64) (cells.Timestamp, error) {
 	switch {
 	case micros == -1:
@@ -166,9 +166,9 @@ func (m *mutator) deleteFromColumn(to *write.Mutation, c *bigtablepb.Mutation_De
 	return nil
 }
 
-// addToCell adds an input to an aggregate. The state of a sum, a min or a max
-// has the form of an input, so that merging one is adding it; that of an hll is a
-// sketch, as change streams have it.
+// addToCell adds an input to an aggregate. The state of a sum, a min or a max has
+// the form of an input, so merging a state is adding it; the state of an hll is a
+// sketch, as in change streams.
 func (m *mutator) addToCell(to *write.Mutation, what, family string, qualifier, timestamp, input *bigtablepb.Value) error {
 	raw, ok := qualifier.GetKind().(*bigtablepb.Value_RawValue)
 	if !ok {
@@ -208,7 +208,7 @@ func (m *mutator) addToCell(to *write.Mutation, what, family string, qualifier, 
 	return nil
 }
 
-// inputOf is what is added to a cell of an aggregate.
+// inputOf is the value to add to a cell of an aggregate.
 func inputOf(f *schema.Family, input *bigtablepb.Value) (cells.Value, error) {
 	switch v := input.GetKind().(type) {
 	case *bigtablepb.Value_IntValue:

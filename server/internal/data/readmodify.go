@@ -14,7 +14,7 @@ import (
 )
 
 // ReadModifyWriteRow appends to values and increments integers of a row, and
-// returns what it wrote.
+// returns the cells that it wrote.
 func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
 	if len(req.GetRules()) == 0 {
 		return nil, wire.Invalid("No rules provided")
@@ -64,7 +64,7 @@ func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadMo
 	return &bigtablepb.ReadModifyWriteRowResponse{Row: rowMessage(row, mutator.exact)}, nil
 }
 
-// rowMessage is a row as a message, which says the types of values if exact is set.
+// rowMessage is a row as a message, which has the types of values if exact is set.
 func rowMessage(row *query.Row, exact bool) *bigtablepb.Row {
 	m := &bigtablepb.Row{Key: []byte(row.Key())}
 	var family *bigtablepb.Family

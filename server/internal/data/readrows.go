@@ -64,8 +64,8 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
 }
 
-// plainClient reports whether a client is one of gRPC alone: Bigtable's own send
-// headers that it does not.
+// plainClient reports whether a client uses gRPC alone: Bigtable's own clients
+// send headers that it does not.
 func plainClient(ctx context.Context) bool {
 	for _, header := range []string{"google-cloud-resource-prefix", "x-goog-api-client", "bigtable-features"} {
 		if len(metadata.ValueFromIncomingContext(ctx, header)) > 0 {
@@ -75,7 +75,7 @@ func plainClient(ctx context.Context) bool {
 	return true
 }
 
-// divisionFor is how the client of a call takes large rows.
+// divisionFor is the division of large rows that the client of a call accepts.
 func divisionFor(ctx context.Context) division {
 	agent := metadata.ValueFromIncomingContext(ctx, "user-agent")
 	switch {
@@ -89,8 +89,8 @@ func divisionFor(ctx context.Context) division {
 	return divided
 }
 
-// readStatus is the status of a read that failed. A row that is too large is one
-// in Bigtable's words.
+// readStatus is the status of a read that failed. For a row that is too large it
+// has Bigtable's words.
 func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err error) error {
 	if query.KindOf(err) == query.KindResourceExhausted && stream.Context().Err() == nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
@@ -98,7 +98,7 @@ func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err
 	return t.Status(stream.Context(), err)
 }
 
-// readOptions says in the words of package query what to read.
+// readOptions are the options of package query for a request.
 func readOptions(req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
 	opts := make([]read.Option, 0, 8)
 	if n := req.GetRowsLimit(); n < 0 {
@@ -124,7 +124,7 @@ func readOptions(req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
 	return opts, nil
 }
 
-// rowSet is the rows of a request: all of them, when it names none.
+// rowSet is the rows of a request: all rows when it names no rows.
 func rowSet(set *bigtablepb.RowSet) ([]read.Option, error) {
 	var opts []read.Option
 	if len(set.GetRowKeys()) > 0 {
@@ -178,16 +178,16 @@ func rowRange(i int, r *bigtablepb.RowRange) (read.Option, error) {
 	return read.Range(start, end), nil
 }
 
-// A progress tells the client how far a read has come whose filter lets nothing
-// through, so that it can go on from there.
+// A progress tells the client how far a read has come that returns no rows for
+// long, so that the client can continue from there.
 type progress struct {
 	w     *chunkWriter
 	every int
 	seen  int
-	last  string // row that was rejected since one was returned, or the client was told
+	last  string // row rejected since the last row was returned or reported
 }
 
-// scannedEvery is after how many rows that are not returned the client is told.
+// scannedEvery is after how many rejected rows the client receives progress.
 const scannedEvery = 10_000
 
 func (p *progress) rejected(key string) error {
@@ -199,8 +199,8 @@ func (p *progress) rejected(key string) error {
 	return p.w.scanned(key)
 }
 
-// end sends what there is, and to a client that asks for it the last row that was
-// looked at behind the last one that was returned.
+// end sends the remaining chunks and, to a client that asks for it, the last row
+// that was looked at behind the last one returned.
 func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
 	if p.last != "" && asked.GetLastScannedRowResponses() {
 		return p.w.scanned(p.last)
@@ -208,7 +208,7 @@ func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
 	return p.w.flush()
 }
 
-// features are those that a client says it has.
+// features are those that a client announces.
 func features(ctx context.Context) *bigtablepb.FeatureFlags {
 	flags := new(bigtablepb.FeatureFlags)
 	for _, text := range metadata.ValueFromIncomingContext(ctx, "bigtable-features") {

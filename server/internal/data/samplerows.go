@@ -13,8 +13,8 @@ import (
 )
 
 // SampleRowKeys returns row keys that divide the table into parts of about the
-// same size, the keys that the table was created to be split at among them, and
-// last the end of the table, whose key is empty.
+// same size, the table's split points among them, and last the end of the table,
+// whose key is empty.
 func (s *service) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigtablepb.Bigtable_SampleRowKeysServer) error {
 	if req.GetMaterializedViewName() != "" {
 		return status.Error(codes.Unimplemented, "there are no materialized views")
@@ -41,13 +41,13 @@ func (s *service) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream big
 	return nil
 }
 
-// exactUpTo is how large a table is, about, whose samples are exact.
+// exactUpTo is about the largest size of a table with exact samples.
 const exactUpTo = 1 << 20
 
 // exactSamples reads a small table for its samples: their offsets are the bytes of
-// the values before them then, as the emulator counts them, and the last row is
-// one of them. Where the table was created to be split it is split there alone, as
-// in Bigtable. The last sample is the end of the table.
+// the values before them, as the emulator counts them, and the last row is one of
+// them. A table that was created with split points is split at those alone, as in
+// Bigtable. The last sample is the end of the table.
 func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeySample, splits []string) ([]query.RowKeySample, error) {
 	keys := samples[:len(samples)-1]
 	if len(splits) > 0 {

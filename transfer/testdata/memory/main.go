@@ -1,5 +1,5 @@
 // Command memory imports a file of ROWS rows into a database in DIR, with MEMORY
-// MiB, and prints how much memory the process has taken at most, in KiB.
+// MiB, and prints the most memory that the process has taken, in KiB.
 package main
 
 import (

@@ -1,0 +1,131 @@
+package docs_test
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A phrase is hard to read. Instead says what to write.
+type phrase struct {
+	re      *regexp.Regexp
+	instead string
+}
+
+var phrases = []phrase{
+	{regexp.MustCompile(`(?i)\b(is|are|was|were|be) none\b`), `"is not a …", "there is no …", "no … is"`},
+	{regexp.MustCompile(`(?i)\bso many\b`), `"this many", "a number of", "the newest N"`},
+	{regexp.MustCompile(`(?i)\bof (which|whom)\b`), `a second sentence, or "whose"`},
+	{regexp.MustCompile(`(?i)\b(those|one|he|nobody|somebody|anybody) who\b`), `"a client that …", "the caller"`},
+	{regexp.MustCompile(`(?i)\bwho(m?ever|so)\b`), `"any client that …", "the next open"`},
+	{regexp.MustCompile(`(^|[.:;] )Who [^?]*\.`), `"a client that …", "the caller"`},
+	{regexp.MustCompile(`(?i)\bfor want of\b`), `"without", "because there is no …"`},
+	{regexp.MustCompile(`(?i)\bany more\b`), `"no longer"`},
+	{regexp.MustCompile(`(?i)\b(compares?|begins?) so\b`), `the comparison, or the beginning, by its name`},
+}
+
+// thereIsNone is plain.
+var thereIsNone = regexp.MustCompile(`(?i)\bthere (is|are|was|were|can be|must be) none\b`)
+
+// roomsLeftOut have comments that are not checked.
+var roomsLeftOut = []string{"cf", "query/ql", "shell"}
+
+// Pages and comments are in plain English: none of the phrases is in them. Decision
+// records and the changelog's released versions stay as they are.
+func TestPlainEnglish(t *testing.T) {
+	checked := 0
+	for _, file := range tracked(t) {
+		for _, p := range paragraphs(t, file) {
+			checked++
+			checkEnglish(t, file, p)
+		}
+	}
+	if checked < 5000 {
+		t.Errorf("only %d paragraphs and comments were found", checked)
+	}
+}
+
+func checkEnglish(t *testing.T, file string, p paragraph) {
+	text := thereIsNone.ReplaceAllString(p.text, "")
+	for _, ph := range phrases {
+		if found := ph.re.FindString(text); found != "" {
+			t.Errorf("%s:%d: %q; write %s", file, p.line, strings.TrimSpace(found), ph.instead)
+		}
+	}
+}
+
+// tracked are the files of the repository, by their paths from its root.
+func tracked(t *testing.T) []string {
+	cmd := exec.Command("git", "ls-files", "-z", "*.md", "*.go")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	return slices.DeleteFunc(strings.Split(string(out), "\x00"), isLeftOut)
+}
+
+func isLeftOut(file string) bool {
+	if strings.HasSuffix(file, ".md") {
+		return strings.HasPrefix(file, "docs/decisions/")
+	}
+	return file == "" || file == "docs/english_test.go" || slices.ContainsFunc(roomsLeftOut, func(room string) bool {
+		return strings.HasPrefix(file, room+"/")
+	})
+}
+
+// A paragraph is a line of a page, or a comment.
+type paragraph struct {
+	line int // where it begins, counted from 1
+	text string
+}
+
+func paragraphs(t *testing.T, file string) []paragraph {
+	text, err := os.ReadFile(filepath.Join("..", file))
+	if os.IsNotExist(err) {
+		return nil // removed, and not committed yet
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(file, ".go") {
+		return comments(t, file, text)
+	}
+	return prose(string(text))
+}
+
+// prose is the lines of a page outside of fenced blocks, up to the first version that
+// was released.
+func prose(text string) (found []paragraph) {
+	fenced := false
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "## [0.1.0]"):
+			return found
+		case strings.HasPrefix(line, "```"):
+			fenced = !fenced
+		case !fenced && line != "":
+			found = append(found, paragraph{i + 1, line})
+		}
+	}
+	return found
+}
+
+// comments are those of a Go file, each with its lines joined.
+func comments(t *testing.T, file string, text []byte) (found []paragraph) {
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, file, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range parsed.Comments {
+		found = append(found, paragraph{files.Position(c.Pos()).Line, strings.Join(strings.Fields(c.Text()), " ")})
+	}
+	return found
+}
