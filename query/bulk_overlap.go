@@ -91,7 +91,7 @@ func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) er
 	return nil
 }
 
-// lookAt looks at rows, ascending, of which some may follow themselves.
+// lookAt looks at rows in ascending order. A row may follow itself.
 func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []bulk.Row) error {
 	ranges := make([]cf.Range, 0, len(rows))
 	for i, r := range rows {

@@ -6,8 +6,8 @@ import "runtime/debug"
 // environment goes before each of them: $MALLOC_ARENA_MAX, $GOGC, $GOMEMLIMIT.
 // docs/serve.md names them for operators, docs/performance.md has the figures.
 
-// setProcess is called before anything else: later there are more arenas, each of
-// which stays.
+// setProcess is called before anything else: later there are more arenas, and each
+// of them stays.
 func setProcess(getenv func(string) string) {
 	if getenv("MALLOC_ARENA_MAX") == "" {
 		oneArena()

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Ranges is the ranges of encoded values that compare so with v, sorted
+// Ranges is the ranges of encoded values for which a comparison with v holds, sorted
 // and disjoint. Within a type the encoding keeps the order of values, or runs
 // against it, in at most two pieces: the numbers from zero on and those below.
 func Ranges(op cells.Op, v cells.Value) []cf.Range {
@@ -112,7 +112,7 @@ func floatBits(n uint64, bits uint) uint64 {
 
 func mask(bits uint) uint64 { return math.MaxUint64 >> (64 - bits) }
 
-// ranges is the encodings of the domain's values that compare so with v.
+// ranges is the encodings of the domain's values for which a comparison with v holds.
 func (d *domain) ranges(op cells.Op, v cells.Value) []cf.Range {
 	if order, ok := cells.Compare(v, v); !ok || order != 0 {
 		return nil // NaN
