@@ -97,7 +97,10 @@ func TestStatsOfFamilies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	check(db, 1, 50)
+	// The engine may have compacted the file by itself.
+	if x := stats(t, db).Table("b")[0]; x.Cells() != 49 || x.Files() != 1 {
+		t.Errorf("opened again: %+v", x)
+	}
 	if err := db.Table("b").Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}

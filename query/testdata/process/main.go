@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -43,9 +44,9 @@ func work(dir string) error {
 	}
 	t, ctx := db.Table("t"), context.Background()
 	for i := 0; i < rows; i += 200 {
-		b := query.NewBatch()
+		b := write.NewBatch()
 		for j := range 200 {
-			m := query.NewMutation()
+			m := write.NewMutation()
 			m.Set("f", "q", cells.Bytes(make([]byte, 500)))
 			b.Add("t", key(i+j), m)
 		}
