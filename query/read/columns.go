@@ -35,7 +35,7 @@ func (c ColumnSpec) apply(r *Request) {
 		r.Columns = r.column[:]
 		return
 	}
-	r.Columns = append(slices.Clip(r.Columns), c) // a Request that is an option is shared
+	r.Columns = append(r.Columns, c)
 }
 
 // Family reads all columns of a family.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -105,7 +106,11 @@ func isNil(o Option) bool {
 }
 
 // apply makes r the request itself: later options change it.
-func (r *Request) apply(to *Request) { *to = *r }
+func (r *Request) apply(to *Request) {
+	*to = *r
+	// r may be shared: lists that grow are copied.
+	to.Rows, to.Columns, to.Where = slices.Clip(r.Rows), slices.Clip(r.Columns), slices.Clip(r.Where)
+}
 
 // Check finds faults that make every read fail. Names of families and types of values
 // are checked against the table.

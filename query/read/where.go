@@ -2,7 +2,6 @@ package read
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/smolwc/smolwc/cells"
 )
@@ -27,7 +26,7 @@ const (
 	IsAbsent                       // there is no cell
 )
 
-func (c Condition) apply(r *Request) { r.Where = append(slices.Clip(r.Where), c) }
+func (c Condition) apply(r *Request) { r.Where = append(r.Where, c) }
 
 // Where reads only rows in which the newest visible cell of a column compares with v
 // as op says. If the family declares a type, v must be comparable with it.

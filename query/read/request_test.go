@@ -1,0 +1,31 @@
+package read_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/smolwc/smolwc/query/read"
+)
+
+// A request that is an option is shared by the requests that are made of it: options
+// behind it change none but their own.
+func TestARequestIsSharedAsAnOption(t *testing.T) {
+	shared := &read.Request{
+		Rows:    slices.Grow(read.Key("a").Ranges, 4),
+		Columns: slices.Grow([]read.ColumnSpec{read.Family("f")}, 4),
+		Where:   slices.Grow([]read.Condition{read.Exists("f", "q")}, 4),
+	}
+	made := func(name string) *read.Request {
+		r, err := read.New(shared, read.Key(name), read.Family(name), read.Exists(name, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	b, c := made("b"), made("c")
+	for name, r := range map[string]*read.Request{"b": b, "c": c} {
+		if key, _ := r.Rows[1].Single(); key != name || r.Columns[1].Family != name || r.Where[1].Family != name {
+			t.Errorf("the request for %s is %+v", name, r)
+		}
+	}
+}
