@@ -62,7 +62,7 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	return errs, fail(op, t.name, "", valid.do(ctx))
 }
 
-// A write is a mutation that has passed its checks.
+// A rowWrite is a mutation that has passed its checks.
 type rowWrite struct {
 	table   *tableInfo
 	key     string
