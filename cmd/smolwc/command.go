@@ -120,10 +120,22 @@ func (c *command) say(format string, args ...any) {
 }
 
 // interruptible is a context that ends at Ctrl-C or a polite kill. A second one
-// ends the process.
+// ends the process, also one that is sent as soon as the context has ended.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stop := func() {
+		signal.Stop(signals)
+		cancel()
+	}
+	go func() {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		stop()
+	}()
 	return ctx, stop
 }
 
