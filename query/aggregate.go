@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -22,39 +23,39 @@ var mergeKinds = map[schema.Aggregate]cf.MergeKind{
 }
 
 func (f *familyInfo) checkAdd(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier))
+	column := fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier))
 	if f.aggregate == schema.NoAggregate {
-		return faultf(KindInvalidArgument, "%s: family %s has no aggregate and cannot be added to", column, f.name)
+		return fault.Errorf(fault.InvalidArgument, "%s: family %s has no aggregate and cannot be added to", column, f.name)
 	}
 	if err := c.Value.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s: %w", column, err)
+		return fault.Errorf(fault.InvalidArgument, "%s: %w", column, err)
 	}
 	if f.aggregate != schema.AggregateHLL && c.Value.Type() != cells.TypeI64 {
-		return faultf(KindInvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.name, f.aggregate, c.Value.Type(), shorten(c.Value.String()))
+		return fault.Errorf(fault.InvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.name, f.aggregate, c.Value.Type(), fault.Shorten(c.Value.String()))
 	}
 	return f.checkAggregateTime(c)
 }
 
 // checkMerge is checkAdd for a sketch.
 func (f *familyInfo) checkMerge(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier))
+	column := fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier))
 	if f.aggregate != schema.AggregateHLL {
-		return faultf(KindInvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.name, f.aggregate)
+		return fault.Errorf(fault.InvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.name, f.aggregate)
 	}
 	if err := sketch.Check(cells.AppendValue(nil, c.Value)); err != nil {
-		return faultf(KindInvalidArgument, "%s: what is merged is no sketch of distinct values: %w", column, err)
+		return fault.Errorf(fault.InvalidArgument, "%s: what is merged is no sketch of distinct values: %w", column, err)
 	}
 	return f.checkAggregateTime(c)
 }
 
 // checkAggregateTime judges the timestamp of an added value.
 func (f *familyInfo) checkAggregateTime(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier))
+	column := fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier))
 	if err := c.Since.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s: %w", column, err)
+		return fault.Errorf(fault.InvalidArgument, "%s: %w", column, err)
 	}
 	if c.Since == 0 && f.maxAge() > 0 {
-		return faultf(KindInvalidArgument, "%s: family %s keeps cells for %s, so that one at timestamp 0 has expired; add at a timestamp", column, f.name, schema.FormatAge(f.maxAge()))
+		return fault.Errorf(fault.InvalidArgument, "%s: family %s keeps cells for %s, so that one at timestamp 0 has expired; add at a timestamp", column, f.name, schema.FormatAge(f.maxAge()))
 	}
 	return nil
 }
@@ -64,7 +65,7 @@ func (f *familyInfo) refuseAggregate(qualifier, verb string) error {
 	if f.aggregate == schema.NoAggregate {
 		return nil
 	}
-	return faultf(KindInvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.name, shorten(qualifier), f.name, f.aggregate, verb)
+	return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.name, fault.Shorten(qualifier), f.name, f.aggregate, verb)
 }
 
 func (e *encoder) add(edit *rowEditor, t *tableInfo, c *write.Change) error {

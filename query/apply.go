@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -22,7 +23,7 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 
 // Apply makes all mutations of a batch, over rows and tables, or none of them.
 func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
-	if err := given("batch", b != nil); err != nil {
+	if err := fault.Given("batch", b != nil); err != nil {
 		return fail("apply batch", "", "", err)
 	}
 	return fail("apply batch", "", "", db.apply(ctx, b.Entries()))
@@ -36,7 +37,7 @@ func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) (errs []error, err error) {
 	const op = "apply bulk"
 	if len(keys) != len(ms) {
-		return nil, fail(op, t.Name(), "", faultf(KindInvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
+		return nil, fail(op, t.Name(), "", fault.Errorf(fault.InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
 	}
 	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, fail(op, t.Name(), "", err)
@@ -83,7 +84,7 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 		w, err := c.check(*e)
 		if err != nil {
 			if len(entries) > 1 {
-				err = &fault{kindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, shorten(e.Key), err)}
+				err = fault.Of(fault.KindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, fault.Shorten(e.Key), err))
 			}
 			return err
 		}
@@ -104,7 +105,7 @@ func (c *catalog) check(e write.Entry) (rowWrite, error) {
 	}
 	changes := e.Mutation.Changes()
 	if len(changes) == 0 {
-		return rowWrite{}, faultf(KindInvalidArgument, "mutation has no changes")
+		return rowWrite{}, fault.Errorf(fault.InvalidArgument, "mutation has no changes")
 	}
 	for i := range changes {
 		if err := t.checkChange(&changes[i]); err != nil {
@@ -123,7 +124,7 @@ func (t *tableInfo) checkChange(c *write.Change) error {
 		return err
 	}
 	if len(c.Qualifier) > cells.MaxQualifier {
-		return faultf(KindInvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.Family, len(c.Qualifier), c.Qualifier[:40], cells.MaxQualifier)
+		return fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.Family, len(c.Qualifier), c.Qualifier[:40], cells.MaxQualifier)
 	}
 	switch c.Kind {
 	case write.SetChange:
@@ -139,34 +140,34 @@ func (t *tableInfo) checkChange(c *write.Change) error {
 }
 
 func (f *familyInfo) checkSet(c *write.Change) error {
-	column := func() string { return fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier)) }
+	column := func() string { return fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier)) }
 	if err := f.refuseAggregate(c.Qualifier, "set"); err != nil {
 		return err
 	}
 	if err := c.Value.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s: %w", column(), err)
+		return fault.Errorf(fault.InvalidArgument, "%s: %w", column(), err)
 	}
 	if f.typ != cells.TypeAny && c.Value.Type() != f.typ {
-		return faultf(KindInvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.Value.Type(), shorten(c.Value.String()))
+		return fault.Errorf(fault.InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.Value.Type(), fault.Shorten(c.Value.String()))
 	}
 	if n := c.Value.Len(); n > cells.MaxValue {
-		return faultf(KindResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
+		return fault.Errorf(fault.ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
 	}
 	if c.ServerTime {
 		return nil
 	}
 	if err := c.Since.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s: %w", column(), err)
+		return fault.Errorf(fault.InvalidArgument, "%s: %w", column(), err)
 	}
 	return nil
 }
 
 func checkTimeRange(c *write.Change) error {
 	if err := c.Since.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s:%s: %w", c.Family, shorten(c.Qualifier), err)
+		return fault.Errorf(fault.InvalidArgument, "%s:%s: %w", c.Family, fault.Shorten(c.Qualifier), err)
 	}
 	if c.Until < 0 || c.Until != 0 && c.Until < c.Since {
-		return faultf(KindInvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, shorten(c.Qualifier), c.Since, c.Until)
+		return fault.Errorf(fault.InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, fault.Shorten(c.Qualifier), c.Since, c.Until)
 	}
 	return nil
 }
@@ -244,7 +245,7 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 			return err
 		}
 		if limit := c.db.limits.Batch; b.Size() > limit {
-			return faultf(KindResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
+			return fault.Errorf(fault.ResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
 		}
 	}
 	return nil

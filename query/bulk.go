@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -110,7 +111,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 		return nil, err
 	}
 	if len(o.Name) > maxLoadName {
-		return nil, faultf(KindInvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
+		return nil, fault.Errorf(fault.InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
 	}
 	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.Range, len(info.families))}
 	if err := l.checkName(ctx); err != nil {
@@ -151,7 +152,7 @@ func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *writ
 // over reports whether the load has ended, or, as a zero BulkLoad, never begun.
 func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
 
-var errLoadOver = faultf(KindFailedPrecondition, "the load has ended; Table.BulkLoad begins one")
+var errLoadOver = fault.Errorf(fault.FailedPrecondition, "the load has ended; Table.BulkLoad begins one")
 
 func (l *BulkLoad) fail(key string, err error) error {
 	table := ""
@@ -206,14 +207,14 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 	}
 	changes := m.Changes()
 	if len(changes) == 0 {
-		return faultf(KindInvalidArgument, "mutation has no changes")
+		return fault.Errorf(fault.InvalidArgument, "mutation has no changes")
 	}
 	l.families = l.families[:0]
 	size := 0
 	for i := range changes {
 		c := &changes[i]
 		if c.Kind != write.SetChange && c.Kind != write.AddChange {
-			return faultf(KindInvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
+			return fault.Errorf(fault.InvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
 		}
 		n := l.familyIndex(c.Family)
 		if err := l.table.checkChange(c); err != nil {
@@ -223,7 +224,7 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 		size += len(key) + len(c.Qualifier) + c.Value.EncodedLen()
 	}
 	if limit := l.db.limits.Batch; size > limit {
-		return faultf(KindResourceExhausted, "mutation has more than %d bytes, the limit", limit)
+		return fault.Errorf(fault.ResourceExhausted, "mutation has more than %d bytes, the limit", limit)
 	}
 	return nil
 }
@@ -337,7 +338,7 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 		return err
 	}
 	if n := l.repeats.Load(); n > 0 {
-		return faultf(KindInvalidArgument, "%d %w", n, ErrRepeated)
+		return fault.Errorf(fault.InvalidArgument, "%d %w", n, ErrRepeated)
 	}
 	n := sorted.Count()
 	l.result.Rows, l.result.Cells, l.result.Replaced = n.Rows, n.Cells, n.Replaced
@@ -405,7 +406,7 @@ func (l *BulkLoad) checkSchema(c *catalog) error {
 			return err
 		}
 		if g.typ != f.typ || g.aggregate != f.aggregate {
-			return faultf(KindFailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.name, l.table.name)
+			return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.name, l.table.name)
 		}
 	}
 	return nil

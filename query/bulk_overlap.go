@@ -7,6 +7,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -135,7 +136,7 @@ func (o *overlapCheck) compare(f *familyInfo, r *bulk.Row, b *cf.Block, there []
 			continue
 		}
 		if cell.Timestamp == there[i].Timestamp || cell.Timestamp == int64(o.load.ts) {
-			return faultf(KindFailedPrecondition, "%w: row %q has a cell in %s:%s at %d", ErrOverlap, shorten(r.Row), f.name, shorten(b.Qualifier(&there[i])), there[i].Timestamp)
+			return fault.Errorf(fault.FailedPrecondition, "%w: row %q has a cell in %s:%s at %d", ErrOverlap, fault.Shorten(r.Row), f.name, fault.Shorten(b.Qualifier(&there[i])), there[i].Timestamp)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // prefixLoad begins the keys of the records of bulk loads with a name: the table
@@ -35,7 +36,7 @@ func (e *LoadedError) Error() string {
 	if e == nil {
 		return ErrLoaded.Error()
 	}
-	return fmt.Sprintf("%q is %v: %d cells, at %s", shorten(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
+	return fmt.Sprintf("%q is %v: %d cells, at %s", fault.Shorten(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
 }
 
 // Is makes it match ErrLoaded.
@@ -62,9 +63,9 @@ func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
 	}
 	var r loadRecord
 	if err := json.Unmarshal(text, &r); err != nil {
-		return faultf(KindCorruption, "catalog entry %s: %w", shorten(key), err)
+		return fault.Errorf(fault.Corruption, "catalog entry %s: %w", fault.Shorten(key), err)
 	}
-	return &fault{KindAlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult}}
+	return fault.Of(fault.AlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult})
 }
 
 // record notes the load's name when it becomes visible. No other load becomes

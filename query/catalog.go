@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -38,7 +39,7 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	}
 	switch empty := len(entries) == 0 && len(db.store.Families()) == 0; {
 	case empty && mustExist:
-		return faultf(KindNotFound, "the store is empty; there is no database in it")
+		return fault.Errorf(fault.NotFound, "the store is empty; there is no database in it")
 	case empty && !db.readOnly:
 		return db.createCatalog(ctx)
 	}
@@ -98,7 +99,7 @@ func (db *DB) readIdentity(entries map[string][]byte) (err error) {
 		return err
 	}
 	if db.uuid, err = uuid.Parse(string(entries[keyUUID])); err != nil {
-		return faultf(KindCorruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
+		return fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
 	}
 	if clock, ok := entries[keyClock]; ok {
 		last, err := readClock(clock)
@@ -120,10 +121,10 @@ func readSchema(entries map[string][]byte, prefix string) (*schema.Schema, error
 		}
 		t, err := schema.UnmarshalCatalog(value)
 		if err != nil {
-			return nil, faultf(KindCorruption, "catalog entry %s: %w", key, err)
+			return nil, fault.Errorf(fault.Corruption, "catalog entry %s: %w", key, err)
 		}
 		if t.Name != name {
-			return nil, faultf(KindCorruption, "catalog entry %s describes table %q", key, t.Name)
+			return nil, fault.Errorf(fault.Corruption, "catalog entry %s describes table %q", key, t.Name)
 		}
 		s.Tables = append(s.Tables, *t)
 	}
@@ -136,7 +137,7 @@ func checkFamilies(s *schema.Schema, have []string) error {
 	for i := range s.Tables {
 		for _, f := range newTableInfo(&s.Tables[i]).families {
 			if _, ok := slices.BinarySearch(have, f.store); !ok {
-				return faultf(KindCorruption, "the catalog declares family %s, which is missing from the store", f.store)
+				return fault.Errorf(fault.Corruption, "the catalog declares family %s, which is missing from the store", f.store)
 			}
 		}
 	}

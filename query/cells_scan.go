@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -45,7 +46,7 @@ func (t *Table) scanCells(ctx context.Context, yield func(RowCell) bool, opts []
 		return err
 	}
 	if spec.Reverse || spec.KeysOnly {
-		return faultf(KindInvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
+		return fault.Errorf(fault.InvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
 	}
 	if spec.maxBytes == 0 {
 		spec.maxBytes = scanRowBytes
@@ -95,7 +96,7 @@ func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err 
 	defer r.close()
 	for {
 		row, err := r.next(ctx)
-		if err != nil && kindOf(err) == KindResourceExhausted && r.filter == nil && r.skip == 0 {
+		if err != nil && fault.KindOf(err) == fault.ResourceExhausted && r.filter == nil && r.skip == 0 {
 			key := r.rows.next(r.ready()).key // the row that was being put together
 			s.read = r.returned + 1
 			return key, s.row(ctx, spec, key)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -38,7 +39,7 @@ func (t *Table) readCells(ctx context.Context, key string, opts []read.Option, y
 		return err
 	}
 	if spec.KeysOnly {
-		return faultf(KindInvalidArgument, "KeysOnly leaves no cell to read")
+		return fault.Errorf(fault.InvalidArgument, "KeysOnly leaves no cell to read")
 	}
 	if err := checkRowKey(key); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 	case err != nil:
 		return nil, err
 	case spec.Filter != nil:
-		return nil, faultf(KindInvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.Filter)
+		return nil, fault.Errorf(fault.InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.Filter)
 	}
 	w := &rowWalk{key: key, spec: spec, room: newRowRoom(ctx, spec.rowBytes()), began: began}
 	if len(spec.rows) == 0 {

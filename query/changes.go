@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -116,15 +117,15 @@ type changesSpec struct {
 func (s *changesSpec) check(now cells.Timestamp) error {
 	switch {
 	case s.rows.End != "" && s.rows.Start >= s.rows.End:
-		return faultf(KindInvalidArgument, "there are no rows from %q to before %q", shorten(s.rows.Start), shorten(s.rows.End))
+		return fault.Errorf(fault.InvalidArgument, "there are no rows from %q to before %q", fault.Shorten(s.rows.Start), fault.Shorten(s.rows.End))
 	case len(s.rows.Start) > cells.MaxRowKey || len(s.rows.End) > cells.MaxRowKey+1:
-		return faultf(KindInvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
+		return fault.Errorf(fault.InvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
 	case s.hasSince && len(s.tokens) > 0:
-		return faultf(KindInvalidArgument, "a reading begins behind a token or at a time, not at both")
+		return fault.Errorf(fault.InvalidArgument, "a reading begins behind a token or at a time, not at both")
 	case s.hasSince && s.since > now:
-		return faultf(KindInvalidArgument, "changes cannot be read from %s on, which is yet to come", s.since.Time().UTC().Format(time.RFC3339Nano))
+		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on, which is yet to come", s.since.Time().UTC().Format(time.RFC3339Nano))
 	case s.hasSince && s.hasUntil && s.until < s.since:
-		return faultf(KindInvalidArgument, "changes cannot be read until before the time that they are read from")
+		return fault.Errorf(fault.InvalidArgument, "changes cannot be read until before the time that they are read from")
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func (c *catalog) streamOf(table string) (*tableInfo, *changeStream, error) {
 		return nil, nil, err
 	}
 	if info.stream == nil {
-		return nil, nil, faultf(KindFailedPrecondition, "%w; give it one with change_stream=7d", ErrNoChangeStream)
+		return nil, nil, fault.Errorf(fault.FailedPrecondition, "%w; give it one with change_stream=7d", ErrNoChangeStream)
 	}
 	return info, info.stream, nil
 }
@@ -198,12 +199,12 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 		return nil, err
 	}
 	if t.db.readOnly {
-		return nil, faultf(KindFailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
 	spec := new(changesSpec)
 	for i, o := range opts {
 		if o == nil {
-			return nil, nilArgument("changes option", i)
+			return nil, fault.Nil("changes option", i)
 		}
 		o.applyChanges(spec)
 	}
@@ -224,7 +225,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 // gone turns the store's error for a trimmed log into this package's error.
 func gone(err error) error {
 	if errors.Is(err, cf.ErrTrimmed) {
-		return faultf(KindFailedPrecondition, "%w: %w", ErrChangesGone, err)
+		return fault.Errorf(fault.FailedPrecondition, "%w: %w", ErrChangesGone, err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -100,7 +101,7 @@ func FuzzChangeNotes(f *testing.F) {
 			{Kind: cf.OpNote, Value: note},
 		}}
 		r := &changeReader{db: db, table: "t", stream: 7, spec: new(changesSpec), parts: []changePart{{}}}
-		if err := r.take(k); err != nil && kindOf(err) != KindCorruption {
+		if err := r.take(k); err != nil && fault.KindOf(err) != fault.Corruption {
 			t.Errorf("error %v is not one of corruption", err)
 		}
 	})
@@ -131,7 +132,7 @@ func FuzzChangeToken(f *testing.F) {
 		r := reading()
 		parts, err := r.parseToken(token)
 		if err != nil {
-			if kind := kindOf(err); kind != KindInvalidArgument && !errors.Is(err, ErrChangesGone) {
+			if kind := fault.KindOf(err); kind != fault.InvalidArgument && !errors.Is(err, ErrChangesGone) {
 				t.Errorf("error %v of kind %v", err, kind)
 			}
 			return

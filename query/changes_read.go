@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -49,7 +50,7 @@ func (r *changeReader) start(ctx context.Context, s *changeStream) (err error) {
 		}
 		oldest := max(s.since, r.db.clock.now()-cells.Timestamp(s.keep.Microseconds()))
 		if r.spec.since < oldest {
-			return faultf(KindFailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
+			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
 		}
 		before, err := r.find(ctx, r.spec.since)
 		if err != nil {
@@ -213,7 +214,7 @@ func (r *changeReader) holds() error {
 	}
 	_, s, err := r.db.catalog.Load().streamOf(r.table)
 	if err == nil && s.id != r.stream {
-		err = faultf(KindFailedPrecondition, "%w: the one that was read has ended", ErrNoChangeStream)
+		err = fault.Errorf(fault.FailedPrecondition, "%w: the one that was read has ended", ErrNoChangeStream)
 	}
 	return err
 }
@@ -309,7 +310,7 @@ func commitNoteOf(k *cf.Commit) (n commitNote, err error) {
 }
 
 func corruptCommit(k *cf.Commit, err error) error {
-	return faultf(KindCorruption, "commit %d of the log: %w", k.At, err)
+	return fault.Errorf(fault.Corruption, "commit %d of the log: %w", k.At, err)
 }
 
 // A section is the part of a commit that concerns one row.

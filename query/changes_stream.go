@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -41,7 +42,7 @@ func readStreams(entries map[string][]byte) (map[string]streamEntry, error) {
 		}
 		var e streamEntry
 		if _, err := fmt.Sscanf(string(value), "%d %d", &e.id, &e.since); err != nil || e.id < 0 || e.since.Check() != nil {
-			return nil, faultf(KindCorruption, "catalog entry %s is %q, not two timestamps", key, value)
+			return nil, fault.Errorf(fault.Corruption, "catalog entry %s is %q, not two timestamps", key, value)
 		}
 		streams[name] = e
 	}
@@ -153,7 +154,7 @@ func (t *tableInfo) refuseLogged() error {
 	if t.stream == nil {
 		return nil
 	}
-	return faultf(KindFailedPrecondition, "table %s has a change stream, which a bulk load would go past; write its rows in batches (batch=10000 of an import), or set change_stream=none before", t.name)
+	return fault.Errorf(fault.FailedPrecondition, "table %s has a change stream, which a bulk load would go past; write its rows in batches (batch=10000 of an import), or set change_stream=none before", t.name)
 }
 
 // deleteLogged deletes rows that a read finds, some at a time, so that the change

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -108,7 +109,7 @@ func appendSized(b []byte, s string) []byte {
 }
 
 func damagedChanges(how string) error {
-	return faultf(KindInvalidArgument, "the token of changes is damaged: %s", how)
+	return fault.Errorf(fault.InvalidArgument, "the token of changes is damaged: %s", how)
 }
 
 // parseToken is the inverse of token. A token of another database, or of a stream
@@ -124,9 +125,9 @@ func (r *changeReader) parseToken(token string) (parts []changePart, err error) 
 	case crc32.Checksum(b, castagnoli) != sum:
 		return nil, damagedChanges("its checksum is wrong")
 	case b[1] != changeTokenKind:
-		return nil, faultf(KindInvalidArgument, "the token is one of pages and not of changes")
+		return nil, fault.Errorf(fault.InvalidArgument, "the token is one of pages and not of changes")
 	case b[0] != changeTokenVersion && b[0] != changeTokenParts:
-		return nil, faultf(KindInvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], changeTokenVersion, changeTokenParts)
+		return nil, fault.Errorf(fault.InvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], changeTokenVersion, changeTokenParts)
 	}
 	in := fields{rest: b[2:]}
 	id := in.bytes(16)
@@ -141,9 +142,9 @@ func (r *changeReader) parseToken(token string) (parts []changePart, err error) 
 	case in.bad || !ok:
 		return nil, damagedChanges("a field is out of range")
 	case string(id) != string(r.db.uuid[:]):
-		return nil, faultf(KindFailedPrecondition, "%w: the token is of another database", ErrChangesGone)
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of another database", ErrChangesGone)
 	case int64(stream) != r.stream:
-		return nil, faultf(KindFailedPrecondition, "%w: the token is of a change stream that has ended", ErrChangesGone)
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of a change stream that has ended", ErrChangesGone)
 	}
 	return parts, nil
 }
@@ -195,12 +196,12 @@ func (r *changeReader) parseTokens(tokens []string) (parts []changePart, err err
 	from := r.spec.rows.Start
 	for i, p := range parts {
 		if p.rows.Start != from || i > 0 && from == "" {
-			return nil, faultf(KindInvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", shorten(p.rows.Start), shorten(from))
+			return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", fault.Shorten(p.rows.Start), fault.Shorten(from))
 		}
 		from = p.rows.End
 	}
 	if from != r.spec.rows.End {
-		return nil, faultf(KindInvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", shorten(from), shorten(r.spec.rows.End))
+		return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", fault.Shorten(from), fault.Shorten(r.spec.rows.End))
 	}
 	return parts, nil
 }

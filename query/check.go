@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -97,7 +98,7 @@ func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, err
 	c := &checker{db: db, progress: func(CheckProgress) {}}
 	for i, o := range opts {
 		if o == nil {
-			return nil, fail("check", "", "", nilArgument("check option", i))
+			return nil, fail("check", "", "", fault.Nil("check option", i))
 		}
 		o(c)
 	}
@@ -222,7 +223,7 @@ func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily 
 func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *declaredFamily, entries map[string][]byte) error {
 	reader, ok := snap.(cf.EntryReader)
 	if !ok {
-		return faultf(KindFailedPrecondition, "this store cannot be checked")
+		return fault.Errorf(fault.FailedPrecondition, "this store cannot be checked")
 	}
 	w := &familyWalk{checker: c, name: name, declared: d, catalog: entries}
 	w.found.Table, w.found.Family = d.table, d.family.Name

@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // A clock gives writes without a timestamp theirs: the wall clock in
@@ -58,7 +59,7 @@ func (c *clock) follow(last int64) {
 func readClock(entry []byte) (int64, error) {
 	limit, err := strconv.ParseInt(string(entry), 10, 64)
 	if err != nil || limit < 0 {
-		return 0, faultf(KindCorruption, "catalog entry %s is %q, not a timestamp", keyClock, entry)
+		return 0, fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a timestamp", keyClock, entry)
 	}
 	return limit - 1, nil
 }
@@ -76,7 +77,7 @@ func (c *clock) next(ctx context.Context) (cells.Timestamp, error) {
 		last := c.last.Load()
 		ts := max(int64(c.now()), last+1)
 		if ts > int64(clockEnd) {
-			return 0, faultf(KindFailedPrecondition, "the database's clock has reached its last timestamp, %d", clockEnd)
+			return 0, fault.Errorf(fault.FailedPrecondition, "the database's clock has reached its last timestamp, %d", clockEnd)
 		}
 		if ts >= c.reserved.Load() {
 			if err := c.reserve(ctx, ts); err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -125,12 +126,12 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	case ctx == nil:
 		return nil, fail(op, "", "", errNoContext)
 	case store == nil:
-		return nil, fail(op, "", "", given("store", false))
+		return nil, fail(op, "", "", fault.Given("store", false))
 	case o.Durability != DurabilitySync || o.BackgroundRate != 0:
-		return nil, fail(op, "", "", faultf(KindInvalidArgument, "durability and background rate are settings of the store; open the store with them"))
+		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "durability and background rate are settings of the store; open the store with them"))
 	}
 	if _, writes := store.(cf.Store); !writes && !o.ReadOnly {
-		return nil, fail(op, "", "", faultf(KindInvalidArgument, "the store can only be read: it is no cf.Store; open it with ReadOnly"))
+		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "the store can only be read: it is no cf.Store; open it with ReadOnly"))
 	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
@@ -162,16 +163,16 @@ const defaultMemory = 256 << 20
 func (o *Options) validate() error {
 	switch {
 	case o.Memory != 0 && o.Memory < minMemory:
-		return faultf(KindInvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
+		return fault.Errorf(fault.InvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
 	case o.BackgroundRate != 0 && o.BackgroundRate < minBackgroundRate:
-		return faultf(KindInvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
+		return fault.Errorf(fault.InvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
 	case o.Durability != DurabilitySync && o.Durability != DurabilityAsync:
-		return faultf(KindInvalidArgument, "unknown durability %d", o.Durability)
+		return fault.Errorf(fault.InvalidArgument, "unknown durability %d", o.Durability)
 	case o.ReadOnly && o.Schema != nil:
-		return faultf(KindInvalidArgument, "a schema cannot be declared for a database that is opened read-only")
+		return fault.Errorf(fault.InvalidArgument, "a schema cannot be declared for a database that is opened read-only")
 	case o.Schema != nil:
 		if err := o.Schema.Validate(); err != nil {
-			return &fault{KindInvalidArgument, err}
+			return fault.Of(fault.InvalidArgument, err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -159,10 +160,10 @@ func (c *catalog) apply(plan schema.Plan) (*catalog, error) {
 	}
 	next, err := plan.Apply(c.schema)
 	if err != nil {
-		return nil, &fault{KindFailedPrecondition, err}
+		return nil, fault.Of(fault.FailedPrecondition, err)
 	}
 	if err := next.Validate(); err != nil {
-		return nil, &fault{KindInvalidArgument, err}
+		return nil, fault.Of(fault.InvalidArgument, err)
 	}
 	return newCatalog(next, nil), nil
 }
@@ -173,7 +174,7 @@ func (c *catalog) checkPlan(plan schema.Plan) error {
 	for _, ch := range plan.Changes {
 		if ch.Kind == schema.CreateTable {
 			if _, ok := c.tables[ch.Table]; ok {
-				return faultf(KindAlreadyExists, "table %q exists already", ch.Table)
+				return fault.Errorf(fault.AlreadyExists, "table %q exists already", ch.Table)
 			}
 			added[ch.Table] = true
 			continue
@@ -199,7 +200,7 @@ func (t *tableInfo) checkChangeOf(ch schema.Change) error {
 	_, err := t.family(ch.Family)
 	if ch.Kind == schema.AddFamily {
 		if err == nil {
-			return faultf(KindAlreadyExists, "family %q exists already in table %s", ch.Family, t.name)
+			return fault.Errorf(fault.AlreadyExists, "family %q exists already in table %s", ch.Family, t.name)
 		}
 		return nil
 	}
@@ -223,10 +224,10 @@ func (db *DB) checkTypes(ctx context.Context, old, next *catalog) error {
 				return err
 			}
 			if !empty && before.aggregate != f.aggregate {
-				return faultf(KindFailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.name, t.name, f.aggregate, before.aggregate)
+				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.name, t.name, f.aggregate, before.aggregate)
 			}
 			if !empty {
-				return faultf(KindFailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)
+				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)
 			}
 		}
 	}
@@ -269,7 +270,7 @@ func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names [
 				return nil, err
 			}
 			if !empty {
-				return nil, faultf(KindFailedPrecondition, "the store has a family %s with data that no table declares", name)
+				return nil, fault.Errorf(fault.FailedPrecondition, "the store has a family %s with data that no table declares", name)
 			}
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -30,10 +31,10 @@ func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone sche
 		return undone, fail(op, "", "", cf.ErrReadOnly)
 	}
 	if declared == nil {
-		return undone, fail(op, "", "", faultf(KindInvalidArgument, "no schema is given"))
+		return undone, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "no schema is given"))
 	}
 	if err := declared.Validate(); err != nil {
-		return undone, fail(op, "", "", &fault{KindInvalidArgument, err})
+		return undone, fail(op, "", "", fault.Of(fault.InvalidArgument, err))
 	}
 	undone, err = db.declare(ctx, declared)
 	return undone, fail(op, "", "", err)

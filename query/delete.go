@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -297,7 +298,7 @@ func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, wanted cf.Filter,
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if rows.Err != nil {
-		return fail(op, t.Name(), "", &fault{KindInvalidArgument, rows.Err})
+		return fail(op, t.Name(), "", fault.Of(fault.InvalidArgument, rows.Err))
 	}
 	if err := t.database().holdSchema(ctx); err != nil {
 		return fail(op, t.Name(), "", err)

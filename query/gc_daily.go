@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // A janitor does a database's background work, in one goroutine: now and then it
@@ -140,7 +141,7 @@ func mostlySurplus(f *GCFamily) bool {
 // report logs a failure, unless it is that the database is being closed, or that
 // a table was dropped meanwhile.
 func (db *DB) report(ctx context.Context, what string, err error, attrs ...any) {
-	if err != nil && ctx.Err() == nil && kindOf(err) != KindNotFound {
+	if err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.NotFound {
 		db.logger.Warn(what, append(attrs, "error", err)...)
 	}
 }

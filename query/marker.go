@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // FormatVersion is the newest version of the format on disk that this package
@@ -39,11 +40,11 @@ func (db *DB) Format() int {
 func (db *DB) readFormat(entries map[string][]byte) error {
 	format, ok := entries[keyFormat]
 	if !ok {
-		return faultf(KindFailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", keyFormat)
+		return fault.Errorf(fault.FailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", keyFormat)
 	}
 	version, err := strconv.Atoi(string(format))
 	if err != nil || version < 1 {
-		return faultf(KindCorruption, "catalog entry %s is %q, not a version", keyFormat, format)
+		return fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a version", keyFormat, format)
 	}
 	if err := checkFormat(version); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (db *DB) readFormat(entries map[string][]byte) error {
 // checkFormat refuses a format that a newer smolwc wrote.
 func checkFormat(version int) error {
 	if version > FormatVersion {
-		return faultf(KindFailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, FormatVersion)
+		return fault.Errorf(fault.FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, FormatVersion)
 	}
 	return nil
 }
@@ -123,14 +124,14 @@ func writeMarker(dir string, version int) error {
 	path := filepath.Join(dir, markerFile)
 	next, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
-		return faultf(KindUnavailable, "%w", err)
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	_, err = fmt.Fprintf(next, markerFormat, version)
 	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
 		err = renameSynced(next.Name(), path)
 	}
 	if err != nil {
-		return faultf(KindUnavailable, "%w", err)
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return nil
 }

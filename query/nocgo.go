@@ -2,6 +2,8 @@
 
 package query
 
+import "github.com/smolwc/smolwc/query/internal/fault"
+
 // HasEngine says whether [Open], [OpenInMemory] and [OpenReadOnly] work: whether this
 // build has RocksDB. A build without cgo does not.
 const HasEngine = false
@@ -14,6 +16,6 @@ func Open(string, Options) (*DB, error) { return nil, errNoEngine }
 // and so no RocksDB: the error matches [ErrNoEngine].
 func OpenInMemory(Options) (*DB, error) { return nil, errNoEngine }
 
-var errNoEngine = fail("open", "", "", &fault{KindFailedPrecondition, ErrNoEngine})
+var errNoEngine = fail("open", "", "", fault.Of(fault.FailedPrecondition, ErrNoEngine))
 
 func releaseEngine() {}

@@ -6,6 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -60,7 +61,7 @@ func newPageSpec(opts []read.Option) (*readSpec, error) {
 
 func (r *readSpec) set(opts []read.Option) error {
 	if err := r.Set(opts...); err != nil {
-		return &fault{KindInvalidArgument, err}
+		return fault.Of(fault.InvalidArgument, err)
 	}
 	r.sample = r.HashBound()
 	if r.Rows == nil && r.After == "" && !r.Sampled {
@@ -77,14 +78,14 @@ func (r *readSpec) takesNone() bool { return r.Sampled && r.Sample == 0 }
 func (r *readSpec) setUnpaged(opts []read.Option) error {
 	err := r.set(opts)
 	if err == nil && (r.PageSize != 0 || r.PageToken != "") {
-		err = faultf(KindInvalidArgument, "PageSize and After are for ReadPage")
+		err = fault.Errorf(fault.InvalidArgument, "PageSize and After are for ReadPage")
 	}
 	return err
 }
 
 func checkRowKey(key string) error {
 	if err := cells.CheckRowKey(key); err != nil {
-		return &fault{KindInvalidArgument, err}
+		return fault.Of(fault.InvalidArgument, err)
 	}
 	return nil
 }

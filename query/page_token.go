@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // A page's token is URL-safe base64, without padding, of
@@ -66,9 +67,9 @@ func parseToken(token string, kind byte, fingerprint uint64) (p position, err er
 	case crc32.Checksum(b, castagnoli) != sum:
 		return p, damaged("its checksum is wrong")
 	case b[0] != tokenVersion:
-		return p, faultf(KindInvalidArgument, "page token is of version %d; this program knows version %d", b[0], tokenVersion)
+		return p, fault.Errorf(fault.InvalidArgument, "page token is of version %d; this program knows version %d", b[0], tokenVersion)
 	case b[1] != kind || binary.BigEndian.Uint64(b[2:]) != fingerprint:
-		return p, faultf(KindInvalidArgument, "page token is of another read: the table or the options were others")
+		return p, fault.Errorf(fault.InvalidArgument, "page token is of another read: the table or the options were others")
 	}
 	return parsePosition(b[tokenHead:], kind)
 }
@@ -96,7 +97,9 @@ func parsePosition(b []byte, kind byte) (p position, err error) {
 	return p, nil
 }
 
-func damaged(how string) error { return faultf(KindInvalidArgument, "page token is damaged: %s", how) }
+func damaged(how string) error {
+	return fault.Errorf(fault.InvalidArgument, "page token is damaged: %s", how)
+}
 
 // fingerprint tells reads apart: it covers the table and every option that
 // affects the rows of the result or their order.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -65,7 +66,7 @@ func FuzzParseToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string, kind byte) {
 		p, err := parseToken(token, kind, 1)
 		if err != nil {
-			if kindOf(err) != KindInvalidArgument {
+			if fault.KindOf(err) != fault.InvalidArgument {
 				t.Errorf("token %q: error %v", token, err)
 			}
 			return

@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -46,11 +47,11 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 	case err != nil:
 		return err
 	case fn == nil:
-		return given("fn", false)
+		return fault.Given("fn", false)
 	case spec.Limit != 0 || spec.Offset != 0:
-		return faultf(KindInvalidArgument, "limit and offset cannot be given to a parallel read")
+		return fault.Errorf(fault.InvalidArgument, "limit and offset cannot be given to a parallel read")
 	case n < 0:
-		return faultf(KindInvalidArgument, "%d readers; the number must not be negative", n)
+		return fault.Errorf(fault.InvalidArgument, "%d readers; the number must not be negative", n)
 	case n == 0:
 		n = runtime.GOMAXPROCS(0)
 	}

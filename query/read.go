@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -182,7 +183,7 @@ func (r *readSpec) rowBytes() int {
 }
 
 func rowTooLarge(key string) error {
-	return faultf(KindResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", shorten(key), MaxRowBytes>>20)
+	return fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", fault.Shorten(key), MaxRowBytes>>20)
 }
 
 // ReadRowList reads the rows with these keys, all of one snapshot, and returns
@@ -230,9 +231,9 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 func (r *readSpec) choosesNoRows(beside string) error {
 	switch {
 	case r.Rows != nil || r.After != "":
-		return faultf(KindInvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
+		return fault.Errorf(fault.InvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
 	case r.Limit != 0 || r.Offset != 0:
-		return faultf(KindInvalidArgument, "limit and offset cannot be given beside %s", beside)
+		return fault.Errorf(fault.InvalidArgument, "limit and offset cannot be given beside %s", beside)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -172,11 +173,11 @@ func (t *tableInfo) checkModify(key string, m *write.ReadModifyWrite) error {
 		return err
 	}
 	if len(m.Rules()) == 0 {
-		return faultf(KindInvalidArgument, "read-modify-write has no changes")
+		return fault.Errorf(fault.InvalidArgument, "read-modify-write has no changes")
 	}
 	at, _ := m.Timestamp()
 	if err := at.Check(); err != nil {
-		return &fault{KindInvalidArgument, err}
+		return fault.Of(fault.InvalidArgument, err)
 	}
 	for _, r := range m.Rules() {
 		r := rule(r)
@@ -185,13 +186,13 @@ func (t *tableInfo) checkModify(key string, m *write.ReadModifyWrite) error {
 			return err
 		}
 		if len(r.Qualifier) > cells.MaxQualifier {
-			return faultf(KindInvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.Family, len(r.Qualifier), cells.MaxQualifier)
+			return fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.Family, len(r.Qualifier), cells.MaxQualifier)
 		}
 		if err := f.refuseAggregate(r.Qualifier, r.participle()); err != nil {
 			return err
 		}
 		if f.typ != cells.TypeAny && !r.fits(f.typ) {
-			return faultf(KindInvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.typ)
+			return fault.Errorf(fault.InvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.typ)
 		}
 	}
 	return nil
@@ -318,7 +319,7 @@ func (r *rule) apply(old cells.Value, declared cells.Type) (cells.Value, error) 
 		typ = r.Absent
 	}
 	if !r.fits(typ) {
-		return old, faultf(KindFailedPrecondition, "%s:%s holds %s; cannot %s it", r.Family, r.Qualifier, typ, r.verb())
+		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s holds %s; cannot %s it", r.Family, r.Qualifier, typ, r.verb())
 	}
 	if r.Appends {
 		return r.appendTo(old, typ)
@@ -339,14 +340,14 @@ func (r *rule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
 		grown = append(slices.Clone(b), r.Append...)
 	}
 	if len(grown) > cells.MaxValue {
-		return old, faultf(KindResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.Family, r.Qualifier, len(grown), cells.MaxValue)
+		return old, fault.Errorf(fault.ResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.Family, r.Qualifier, len(grown), cells.MaxValue)
 	}
 	if typ == cells.TypeBytes {
 		return cells.Bytes(grown), nil
 	}
 	v := cells.String(string(grown))
 	if err := v.Check(); err != nil {
-		return old, faultf(KindInvalidArgument, "%s:%s: %w", r.Family, r.Qualifier, err)
+		return old, fault.Errorf(fault.InvalidArgument, "%s:%s: %w", r.Family, r.Qualifier, err)
 	}
 	return v, nil
 }
@@ -354,7 +355,7 @@ func (r *rule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
 func (r *rule) addToBytes(old cells.Value) (cells.Value, error) {
 	b, ok := old.AsBytes()
 	if ok && len(b) != 8 {
-		return old, faultf(KindFailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.Family, shorten(r.Qualifier), len(b))
+		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.Family, fault.Shorten(r.Qualifier), len(b))
 	}
 	var n uint64
 	if ok {
@@ -376,7 +377,7 @@ func (r *rule) addTo(old cells.Value, typ cells.Type) (cells.Value, error) {
 	sum := n + r.Delta
 	wraps := r.Delta > 0 && sum < n || r.Delta < 0 && sum > n
 	if wraps || sum < low || sum > high {
-		return old, faultf(KindFailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.Family, r.Qualifier, n, r.Delta, typ)
+		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.Family, r.Qualifier, n, r.Delta, typ)
 	}
 	switch typ {
 	case cells.TypeByte:

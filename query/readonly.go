@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // OpenReadOnly opens a database for reading, also while another process writes
@@ -54,7 +55,7 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 		return nil, err
 	}
 	if id := string(entries[keyUUID]); id != db.uuid.String() {
-		return nil, faultf(KindFailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.uuid)
+		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.uuid)
 	}
 	if err := db.readFormat(entries); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -159,7 +160,7 @@ func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 			return err
 		}
 		if err := c.Check(f.typ); err != nil {
-			return &fault{KindInvalidArgument, err}
+			return fault.Of(fault.InvalidArgument, err)
 		}
 		if s := p.scanOf(f); s != nil && r.readsNewest() && s.reads(c.Qualifier) {
 			here[f] = append(here[f], c)
@@ -232,7 +233,7 @@ func (t *tableInfo) selection(columns []read.ColumnSpec) (map[*familyInfo][]cf.R
 			return nil, err
 		}
 		if len(c.Qualifier) > cells.MaxQualifier {
-			return nil, faultf(KindInvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", c.Family, len(c.Qualifier), cells.MaxQualifier)
+			return nil, fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", c.Family, len(c.Qualifier), cells.MaxQualifier)
 		}
 		whole[f] = whole[f] || c.Whole()
 		selected[f] = append(selected[f], c.Qualifiers())

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
 var (
-	errNoDB      = faultf(KindInvalidArgument, "there is no database; Open gives one, and its method Table gives a table")
-	errNoContext = faultf(KindInvalidArgument, "the context is nil; context.Background gives one")
+	errNoDB      = fault.Errorf(fault.InvalidArgument, "there is no database; Open gives one, and its method Table gives a table")
+	errNoContext = fault.Errorf(fault.InvalidArgument, "the context is nil; context.Background gives one")
 )
 
 // ready is an error if an operation cannot begin. Every operation begins with it,

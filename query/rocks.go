@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // This file has the parts of a database on RocksDB that a store alone lacks: a
@@ -84,13 +85,13 @@ func openStore(dir string, o rocks.Options) (cf.Reader, error) {
 func describeOpen(dir string, err error) error {
 	switch {
 	case errors.Is(err, cf.ErrBusy):
-		return faultf(KindBusy, "database %s is %w", dir, cf.ErrBusy)
+		return fault.Errorf(fault.Busy, "database %s is %w", dir, cf.ErrBusy)
 	case errors.Is(err, cf.ErrOpenHere):
-		return faultf(KindBusy, "database %s is %w", dir, cf.ErrOpenHere)
+		return fault.Errorf(fault.Busy, "database %s is %w", dir, cf.ErrOpenHere)
 	case errors.Is(err, cf.ErrCorrupt):
-		return faultf(KindCorruption, "database %s cannot be opened: %w", dir, err)
+		return fault.Errorf(fault.Corruption, "database %s cannot be opened: %w", dir, err)
 	case errors.Is(err, cf.ErrUnavailable):
-		return faultf(KindUnavailable, "database %s cannot be opened: %w", dir, err)
+		return fault.Errorf(fault.Unavailable, "database %s cannot be opened: %w", dir, err)
 	}
 	return err
 }
@@ -107,7 +108,7 @@ func (db *DB) settle(dir string, engine rocks.Options) error {
 	}
 	left := filepath.Join(db.dir, frozenDir)
 	if err := errors.Join(os.RemoveAll(left), os.RemoveAll(left+".tmp")); err != nil {
-		return faultf(KindUnavailable, "%w", err)
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return nil
 }
@@ -126,10 +127,10 @@ func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 		return 0, probe(dir, engine)
 	}
 	if err != nil {
-		return 0, faultf(KindUnavailable, "%w", err)
+		return 0, fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	if _, err := fmt.Sscanf(string(text), markerFormat, &version); err != nil || version < 1 {
-		return 0, faultf(KindCorruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
+		return 0, fault.Errorf(fault.Corruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
 	}
 	return version, checkFormat(version)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // A RowKeySample is a place in a table.
@@ -53,7 +54,7 @@ func (t *Table) split(ctx context.Context, rows cf.Range, n int) ([]cf.Part, err
 		return nil, err
 	}
 	if n < 1 {
-		return nil, faultf(KindInvalidArgument, "%d parts; there must be at least 1", n)
+		return nil, fault.Errorf(fault.InvalidArgument, "%d parts; there must be at least 1", n)
 	}
 	info, err := t.db.catalog.Load().table(t.name)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -104,7 +105,7 @@ func (c *catalog) table(name string) (*tableInfo, error) {
 	if t, ok := c.tables[name]; ok {
 		return t, nil
 	}
-	return nil, faultf(KindNotFound, "unknown table %q%s", name, schema.DidYouMean(name, c.tableNames()))
+	return nil, fault.Errorf(fault.NotFound, "unknown table %q%s", name, schema.DidYouMean(name, c.tableNames()))
 }
 
 func (c *catalog) tableNames() []string {
@@ -121,7 +122,7 @@ func (t *tableInfo) family(name string) (*familyInfo, error) {
 			return f, nil
 		}
 	}
-	return nil, faultf(KindNotFound, "unknown family %q in table %s%s", name, t.name, schema.DidYouMean(name, t.familyNames()))
+	return nil, fault.Errorf(fault.NotFound, "unknown family %q in table %s%s", name, t.name, schema.DidYouMean(name, t.familyNames()))
 }
 
 func (t *tableInfo) familyNames() []string {
@@ -148,7 +149,7 @@ func (t *Table) Compact(ctx context.Context) error { return t.CompactRows(ctx, r
 // CompactRows is [Table.Compact] for the rows of a range.
 func (t *Table) CompactRows(ctx context.Context, rows read.RowSet) error {
 	if rows.Err != nil {
-		return fail("compact", t.Name(), "", &fault{KindInvalidArgument, rows.Err})
+		return fail("compact", t.Name(), "", fault.Of(fault.InvalidArgument, rows.Err))
 	}
 	if err := t.database().ready(ctx); err != nil {
 		return fail("compact", t.Name(), "", err)

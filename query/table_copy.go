@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -34,13 +35,13 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return faultf(KindInvalidArgument, "%w", err)
+		return fault.Errorf(fault.InvalidArgument, "%w", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		return faultf(KindAlreadyExists, "%s exists already", dir)
+		return fault.Errorf(fault.AlreadyExists, "%s exists already", dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return faultf(KindUnavailable, "%w", err)
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return db.checkpointTo(ctx, dir, func(copied string) error { return db.dropOthers(ctx, table, copied) })
 }
@@ -111,13 +112,13 @@ type tableCopy struct {
 func (c *tableCopy) next() (*catalog, error) {
 	old := c.db.catalog.Load()
 	if _, ok := old.tables[c.target.name]; ok {
-		return nil, faultf(KindAlreadyExists, "table %q exists already", c.target.name)
+		return nil, fault.Errorf(fault.AlreadyExists, "table %q exists already", c.target.name)
 	}
 	s := old.schema.Clone()
 	s.Tables = append(s.Tables, *c.target.declared)
 	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
 	if err := s.Validate(); err != nil {
-		return nil, &fault{KindInvalidArgument, err}
+		return nil, fault.Of(fault.InvalidArgument, err)
 	}
 	next := newCatalog(s, old.streams)
 	next.keep(old, func(string) bool { return false })
@@ -244,7 +245,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 // undo drops the families that were created, unless a table has them or may have
 // them.
 func (c *tableCopy) undo(ctx context.Context, cause error) error {
-	if kindOf(cause) == KindUnknownOutcome {
+	if fault.KindOf(cause) == fault.UnknownOutcome {
 		return nil
 	}
 	if err := c.db.schemaMu.Lock(ctx); err != nil {

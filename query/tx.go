@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -30,7 +31,7 @@ import (
 // changed. Changes of the schema of other tables are no conflict.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
-	if err := cmp.Or(db.ready(ctx), given("fn", fn != nil)); err != nil {
+	if err := cmp.Or(db.ready(ctx), fault.Given("fn", fn != nil)); err != nil {
 		return fail(op, "", "", err)
 	}
 	for attempt := 1; ; attempt++ {
@@ -231,7 +232,7 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
 		}
 		for _, r := range spec.rows {
 			if w.key >= r.Start && (r.End == "" || w.key < r.End) {
-				return faultf(KindFailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", shorten(w.key))
+				return fault.Errorf(fault.FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", fault.Shorten(w.key))
 			}
 		}
 	}
@@ -267,7 +268,7 @@ func (tx *Tx) ready(ctx context.Context) error {
 	return cmp.Or(tx.err, tx.db.ready(ctx))
 }
 
-var errNoTx = faultf(KindInvalidArgument, "there is no transaction; Update gives one to its function, until that returns")
+var errNoTx = fault.Errorf(fault.InvalidArgument, "there is no transaction; Update gives one to its function, until that returns")
 
 // fail notes an error, after which the transaction cannot commit.
 func (tx *Tx) fail(op, table, row string, err error) error {
