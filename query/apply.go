@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -44,13 +45,13 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	}
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
-	if _, err := c.table(t.name); err != nil {
+	if _, err := c.Table(t.name); err != nil {
 		return nil, fail(op, t.name, "", err)
 	}
 	valid := newCommit(t.db)
 	defer valid.release()
 	for i, key := range keys {
-		w, err := c.check(write.Entry{Table: t.name, Key: key, Mutation: ms[i]})
+		w, err := check(c, write.Entry{Table: t.name, Key: key, Mutation: ms[i]})
 		if err != nil {
 			if errs == nil {
 				errs = make([]error, len(keys))
@@ -65,7 +66,7 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 
 // A rowWrite is a mutation that has passed its checks.
 type rowWrite struct {
-	table   *tableInfo
+	table   *catalog.Table
 	key     string
 	changes []write.Change
 	newest  cells.Timestamp // that a change names
@@ -81,7 +82,7 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	defer all.release()
 	for i := range entries {
 		e := &entries[i]
-		w, err := c.check(*e)
+		w, err := check(c, *e)
 		if err != nil {
 			if len(entries) > 1 {
 				err = fault.Of(fault.KindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, fault.Shorten(e.Key), err))
@@ -95,8 +96,8 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 
 // check finds everything that can be wrong with a mutation, before the write
 // begins.
-func (c *catalog) check(e write.Entry) (rowWrite, error) {
-	t, err := c.table(e.Table)
+func check(c *catalog.Catalog, e write.Entry) (rowWrite, error) {
+	t, err := c.Table(e.Table)
 	if err != nil {
 		return rowWrite{}, err
 	}
@@ -108,68 +109,11 @@ func (c *catalog) check(e write.Entry) (rowWrite, error) {
 		return rowWrite{}, fault.Errorf(fault.InvalidArgument, "mutation has no changes")
 	}
 	for i := range changes {
-		if err := t.checkChange(&changes[i]); err != nil {
+		if err := t.CheckChange(&changes[i]); err != nil {
 			return rowWrite{}, err
 		}
 	}
 	return rowWrite{t, e.Key, changes, e.Mutation.Newest()}, nil
-}
-
-func (t *tableInfo) checkChange(c *write.Change) error {
-	if c.Kind == write.DeleteRowChange {
-		return nil
-	}
-	f, err := t.family(c.Family)
-	if err != nil {
-		return err
-	}
-	if len(c.Qualifier) > cells.MaxQualifier {
-		return fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.Family, len(c.Qualifier), c.Qualifier[:40], cells.MaxQualifier)
-	}
-	switch c.Kind {
-	case write.SetChange:
-		return f.checkSet(c)
-	case write.AddChange:
-		return f.checkAdd(c)
-	case write.MergeChange:
-		return f.checkMerge(c)
-	case write.DeleteVersionsChange:
-		return checkTimeRange(c)
-	}
-	return nil
-}
-
-func (f *familyInfo) checkSet(c *write.Change) error {
-	column := func() string { return fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier)) }
-	if err := f.refuseAggregate(c.Qualifier, "set"); err != nil {
-		return err
-	}
-	if err := c.Value.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s: %w", column(), err)
-	}
-	if f.typ != cells.TypeAny && c.Value.Type() != f.typ {
-		return fault.Errorf(fault.InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.Value.Type(), fault.Shorten(c.Value.String()))
-	}
-	if n := c.Value.Len(); n > cells.MaxValue {
-		return fault.Errorf(fault.ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
-	}
-	if c.ServerTime {
-		return nil
-	}
-	if err := c.Since.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s: %w", column(), err)
-	}
-	return nil
-}
-
-func checkTimeRange(c *write.Change) error {
-	if err := c.Since.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s:%s: %w", c.Family, fault.Shorten(c.Qualifier), err)
-	}
-	if c.Until < 0 || c.Until != 0 && c.Until < c.Since {
-		return fault.Errorf(fault.InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, fault.Shorten(c.Qualifier), c.Since, c.Until)
-	}
-	return nil
 }
 
 // A commit is checked mutations on their way into the store. Its memory is used
@@ -251,7 +195,7 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	return nil
 }
 
-func (w *rowWrite) rowID() cf.RowID { return cf.RowID{Space: w.table.name, Row: w.key} }
+func (w *rowWrite) rowID() cf.RowID { return cf.RowID{Space: w.table.Name, Row: w.key} }
 
 // An encoder turns mutations into the changes of one store batch.
 type encoder struct {
@@ -268,7 +212,7 @@ type encoder struct {
 func (e *encoder) write(w *rowWrite) error {
 	e.batch.Row(w.rowID())
 	if w.logged() {
-		notesRow(e.batch, noteRow, w.table.stream.id, w.key)
+		notesRow(e.batch, noteRow, w.table.Stream.ID, w.key)
 	}
 	edit := e.editor(w.rowID())
 	var ts cells.Timestamp // of this mutation's sets without one of their own
@@ -302,8 +246,8 @@ func (e *encoder) write(w *rowWrite) error {
 	return nil
 }
 
-func (e *encoder) set(edit *rowEditor, t *tableInfo, c *write.Change, serverTime cells.Timestamp) error {
-	f, err := t.family(c.Family)
+func (e *encoder) set(edit *rowEditor, t *catalog.Table, c *write.Change, serverTime cells.Timestamp) error {
+	f, err := t.Family(c.Family)
 	if err != nil {
 		return err
 	}
@@ -314,7 +258,7 @@ func (e *encoder) set(edit *rowEditor, t *tableInfo, c *write.Change, serverTime
 	if e.snap != nil {
 		edit.set(column{f, c.Qualifier}, int64(ts))
 	}
-	e.batch.PutFunc(f.store, c.Qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
+	e.batch.PutFunc(f.Store, c.Qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
 	return nil
 }
 

@@ -12,10 +12,9 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
-	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // BulkOptions say what a bulk load does about existing cells. The zero value
@@ -64,7 +63,7 @@ var ErrOverlap = errors.New("the load overlaps what is there")
 // A BulkLoad belongs to one goroutine. It must be closed.
 type BulkLoad struct {
 	db     *DB
-	table  *tableInfo
+	table  *catalog.Table
 	opts   BulkOptions
 	ts     cells.Timestamp // of cells without one
 	into   cf.Ingestion
@@ -103,17 +102,17 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 		return nil, err
 	}
 	defer db.schemaMu.RUnlock()
-	info, err := db.catalog.Load().table(table)
+	info, err := db.catalog.Load().Table(table)
 	if err != nil {
 		return nil, err
 	}
-	if err := info.refuseLogged(); err != nil {
+	if err := info.RefuseLogged(); err != nil {
 		return nil, err
 	}
 	if len(o.Name) > maxLoadName {
 		return nil, fault.Errorf(fault.InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
 	}
-	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.Range, len(info.families))}
+	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.Range, len(info.Families))}
 	if err := l.checkName(ctx); err != nil {
 		return nil, err
 	}
@@ -124,7 +123,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if err != nil {
 		return nil, errors.Join(err, l.into.Close())
 	}
-	l.sorter = bulk.NewSorter(len(info.families), db.memory/4, l.into.TempDir(), l.into.Merge)
+	l.sorter = bulk.NewSorter(len(info.Families), db.memory/4, l.into.TempDir(), l.into.Merge)
 	onRepeat(l.sorter, l.tell)
 	return l, nil
 }
@@ -157,7 +156,7 @@ var errLoadOver = fault.Errorf(fault.FailedPrecondition, "the load has ended; Ta
 func (l *BulkLoad) fail(key string, err error) error {
 	table := ""
 	if l != nil && l.table != nil {
-		table = l.table.name
+		table = l.table.Name
 	}
 	return fail("bulk load", table, key, err)
 }
@@ -191,7 +190,7 @@ func (l *BulkLoad) apply(key string, m *write.Mutation, id *identity) error {
 		l.all.Start = key
 	}
 	l.all.End = max(l.all.End, key)
-	for i, f := range l.table.families {
+	for i, f := range l.table.Families {
 		l.group(key, i, f, m, id)
 	}
 	l.newest = max(l.newest, m.Newest())
@@ -217,7 +216,7 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 			return fault.Errorf(fault.InvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
 		}
 		n := l.familyIndex(c.Family)
-		if err := l.table.checkChange(c); err != nil {
+		if err := l.table.CheckChange(c); err != nil {
 			return err
 		}
 		l.families = append(l.families, n)
@@ -231,8 +230,8 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 
 // familyIndex is the place of a family in the table, -1 for no such family.
 func (l *BulkLoad) familyIndex(name string) int {
-	for i, f := range l.table.families {
-		if f.name == name {
+	for i, f := range l.table.Families {
+		if f.Name == name {
 			return i
 		}
 	}
@@ -240,7 +239,7 @@ func (l *BulkLoad) familyIndex(name string) int {
 }
 
 // group adds the cells of one family, and in the anchor the note of the row.
-func (l *BulkLoad) group(key string, family int, f *familyInfo, m *write.Mutation, id *identity) {
+func (l *BulkLoad) group(key string, family int, f *catalog.Family, m *write.Mutation, id *identity) {
 	open := l.addCells(family, f, m)
 	if open {
 		s := &l.spans[family]
@@ -266,7 +265,7 @@ func (l *BulkLoad) group(key string, family int, f *familyInfo, m *write.Mutatio
 }
 
 // addCells begins a group with the cells of one family, if there are any.
-func (l *BulkLoad) addCells(family int, f *familyInfo, m *write.Mutation) (open bool) {
+func (l *BulkLoad) addCells(family int, f *catalog.Family, m *write.Mutation) (open bool) {
 	for i, of := range l.families {
 		if of != family {
 			continue
@@ -282,21 +281,12 @@ func (l *BulkLoad) addCells(family int, f *familyInfo, m *write.Mutation) (open 
 		}
 		dst := l.sorter.Cell(c.Qualifier, int64(ts))
 		if c.Kind == write.AddChange {
-			l.sorter.Value(f.appendOperand(dst, c.Value), true)
+			l.sorter.Value(f.AppendOperand(dst, c.Value), true)
 		} else {
 			l.sorter.Value(cells.AppendValue(dst, c.Value), false)
 		}
 	}
 	return open
-}
-
-// appendOperand appends the operand that the store merges into a cell to add v.
-func (f *familyInfo) appendOperand(dst []byte, v cells.Value) []byte {
-	dst = append(dst, byte(mergeKinds[f.aggregate]))
-	if f.aggregate == schema.AggregateHLL {
-		return sketch.AppendOf(dst, v)
-	}
-	return cells.AppendValue(dst, v)
 }
 
 // Commit writes the load and makes it visible. It always ends the load: after an
@@ -369,7 +359,7 @@ func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 	g.SetLimit(workers)
 	for _, part := range sorted.Parts(workers) {
 		g.Go(func() error {
-			run, err := l.into.Run(ctx, l.table.families[part.Family].store)
+			run, err := l.into.Run(ctx, l.table.Families[part.Family].Store)
 			if err != nil {
 				return err
 			}
@@ -389,24 +379,24 @@ func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 }
 
 // checkSchema refuses to commit a load that no longer fits the schema.
-func (l *BulkLoad) checkSchema(c *catalog) error {
-	now, err := c.table(l.table.name)
+func (l *BulkLoad) checkSchema(c *catalog.Catalog) error {
+	now, err := c.Table(l.table.Name)
 	if err != nil {
 		return err
 	}
-	if err := now.refuseLogged(); err != nil {
+	if err := now.RefuseLogged(); err != nil {
 		return err
 	}
-	for i, f := range l.table.families {
+	for i, f := range l.table.Families {
 		if l.spans[i].End == "" {
 			continue
 		}
-		g, err := now.family(f.name)
+		g, err := now.Family(f.Name)
 		if err != nil {
 			return err
 		}
-		if g.typ != f.typ || g.aggregate != f.aggregate {
-			return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.name, l.table.name)
+		if g.Type != f.Type || g.Aggregate != f.Aggregate {
+			return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.Name, l.table.Name)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -23,7 +24,7 @@ type overlapCheck struct {
 // newOverlapCheck finds the families to look at: in a family without cells between the
 // load's first row and its last, nothing can overlap.
 func (l *BulkLoad) newOverlapCheck(ctx context.Context) (*overlapCheck, error) {
-	o := &overlapCheck{load: l, now: l.db.clock.now(), asks: make([]bool, len(l.table.families))}
+	o := &overlapCheck{load: l, now: l.db.clock.now(), asks: make([]bool, len(l.table.Families))}
 	if l.opts.Overlap {
 		return o, nil
 	}
@@ -32,8 +33,8 @@ func (l *BulkLoad) newOverlapCheck(ctx context.Context) (*overlapCheck, error) {
 		return nil, err
 	}
 	o.snap = snap
-	for i, f := range l.table.families {
-		if l.spans[i].End == "" || f.aggregate != schema.NoAggregate {
+	for i, f := range l.table.Families {
+		if l.spans[i].End == "" || f.Aggregate != schema.NoAggregate {
 			continue
 		}
 		span := cf.Range{Start: l.spans[i].Start, End: l.spans[i].End + "\x00"}
@@ -56,8 +57,8 @@ func (o *overlapCheck) close() {
 }
 
 // scan passes blocks of visible cells of a family to fn.
-func (o *overlapCheck) scan(ctx context.Context, f *familyInfo, s cf.Scan, fn func(*cf.Block) error) error {
-	s.Family, s.Filter.Retention = f.store, f.retention(o.now)
+func (o *overlapCheck) scan(ctx context.Context, f *catalog.Family, s cf.Scan, fn func(*cf.Block) error) error {
+	s.Family, s.Filter.Retention = f.Store, f.Retention(o.now)
 	c, err := o.snap.Scan(ctx, s)
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) er
 	if !o.asks[family] {
 		return nil
 	}
-	f := o.load.table.families[family]
+	f := o.load.table.Families[family]
 	rows := bulk.Rows(c)
 	for from := 0; from < len(rows); from += overlapRows {
 		if err := o.lookAt(ctx, f, rows[from:min(from+overlapRows, len(rows))]); err != nil {
@@ -93,7 +94,7 @@ func (o *overlapCheck) look(ctx context.Context, family int, c cf.CellGroups) er
 }
 
 // lookAt looks at rows in ascending order. A row may follow itself.
-func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []bulk.Row) error {
+func (o *overlapCheck) lookAt(ctx context.Context, f *catalog.Family, rows []bulk.Row) error {
 	ranges := make([]cf.Range, 0, len(rows))
 	for i, r := range rows {
 		if i == 0 || r.Row != rows[i-1].Row {
@@ -118,7 +119,7 @@ func (o *overlapCheck) lookAt(ctx context.Context, f *familyInfo, rows []bulk.Ro
 }
 
 // compare compares the cells of a row that are there with those of the load.
-func (o *overlapCheck) compare(f *familyInfo, r *bulk.Row, b *cf.Block, there []cf.CellSpan) error {
+func (o *overlapCheck) compare(f *catalog.Family, r *bulk.Row, b *cf.Block, there []cf.CellSpan) error {
 	var column []byte
 	next := r.Cells()
 	cell, ok := next()
@@ -136,7 +137,7 @@ func (o *overlapCheck) compare(f *familyInfo, r *bulk.Row, b *cf.Block, there []
 			continue
 		}
 		if cell.Timestamp == there[i].Timestamp || cell.Timestamp == int64(o.load.ts) {
-			return fault.Errorf(fault.FailedPrecondition, "%w: row %q has a cell in %s:%s at %d", ErrOverlap, fault.Shorten(r.Row), f.name, fault.Shorten(b.Qualifier(&there[i])), there[i].Timestamp)
+			return fault.Errorf(fault.FailedPrecondition, "%w: row %q has a cell in %s:%s at %d", ErrOverlap, fault.Shorten(r.Row), f.Name, fault.Shorten(b.Qualifier(&there[i])), there[i].Timestamp)
 		}
 	}
 	return nil

@@ -4,18 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
-
-// prefixLoad begins the keys of the records of bulk loads with a name: the table
-// and the name follow, with a slash between.
-const prefixLoad = "load/"
-
-func loadKey(table, name string) string { return prefixLoad + table + "/" + name }
 
 // A loadRecord is the catalog's entry of a load with a name.
 type loadRecord struct {
@@ -56,7 +53,7 @@ func (l *BulkLoad) checkName(ctx context.Context) error {
 }
 
 func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
-	key := loadKey(l.table.name, l.opts.Name)
+	key := catalog.LoadKey(l.table.Name, l.opts.Name)
 	text, err := snap.Meta(ctx, key)
 	if text == nil || err != nil {
 		return err
@@ -83,22 +80,14 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 	if err != nil {
 		return err
 	}
-	b.PutMeta(loadKey(l.table.name, l.opts.Name), text)
+	b.PutMeta(catalog.LoadKey(l.table.Name, l.opts.Name), text)
 	return nil
 }
 
 // loadKeys are the keys of the records of a table's loads.
 func (db *DB) loadKeys(ctx context.Context, table string) (keys []string, err error) {
-	snap, err := db.store.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, loadKey(table, ""))
-	for key := range entries {
-		keys = append(keys, key)
-	}
-	return keys, err
+	entries, err := catalog.Entries(ctx, db.store, catalog.LoadKey(table, ""))
+	return slices.Collect(maps.Keys(entries)), err
 }
 
 // forgetLoads removes the records of a table's loads, so that they can be made again.

@@ -10,30 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
-)
-
-// The entries of the catalog, which docs/format.md describes.
-const (
-	keyFormat = "smolwc/format" // the format in decimal
-	keyUUID   = "smolwc/uuid"   // the database's identity as text
-	keyClock  = "smolwc/clock"  // timestamps below it may have been given out
-
-	prefixTable    = "table/"    // + name: the table's schema
-	prefixDeclared = "declared/" // + name: the table as it was last declared
-	prefixDrop     = "drop/"     // + family in the store: is being dropped
 )
 
 // loadCatalog reads the catalog. For a new database it writes one, unless the database
 // must exist.
 func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
-	snap, err := db.store.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, "")
+	entries, err := catalog.Entries(ctx, db.store, "")
 	if err != nil {
 		return err
 	}
@@ -46,21 +31,21 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	if err := db.readIdentity(entries); err != nil {
 		return err
 	}
-	s, err := readSchema(entries, prefixTable)
+	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
 	if err != nil {
 		return err
 	}
 	if err := db.forgetDropped(ctx, s); err != nil {
 		return err
 	}
-	if err := checkFamilies(s, db.store.Families()); err != nil {
+	if err := catalog.CheckFamilies(s, db.store.Families()); err != nil {
 		return err
 	}
-	streams, err := readStreams(entries)
+	streams, err := catalog.ReadStreams(entries)
 	if err != nil {
 		return err
 	}
-	c := newCatalog(s, streams)
+	c := catalog.New(s, streams)
 	db.catalog.Store(c)
 	if !db.readOnly {
 		if err := db.tune(nil, c); err != nil {
@@ -75,11 +60,11 @@ func (db *DB) createCatalog(ctx context.Context) error {
 	db.uuid = uuid.New()
 	db.format.Store(formatOfNew)
 	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
-		b.PutMeta(keyFormat, strconv.AppendInt(nil, formatOfNew, 10))
-		b.PutMeta(keyUUID, []byte(db.uuid.String()))
+		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, formatOfNew, 10))
+		b.PutMeta(catalog.KeyUUID, []byte(db.uuid.String()))
 		return nil
 	})
-	db.catalog.Store(newCatalog(&schema.Schema{}, nil))
+	db.catalog.Store(catalog.New(&schema.Schema{}, nil))
 	return err
 }
 
@@ -98,48 +83,15 @@ func (db *DB) readIdentity(entries map[string][]byte) (err error) {
 	if err := db.readFormat(entries); err != nil {
 		return err
 	}
-	if db.uuid, err = uuid.Parse(string(entries[keyUUID])); err != nil {
-		return fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", keyUUID, entries[keyUUID], err)
+	if db.uuid, err = uuid.Parse(string(entries[catalog.KeyUUID])); err != nil {
+		return fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyUUID, entries[catalog.KeyUUID], err)
 	}
-	if clock, ok := entries[keyClock]; ok {
+	if clock, ok := entries[catalog.KeyClock]; ok {
 		last, err := readClock(clock)
 		if err != nil {
 			return err
 		}
 		db.clock.start(last)
-	}
-	return nil
-}
-
-// readSchema collects the tables under a prefix.
-func readSchema(entries map[string][]byte, prefix string) (*schema.Schema, error) {
-	s := new(schema.Schema)
-	for key, value := range entries {
-		name, ok := strings.CutPrefix(key, prefix)
-		if !ok {
-			continue
-		}
-		t, err := schema.UnmarshalCatalog(value)
-		if err != nil {
-			return nil, fault.Errorf(fault.Corruption, "catalog entry %s: %w", key, err)
-		}
-		if t.Name != name {
-			return nil, fault.Errorf(fault.Corruption, "catalog entry %s describes table %q", key, t.Name)
-		}
-		s.Tables = append(s.Tables, *t)
-	}
-	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
-	return s, nil
-}
-
-// checkFamilies finds declared families that are missing in the store.
-func checkFamilies(s *schema.Schema, have []string) error {
-	for i := range s.Tables {
-		for _, f := range newTableInfo(&s.Tables[i]).families {
-			if _, ok := slices.BinarySearch(have, f.store); !ok {
-				return fault.Errorf(fault.Corruption, "the catalog declares family %s, which is missing from the store", f.store)
-			}
-		}
 	}
 	return nil
 }
@@ -158,7 +110,7 @@ func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
 		t := &s.Tables[i]
 		var lost []string
 		kept := slices.DeleteFunc(slices.Clone(t.Families), func(f schema.Family) bool {
-			name := storeName(t.Name, f.Name)
+			name := catalog.StoreName(t.Name, f.Name)
 			gone := slices.Contains(dropped, name) && !slices.Contains(have, name)
 			if gone {
 				lost = append(lost, f.Name)
@@ -174,7 +126,7 @@ func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
 		if err != nil {
 			return err
 		}
-		changed[prefixTable+t.Name] = entry
+		changed[catalog.PrefixTable+t.Name] = entry
 	}
 	if len(changed) == 0 || db.readOnly {
 		return nil
@@ -191,7 +143,7 @@ func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
 func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error {
 	var names []string
 	for key := range entries {
-		if name, ok := strings.CutPrefix(key, prefixDrop); ok {
+		if name, ok := strings.CutPrefix(key, catalog.PrefixDrop); ok {
 			names = append(names, name)
 		}
 	}
@@ -213,7 +165,7 @@ func (db *DB) dropFamilies(ctx context.Context, names []string) error {
 	}
 	return db.writeCatalog(ctx, func(b *cf.Batch) error {
 		for _, name := range names {
-			b.DeleteMeta(prefixDrop + name)
+			b.DeleteMeta(catalog.PrefixDrop + name)
 		}
 		return nil
 	})

@@ -125,7 +125,7 @@ func (w *rowWalk) open(ctx context.Context, s *familyScan, scan cf.Scan) (cf.Cur
 	if err != nil {
 		return nil, err
 	}
-	return s.of.readable(c), nil
+	return s.of.Readable(c), nil
 }
 
 // shut closes a cursor and counts what it cost.

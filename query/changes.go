@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -182,16 +183,16 @@ func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*R
 	}
 }
 
-// stream is the change stream of a table.
-func (c *catalog) streamOf(table string) (*tableInfo, *changeStream, error) {
-	info, err := c.table(table)
+// streamOf is the change stream of a table.
+func streamOf(c *catalog.Catalog, table string) (*catalog.Table, *catalog.Stream, error) {
+	info, err := c.Table(table)
 	if err != nil {
 		return nil, nil, err
 	}
-	if info.stream == nil {
+	if info.Stream == nil {
 		return nil, nil, fault.Errorf(fault.FailedPrecondition, "%w; give it one with change_stream=7d", ErrNoChangeStream)
 	}
-	return info, info.stream, nil
+	return info, info.Stream, nil
 }
 
 func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeReader, error) {
@@ -211,11 +212,11 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 	if err := spec.check(t.db.clock.latest()); err != nil {
 		return nil, err
 	}
-	info, stream, err := t.db.catalog.Load().streamOf(t.name)
+	info, stream, err := streamOf(t.db.catalog.Load(), t.name)
 	if err != nil {
 		return nil, err
 	}
-	r := &changeReader{db: t.db, table: info.name, stream: stream.id, spec: spec}
+	r := &changeReader{db: t.db, table: info.Name, stream: stream.ID, spec: spec}
 	if err := r.start(ctx, stream); err != nil {
 		return nil, err
 	}

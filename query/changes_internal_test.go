@@ -13,6 +13,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -25,7 +26,7 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	in.append(&b)
 	notesRow(&b, noteCollected, 300, "a\x00b")
 	notesDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp})
-	notesDelete(&b, &tableInfo{families: []*familyInfo{{name: "f"}, {name: "g"}}}, &write.Change{Kind: write.DeleteRowChange})
+	notesDelete(&b, &catalog.Table{Families: []*catalog.Family{{Name: "f"}, {Name: "g"}}}, &write.Change{Kind: write.DeleteRowChange})
 	notes := make([][]byte, len(b.Ops()))
 	for i := range b.Ops() {
 		notes[i] = b.Value(&b.Ops()[i])
@@ -91,7 +92,7 @@ func FuzzChangeNotes(f *testing.F) {
 	}
 	f.Add([]byte{}, []byte{}, []byte{})
 	db := new(DB)
-	db.catalog.Store(newCatalog(&schema.Schema{}, nil))
+	db.catalog.Store(catalog.New(&schema.Schema{}, nil))
 	f.Fuzz(func(t *testing.T, note, key, value []byte) {
 		k := &cf.Commit{Before: 1, At: 3, Ops: []cf.LoggedOp{
 			{Kind: cf.OpNote, Value: []byte("r\x07row")},

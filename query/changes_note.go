@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -29,7 +30,7 @@ func notesRow(b *cf.Batch, kind byte, stream int64, key string) {
 }
 
 // notesDelete notes the delete that comes next.
-func notesDelete(b *cf.Batch, t *tableInfo, c *write.Change) {
+func notesDelete(b *cf.Batch, t *catalog.Table, c *write.Change) {
 	var buf [128]byte
 	switch c.Kind {
 	case write.DeleteVersionsChange:
@@ -41,8 +42,8 @@ func notesDelete(b *cf.Batch, t *tableInfo, c *write.Change) {
 	case write.DeleteFamilyChange:
 		b.Note(append(append(buf[:0], noteDeleteFamily), c.Family...))
 	case write.DeleteRowChange:
-		for _, f := range t.families {
-			b.Note(append(append(buf[:0], noteDeleteFamily), f.name...))
+		for _, f := range t.Families {
+			b.Note(append(append(buf[:0], noteDeleteFamily), f.Name...))
 		}
 	}
 }
@@ -134,7 +135,7 @@ func (f *fields) uint64() uint64 {
 }
 
 // logged reports whether the write changes a table with a change stream.
-func (w rowWrite) logged() bool { return w.table.stream != nil }
+func (w rowWrite) logged() bool { return w.table.Stream != nil }
 
 // update is the store's Update for rows that may be logged: a note of the commit
 // ends the batch.

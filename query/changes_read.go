@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -38,7 +39,7 @@ type changeReader struct {
 }
 
 // start finds the place in the log to begin at.
-func (r *changeReader) start(ctx context.Context, s *changeStream) (err error) {
+func (r *changeReader) start(ctx context.Context, s *catalog.Stream) (err error) {
 	switch {
 	case len(r.spec.tokens) > 0:
 		if r.parts, err = r.parseTokens(r.spec.tokens); err != nil {
@@ -48,7 +49,7 @@ func (r *changeReader) start(ctx context.Context, s *changeStream) (err error) {
 		if !r.spec.hasSince {
 			r.spec.since = r.db.changes.low(&r.db.clock)
 		}
-		oldest := max(s.since, r.db.clock.now()-cells.Timestamp(s.keep.Microseconds()))
+		oldest := max(s.Since, r.db.clock.now()-cells.Timestamp(s.Keep.Microseconds()))
 		if r.spec.since < oldest {
 			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
 		}
@@ -212,8 +213,8 @@ func (r *changeReader) holds() error {
 	if r.db.changes.closed() {
 		return cf.ErrClosed
 	}
-	_, s, err := r.db.catalog.Load().streamOf(r.table)
-	if err == nil && s.id != r.stream {
+	_, s, err := streamOf(r.db.catalog.Load(), r.table)
+	if err == nil && s.ID != r.stream {
 		err = fault.Errorf(fault.FailedPrecondition, "%w: the one that was read has ended", ErrNoChangeStream)
 	}
 	return err
@@ -402,8 +403,8 @@ func (r *changeReader) changesOf(s *section) (changes []write.Change, err error)
 
 // hasFamily reports whether the table has a family now.
 func (r *changeReader) hasFamily(name string) bool {
-	t, ok := r.db.catalog.Load().tables[r.table]
-	return ok && slices.ContainsFunc(t.families, func(f *familyInfo) bool { return f.name == name })
+	t, ok := r.db.catalog.Load().Tables[r.table]
+	return ok && slices.ContainsFunc(t.Families, func(f *catalog.Family) bool { return f.Name == name })
 }
 
 // cellChange is a set, or an add to an aggregate.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -202,16 +203,16 @@ func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily 
 		c.add(Problem{Err: err})
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		for _, prefix := range []string{prefixTable, prefixDeclared} {
+		for _, prefix := range []string{catalog.PrefixTable, catalog.PrefixDeclared} {
 			if !strings.HasPrefix(key, prefix) {
 				continue
 			}
-			s, err := readSchema(map[string][]byte{key: entries[key]}, prefix)
+			s, err := catalog.ReadSchema(map[string][]byte{key: entries[key]}, prefix)
 			if err != nil {
 				c.add(Problem{Err: err})
-			} else if prefix == prefixTable {
+			} else if prefix == catalog.PrefixTable {
 				for _, f := range s.Tables[0].Families {
-					declared[storeName(s.Tables[0].Name, f.Name)] = &declaredFamily{s.Tables[0].Name, f}
+					declared[catalog.StoreName(s.Tables[0].Name, f.Name)] = &declaredFamily{s.Tables[0].Name, f}
 				}
 			}
 		}
@@ -237,7 +238,7 @@ func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *
 	case err != nil:
 		return err
 	}
-	if _, dropping := entries[prefixDrop+name]; d.table == "" && !dropping && w.found.Cells > 0 {
+	if _, dropping := entries[catalog.PrefixDrop+name]; d.table == "" && !dropping && w.found.Cells > 0 {
 		c.add(Problem{Family: name, Err: fmt.Errorf("it has %d cells and no table declares it", w.found.Cells)})
 	}
 	if w.found.Problems = c.report.Count - before; d.table != "" {
@@ -303,7 +304,7 @@ func (w *familyWalk) checkKey(key []byte) error {
 func (w *familyWalk) checkValue(value []byte) error {
 	f := &w.declared.family
 	if f.Aggregate != schema.NoAggregate {
-		if _, ok := aggregateOf(f.Aggregate, value); !ok {
+		if _, ok := catalog.AggregateOf(f.Aggregate, value); !ok {
 			return fmt.Errorf("the value is not of the aggregate %s", f.Aggregate)
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -59,7 +60,7 @@ func (c *clock) follow(last int64) {
 func readClock(entry []byte) (int64, error) {
 	limit, err := strconv.ParseInt(string(entry), 10, 64)
 	if err != nil || limit < 0 {
-		return 0, fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a timestamp", keyClock, entry)
+		return 0, fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a timestamp", catalog.KeyClock, entry)
 	}
 	return limit - 1, nil
 }
@@ -109,7 +110,7 @@ func (c *clock) save(ctx context.Context, limit int64) error {
 	if c.store == nil {
 		return nil
 	}
-	return c.store.PutMeta(ctx, keyClock, strconv.AppendInt(nil, limit, 10))
+	return c.store.PutMeta(ctx, catalog.KeyClock, strconv.AppendInt(nil, limit, 10))
 }
 
 // whenWritable runs f, which takes timestamps outside of a write, and runs it

@@ -119,8 +119,8 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) erro
 	}
 	var families []string
 	for _, s := range plan.scans {
-		families = append(families, s.of.store)
-		of := stats.Families[s.of.store]
+		families = append(families, s.of.Store)
+		of := stats.Families[s.of.Store]
 		e.cells += float64(of.Cells())
 	}
 	e.parts, err = e.table.db.store.Splits(ctx, families, cf.Range{}, estimatedParts)

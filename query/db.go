@@ -29,6 +29,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -88,7 +89,7 @@ type DB struct {
 	clock   clock
 	changes changeTimes
 	logger  *slog.Logger
-	catalog atomic.Pointer[catalog]
+	catalog atomic.Pointer[catalog.Catalog]
 
 	schemaMu schemaLock
 	raising  lock.RW // of the format
@@ -259,4 +260,4 @@ func (db *DB) Now() cells.Timestamp {
 }
 
 // Schema is a copy of the schema in force, its tables sorted by name.
-func (db *DB) Schema() *schema.Schema { return db.inForce().schema.Clone() }
+func (db *DB) Schema() *schema.Schema { return db.inForce().Schema.Clone() }

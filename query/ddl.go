@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -26,7 +27,7 @@ func (db *DB) CheckPlan(ctx context.Context, plan schema.Plan) error {
 		return fail(op, "", "", err)
 	}
 	old := db.catalog.Load()
-	next, err := old.apply(plan)
+	next, err := old.Apply(plan)
 	if err != nil {
 		return fail(op, "", "", err)
 	}
@@ -45,7 +46,7 @@ func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
 // DropTable drops a table and its data.
 func (db *DB) DropTable(ctx context.Context, table string) error {
 	c := schema.Change{Kind: schema.DropTable, Table: table}
-	if t, ok := db.inForce().schema.Table(table); ok {
+	if t, ok := db.inForce().Schema.Table(table); ok {
 		c.Families = t.Families
 	}
 	return db.change("drop table", table, ctx, c)
@@ -112,7 +113,7 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	}
 	defer db.schemaMu.Unlock()
 	old := db.catalog.Load()
-	c, err := old.apply(plan)
+	c, err := old.Apply(plan)
 	if err != nil {
 		return err
 	}
@@ -120,8 +121,8 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err != nil {
 		return err
 	}
-	c.setStreams(streams)
-	c.keep(old, plan.Touches)
+	c.SetStreams(streams)
+	c.Keep(old, plan.Touches)
 	if err := db.checkTypes(ctx, old, c); err != nil {
 		return err
 	}
@@ -136,12 +137,12 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 			return err
 		}
 	}
-	dropped := missing(old, c)
+	dropped := catalog.Missing(old, c)
 	if err := db.saveCatalog(ctx, old, c, dropped); err != nil {
 		return err
 	}
 	db.catalog.Store(c)
-	if len(old.streams)+len(streams) > 0 {
+	if len(old.Streams)+len(streams) > 0 {
 		db.changes.changed()
 		if err := db.keepChanges(c); err != nil {
 			return err
@@ -153,81 +154,27 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	return db.dropFamilies(ctx, dropped)
 }
 
-// apply is the catalog after a plan, without change streams.
-func (c *catalog) apply(plan schema.Plan) (*catalog, error) {
-	if err := c.checkPlan(plan); err != nil {
-		return nil, err
-	}
-	next, err := plan.Apply(c.schema)
-	if err != nil {
-		return nil, fault.Of(fault.FailedPrecondition, err)
-	}
-	if err := next.Validate(); err != nil {
-		return nil, fault.Of(fault.InvalidArgument, err)
-	}
-	return newCatalog(next, nil), nil
-}
-
-// checkPlan finds names in a plan that do not exist, or exist already.
-func (c *catalog) checkPlan(plan schema.Plan) error {
-	added := map[string]bool{} // tables that the plan itself creates
-	for _, ch := range plan.Changes {
-		if ch.Kind == schema.CreateTable {
-			if _, ok := c.tables[ch.Table]; ok {
-				return fault.Errorf(fault.AlreadyExists, "table %q exists already", ch.Table)
-			}
-			added[ch.Table] = true
-			continue
-		}
-		if added[ch.Table] {
-			continue
-		}
-		t, err := c.table(ch.Table)
-		if err != nil {
-			return err
-		}
-		if err := t.checkChangeOf(ch); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *tableInfo) checkChangeOf(ch schema.Change) error {
-	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement || ch.Kind == schema.SetKeyFormat || ch.Kind == schema.SetChangeStream {
-		return nil
-	}
-	_, err := t.family(ch.Family)
-	if ch.Kind == schema.AddFamily {
-		if err == nil {
-			return fault.Errorf(fault.AlreadyExists, "family %q exists already in table %s", ch.Family, t.name)
-		}
-		return nil
-	}
-	return err
-}
-
 // checkTypes refuses to change the type or the aggregate of a family that has cells.
-func (db *DB) checkTypes(ctx context.Context, old, next *catalog) error {
-	for _, t := range next.tables {
-		was := old.tables[t.name]
+func (db *DB) checkTypes(ctx context.Context, old, next *catalog.Catalog) error {
+	for _, t := range next.Tables {
+		was := old.Tables[t.Name]
 		if was == nil {
 			continue
 		}
-		for _, f := range t.families {
-			before, err := was.family(f.name)
-			if err != nil || before.typ == f.typ && before.aggregate == f.aggregate {
+		for _, f := range t.Families {
+			before, err := was.Family(f.Name)
+			if err != nil || before.Type == f.Type && before.Aggregate == f.Aggregate {
 				continue
 			}
-			empty, err := db.isEmpty(ctx, f.store)
+			empty, err := db.isEmpty(ctx, f.Store)
 			if err != nil {
 				return err
 			}
-			if !empty && before.aggregate != f.aggregate {
-				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.name, t.name, f.aggregate, before.aggregate)
+			if !empty && before.Aggregate != f.Aggregate {
+				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.Name, t.Name, f.Aggregate, before.Aggregate)
 			}
 			if !empty {
-				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)
+				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.Name, t.Name, before.Type, f.Type)
 			}
 		}
 	}
@@ -250,7 +197,7 @@ func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
 }
 
 // createFamilies creates the families of next that old lacks.
-func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
+func (db *DB) createFamilies(ctx context.Context, old, next *catalog.Catalog) error {
 	names, err := db.familiesToCreate(ctx, old, next)
 	if err != nil {
 		return err
@@ -261,9 +208,9 @@ func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
 // familiesToCreate are the families of next that neither old nor the store has. A
 // family that is in the store already was left by an interrupted create, and is
 // empty.
-func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names []string, err error) {
+func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog.Catalog) (names []string, err error) {
 	have := db.store.Families()
-	for _, name := range missing(next, old) {
+	for _, name := range catalog.Missing(next, old) {
 		if _, ok := slices.BinarySearch(have, name); ok {
 			empty, err := db.isEmpty(ctx, name)
 			if err != nil {
@@ -279,32 +226,12 @@ func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names [
 	return names, nil
 }
 
-// missing are the families of the store that a has and b lacks, sorted.
-func missing(a, b *catalog) []string {
-	in := map[string]bool{}
-	for _, t := range b.tables {
-		for _, f := range t.families {
-			in[f.store] = true
-		}
-	}
-	var names []string
-	for _, t := range a.tables {
-		for _, f := range t.families {
-			if !in[f.store] {
-				names = append(names, f.store)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // saveCatalog writes the tables of next and marks dropped families, in one
 // batch.
-func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []string) error {
+func (db *DB) saveCatalog(ctx context.Context, old, next *catalog.Catalog, dropped []string) error {
 	var loads []string // of tables that go
-	for name := range old.tables {
-		if next.tables[name] != nil {
+	for name := range old.Tables {
+		if next.Tables[name] != nil {
 			continue
 		}
 		keys, err := db.loadKeys(ctx, name)
@@ -314,23 +241,23 @@ func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []str
 		loads = append(loads, keys...)
 	}
 	return db.writeCatalog(ctx, func(b *cf.Batch) error {
-		for i := range next.schema.Tables {
-			t := &next.schema.Tables[i]
+		for i := range next.Schema.Tables {
+			t := &next.Schema.Tables[i]
 			entry, err := t.MarshalCatalog()
 			if err != nil {
 				return err
 			}
-			b.PutMeta(prefixTable+t.Name, entry)
+			b.PutMeta(catalog.PrefixTable+t.Name, entry)
 		}
-		for name := range old.tables {
-			if next.tables[name] == nil {
-				b.DeleteMeta(prefixTable + name)
-				b.DeleteMeta(prefixTableNote + name)
+		for name := range old.Tables {
+			if next.Tables[name] == nil {
+				b.DeleteMeta(catalog.PrefixTable + name)
+				b.DeleteMeta(catalog.PrefixTableNote + name)
 			}
 		}
-		putStreams(b, old.streams, next.streams)
+		catalog.PutStreams(b, old.Streams, next.Streams)
 		for _, name := range dropped {
-			b.PutMeta(prefixDrop+name, nil)
+			b.PutMeta(catalog.PrefixDrop+name, nil)
 		}
 		for _, key := range loads {
 			b.DeleteMeta(key)

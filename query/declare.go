@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -100,16 +101,11 @@ func declaredAlready(before *schema.Schema, c schema.Change) bool {
 }
 
 func (db *DB) lastDeclared(ctx context.Context) (*schema.Schema, map[string][]byte, error) {
-	snap, err := db.store.Snapshot(ctx)
+	entries, err := catalog.Entries(ctx, db.store, catalog.PrefixDeclared)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, prefixDeclared)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := readSchema(entries, prefixDeclared)
+	s, err := catalog.ReadSchema(entries, catalog.PrefixDeclared)
 	return s, entries, err
 }
 
@@ -121,7 +117,7 @@ func (db *DB) saveDeclared(ctx context.Context, declared *schema.Schema, entries
 		if err != nil {
 			return err
 		}
-		if key := prefixDeclared + t.Name; !bytes.Equal(entries[key], entry) {
+		if key := catalog.PrefixDeclared + t.Name; !bytes.Equal(entries[key], entry) {
 			changed[key] = entry
 		}
 	}

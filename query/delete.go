@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -29,13 +30,13 @@ func (w rowWrite) reads() bool {
 	return false
 }
 
-func looksFirst(c *write.Change, t *tableInfo) bool {
+func looksFirst(c *write.Change, t *catalog.Table) bool {
 	switch c.Kind {
 	case write.SetChange, write.AddChange, write.MergeChange:
 		return false
 	case write.DeleteVersionsChange:
-		f, err := t.family(c.Family)
-		return err != nil || f.counts || c.Until != c.Since.Until()
+		f, err := t.Family(c.Family)
+		return err != nil || f.Counts || c.Until != c.Since.Until()
 	}
 	return true
 }
@@ -50,11 +51,11 @@ type rowEditor struct {
 
 	pointDeletes int // up to this many cells are deleted one by one
 
-	removed map[removal]bool     // nothing is left of it, and nothing was set since
-	written map[*familyInfo]bool // has sets of this batch
-	cleared map[*familyInfo]bool // what the snapshot shows is deleted
-	sets    map[column][]int64   // timestamps set, of columns that are not in visible
-	visible map[column][]int64   // timestamps that retention leaves, newest first
+	removed map[removal]bool         // nothing is left of it, and nothing was set since
+	written map[*catalog.Family]bool // has sets of this batch
+	cleared map[*catalog.Family]bool // what the snapshot shows is deleted
+	sets    map[column][]int64       // timestamps set, of columns that are not in visible
+	visible map[column][]int64       // timestamps that retention leaves, newest first
 }
 
 // A removal is the range of a delete: of a column, or of the family when all.
@@ -65,13 +66,13 @@ type removal struct {
 }
 
 type column struct {
-	family    *familyInfo
+	family    *catalog.Family
 	qualifier string
 }
 
 func newRowEditor(snap cf.Snapshot, b *cf.Batch, key string, now cells.Timestamp) *rowEditor {
 	return &rowEditor{snap: snap, batch: b, key: key, now: now, pointDeletes: pointDeletes,
-		written: map[*familyInfo]bool{}, cleared: map[*familyInfo]bool{}, sets: map[column][]int64{}, visible: map[column][]int64{}}
+		written: map[*catalog.Family]bool{}, cleared: map[*catalog.Family]bool{}, sets: map[column][]int64{}, visible: map[column][]int64{}}
 }
 
 // set notes a cell that the batch writes.
@@ -82,7 +83,7 @@ func (e *rowEditor) set(col column, ts int64) {
 		e.visible[col] = insertVersion(list, ts)
 		return
 	}
-	if col.family.counts {
+	if col.family.Counts {
 		e.sets[col] = append(e.sets[col], ts)
 	}
 }
@@ -97,16 +98,16 @@ func insertVersion(list []int64, ts int64) []int64 {
 }
 
 // apply makes a change that is a delete.
-func (e *rowEditor) apply(ctx context.Context, t *tableInfo, c *write.Change) error {
+func (e *rowEditor) apply(ctx context.Context, t *catalog.Table, c *write.Change) error {
 	if c.Kind == write.DeleteRowChange {
-		for _, f := range t.families {
+		for _, f := range t.Families {
 			if err := e.deleteFamily(ctx, f); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	f, err := t.family(c.Family)
+	f, err := t.Family(c.Family)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (e *rowEditor) apply(ctx context.Context, t *tableInfo, c *write.Change) er
 }
 
 // deleteFamily removes the row's cells in a family.
-func (e *rowEditor) deleteFamily(ctx context.Context, f *familyInfo) error {
+func (e *rowEditor) deleteFamily(ctx context.Context, f *catalog.Family) error {
 	if err := e.remove(ctx, f, nil, 0, 0); err != nil {
 		return err
 	}
@@ -139,13 +140,13 @@ func (e *rowEditor) deleteFamily(ctx context.Context, f *familyInfo) error {
 // deleteVersions removes versions of a column, [since, until).
 func (e *rowEditor) deleteVersions(ctx context.Context, col column, since, until int64) error {
 	all := since == 0 && until == 0
-	if col.family.counts && !all {
+	if col.family.Counts && !all {
 		return e.deleteCounted(ctx, col, since, until)
 	}
 	if err := e.remove(ctx, col.family, &col.qualifier, since, until); err != nil {
 		return err
 	}
-	if all && col.family.counts {
+	if all && col.family.Counts {
 		e.visible[col] = nil
 		delete(e.sets, col)
 	}
@@ -187,7 +188,7 @@ func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
 	list, ok := e.visible[col]
 	if !ok && !e.cleared[col.family] {
 		err := e.scan(ctx, col.family, cf.Filter{
-			Retention:  col.family.retention(e.now),
+			Retention:  col.family.Retention(e.now),
 			Qualifiers: []cf.Range{cf.Single(col.qualifier)},
 		}, func(_ string, ts int64) { list = append(list, ts) })
 		if err != nil {
@@ -203,7 +204,7 @@ func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
 
 // retained cuts a list off where retention begins to hide.
 func (e *rowEditor) retained(col column, list []int64) []int64 {
-	rules := col.family.retention(e.now)
+	rules := col.family.Retention(e.now)
 	for i, ts := range list {
 		for _, r := range rules {
 			if i+1 > r.Versions && ts <= r.UpTo {
@@ -217,9 +218,9 @@ func (e *rowEditor) retained(col column, list []int64) []int64 {
 // remove deletes physical cells of a family of the row: of one column, or all
 // when the qualifier is nil; versions [since, until). A few are deleted one by
 // one; many, or cells that this batch wrote, by a range tombstone.
-func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string, since, until int64) error {
+func (e *rowEditor) remove(ctx context.Context, f *catalog.Family, qualifier *string, since, until int64) error {
 	if qualifier != nil && until == int64(cells.Timestamp(since).Until()) {
-		e.batch.DeleteCell(f.store, *qualifier, since)
+		e.batch.DeleteCell(f.Store, *qualifier, since)
 		return nil
 	}
 	what := removal{column: column{family: f}, all: qualifier == nil, since: since, until: until}
@@ -253,12 +254,12 @@ func (e *rowEditor) remove(ctx context.Context, f *familyInfo, qualifier *string
 	switch {
 	case !e.written[f] && len(found) <= e.pointDeletes:
 		for _, c := range found {
-			e.batch.DeleteCell(f.store, c.qualifier, c.ts)
+			e.batch.DeleteCell(f.Store, c.qualifier, c.ts)
 		}
 	case qualifier != nil:
-		e.batch.DeleteVersions(f.store, *qualifier, since, until)
+		e.batch.DeleteVersions(f.Store, *qualifier, since, until)
 	default:
-		e.batch.DeleteRow(f.store)
+		e.batch.DeleteRow(f.Store)
 	}
 	return nil
 }
@@ -273,9 +274,9 @@ func (e *rowEditor) mostCells() int {
 }
 
 // scan passes the row's cells of a family, as the snapshot shows them, to f.
-func (e *rowEditor) scan(ctx context.Context, fam *familyInfo, wanted cf.Filter, f func(qualifier string, ts int64)) error {
+func (e *rowEditor) scan(ctx context.Context, fam *catalog.Family, wanted cf.Filter, f func(qualifier string, ts int64)) error {
 	wanted.StripValues = true
-	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.store, Rows: []cf.Range{cf.Single(e.key)}, Filter: wanted})
+	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.Store, Rows: []cf.Range{cf.Single(e.key)}, Filter: wanted})
 	if err != nil {
 		return err
 	}
@@ -303,8 +304,8 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	if err := t.database().holdSchema(ctx); err != nil {
 		return fail(op, t.Name(), "", err)
 	}
-	info, err := t.db.catalog.Load().table(t.name)
-	if err == nil && info.stream != nil {
+	info, err := t.db.catalog.Load().Table(t.name)
+	if err == nil && info.Stream != nil {
 		t.db.schemaMu.RUnlock() // each of its writes takes it
 		return fail(op, t.name, "", t.deleteLogged(ctx, rows))
 	}
@@ -312,9 +313,9 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	if err != nil {
 		return fail(op, t.name, "", err)
 	}
-	families := make([]string, len(info.families))
-	for i, f := range info.families {
-		families[i] = f.store
+	families := make([]string, len(info.Families))
+	for i, f := range info.Families {
+		families[i] = f.Store
 	}
 	for _, r := range cf.MergeRanges(rows.Ranges) {
 		if err := t.db.store.DropRange(ctx, families, r); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bytere"
 	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -20,7 +21,7 @@ import (
 // stage has taken effect.
 type pushdown struct {
 	spec     *readSpec // a copy, narrowed
-	info     *tableInfo
+	info     *catalog.Table
 	residual []filter.Filter
 
 	rows     bool // no cell has left through a sink
@@ -34,7 +35,7 @@ type pushdown struct {
 // push is the read with its filter pushed down as far as possible without
 // changing the result. The remaining filter is the filter of the result; if it
 // differs, it is stored in the given memory.
-func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
+func (r *readSpec) push(info *catalog.Table, spec *readSpec) *readSpec {
 	if r.Filter == nil || r.unpushed {
 		return r
 	}
@@ -284,7 +285,7 @@ func least(limit, n int) int {
 
 // A columnSet is qualifiers by family; nil ranges are all columns of a family. The
 // nil set is all columns.
-type columnSet map[*familyInfo][]cf.Range
+type columnSet map[*catalog.Family][]cf.Range
 
 func (s columnSet) isEmpty() bool { return s != nil && len(s) == 0 }
 
@@ -337,17 +338,17 @@ func (s columnSet) union(t columnSet) columnSet {
 
 // needs are the columns that a filter's result depends on: the filter drops all
 // other cells before they have an effect.
-func needs(f filter.Filter, info *tableInfo) columnSet {
+func needs(f filter.Filter, info *catalog.Table) columnSet {
 	switch f := f.(type) {
 	case filter.BlockAll:
 		return columnSet{}
 	case filter.Family:
-		return info.columnsIn(nil, compile(string(f)).MatchString)
+		return columnsIn(info, nil, compile(string(f)).MatchString)
 	case filter.Column:
 		return needsOfColumn(f, info)
 	case filter.ColumnRange:
 		if q := spanOf(f.From, f.To); !q.Empty() {
-			return info.columnsIn([]cf.Range{q}, func(family string) bool { return family == f.Family })
+			return columnsIn(info, []cf.Range{q}, func(family string) bool { return family == f.Family })
 		}
 		return columnSet{}
 	case filter.Chain:
@@ -362,20 +363,20 @@ func needs(f filter.Filter, info *tableInfo) columnSet {
 	return nil
 }
 
-func needsOfColumn(f filter.Column, info *tableInfo) columnSet {
+func needsOfColumn(f filter.Column, info *catalog.Table) columnSet {
 	stems := stemsOf(string(f))
 	if !stems.Bounded() {
 		return nil
 	}
 	qualifiers := rangesOf(stems)
-	return info.columnsIn(qualifiers, func(string) bool { return len(qualifiers) > 0 })
+	return columnsIn(info, qualifiers, func(string) bool { return len(qualifiers) > 0 })
 }
 
 // columnsIn are qualifiers of some families; nil qualifiers are all of them.
-func (t *tableInfo) columnsIn(qualifiers []cf.Range, in func(family string) bool) columnSet {
+func columnsIn(t *catalog.Table, qualifiers []cf.Range, in func(family string) bool) columnSet {
 	s := columnSet{}
-	for _, f := range t.families {
-		if in(f.name) {
+	for _, f := range t.Families {
+		if in(f.Name) {
 			s[f] = qualifiers
 		}
 	}
@@ -384,7 +385,7 @@ func (t *tableInfo) columnsIn(qualifiers []cf.Range, in func(family string) bool
 
 // chainNeeds narrows by each filter, up to the first one whose effect depends on
 // columns that are dropped later.
-func chainNeeds(f filter.Filter, info *tableInfo) columnSet {
+func chainNeeds(f filter.Filter, info *catalog.Table) columnSet {
 	var all columnSet
 	for _, sub := range flatten(nil, f) {
 		all = all.intersect(needs(sub, info))
@@ -408,8 +409,8 @@ func columnwise(f filter.Filter) bool {
 // valuesOf is the values of a family's cells that can pass, as the store has them:
 // values of any type whose raw bytes are in the span, and damaged values, which the
 // read reports. An aggregate's stored form differs from the value that is read.
-func (r *readSpec) valuesOf(f *familyInfo) []cf.Range {
-	if r.values == nil || f.aggregate != schema.NoAggregate {
+func (r *readSpec) valuesOf(f *catalog.Family) []cf.Range {
+	if r.values == nil || f.Aggregate != schema.NoAggregate {
 		return nil
 	}
 	q := spanOf(r.values.From, r.values.To)

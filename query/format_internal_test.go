@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
 // A copy that is made while the format is raised says the format of its catalog.
@@ -22,7 +23,7 @@ func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 	if err := db.raising.Lock(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err = db.writeCatalog(ctx, func(b *cf.Batch) error { b.PutMeta(keyFormat, []byte("2")); return nil })
+	err = db.writeCatalog(ctx, func(b *cf.Batch) error { b.PutMeta(catalog.KeyFormat, []byte("2")); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

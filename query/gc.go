@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -76,7 +77,7 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 	if db.readOnly && !o.DryRun {
 		return GCReport{Table: table}, fail(op, table, "", cf.ErrReadOnly)
 	}
-	r, err := db.gc(ctx, table, gcRun{GCOptions: o, share: 0.5, families: func(*familyInfo) bool { return true },
+	r, err := db.gc(ctx, table, gcRun{GCOptions: o, share: 0.5, families: func(*catalog.Family) bool { return true },
 		compacts: func(*GCFamily) bool { return o.Compact }})
 	return r, fail(op, table, "", err)
 }
@@ -84,22 +85,22 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 // A gcRun is the settings of one run of the collection.
 type gcRun struct {
 	GCOptions
-	share    float64                // the share of the time that it may take
-	families func(*familyInfo) bool // which it looks at
-	compacts func(*GCFamily) bool   // which it compacts
+	share    float64                    // the share of the time that it may take
+	families func(*catalog.Family) bool // which it looks at
+	compacts func(*GCFamily) bool       // which it compacts
 }
 
 func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error) {
 	report := GCReport{Table: table, DryRun: run.DryRun}
-	info, err := db.catalog.Load().table(table)
+	info, err := db.catalog.Load().Table(table)
 	if err != nil {
 		return report, err
 	}
-	for _, f := range info.families {
+	for _, f := range info.Families {
 		if !run.families(f) {
 			continue
 		}
-		s := sweep{db: db, table: table, family: f, limits: f.rule, dryRun: run.DryRun, pace: pace{share: run.share}}
+		s := sweep{db: db, table: table, family: f, limits: f.Rule, dryRun: run.DryRun, pace: pace{share: run.share}}
 		err := s.run(ctx)
 		report.Families = append(report.Families, s.found)
 		if err != nil {
@@ -111,7 +112,7 @@ func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error)
 		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
 			return report, err
 		}
-		if err := db.store.Compact(ctx, f.store, cf.Range{}); err != nil {
+		if err := db.store.Compact(ctx, f.Store, cf.Range{}); err != nil {
 			return report, err
 		}
 	}
@@ -122,7 +123,7 @@ func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error)
 type sweep struct {
 	db        *DB
 	table     string
-	family    *familyInfo
+	family    *catalog.Family
 	limits    []schema.Limit
 	dryRun    bool
 	expired   bool // delete expired cells too, instead of leaving them to compactions
@@ -142,19 +143,19 @@ const (
 
 // run reads a snapshot of the family and deletes as it goes.
 func (s *sweep) run(ctx context.Context) error {
-	s.found.Family = s.family.name
+	s.found.Family = s.family.Name
 	if len(s.limits) == 0 {
 		return nil
 	}
 	now := s.db.clock.now()
-	find := tailFinder{rules: retentionAt(s.limits, now), expiry: s.family.expiry(now).Before, expired: s.expired, found: &s.found, most: s.db.tailDeletes,
+	find := tailFinder{rules: catalog.RetentionAt(s.limits, now), expiry: s.family.Expiry(now).Before, expired: s.expired, found: &s.found, most: s.db.tailDeletes,
 		take: func(t *tail) error { return s.take(ctx, t) }}
 	snap, err := s.db.store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: s.family.store, Rows: []cf.Range{{}}})
+	c, err := snap.Scan(ctx, cf.Scan{Family: s.family.Store, Rows: []cf.Range{{}}})
 	if err != nil {
 		return err
 	}
@@ -254,32 +255,32 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 }
 
 // stream is the table's change stream, nil when it has none. schemaMu is held.
-func (s *sweep) stream() *changeStream {
-	if t := s.db.catalog.Load().tables[s.table]; t != nil {
-		return t.stream
+func (s *sweep) stream() *catalog.Stream {
+	if t := s.db.catalog.Load().Tables[s.table]; t != nil {
+		return t.Stream
 	}
 	return nil
 }
 
 // current is the family in the schema in force. ok is false when the family was
 // dropped, or now keeps more than the limits of the sweep. schemaMu is held.
-func (s *sweep) current() (*familyInfo, bool) {
-	t, err := s.db.catalog.Load().table(s.table)
+func (s *sweep) current() (*catalog.Family, bool) {
+	t, err := s.db.catalog.Load().Table(s.table)
 	if err != nil {
 		return nil, false
 	}
-	f, err := t.family(s.family.name)
-	if err != nil || !schema.Covers(f.rule, s.limits) {
+	f, err := t.Family(s.family.Name)
+	if err != nil || !schema.Covers(f.Rule, s.limits) {
 		return nil, false
 	}
 	return f, true
 }
 
 // deleteInRow deletes tails of one row.
-func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *familyInfo, tails []*tail) error {
+func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *catalog.Family, tails []*tail) error {
 	last := map[string]int64{} // of each column, the oldest version that is kept
 	e := rowEditor{snap: snap, key: tails[0].row}
-	wanted := cf.Filter{Retention: retentionAt(s.limits, s.db.clock.now())}
+	wanted := cf.Filter{Retention: catalog.RetentionAt(s.limits, s.db.clock.now())}
 	for _, t := range tails {
 		wanted.Qualifiers = append(wanted.Qualifiers, cf.Single(t.qualifier))
 	}

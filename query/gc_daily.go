@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -38,7 +39,7 @@ const (
 // opened.
 func (db *DB) startJanitor(interval time.Duration) error {
 	now := db.clock.now()
-	err := db.setExpiry(context.Background(), func(f *familyInfo) cf.Expiry { return cf.Expiry{Before: f.expiry(now).Before} })
+	err := db.setExpiry(context.Background(), func(f *catalog.Family) cf.Expiry { return cf.Expiry{Before: f.Expiry(now).Before} })
 	if err != nil {
 		return err
 	}
@@ -117,13 +118,13 @@ func (db *DB) watch(ctx context.Context, failures int64) int64 {
 
 // collect runs the collection over the tables that keep a number of versions.
 func (db *DB) collect(ctx context.Context) {
-	for _, table := range db.catalog.Load().tableNames() {
-		info, err := db.catalog.Load().table(table)
-		if err != nil || !slices.ContainsFunc(info.families, (*familyInfo).collected) {
+	for _, table := range db.catalog.Load().TableNames() {
+		info, err := db.catalog.Load().Table(table)
+		if err != nil || !slices.ContainsFunc(info.Families, (*catalog.Family).Collected) {
 			continue
 		}
 		began := time.Now()
-		r, err := db.gc(ctx, table, gcRun{share: dailyShare, families: (*familyInfo).collected, compacts: mostlySurplus})
+		r, err := db.gc(ctx, table, gcRun{share: dailyShare, families: (*catalog.Family).Collected, compacts: mostlySurplus})
 		db.report(ctx, "collection failed", err, slog.String("table", table))
 		if n := r.Cells(); n > 0 && err == nil {
 			db.logger.Info("collected what retention had dropped", "table", table, "cells", n, "bytes", r.Bytes(),
@@ -131,8 +132,6 @@ func (db *DB) collect(ctx context.Context) {
 		}
 	}
 }
-
-func (f *familyInfo) collected() bool { return counts(f.rule) }
 
 func mostlySurplus(f *GCFamily) bool {
 	return f.Surplus > 0 && float64(f.Surplus) >= compactFrom*float64(f.Scanned)

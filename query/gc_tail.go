@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -108,11 +109,11 @@ func (f *tailFinder) drops(ts int64) bool {
 
 // delete adds the deletion of the tail to a batch, as far as it lies behind the
 // column's last version to be kept; -1 keeps no version.
-func (t *tail) delete(b *cf.Batch, f *familyInfo, stream *changeStream, last int64) {
-	store := f.store
+func (t *tail) delete(b *cf.Batch, f *catalog.Family, stream *catalog.Stream, last int64) {
+	store := f.Store
 	if stream != nil && last != 0 {
-		notesRow(b, noteCollected, stream.id, t.row)
-		notesDelete(b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: f.name, Qualifier: t.qualifier, Until: cells.Timestamp(max(last, 0))})
+		notesRow(b, noteCollected, stream.ID, t.row)
+		notesDelete(b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: f.Name, Qualifier: t.qualifier, Until: cells.Timestamp(max(last, 0))})
 	}
 	switch {
 	case last == 0: // nothing is older

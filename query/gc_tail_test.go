@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
 // A column may have changed between the scan that found its tail and the delete.
@@ -24,7 +25,7 @@ func TestATailIsDeletedBehindWhatIsKept(t *testing.T) {
 	} {
 		var b cf.Batch
 		b.Row(cf.RowID{Space: "t", Row: "r"})
-		c.tail.delete(&b, &familyInfo{name: "f", store: "t/f"}, nil, c.last)
+		c.tail.delete(&b, &catalog.Family{Name: "f", Store: "t/f"}, nil, c.last)
 		var got []string
 		for i := range b.Ops() {
 			got = append(got, map[cf.OpKind]string{cf.OpDelete: "1", cf.OpDeleteRange: "range"}[b.Ops()[i].Kind])

@@ -6,9 +6,9 @@ import "github.com/smolwc/smolwc/schema"
 // table. It costs nothing, and shares its memory with the database: do not change
 // it.
 func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
-	info, ok := db.inForce().tables[name]
+	info, ok := db.inForce().Tables[name]
 	if !ok {
 		return schema.Table{}, false
 	}
-	return *info.declared, true
+	return *info.Declared, true
 }

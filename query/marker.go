@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -38,13 +39,13 @@ func (db *DB) Format() int {
 
 // readFormat takes the format from the catalog's entries.
 func (db *DB) readFormat(entries map[string][]byte) error {
-	format, ok := entries[keyFormat]
+	format, ok := entries[catalog.KeyFormat]
 	if !ok {
-		return fault.Errorf(fault.FailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", keyFormat)
+		return fault.Errorf(fault.FailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", catalog.KeyFormat)
 	}
 	version, err := strconv.Atoi(string(format))
 	if err != nil || version < 1 {
-		return fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a version", keyFormat, format)
+		return fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a version", catalog.KeyFormat, format)
 	}
 	if err := checkFormat(version); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (db *DB) raise(ctx context.Context, version int) error {
 		return nil
 	}
 	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
-		b.PutMeta(keyFormat, strconv.AppendInt(nil, int64(version), 10))
+		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, int64(version), 10))
 		return nil
 	})
 	if err != nil {

@@ -4,24 +4,18 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
-// A note is bytes under a name that a layer above keeps in the catalog. The
-// database does not interpret it. A table's notes go when it is dropped.
-const (
-	prefixNote      = "note/"
-	prefixTableNote = "tablenote/"
-)
-
-// SetNote keeps value under a name; nil removes it. The change is on disk when it
-// returns, unless the database is [DurabilityAsync].
+// SetNote keeps value under a name in the catalog, for a layer above, which alone
+// knows what it says; nil removes it. The change is on disk when it returns.
 func (db *DB) SetNote(ctx context.Context, name string, value []byte) error {
-	return fail("set note", "", "", db.setNote(ctx, prefixNote+name, value))
+	return fail("set note", "", "", db.setNote(ctx, catalog.PrefixNote+name, value))
 }
 
 // Notes are the notes whose names start with prefix, by their names.
 func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, error) {
-	notes, err := db.notes(ctx, prefixNote, prefix)
+	notes, err := db.notes(ctx, catalog.PrefixNote, prefix)
 	return notes, fail("read notes", "", "", err)
 }
 
@@ -32,15 +26,15 @@ func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) erro
 		return fail("set note", table, "", err)
 	}
 	defer db.schemaMu.RUnlock()
-	if _, err := db.catalog.Load().table(table); err != nil {
+	if _, err := db.catalog.Load().Table(table); err != nil {
 		return fail("set note", table, "", err)
 	}
-	return fail("set note", table, "", db.setNote(ctx, prefixTableNote+table, value))
+	return fail("set note", table, "", db.setNote(ctx, catalog.PrefixTableNote+table, value))
 }
 
 // TableNotes are the notes of all tables, by the tables' names.
 func (db *DB) TableNotes(ctx context.Context) (map[string][]byte, error) {
-	notes, err := db.notes(ctx, prefixTableNote, "")
+	notes, err := db.notes(ctx, catalog.PrefixTableNote, "")
 	return notes, fail("read notes", "", "", err)
 }
 
@@ -59,12 +53,10 @@ func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
 }
 
 func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte, error) {
-	snap, err := db.snapshot(ctx)
-	if err != nil {
+	if err := db.ready(ctx); err != nil {
 		return nil, err
 	}
-	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, kind+prefix)
+	entries, err := catalog.Entries(ctx, db.store, kind+prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (p *readPlan) isSmall(spec *readSpec) bool {
 	}
 	_, single := spec.rows[0].Single()
 	return single && len(p.scans) == 1 && p.exact && spec.Offset == 0 && !spec.KeysOnly &&
-		p.scans[0].of.aggregate == schema.NoAggregate
+		p.scans[0].of.Aggregate == schema.NoAggregate
 }
 
 // readAtOnce reads one row of one family without a snapshot.

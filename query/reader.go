@@ -52,7 +52,7 @@ func (t *Table) plan(spec *readSpec, now cells.Timestamp) (*readSpec, *readPlan,
 
 // planTo is plan with memory for the result, a zero readPlan.
 func (t *Table) planTo(p *readPlan, spec *readSpec, now cells.Timestamp) (*readSpec, error) {
-	info, err := t.db.catalog.Load().table(t.name)
+	info, err := t.db.catalog.Load().Table(t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error 
 		if err != nil {
 			return err
 		}
-		all[i] = stream{family: s.family, store: s.scan.Family, guard: s.guard, required: s.required, cursor: s.of.readable(c)}
+		all[i] = stream{family: s.family, store: s.scan.Family, guard: s.guard, required: s.required, cursor: s.of.Readable(c)}
 		r.streams = append(r.streams, &all[i])
 	}
 	for _, s := range r.streams {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -38,7 +39,7 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 		if m == nil {
 			continue
 		}
-		if branches[i], err = c.check(write.Entry{Table: t.name, Key: key, Mutation: m}); err != nil {
+		if branches[i], err = check(c, write.Entry{Table: t.name, Key: key, Mutation: m}); err != nil {
 			return false, fail(op, t.name, key, err)
 		}
 		logged = logged || branches[i].logged()
@@ -137,11 +138,11 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 		return nil, err
 	}
 	defer t.db.schemaMu.RUnlock()
-	info, err := t.db.catalog.Load().table(t.name)
+	info, err := t.db.catalog.Load().Table(t.name)
 	if err != nil {
 		return nil, err
 	}
-	if err := info.checkModify(key, m); err != nil {
+	if err := checkModify(info, key, m); err != nil {
 		return nil, err
 	}
 	at, _ := m.Timestamp()
@@ -149,17 +150,17 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}
-	err = t.db.update(ctx, []cf.RowID{id}, info.stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
+	err = t.db.update(ctx, []cf.RowID{id}, info.Stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
 		written, err := t.modify(ctx, snap, info, key, m)
 		if err != nil {
 			return err
 		}
 		b.Row(id)
-		if info.stream != nil {
-			notesRow(b, noteRow, info.stream.id, key)
+		if info.Stream != nil {
+			notesRow(b, noteRow, info.Stream.ID, key)
 		}
 		for _, c := range written {
-			b.PutFunc(storeName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
+			b.PutFunc(catalog.StoreName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
 				func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
 		}
 		row = NewRow(key, written)
@@ -168,7 +169,7 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 	return row, err
 }
 
-func (t *tableInfo) checkModify(key string, m *write.ReadModifyWrite) error {
+func checkModify(t *catalog.Table, key string, m *write.ReadModifyWrite) error {
 	if err := checkRowKey(key); err != nil {
 		return err
 	}
@@ -181,18 +182,18 @@ func (t *tableInfo) checkModify(key string, m *write.ReadModifyWrite) error {
 	}
 	for _, r := range m.Rules() {
 		r := rule(r)
-		f, err := t.family(r.Family)
+		f, err := t.Family(r.Family)
 		if err != nil {
 			return err
 		}
 		if len(r.Qualifier) > cells.MaxQualifier {
 			return fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.Family, len(r.Qualifier), cells.MaxQualifier)
 		}
-		if err := f.refuseAggregate(r.Qualifier, r.participle()); err != nil {
+		if err := f.RefuseAggregate(r.Qualifier, r.participle()); err != nil {
 			return err
 		}
-		if f.typ != cells.TypeAny && !r.fits(f.typ) {
-			return fault.Errorf(fault.InvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.typ)
+		if f.Type != cells.TypeAny && !r.fits(f.Type) {
+			return fault.Errorf(fault.InvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.Type)
 		}
 	}
 	return nil
@@ -225,7 +226,7 @@ func (r *rule) fits(t cells.Type) bool {
 
 // modify computes the cells that the rules write, one for each column, in the
 // order of a row.
-func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, key string, m *write.ReadModifyWrite) ([]cells.Cell, error) {
+func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Table, key string, m *write.ReadModifyWrite) ([]cells.Cell, error) {
 	var columns []read.ColumnSpec
 	for _, r := range m.Rules() {
 		columns = append(columns, read.Column(r.Family, r.Qualifier))
@@ -256,7 +257,7 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 	}
 	written := map[column]cells.Cell{}
 	for _, r := range joinAppends(m.Rules()) {
-		f, err := info.family(r.Family)
+		f, err := info.Family(r.Family)
 		if err != nil {
 			return nil, err
 		}
@@ -266,7 +267,7 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, k
 			c, _ = row.Cell(r.Family, r.Qualifier)
 			c.Family, c.Qualifier, c.Timestamp = r.Family, r.Qualifier, max(c.Timestamp, now)
 		}
-		if c.Value, err = r.apply(c.Value, f.typ); err != nil {
+		if c.Value, err = r.apply(c.Value, f.Type); err != nil {
 			return nil, err
 		}
 		written[col] = c

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -37,7 +38,7 @@ func (db *DB) Refresh(ctx context.Context) error {
 		return fail("refresh", "", "", err)
 	}
 	defer db.schemaMu.Unlock()
-	var next *catalog
+	var next *catalog.Catalog
 	err := r.Refresh(ctx, func(s cf.Snapshot, families []string) (err error) {
 		next, err = db.catalogIn(ctx, s, families)
 		return err
@@ -49,27 +50,27 @@ func (db *DB) Refresh(ctx context.Context) error {
 }
 
 // catalogIn reads the catalog of a snapshot, which must be of this database.
-func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string) (*catalog, error) {
+func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string) (*catalog.Catalog, error) {
 	entries, err := snap.MetaPrefix(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	if id := string(entries[keyUUID]); id != db.uuid.String() {
+	if id := string(entries[catalog.KeyUUID]); id != db.uuid.String() {
 		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.uuid)
 	}
 	if err := db.readFormat(entries); err != nil {
 		return nil, err
 	}
-	if entry, ok := entries[keyClock]; ok {
+	if entry, ok := entries[catalog.KeyClock]; ok {
 		last, err := readClock(entry)
 		if err != nil {
 			return nil, err
 		}
 		db.clock.follow(last)
 	}
-	s, err := readSchema(entries, prefixTable)
+	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
 	if err != nil {
 		return nil, err
 	}
-	return newCatalog(s, nil), checkFamilies(s, families)
+	return catalog.New(s, nil), catalog.CheckFamilies(s, families)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -28,7 +29,7 @@ type readPlan struct {
 // A familyScan is one scan of the plan.
 type familyScan struct {
 	family string
-	of     *familyInfo
+	of     *catalog.Family
 	scan   cf.Scan
 	guard  bool // its cells are for conditions, not for the caller
 	// required says that conditions were left to the scan: rows that it does not
@@ -44,7 +45,7 @@ type guard struct {
 }
 
 // set plans a read; the plan is a zero one.
-func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
+func (p *readPlan) set(t *catalog.Table, r *readSpec, now cells.Timestamp) error {
 	p.scans = p.one[:0]
 	if err := p.selectFamilies(t, r, now); err != nil {
 		return err
@@ -71,25 +72,25 @@ func (p *readPlan) set(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 
 // selectFamilies plans a scan for each family with selected columns. Most reads
 // are of a family as a whole or of one column.
-func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp) error {
-	add := func(f *familyInfo, qualifiers []cf.Range) {
-		p.scans = append(p.scans, familyScan{family: f.name, of: f, scan: r.scan(f, qualifiers, now)})
+func (p *readPlan) selectFamilies(t *catalog.Table, r *readSpec, now cells.Timestamp) error {
+	add := func(f *catalog.Family, qualifiers []cf.Range) {
+		p.scans = append(p.scans, familyScan{family: f.Name, of: f, scan: r.scan(f, qualifiers, now)})
 	}
 	switch {
 	case r.narrow == nil && len(r.Columns) == 0 && !r.provesRows():
-		for _, f := range t.families {
+		for _, f := range t.Families {
 			add(f, nil)
 		}
 		return nil
 	case r.narrow == nil && len(r.Columns) == 1 && r.Columns[0].Kind == read.OneColumn && len(r.Columns[0].Qualifier) <= cells.MaxQualifier:
-		f, err := t.family(r.Columns[0].Family)
+		f, err := t.Family(r.Columns[0].Family)
 		if err == nil {
 			p.column = [1]cf.Range{cf.Single(r.Columns[0].Qualifier)}
 			add(f, p.column[:])
 		}
 		return err
 	}
-	selected, err := t.selection(r.Columns)
+	selected, err := selection(t, r.Columns)
 	if err != nil {
 		return err
 	}
@@ -97,9 +98,9 @@ func (p *readPlan) selectFamilies(t *tableInfo, r *readSpec, now cells.Timestamp
 		selected = r.narrow.intersect(selected)
 	}
 	if f := r.witness(t, selected); f != nil {
-		selected = map[*familyInfo][]cf.Range{f: conditionColumns(r.Where, f)}
+		selected = map[*catalog.Family][]cf.Range{f: conditionColumns(r.Where, f)}
 	}
-	for _, f := range t.families {
+	for _, f := range t.Families {
 		if qualifiers, ok := selected[f]; ok {
 			add(f, qualifiers)
 		}
@@ -117,12 +118,12 @@ func (r *readSpec) provesRows() bool {
 // witness is a family that proves every row: each row that satisfies the conditions
 // has a selected column in it, so a read of keys needs no other family. nil means
 // that there is no such family.
-func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Range) (found *familyInfo) {
+func (r *readSpec) witness(t *catalog.Table, selected map[*catalog.Family][]cf.Range) (found *catalog.Family) {
 	if !r.provesRows() {
 		return nil
 	}
 	for _, c := range r.Where {
-		f, err := t.family(c.Family)
+		f, err := t.Family(c.Family)
 		if err != nil {
 			return nil // which is the error of the read
 		}
@@ -131,7 +132,7 @@ func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Range) (f
 			continue
 		}
 		// The store judges the conditions of a family that does not aggregate.
-		if found == nil || found.aggregate != schema.NoAggregate && f.aggregate == schema.NoAggregate {
+		if found == nil || found.Aggregate != schema.NoAggregate && f.Aggregate == schema.NoAggregate {
 			found = f
 		}
 	}
@@ -139,10 +140,10 @@ func (r *readSpec) witness(t *tableInfo, selected map[*familyInfo][]cf.Range) (f
 }
 
 // conditionColumns are the columns of a family that conditions look at.
-func conditionColumns(where []read.Condition, f *familyInfo) []cf.Range {
+func conditionColumns(where []read.Condition, f *catalog.Family) []cf.Range {
 	var qualifiers []cf.Range
 	for _, c := range where {
-		if c.Family == f.name {
+		if c.Family == f.Name {
 			qualifiers = append(qualifiers, cf.Single(c.Qualifier))
 		}
 	}
@@ -151,15 +152,15 @@ func conditionColumns(where []read.Condition, f *familyInfo) []cf.Range {
 
 // guard decides where the conditions are judged: in the store, if it reads the
 // column anyway, or in a scan of their own for families that are not selected.
-func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
+func (p *readPlan) guard(t *catalog.Table, r *readSpec, now cells.Timestamp) error {
 	alone := len(p.scans) == 1
-	here, aside := map[*familyInfo][]read.Condition{}, map[*familyInfo][]read.Condition{}
+	here, aside := map[*catalog.Family][]read.Condition{}, map[*catalog.Family][]read.Condition{}
 	for _, c := range r.Where {
-		f, err := t.family(c.Family)
+		f, err := t.Family(c.Family)
 		if err != nil {
 			return err
 		}
-		if err := c.Check(f.typ); err != nil {
+		if err := c.Check(f.Type); err != nil {
 			return fault.Of(fault.InvalidArgument, err)
 		}
 		if s := p.scanOf(f); s != nil && r.readsNewest() && s.reads(c.Qualifier) {
@@ -168,10 +169,10 @@ func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 			aside[f] = append(aside[f], c)
 		}
 	}
-	for _, f := range t.families {
+	for _, f := range t.Families {
 		switch conditions := here[f]; {
 		case len(conditions) == 0:
-		case f.aggregate == schema.NoAggregate && (alone || needsCell(conditions)):
+		case f.Aggregate == schema.NoAggregate && (alone || needsCell(conditions)):
 			p.scanOf(f).require(conditions)
 		case !r.KeysOnly && !r.counting:
 			p.judge(conditions, true)
@@ -179,13 +180,13 @@ func (p *readPlan) guard(t *tableInfo, r *readSpec, now cells.Timestamp) error {
 			aside[f] = append(aside[f], conditions...)
 		}
 	}
-	for _, f := range t.families {
+	for _, f := range t.Families {
 		conditions := aside[f]
 		if len(conditions) == 0 {
 			continue
 		}
-		s := familyScan{family: f.name, of: f, scan: r.guardScan(f, conditions, now), guard: true}
-		if f.aggregate == schema.NoAggregate && needsCell(conditions) {
+		s := familyScan{family: f.Name, of: f, scan: r.guardScan(f, conditions, now), guard: true}
+		if f.Aggregate == schema.NoAggregate && needsCell(conditions) {
 			s.require(conditions)
 		} else {
 			p.judge(conditions, false)
@@ -202,7 +203,7 @@ func (p *readPlan) judge(conditions []read.Condition, onRow bool) {
 }
 
 // scanOf is the scan of a family that is selected, nil when it is not.
-func (p *readPlan) scanOf(f *familyInfo) *familyScan {
+func (p *readPlan) scanOf(f *catalog.Family) *familyScan {
 	for i := range p.scans {
 		if p.scans[i].of == f {
 			return &p.scans[i]
@@ -224,11 +225,11 @@ func (r *readSpec) readsNewest() bool {
 
 // selection is the qualifiers wanted of each family that is selected; nil
 // ranges are all of them.
-func (t *tableInfo) selection(columns []read.ColumnSpec) (map[*familyInfo][]cf.Range, error) {
-	selected := map[*familyInfo][]cf.Range{}
-	whole := map[*familyInfo]bool{}
+func selection(t *catalog.Table, columns []read.ColumnSpec) (map[*catalog.Family][]cf.Range, error) {
+	selected := map[*catalog.Family][]cf.Range{}
+	whole := map[*catalog.Family]bool{}
 	for _, c := range columns {
-		f, err := t.family(c.Family)
+		f, err := t.Family(c.Family)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +239,7 @@ func (t *tableInfo) selection(columns []read.ColumnSpec) (map[*familyInfo][]cf.R
 		whole[f] = whole[f] || c.Whole()
 		selected[f] = append(selected[f], c.Qualifiers())
 	}
-	for _, f := range t.families {
+	for _, f := range t.Families {
 		switch {
 		case len(columns) == 0 || whole[f]:
 			selected[f] = nil
@@ -252,17 +253,17 @@ func (t *tableInfo) selection(columns []read.ColumnSpec) (map[*familyInfo][]cf.R
 }
 
 // retention is the part of a family that the read hides.
-func (r *readSpec) retention(f *familyInfo, now cells.Timestamp) []cf.Retention {
+func (r *readSpec) retention(f *catalog.Family, now cells.Timestamp) []cf.Retention {
 	if r.hasLimits {
-		return retentionAt(r.limits, now)
+		return catalog.RetentionAt(r.limits, now)
 	}
-	return f.retention(now)
+	return f.Retention(now)
 }
 
 // scan reads the selected columns of a family.
-func (r *readSpec) scan(f *familyInfo, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
+func (r *readSpec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
-		Family:  f.store,
+		Family:  f.Store,
 		Rows:    r.rows,
 		Reverse: r.Reverse,
 		Filter: cf.Filter{
@@ -283,13 +284,13 @@ func (r *readSpec) scan(f *familyInfo, qualifiers []cf.Range, now cells.Timestam
 }
 
 // guardScan reads the columns that conditions look at.
-func (r *readSpec) guardScan(f *familyInfo, conditions []read.Condition, now cells.Timestamp) cf.Scan {
+func (r *readSpec) guardScan(f *catalog.Family, conditions []read.Condition, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
-		Family:  f.store,
+		Family:  f.Store,
 		Rows:    r.rows,
 		Reverse: r.Reverse,
 		Sample:  r.sample,
-		Filter:  cf.Filter{Retention: f.retention(now), Qualifiers: conditionColumns(conditions, f), Versions: 1},
+		Filter:  cf.Filter{Retention: f.Retention(now), Qualifiers: conditionColumns(conditions, f), Versions: 1},
 
 		CountTombstones: r.Cost != nil,
 	}

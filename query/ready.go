@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -64,11 +65,11 @@ func (db *DB) holdSchema(ctx context.Context) error {
 }
 
 // inForce is the catalog in force. A nil database has an empty one.
-func (db *DB) inForce() *catalog {
+func (db *DB) inForce() *catalog.Catalog {
 	if db != nil {
 		if c := db.catalog.Load(); c != nil {
 			return c
 		}
 	}
-	return newCatalog(new(schema.Schema), nil)
+	return catalog.New(new(schema.Schema), nil)
 }

@@ -56,13 +56,13 @@ func (t *Table) split(ctx context.Context, rows cf.Range, n int) ([]cf.Part, err
 	if n < 1 {
 		return nil, fault.Errorf(fault.InvalidArgument, "%d parts; there must be at least 1", n)
 	}
-	info, err := t.db.catalog.Load().table(t.name)
+	info, err := t.db.catalog.Load().Table(t.name)
 	if err != nil {
 		return nil, err
 	}
-	families := make([]string, len(info.families))
-	for i, f := range info.families {
-		families[i] = f.store
+	families := make([]string, len(info.Families))
+	for i, f := range info.Families {
+		families[i] = f.Store
 	}
 	return t.db.store.Splits(ctx, families, rows, n)
 }

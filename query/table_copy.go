@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -30,7 +31,7 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 	if err := db.hasFiles(ctx); err != nil {
 		return err
 	}
-	if _, err := db.catalog.Load().table(table); err != nil {
+	if _, err := db.catalog.Load().Table(table); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(dir)
@@ -63,7 +64,7 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.DropTable, Table: t.Name, Families: t.Families})
 	}
 	if !found { // it was dropped just now
-		_, err = c.catalog.Load().table(table)
+		_, err = c.catalog.Load().Table(table)
 		return errors.Join(err, c.Close())
 	}
 	return errors.Join(c.ApplyPlan(ctx, plan), c.Close())
@@ -82,14 +83,14 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 	if err := cmp.Or(db.ready(ctx), from.database().ready(ctx)); err != nil {
 		return err
 	}
-	source, err := from.db.catalog.Load().table(from.name)
+	source, err := from.db.catalog.Load().Table(from.name)
 	if err != nil {
 		return err
 	}
-	declared := *source.declared
+	declared := *source.Declared
 	declared.Name = name
 	declared.ChangeStream = 0 // what is copied was no change
-	c := &tableCopy{db: db, from: from.db, source: source, target: newTableInfo(&declared), note: note}
+	c := &tableCopy{db: db, from: from.db, source: source, target: catalog.NewTable(&declared), note: note}
 	if err := c.reserve(ctx); err != nil {
 		return err
 	}
@@ -102,26 +103,26 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 // A tableCopy is a CopyTable under way.
 type tableCopy struct {
 	db, from       *DB
-	source, target *tableInfo
+	source, target *catalog.Table
 	note           []byte
 	into           cf.Ingestion
 	format         int // that the cells may need
 }
 
 // next is the catalog with the new table; schemaMu is held exclusively.
-func (c *tableCopy) next() (*catalog, error) {
+func (c *tableCopy) next() (*catalog.Catalog, error) {
 	old := c.db.catalog.Load()
-	if _, ok := old.tables[c.target.name]; ok {
-		return nil, fault.Errorf(fault.AlreadyExists, "table %q exists already", c.target.name)
+	if _, ok := old.Tables[c.target.Name]; ok {
+		return nil, fault.Errorf(fault.AlreadyExists, "table %q exists already", c.target.Name)
 	}
-	s := old.schema.Clone()
-	s.Tables = append(s.Tables, *c.target.declared)
+	s := old.Schema.Clone()
+	s.Tables = append(s.Tables, *c.target.Declared)
 	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
 	if err := s.Validate(); err != nil {
 		return nil, fault.Of(fault.InvalidArgument, err)
 	}
-	next := newCatalog(s, old.streams)
-	next.keep(old, func(string) bool { return false })
+	next := catalog.New(s, old.Streams)
+	next.Keep(old, func(string) bool { return false })
 	return next, nil
 }
 
@@ -169,8 +170,8 @@ func (c *tableCopy) write(ctx context.Context) error {
 	workers := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
-	for i, f := range c.source.families {
-		parts, err := c.from.store.Splits(ctx, []string{f.store}, cf.Range{}, workers)
+	for i, f := range c.source.Families {
+		parts, err := c.from.store.Splits(ctx, []string{f.Store}, cf.Range{}, workers)
 		if err != nil {
 			return errors.Join(err, g.Wait())
 		}
@@ -178,7 +179,7 @@ func (c *tableCopy) write(ctx context.Context) error {
 		for _, p := range parts {
 			rows := cf.Range{Start: start, End: p.End}
 			start = p.End
-			g.Go(func() error { return c.writePart(ctx, snap, f.store, c.target.families[i].store, rows) })
+			g.Go(func() error { return c.writePart(ctx, snap, f.Store, c.target.Families[i].Store, rows) })
 		}
 	}
 	return g.Wait()
@@ -221,7 +222,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	if err := db.createFamilies(ctx, old, next); err != nil {
 		return err
 	}
-	entry, err := c.target.declared.MarshalCatalog()
+	entry, err := c.target.Declared.MarshalCatalog()
 	if err != nil {
 		return err
 	}
@@ -229,9 +230,9 @@ func (c *tableCopy) commit(ctx context.Context) error {
 		return err
 	}
 	_, err = c.into.Commit(ctx, cf.Single(""), func(_ cf.Snapshot, b *cf.Batch) error {
-		b.PutMeta(prefixTable+c.target.name, entry)
+		b.PutMeta(catalog.PrefixTable+c.target.Name, entry)
 		if c.note != nil {
-			b.PutMeta(prefixTableNote+c.target.name, c.note)
+			b.PutMeta(catalog.PrefixTableNote+c.target.Name, c.note)
 		}
 		return nil
 	})
@@ -252,12 +253,12 @@ func (c *tableCopy) undo(ctx context.Context, cause error) error {
 		return err
 	}
 	defer c.db.schemaMu.Unlock()
-	if _, err := c.db.catalog.Load().table(c.target.name); err == nil {
+	if _, err := c.db.catalog.Load().Table(c.target.Name); err == nil {
 		return nil
 	}
 	var names []string
-	for _, f := range c.target.families {
-		names = append(names, f.store)
+	for _, f := range c.target.Families {
+		names = append(names, f.Store)
 	}
 	return c.db.store.DropFamily(ctx, names...)
 }

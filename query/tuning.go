@@ -1,31 +1,19 @@
 package query
 
-import "github.com/smolwc/smolwc/cf"
+import "github.com/smolwc/smolwc/query/internal/catalog"
 
 // tune tells the store how to keep the families of a catalog, where that differs
 // from old's, which may be nil.
-func (db *DB) tune(old, next *catalog) error {
-	for _, t := range next.tables {
-		for _, f := range t.families {
-			if f.tuning == old.tuning(t.name, f.name) {
+func (db *DB) tune(old, next *catalog.Catalog) error {
+	for _, t := range next.Tables {
+		for _, f := range t.Families {
+			if f.Tuning == old.Tuning(t.Name, f.Name) {
 				continue
 			}
-			if err := db.store.SetTuning(f.store, f.tuning); err != nil {
+			if err := db.store.SetTuning(f.Store, f.Tuning); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// tuning is a family's tuning, zero for an absent family.
-func (c *catalog) tuning(table, family string) cf.Tuning {
-	if c == nil || c.tables[table] == nil {
-		return cf.Tuning{}
-	}
-	f, err := c.tables[table].family(family)
-	if err != nil {
-		return cf.Tuning{}
-	}
-	return f.tuning
 }

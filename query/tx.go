@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -115,8 +116,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 type Tx struct {
 	db      *DB
 	txn     cf.Txn
-	catalog *catalog        // that it began with
-	tables  map[string]bool // read or written
+	catalog *catalog.Catalog // that it began with
+	tables  map[string]bool  // read or written
 	wrote   bool
 	newest  cells.Timestamp // that a change names
 	logged  bool            // rows of a table with a change stream
@@ -197,7 +198,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 func (tx *Tx) schemaHolds() bool {
 	now := tx.db.catalog.Load()
 	for table := range tx.tables {
-		if now.tables[table] != tx.catalog.tables[table] {
+		if now.Tables[table] != tx.catalog.Tables[table] {
 			return false
 		}
 	}
@@ -227,7 +228,7 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
 	}
 	for i := range tx.pending {
 		w := &tx.pending[i]
-		if w.table.name != table {
+		if w.table.Name != table {
 			continue
 		}
 		for _, r := range spec.rows {
@@ -247,7 +248,7 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *write.Mutation) e
 		return tx.fail(op, table, key, err)
 	}
 	tx.wrote, tx.tables[table] = true, true
-	w, err := tx.catalog.check(write.Entry{Table: table, Key: key, Mutation: m})
+	w, err := check(tx.catalog, write.Entry{Table: table, Key: key, Mutation: m})
 	if err != nil {
 		return tx.fail(op, table, key, err)
 	}
@@ -300,7 +301,7 @@ func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
 	if w.reads() || stamped {
 		// A delete writes according to the cells that it finds; and a timestamp
 		// taken now must not commit behind a later one.
-		tx.txn.Read(w.table.name, cf.Single(w.key))
+		tx.txn.Read(w.table.Name, cf.Single(w.key))
 	}
 	for i := range w.changes {
 		var b cf.Batch
