@@ -183,7 +183,7 @@ func (c *commit) do(ctx context.Context) error {
 
 // encode puts the mutations into a batch.
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
-	e := encoder{ctx: c.ctx, db: c.db, snap: snap, batch: b, now: c.db.clock.now()}
+	e := encoder{ctx: c.ctx, db: c.db, snap: snap, batch: b, now: c.db.clock.Now()}
 	for i := range c.writes {
 		if err := e.write(&c.writes[i]); err != nil {
 			return err
@@ -235,7 +235,7 @@ func (e *encoder) write(w *rowWrite) error {
 		}
 		if c.ServerTime && ts == 0 {
 			var err error
-			if ts, err = e.db.clock.next(e.ctx); err != nil {
+			if ts, err = e.db.clock.Next(e.ctx); err != nil {
 				return err
 			}
 		}

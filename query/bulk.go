@@ -119,7 +119,7 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if l.into, err = db.store.Ingest(ctx); err != nil {
 		return nil, err
 	}
-	err = db.clock.whenWritable(ctx, func() (err error) { l.ts, err = db.clock.next(ctx); return err })
+	err = db.clock.WhenWritable(ctx, func() (err error) { l.ts, err = db.clock.Next(ctx); return err })
 	if err != nil {
 		return nil, errors.Join(err, l.into.Close())
 	}

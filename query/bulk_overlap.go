@@ -24,7 +24,7 @@ type overlapCheck struct {
 // newOverlapCheck finds the families to look at: in a family without cells between the
 // load's first row and its last, nothing can overlap.
 func (l *BulkLoad) newOverlapCheck(ctx context.Context) (*overlapCheck, error) {
-	o := &overlapCheck{load: l, now: l.db.clock.now(), asks: make([]bool, len(l.table.Families))}
+	o := &overlapCheck{load: l, now: l.db.clock.Now(), asks: make([]bool, len(l.table.Families))}
 	if l.opts.Overlap {
 		return o, nil
 	}

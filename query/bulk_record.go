@@ -76,7 +76,7 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(loadRecord{l.db.clock.now(), l.result})
+	text, err := json.Marshal(loadRecord{l.db.clock.Now(), l.result})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -58,9 +59,9 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 
 func (db *DB) createCatalog(ctx context.Context) error {
 	db.uuid = uuid.New()
-	db.format.Store(formatOfNew)
+	db.format.Store(catalog.FormatOfNew)
 	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
-		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, formatOfNew, 10))
+		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, catalog.FormatOfNew, 10))
 		b.PutMeta(catalog.KeyUUID, []byte(db.uuid.String()))
 		return nil
 	})
@@ -86,12 +87,12 @@ func (db *DB) readIdentity(entries map[string][]byte) (err error) {
 	if db.uuid, err = uuid.Parse(string(entries[catalog.KeyUUID])); err != nil {
 		return fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyUUID, entries[catalog.KeyUUID], err)
 	}
-	if clock, ok := entries[catalog.KeyClock]; ok {
-		last, err := readClock(clock)
+	if entry, ok := entries[catalog.KeyClock]; ok {
+		last, err := clock.Read(entry)
 		if err != nil {
 			return err
 		}
-		db.clock.start(last)
+		db.clock.Start(last)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (t *Table) scanCells(ctx context.Context, yield func(RowCell) bool, opts []
 		return err
 	}
 	defer snap.Close()
-	s := &cellScan{t: t, snap: snap, now: t.db.clock.now(), yield: yield}
+	s := &cellScan{t: t, snap: snap, now: t.db.clock.Now(), yield: yield}
 	for {
 		large, err := s.rows(ctx, spec)
 		if large == "" || err != nil {

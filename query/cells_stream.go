@@ -77,7 +77,7 @@ type rowWalk struct {
 // openRow opens a read of the row of spec. A row that does not satisfy the
 // conditions has no scans.
 func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
-	began, now := time.Now(), t.db.clock.now()
+	began, now := time.Now(), t.db.clock.Now()
 	key := spec.rows[0].Start
 	conditions := spec.Where
 	spec, p, err := t.plan(spec, now)

@@ -209,7 +209,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 		}
 		o.applyChanges(spec)
 	}
-	if err := spec.check(t.db.clock.latest()); err != nil {
+	if err := spec.check(t.db.clock.Latest()); err != nil {
 		return nil, err
 	}
 	info, stream, err := streamOf(t.db.catalog.Load(), t.name)

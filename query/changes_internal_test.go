@@ -188,7 +188,7 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 	go func() { put("early"); close(done) }()
 	<-slow.taken
 	put("between")
-	until := db.clock.latest()
+	until := db.clock.Latest()
 	put("late")
 	put("later")
 	close(slow.goAhead)
@@ -206,7 +206,7 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 	if want := []string{"between", "late", "later", "early"}; !slices.Equal(keys, want) {
 		t.Errorf("until the time of %s there are %s", want[0], keys)
 	}
-	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.clock.latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestATransactionTakesItsTimeUnderItsLocks(t *testing.T) {
 	}
 	var got []cells.Timestamp
 	last := cells.Timestamp(0)
-	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(db.clock.latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(db.clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}

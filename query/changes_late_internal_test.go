@@ -55,14 +55,14 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 	go func() { put("before"); close(done["before"]) }()
 	<-slow.taken["before"]
 	since := db.Now()
-	for db.clock.latest() <= since {
+	for db.clock.Latest() <= since {
 		time.Sleep(time.Microsecond)
 	}
-	since = db.clock.latest()
+	since = db.clock.Latest()
 	time.Sleep(time.Millisecond)
 	go func() { put("wanted"); close(done["wanted"]) }()
 	<-slow.taken["wanted"]
-	until := db.clock.latest()
+	until := db.clock.Latest()
 	time.Sleep(time.Millisecond)
 	put("late")
 	close(slow.goAhead["before"])
@@ -83,7 +83,7 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 			token = c.Token()
 		}
 	}
-	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.clock.latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (r *changeReader) start(ctx context.Context, s *catalog.Stream) (err error)
 		if !r.spec.hasSince {
 			r.spec.since = r.db.changes.low(&r.db.clock)
 		}
-		oldest := max(s.Since, r.db.clock.now()-cells.Timestamp(s.Keep.Microseconds()))
+		oldest := max(s.Since, r.db.clock.Now()-cells.Timestamp(s.Keep.Microseconds()))
 		if r.spec.since < oldest {
 			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
 		}

@@ -23,9 +23,9 @@ func (db *DB) nextStreams(ctx context.Context, old, next *catalog.Catalog) (map[
 			streams[name] = e
 			continue
 		}
-		now := db.clock.now()
+		now := db.clock.Now()
 		var id cells.Timestamp
-		err := db.clock.whenWritable(ctx, func() (err error) { id, err = db.clock.next(ctx); return err })
+		err := db.clock.WhenWritable(ctx, func() (err error) { id, err = db.clock.Next(ctx); return err })
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (db *DB) keepChanges(c *catalog.Catalog) error {
 	if longest == 0 {
 		return db.store.KeepChanges(time.Time{})
 	}
-	return db.store.KeepChanges(db.clock.wall().Add(-longest))
+	return db.store.KeepChanges(db.clock.Wall().Add(-longest))
 }
 
 // trimChanges drops changes that have been kept long enough.

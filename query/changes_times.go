@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/clock"
 )
 
 // A changeTimes gives commits of logged rows their timestamps, and knows the
@@ -22,12 +23,12 @@ type changeTimes struct {
 }
 
 // begin gives out a timestamp. The caller ends it when the commit has returned.
-func (t *changeTimes) begin(ctx context.Context, c *clock) (commitNote, error) {
+func (t *changeTimes) begin(ctx context.Context, c *clock.Clock) (commitNote, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// Every commit with a position up to this one took its timestamp before now.
 	before := t.last
-	at, err := c.next(ctx)
+	at, err := c.Next(ctx)
 	if err != nil {
 		return commitNote{}, err
 	}
@@ -51,13 +52,13 @@ func (t *changeTimes) end(at cells.Timestamp, position cf.Position) {
 
 // low is a timestamp such that no later commit has a lesser one, and that all
 // commits with lesser ones have been made.
-func (t *changeTimes) low(c *clock) cells.Timestamp {
+func (t *changeTimes) low(c *clock.Clock) cells.Timestamp {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.open) > 0 {
 		return t.open[0]
 	}
-	return c.pass()
+	return c.Pass()
 }
 
 // news is a channel that is closed when there is something new after the call.
@@ -99,24 +100,4 @@ func (t *changeTimes) closed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.closing
-}
-
-// latest is the time, or the last timestamp that was given out if that is later.
-func (c *clock) latest() cells.Timestamp {
-	return max(c.now(), cells.Timestamp(c.last.Load()))
-}
-
-// pass is a timestamp that no write has and that all later writes exceed: the wall
-// clock's, or the next one if that is later. It moves the clock there.
-func (c *clock) pass() cells.Timestamp {
-	for {
-		last := c.last.Load()
-		now := int64(c.now())
-		if now <= last+1 {
-			return cells.Timestamp(last + 1)
-		}
-		if c.last.CompareAndSwap(last, now-1) {
-			return cells.Timestamp(now)
-		}
-	}
 }

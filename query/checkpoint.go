@@ -154,7 +154,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 		return fail(op, "", "", err)
 	}
 	defer db.freezing.Unlock()
-	f := Frozen{Dir: filepath.Join(db.dir, frozenDir), Time: db.clock.wall()}
+	f := Frozen{Dir: filepath.Join(db.dir, frozenDir), Time: db.clock.Wall()}
 	at, format, err := db.checkpoint(ctx, f.Dir)
 	if err != nil {
 		return fail(op, "", "", err)

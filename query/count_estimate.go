@@ -109,7 +109,7 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) erro
 	if err != nil {
 		return err
 	}
-	_, plan, err := e.table.plan(spec, e.table.db.clock.now())
+	_, plan, err := e.table.plan(spec, e.table.db.clock.Now())
 	if err != nil {
 		return err
 	}

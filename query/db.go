@@ -30,6 +30,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -86,7 +87,7 @@ type DB struct {
 	limits  cf.Limits
 	uuid    uuid.UUID
 	format  atomic.Int32
-	clock   clock
+	clock   clock.Clock
 	changes changeTimes
 	logger  *slog.Logger
 	catalog atomic.Pointer[catalog.Catalog]
@@ -186,14 +187,14 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)
 	}
-	db.clock.wall = o.Clock
-	if db.clock.wall == nil {
-		db.clock.wall = time.Now
+	db.clock.Wall = o.Clock
+	if db.clock.Wall == nil {
+		db.clock.Wall = time.Now
 	}
 	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
 		return nil, err
 	}
-	db.clock.store = store
+	db.clock.Store = store
 	if !o.ReadOnly {
 		if err := db.openStreams(ctx); err != nil {
 			return nil, err
@@ -232,7 +233,7 @@ func (db *DB) Close() error {
 		err = db.schemaMu.Lock(context.Background())
 		defer db.schemaMu.Unlock()
 		if !db.readOnly {
-			err = db.clock.close()
+			err = db.clock.Close()
 		}
 		err = errors.Join(err, db.store.Close())
 	})
@@ -256,7 +257,7 @@ func (db *DB) Now() cells.Timestamp {
 	if db == nil || db.store == nil {
 		return 0
 	}
-	return db.clock.latest()
+	return db.clock.Latest()
 }
 
 // Schema is a copy of the schema in force, its tables sorted by name.

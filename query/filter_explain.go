@@ -58,7 +58,7 @@ func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	spec, p, err := t.plan(spec, t.db.clock.now())
+	spec, p, err := t.plan(spec, t.db.clock.Now())
 	if err != nil {
 		return plan, err
 	}

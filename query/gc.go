@@ -109,7 +109,7 @@ func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error)
 		if run.DryRun || !run.compacts(&s.found) {
 			continue
 		}
-		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
+		if err := db.allowExpiry(ctx, db.clock.Now()); err != nil {
 			return report, err
 		}
 		if err := db.store.Compact(ctx, f.Store, cf.Range{}); err != nil {
@@ -147,7 +147,7 @@ func (s *sweep) run(ctx context.Context) error {
 	if len(s.limits) == 0 {
 		return nil
 	}
-	now := s.db.clock.now()
+	now := s.db.clock.Now()
 	find := tailFinder{rules: catalog.RetentionAt(s.limits, now), expiry: s.family.Expiry(now).Before, expired: s.expired, found: &s.found, most: s.db.tailDeletes,
 		take: func(t *tail) error { return s.take(ctx, t) }}
 	snap, err := s.db.store.Snapshot(ctx)
@@ -280,7 +280,7 @@ func (s *sweep) current() (*catalog.Family, bool) {
 func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *catalog.Family, tails []*tail) error {
 	last := map[string]int64{} // of each column, the oldest version that is kept
 	e := rowEditor{snap: snap, key: tails[0].row}
-	wanted := cf.Filter{Retention: catalog.RetentionAt(s.limits, s.db.clock.now())}
+	wanted := cf.Filter{Retention: catalog.RetentionAt(s.limits, s.db.clock.Now())}
 	for _, t := range tails {
 		wanted.Qualifiers = append(wanted.Qualifiers, cf.Single(t.qualifier))
 	}

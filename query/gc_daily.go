@@ -38,7 +38,7 @@ const (
 // startJanitor reports at once the cells that had expired when the database was
 // opened.
 func (db *DB) startJanitor(interval time.Duration) error {
-	now := db.clock.now()
+	now := db.clock.Now()
 	err := db.setExpiry(context.Background(), func(f *catalog.Family) cf.Expiry { return cf.Expiry{Before: f.Expiry(now).Before} })
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 			db.report(ctx, "cannot let expired cells go", db.allowExpiry(ctx, now))
 			db.report(ctx, "cannot let old changes go", db.trimChanges(ctx))
 			failures = db.watch(ctx, failures)
-			now = db.clock.now()
+			now = db.clock.Now()
 		case <-collect:
 			db.collect(ctx)
 			next(interval - interval/8 + rand.N(interval/4+1))

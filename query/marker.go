@@ -19,15 +19,6 @@ import (
 // is refused.
 const FormatVersion = 2
 
-// A database has the smallest format that it needs, so that an older smolwc can
-// open it. It is created with formatOfNew; format 2 has timestamps after
-// lastOfFormat1.
-const (
-	formatOfNew                   = 1
-	formatOfLate                  = 2
-	lastOfFormat1 cells.Timestamp = 1<<62 - 1
-)
-
 // Format is the version of the format on disk that the database has, from 1 to
 // [FormatVersion]. It grows when a write needs a larger one.
 func (db *DB) Format() int {
@@ -65,10 +56,10 @@ func checkFormat(version int) error {
 // raiseFor gives the database the format that a timestamp needs, before it is
 // written. schemaMu is held: the database is open.
 func (db *DB) raiseFor(ctx context.Context, ts cells.Timestamp) error {
-	if ts <= lastOfFormat1 {
+	if ts <= catalog.LastOfFormat1 {
 		return nil
 	}
-	return db.raise(ctx, formatOfLate)
+	return db.raise(ctx, catalog.FormatOfLate)
 }
 
 // raise gives the database at least a format. The catalog's entry is on the disk before
@@ -99,7 +90,7 @@ func (db *DB) raise(ctx context.Context, version int) error {
 	}
 	db.format.Store(int32(version))
 	db.logger.Info("the database has a newer format: versions of smolwc that do not know it can no longer open it",
-		"format", version, "reason", "timestamps after "+lastOfFormat1.String())
+		"format", version, "reason", "timestamps after "+catalog.LastOfFormat1.String())
 	return nil
 }
 

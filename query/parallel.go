@@ -64,7 +64,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 		return err
 	}
 	defer snap.Close()
-	p := parallelRead{t: t, snap: snap, now: t.db.clock.now(), fn: fn}
+	p := parallelRead{t: t, snap: snap, now: t.db.clock.Now(), fn: fn}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(n)
 	for _, part := range parts {

@@ -30,7 +30,7 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*R
 		return nil, err
 	}
 	rr.spec.unpushed, rr.spec.maxBytes = t.unpushed, t.maxBytes
-	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.now())
+	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (rr *rowRead) release() {
 // open opens the read on a snapshot. The reader has to be closed before the
 // rowRead is released.
 func (rr *rowRead) open(ctx context.Context, t *Table, snap cf.Snapshot) (*reader, error) {
-	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.now())
+	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *r
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.plan(spec, t.db.clock.now())
+	return t.plan(spec, t.db.clock.Now())
 }
 
 // MaxRowBytes is how much memory a row may take when it is read as a whole: the

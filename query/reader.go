@@ -63,7 +63,7 @@ func (t *Table) planTo(p *readPlan, spec *readSpec, now cells.Timestamp) (*readS
 // openReader checks a read against the schema and opens its cursors, on a
 // snapshot of the caller's or, if that is nil, on one of its own.
 func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *readSpec) (*reader, error) {
-	return t.openReaderAt(ctx, snap, spec, t.db.clock.now())
+	return t.openReaderAt(ctx, snap, spec, t.db.clock.Now())
 }
 
 // openReaderAt is openReader with the moment that retention uses.

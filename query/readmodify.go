@@ -61,7 +61,7 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 		if !w.reads() {
 			snap = nil
 		}
-		e := encoder{ctx: ctx, db: t.db, snap: snap, batch: b, now: t.db.clock.now()}
+		e := encoder{ctx: ctx, db: t.db, snap: snap, batch: b, now: t.db.clock.Now()}
 		return e.write(w)
 	})
 	if err != nil {
@@ -251,7 +251,7 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Tabl
 	}
 	now, ok := m.Timestamp()
 	if !ok {
-		if now, err = t.db.clock.next(ctx); err != nil {
+		if now, err = t.db.clock.Next(ctx); err != nil {
 			return nil, err
 		}
 	}

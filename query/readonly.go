@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -62,11 +63,11 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 		return nil, err
 	}
 	if entry, ok := entries[catalog.KeyClock]; ok {
-		last, err := readClock(entry)
+		last, err := clock.Read(entry)
 		if err != nil {
 			return nil, err
 		}
-		db.clock.follow(last)
+		db.clock.Follow(last)
 	}
 	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
 	if err != nil {

@@ -43,7 +43,7 @@ func (db *DB) setExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry)
 func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
 	for _, l := range catalog.Loosenings(old, next) {
 		if o, n := l.Old.MaxAge(), l.New.MaxAge(); o != 0 && (n == 0 || n > o) {
-			if err := db.store.SetExpiry(l.New.Store, l.New.Expiry(db.clock.now())); err != nil {
+			if err := db.store.SetExpiry(l.New.Store, l.New.Expiry(db.clock.Now())); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
 		if s.found.Expired < manyExpired {
 			continue
 		}
-		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
+		if err := db.allowExpiry(ctx, db.clock.Now()); err != nil {
 			return err
 		}
 		if err := db.store.Compact(ctx, l.Old.Store, cf.Range{}); err != nil {

@@ -48,7 +48,7 @@ func (t *Table) CompactRows(ctx context.Context, rows read.RowSet) error {
 	if err := t.database().ready(ctx); err != nil {
 		return fail("compact", t.Name(), "", err)
 	}
-	if err := t.db.allowExpiry(ctx, t.db.clock.now()); err != nil {
+	if err := t.db.allowExpiry(ctx, t.db.clock.Now()); err != nil {
 		return fail("compact", t.name, "", err)
 	}
 	return t.eachFamily(ctx, "compact", func(f *catalog.Family) error {

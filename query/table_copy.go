@@ -50,7 +50,7 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 // dropOthers drops all tables but one of a copy, so that it does not keep their
 // files when the database has rewritten them.
 func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
-	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.clock.wall})
+	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.clock.Wall})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -305,7 +306,7 @@ func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
 	}
 	for i := range w.changes {
 		var b cf.Batch
-		e := encoder{ctx: ctx, db: tx.db, snap: tx.txn, batch: &b, now: tx.db.clock.now(), singly: true}
+		e := encoder{ctx: ctx, db: tx.db, snap: tx.txn, batch: &b, now: tx.db.clock.Now(), singly: true}
 		one := rowWrite{table: w.table, key: w.key, changes: w.changes[i : i+1]}
 		if err := e.write(&one); err != nil {
 			return err
@@ -319,12 +320,12 @@ func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
 
 // setServerTime gives the sets without a timestamp one that they share, and
 // reports whether there were any.
-func (w *rowWrite) setServerTime(ctx context.Context, c *clock) (bool, error) {
+func (w *rowWrite) setServerTime(ctx context.Context, c *clock.Clock) (bool, error) {
 	if !slices.ContainsFunc(w.changes, func(c write.Change) bool { return c.ServerTime }) {
 		return false, nil
 	}
 	var ts cells.Timestamp
-	err := c.whenWritable(ctx, func() (err error) { ts, err = c.next(ctx); return err })
+	err := c.WhenWritable(ctx, func() (err error) { ts, err = c.Next(ctx); return err })
 	if err != nil {
 		return false, err
 	}

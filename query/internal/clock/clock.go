@@ -1,4 +1,5 @@
-package query
+// Package clock gives a database its timestamps.
+package clock
 
 import (
 	"context"
@@ -14,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
-// A clock gives writes without a timestamp theirs: the wall clock in
+// A Clock gives writes without a timestamp theirs: the wall clock in
 // microseconds, made strictly increasing for the life of the database, so that
 // two writes never collide and a wall clock that is set back does not hide new
 // cells behind old ones.
@@ -22,10 +23,10 @@ import (
 // To keep that order over a crash, the catalog holds a future time, and the clock
 // starts there: after a crash at most clockLead ahead of the wall clock, after a
 // clean close exactly.
-type clock struct {
-	wall     func() time.Time
-	store    cf.Store // nil: nothing is kept
-	begin    int64    // what last was
+type Clock struct {
+	Wall     func() time.Time // the wall clock
+	Store    cf.Store         // with the catalog; nil: nothing is kept
+	begin    int64            // what last was
 	last     atomic.Int64
 	reserved atomic.Int64
 	mu       sync.Mutex // one reservation at a time
@@ -38,16 +39,16 @@ const clockLead = 1_000_000
 // clockEnd is the last timestamp that the clock gives, in the year 148,108. Callers'
 // timestamps may be larger; those of the clock are also in the catalog, in the log of
 // changes and in tokens, where this is the end in every format.
-const clockEnd = lastOfFormat1
+const clockEnd = catalog.LastOfFormat1
 
-// start sets the last timestamp that an earlier run may have given out.
-func (c *clock) start(last int64) {
+// Start sets the last timestamp that an earlier run may have given out.
+func (c *Clock) Start(last int64) {
 	c.begin = last
 	c.last.Store(last)
 }
 
-// follow moves the clock of a reader to where the writer's may be.
-func (c *clock) follow(last int64) {
+// Follow moves the clock of a reader to where the writer's may be.
+func (c *Clock) Follow(last int64) {
 	for at := c.last.Load(); at < last; at = c.last.Load() {
 		if c.last.CompareAndSwap(at, last) {
 			return
@@ -55,9 +56,9 @@ func (c *clock) follow(last int64) {
 	}
 }
 
-// readClock is the last timestamp that may have been given out, by the catalog's
+// Read is the last timestamp that may have been given out, by the catalog's
 // entry.
-func readClock(entry []byte) (int64, error) {
+func Read(entry []byte) (int64, error) {
 	limit, err := strconv.ParseInt(string(entry), 10, 64)
 	if err != nil || limit < 0 {
 		return 0, fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a timestamp", catalog.KeyClock, entry)
@@ -65,18 +66,18 @@ func readClock(entry []byte) (int64, error) {
 	return limit - 1, nil
 }
 
-// now is the wall clock within the range of timestamps, for retention. Whether a
+// Now is the wall clock within the range of timestamps, for retention. Whether a
 // cell is too old is judged by the machine's clock alone: see decision 6.
-func (c *clock) now() cells.Timestamp {
-	return min(max(cells.TimestampOf(c.wall()), 0), clockEnd)
+func (c *Clock) Now() cells.Timestamp {
+	return min(max(cells.TimestampOf(c.Wall()), 0), clockEnd)
 }
 
-// next is the timestamp of one more write. It is called within the write, which
+// Next is the timestamp of one more write. It is called within the write, which
 // runs again after a StallError. Elsewhere whenWritable does that.
-func (c *clock) next(ctx context.Context) (cells.Timestamp, error) {
+func (c *Clock) Next(ctx context.Context) (cells.Timestamp, error) {
 	for {
 		last := c.last.Load()
-		ts := max(int64(c.now()), last+1)
+		ts := max(int64(c.Now()), last+1)
 		if ts > int64(clockEnd) {
 			return 0, fault.Errorf(fault.FailedPrecondition, "the database's clock has reached its last timestamp, %d", clockEnd)
 		}
@@ -91,7 +92,7 @@ func (c *clock) next(ctx context.Context) (cells.Timestamp, error) {
 	}
 }
 
-func (c *clock) reserve(ctx context.Context, ts int64) error {
+func (c *Clock) reserve(ctx context.Context, ts int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ts < c.reserved.Load() {
@@ -106,27 +107,27 @@ func (c *clock) reserve(ctx context.Context, ts int64) error {
 
 // save records that timestamps below limit may have been given out. It does not
 // wait while the store refuses writes.
-func (c *clock) save(ctx context.Context, limit int64) error {
-	if c.store == nil {
+func (c *Clock) save(ctx context.Context, limit int64) error {
+	if c.Store == nil {
 		return nil
 	}
-	return c.store.PutMeta(ctx, catalog.KeyClock, strconv.AppendInt(nil, limit, 10))
+	return c.Store.PutMeta(ctx, catalog.KeyClock, strconv.AppendInt(nil, limit, 10))
 }
 
-// whenWritable runs f, which takes timestamps outside of a write, and runs it
+// WhenWritable runs f, which takes timestamps outside of a write, and runs it
 // again when the store refused a reservation and accepts writes again.
-func (c *clock) whenWritable(ctx context.Context, f func() error) error {
+func (c *Clock) WhenWritable(ctx context.Context, f func() error) error {
 	err := f()
 	if _, stalled := errors.AsType[*cf.StallError](err); !stalled {
 		return err
 	}
-	_, err = c.store.Write(ctx, nil, func(*cf.Batch) error { return f() })
+	_, err = c.Store.Write(ctx, nil, func(*cf.Batch) error { return f() })
 	return err
 }
 
-// close records the last timestamp exactly. When the store refuses writes, it
+// Close records the last timestamp exactly. When the store refuses writes, it
 // leaves the reservation, as after a crash.
-func (c *clock) close() error {
+func (c *Clock) Close() error {
 	if c.reserved.Load() == 0 && c.last.Load() == c.begin {
 		return nil // no timestamp was given out, and no watermark
 	}
@@ -135,4 +136,24 @@ func (c *clock) close() error {
 		return nil
 	}
 	return err
+}
+
+// Latest is the time, or the last timestamp that was given out if that is later.
+func (c *Clock) Latest() cells.Timestamp {
+	return max(c.Now(), cells.Timestamp(c.last.Load()))
+}
+
+// Pass is a timestamp that no write has and that all later writes exceed: the wall
+// clock's, or the next one if that is later. It moves the clock there.
+func (c *Clock) Pass() cells.Timestamp {
+	for {
+		last := c.last.Load()
+		now := int64(c.Now())
+		if now <= last+1 {
+			return cells.Timestamp(last + 1)
+		}
+		if c.last.CompareAndSwap(last, now-1) {
+			return cells.Timestamp(now)
+		}
+	}
 }
