@@ -101,7 +101,7 @@ func check(c *catalog.Catalog, e write.Entry) (rowWrite, error) {
 	if err != nil {
 		return rowWrite{}, err
 	}
-	if err := checkRowKey(e.Key); err != nil {
+	if err := catalog.CheckRowKey(e.Key); err != nil {
 		return rowWrite{}, err
 	}
 	changes := e.Mutation.Changes()

@@ -201,7 +201,7 @@ func (l *BulkLoad) apply(key string, m *write.Mutation, id *identity) error {
 // check finds everything that can be wrong with a mutation, and the family of
 // each of its changes.
 func (l *BulkLoad) check(key string, m *write.Mutation) error {
-	if err := checkRowKey(key); err != nil {
+	if err := catalog.CheckRowKey(key); err != nil {
 		return err
 	}
 	changes := m.Changes()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -41,7 +42,7 @@ func (t *Table) readCells(ctx context.Context, key string, opts []read.Option, y
 	if spec.KeysOnly {
 		return fault.Errorf(fault.InvalidArgument, "KeysOnly leaves no cell to read")
 	}
-	if err := checkRowKey(key); err != nil {
+	if err := catalog.CheckRowKey(key); err != nil {
 		return err
 	}
 	if spec.rows = []cf.Range{cf.Single(key)}; spec.takesNone() {
@@ -163,7 +164,7 @@ func (w *rowWalk) yieldCells(ctx context.Context, s *familyScan, left *int, yiel
 			return true, err
 		}
 		w.rows = 1
-		if err := s.checkBlock(w.key, b); err != nil {
+		if err := checkBlock(s, w.key, b); err != nil {
 			return false, err
 		}
 		p := part{family: s.family, block: b, cells: b.Cells}
@@ -181,7 +182,7 @@ func (w *rowWalk) yieldCells(ctx context.Context, s *familyScan, left *int, yiel
 }
 
 // checkBlock finds values that do not decode.
-func (s *familyScan) checkBlock(row string, b *cf.Block) error {
+func checkBlock(s *familyScan, row string, b *cf.Block) error {
 	for i := range b.Cells {
 		c := &b.Cells[i]
 		if err := cells.CheckEncoding(b.Value(c)); err != nil {

@@ -13,6 +13,10 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
+var changesCRC = crc32.MakeTable(crc32.Castagnoli)
+
+const changesTokenTail = 4 // bytes of the checksum
+
 // A token of changes is URL-safe base64, without padding, of
 //
 //	version | kind 's' | database, 16 bytes | stream, 8 | ... | CRC-32C, 4 bytes
@@ -100,7 +104,7 @@ func (r *changeReader) token(at changePosition, watermark, exact cells.Timestamp
 			b = appendSized(appendSized(b, p.rows.Start), p.rows.End)
 		}
 	}
-	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, changesCRC))
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -116,13 +120,13 @@ func damagedChanges(how string) error {
 // that has ended, gives the error for changes that are gone.
 func (r *changeReader) parseToken(token string) (parts []changePart, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) < 2+tokenTail {
+	if err != nil || len(b) < 2+changesTokenTail {
 		return nil, damagedChanges("it is no token")
 	}
-	sum := binary.BigEndian.Uint32(b[len(b)-tokenTail:])
-	b = b[:len(b)-tokenTail]
+	sum := binary.BigEndian.Uint32(b[len(b)-changesTokenTail:])
+	b = b[:len(b)-changesTokenTail]
 	switch {
-	case crc32.Checksum(b, castagnoli) != sum:
+	case crc32.Checksum(b, changesCRC) != sum:
 		return nil, damagedChanges("its checksum is wrong")
 	case b[1] != changeTokenKind:
 		return nil, fault.Errorf(fault.InvalidArgument, "the token is one of pages and not of changes")

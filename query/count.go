@@ -39,9 +39,6 @@ func (t *Table) count(ctx context.Context, kept *[]schema.Limit, opts []read.Opt
 	return r.count(ctx)
 }
 
-// counts reports whether the store counts cells.
-func (r *readSpec) counts() bool { return r.counting && !r.KeysOnly && r.Filter == nil }
-
 func (r *reader) count(ctx context.Context) (n Count, err error) {
 	if r.storeCounts() {
 		return r.sum(ctx)

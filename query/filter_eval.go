@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/bytere"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
@@ -307,7 +308,7 @@ func (e *evaluator) compile(f filter.Filter) step {
 		number := uint16(len(e.labels))
 		return eachCell(func(v *view) { v.label = number })
 	case filter.RowKey:
-		re := compile(string(f))
+		re := bytere.MustCompile(string(f))
 		return wholeRow(func() bool { return re.MatchString(e.key) })
 	case filter.RowSample:
 		return wholeRow(func() bool { return e.random() < float64(f) })
@@ -325,16 +326,16 @@ func (e *evaluator) compile(f filter.Filter) step {
 func (e *evaluator) passes(f filter.Filter) func(view) bool {
 	switch f := f.(type) {
 	case filter.Family:
-		match := remember(compile(string(f)).MatchString)
+		match := remember(bytere.MustCompile(string(f)).MatchString)
 		return func(v view) bool { return match(e.family(v)) }
 	case filter.Column:
-		match := remember(compile(string(f)).MatchString)
+		match := remember(bytere.MustCompile(string(f)).MatchString)
 		return func(v view) bool { return match(e.qualifier(v)) }
 	case filter.ColumnRange:
 		within := remember(f.Contains)
 		return func(v view) bool { return e.family(v) == f.Family && within(e.qualifier(v)) }
 	case filter.Value:
-		re := compile(string(f))
+		re := bytere.MustCompile(string(f))
 		return func(v view) bool { return re.MatchString(text(e.raw(v))) }
 	case filter.ValueRange:
 		return func(v view) bool { return f.Contains(text(e.raw(v))) }

@@ -66,7 +66,7 @@ func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
 		plan.Rows = append(plan.Rows, rangeText(r))
 	}
 	for i := range p.scans {
-		plan.Scans = append(plan.Scans, p.scans[i].plan())
+		plan.Scans = append(plan.Scans, scanPlan(&p.scans[i]))
 	}
 	for _, f := range spec.pushed {
 		plan.Pushed = append(plan.Pushed, f.String())
@@ -77,7 +77,7 @@ func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
 	return plan, nil
 }
 
-func (s *familyScan) plan() ScanPlan {
+func scanPlan(s *familyScan) ScanPlan {
 	f := &s.scan.Filter
 	p := ScanPlan{
 		Family: s.family, Since: cells.Timestamp(f.Since), Until: cells.Timestamp(f.Until),

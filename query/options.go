@@ -3,9 +3,9 @@ package query
 import (
 	"slices"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -45,7 +45,7 @@ func (r *readSpec) setRow(key string, opts []read.Option) error {
 		*r = readSpec{}
 		return r.setUnpaged(append(slices.Clip(opts), read.Key(key)))
 	}
-	if err := checkRowKey(key); err != nil {
+	if err := catalog.CheckRowKey(key); err != nil {
 		return err
 	}
 	r.row = [1]cf.Range{cf.Single(key)}
@@ -83,9 +83,26 @@ func (r *readSpec) setUnpaged(opts []read.Option) error {
 	return err
 }
 
-func checkRowKey(key string) error {
-	if err := cells.CheckRowKey(key); err != nil {
-		return fault.Of(fault.InvalidArgument, err)
+func (r *readSpec) rowBytes() int {
+	if r.maxBytes > 0 {
+		return r.maxBytes
+	}
+	return MaxRowBytes
+}
+
+// MaxRowBytes is how much memory a row may take when it is read as a whole: the
+// bytes of its qualifiers and encoded values and 24 more for each cell. A read
+// fails at a larger row, with the kind [KindResourceExhausted].
+const MaxRowBytes = 256 << 20
+
+// choosesNoRows refuses options that choose rows, for a read that chooses them
+// already.
+func (r *readSpec) choosesNoRows(beside string) error {
+	switch {
+	case r.Rows != nil || r.After != "":
+		return fault.Errorf(fault.InvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
+	case r.Limit != 0 || r.Offset != 0:
+		return fault.Errorf(fault.InvalidArgument, "limit and offset cannot be given beside %s", beside)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 
-	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -74,25 +73,6 @@ func (t *Table) readPage(ctx context.Context, opts []read.Option) (*Page, error)
 		page.Next = next.token(kind, print)
 	}
 	return page, nil
-}
-
-// singleRow reports whether the read has one row key.
-func (r *readSpec) singleRow() bool {
-	if r.Rows == nil || len(r.rows) != 1 {
-		return false
-	}
-	_, ok := r.rows[0].Single()
-	return ok
-}
-
-// goOn narrows the read to the keys behind a row.
-func (r *readSpec) goOn(row string) {
-	r.Offset = 0
-	if r.Reverse {
-		r.rows = cf.ClipRanges(r.rows, cf.Range{End: row})
-	} else {
-		r.rows = cf.ClipRanges(r.rows, cf.Range{Start: row + "\x00"})
-	}
 }
 
 // rowPage reads a page of rows. next is nil when it is the last.
@@ -231,23 +211,4 @@ func (w *rowWalk) takeColumns(ctx context.Context, s *familyScan, row *Row, at *
 		}
 	}
 	return columns, nil
-}
-
-// startBehind narrows a scan to the qualifiers behind q and reports whether
-// there can be any.
-func (s *familyScan) startBehind(q string) bool {
-	f := &s.scan.Filter
-	from := q + "\x00"
-	if f.Qualifiers == nil {
-		f.Qualifiers = []cf.Range{{Start: from}}
-		return true
-	}
-	var rest []cf.Range
-	for _, r := range f.Qualifiers {
-		if r.Start = max(r.Start, from); !r.Empty() {
-			rest = append(rest, r)
-		}
-	}
-	f.Qualifiers = rest
-	return len(rest) > 0
 }

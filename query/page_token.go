@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -81,7 +82,7 @@ func parsePosition(b []byte, kind byte) (p position, err error) {
 	}
 	p.left, b = int(left), b[n:]
 	if kind == pageOfRows {
-		if p.key = string(b); checkRowKey(p.key) != nil {
+		if p.key = string(b); catalog.CheckRowKey(p.key) != nil {
 			return p, damaged("it names no valid row key")
 		}
 		return p, nil

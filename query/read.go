@@ -10,7 +10,6 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // ReadRow reads one row. A row without a cell that the options select is nil, which
@@ -77,16 +76,6 @@ func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Ro
 	}
 	defer r.close()
 	return r.next(ctx)
-}
-
-// isSmall reports whether the read has at most one row and one scan.
-func (p *readPlan) isSmall(spec *readSpec) bool {
-	if len(spec.rows) != 1 {
-		return false
-	}
-	_, single := spec.rows[0].Single()
-	return single && len(p.scans) == 1 && p.exact && spec.Offset == 0 && !spec.KeysOnly &&
-		p.scans[0].of.Aggregate == schema.NoAggregate
 }
 
 // readAtOnce reads one row of one family without a snapshot.
@@ -168,19 +157,7 @@ func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *r
 	return t.plan(spec, t.db.clock.Now())
 }
 
-// MaxRowBytes is how much memory a row may take when it is read as a whole: the
-// bytes of its qualifiers and encoded values and 24 more for each cell. A read
-// fails at a larger row, with the kind [KindResourceExhausted].
-const MaxRowBytes = 256 << 20
-
 const cellBytes = 24 // the memory of a cell besides its qualifier and value
-
-func (r *readSpec) rowBytes() int {
-	if r.maxBytes > 0 {
-		return r.maxBytes
-	}
-	return MaxRowBytes
-}
 
 func rowTooLarge(key string) error {
 	return fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", fault.Shorten(key), MaxRowBytes>>20)
@@ -224,16 +201,4 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 		rows[i] = found[k]
 	}
 	return rows, nil
-}
-
-// choosesNoRows refuses options that choose rows, for a read that chooses them
-// already.
-func (r *readSpec) choosesNoRows(beside string) error {
-	switch {
-	case r.Rows != nil || r.After != "":
-		return fault.Errorf(fault.InvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
-	case r.Limit != 0 || r.Offset != 0:
-		return fault.Errorf(fault.InvalidArgument, "limit and offset cannot be given beside %s", beside)
-	}
-	return nil
 }

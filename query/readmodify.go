@@ -30,7 +30,7 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	}
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
-	if err := checkRowKey(key); err != nil {
+	if err := catalog.CheckRowKey(key); err != nil {
 		return false, fail(op, t.name, key, err)
 	}
 	var branches [2]rowWrite // without a table where there is nothing to do
@@ -170,7 +170,7 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 }
 
 func checkModify(t *catalog.Table, key string, m *write.ReadModifyWrite) error {
-	if err := checkRowKey(key); err != nil {
+	if err := catalog.CheckRowKey(key); err != nil {
 		return err
 	}
 	if len(m.Rules()) == 0 {

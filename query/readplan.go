@@ -307,3 +307,16 @@ func (r *readSpec) hint(exact bool) int {
 	}
 	return 0
 }
+
+// counts reports whether the store counts cells.
+func (r *readSpec) counts() bool { return r.counting && !r.KeysOnly && r.Filter == nil }
+
+// isSmall reports whether the read has at most one row and one scan.
+func (p *readPlan) isSmall(spec *readSpec) bool {
+	if len(spec.rows) != 1 {
+		return false
+	}
+	_, single := spec.rows[0].Single()
+	return single && len(p.scans) == 1 && p.exact && spec.Offset == 0 && !spec.KeysOnly &&
+		p.scans[0].of.Aggregate == schema.NoAggregate
+}

@@ -113,3 +113,9 @@ func (f *Family) RefuseAggregate(qualifier, verb string) error {
 	}
 	return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.Name, fault.Shorten(qualifier), f.Name, f.Aggregate, verb)
 }
+func CheckRowKey(key string) error {
+	if err := cells.CheckRowKey(key); err != nil {
+		return fault.Of(fault.InvalidArgument, err)
+	}
+	return nil
+}
