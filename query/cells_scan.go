@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -48,8 +49,8 @@ func (t *Table) scanCells(ctx context.Context, yield func(RowCell) bool, opts []
 	if spec.Reverse || spec.KeysOnly {
 		return fault.Errorf(fault.InvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
 	}
-	if spec.maxBytes == 0 {
-		spec.maxBytes = scanRowBytes
+	if spec.MaxBytes == 0 {
+		spec.MaxBytes = scanRowBytes
 	}
 	snap, err := t.db.store.Snapshot(ctx)
 	if err != nil {
@@ -63,7 +64,7 @@ func (t *Table) scanCells(ctx context.Context, yield func(RowCell) bool, opts []
 			return err
 		}
 		next := *spec // what is left behind the row
-		next.rows = cf.ClipRanges(append([]cf.Range(nil), spec.rows...), cf.Range{Start: large + "\x00"})
+		next.Ranges = cf.ClipRanges(append([]cf.Range(nil), spec.Ranges...), cf.Range{Start: large + "\x00"})
 		if spec.Limit > 0 {
 			if next.Limit -= int(s.read); next.Limit <= 0 {
 				return nil
@@ -88,7 +89,7 @@ type cellScan struct {
 
 // rows reads row by row up to a row that is too large. It reads that row cell by
 // cell and returns its key; "" at the end.
-func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err error) {
+func (s *cellScan) rows(ctx context.Context, spec *plan.Spec) (large string, err error) {
 	r, err := s.t.openReaderAt(ctx, s.snap, spec, s.now)
 	if err != nil {
 		return "", err
@@ -113,9 +114,9 @@ func (s *cellScan) rows(ctx context.Context, spec *readSpec) (large string, err 
 }
 
 // row reads one row cell by cell, unless conditions leave it out.
-func (s *cellScan) row(ctx context.Context, spec *readSpec, key string) error {
+func (s *cellScan) row(ctx context.Context, spec *plan.Spec, key string) error {
 	one := *spec
-	one.rows, one.Limit, one.Offset = []cf.Range{cf.Single(key)}, 0, 0
+	one.Ranges, one.Limit, one.Offset = []cf.Range{cf.Single(key)}, 0, 0
 	if conditions := spec.Where; len(conditions) > 0 {
 		holds, err := s.t.satisfies(ctx, s.snap, key, &read.Request{Where: conditions, Versions: 1})
 		if err != nil || !holds {
@@ -128,11 +129,11 @@ func (s *cellScan) row(ctx context.Context, spec *readSpec, key string) error {
 	}
 	w := &rowWalk{key: key, spec: pushed, snap: s.snap}
 	left, enough := pushed.CellsPerRow, false
-	for i := range p.scans {
-		if p.scans[i].guard {
+	for i := range p.Scans {
+		if p.Scans[i].Guard {
 			continue
 		}
-		more, err := w.yieldCells(ctx, &p.scans[i], &left, func(c cells.Cell) bool {
+		more, err := w.yieldCells(ctx, &p.Scans[i], &left, func(c cells.Cell) bool {
 			enough = !s.yield(RowCell{key, c})
 			return !enough
 		})

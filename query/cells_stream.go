@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -36,7 +37,7 @@ func (t *Table) readCells(ctx context.Context, key string, opts []read.Option, y
 	if err != nil {
 		return err
 	}
-	if err := spec.choosesNoRows("the key of a row"); err != nil {
+	if err := spec.ChoosesNoRows("the key of a row"); err != nil {
 		return err
 	}
 	if spec.KeysOnly {
@@ -45,7 +46,7 @@ func (t *Table) readCells(ctx context.Context, key string, opts []read.Option, y
 	if err := catalog.CheckRowKey(key); err != nil {
 		return err
 	}
-	if spec.rows = []cf.Range{cf.Single(key)}; spec.takesNone() {
+	if spec.Ranges = []cf.Range{cf.Single(key)}; spec.TakesNone() {
 		return nil
 	}
 	w, err := t.openRow(ctx, spec)
@@ -66,9 +67,9 @@ func (t *Table) readCells(ctx context.Context, key string, opts []read.Option, y
 // A rowWalk reads one row a family after the other.
 type rowWalk struct {
 	key   string
-	spec  *readSpec
+	spec  *plan.Spec
 	snap  cf.Snapshot
-	scans []familyScan
+	scans []plan.FamilyScan
 	room  rowRoom // for the row, or a page of it
 	rows  int64   // returned, for the cost
 	cost  read.Cost
@@ -77,9 +78,9 @@ type rowWalk struct {
 
 // openRow opens a read of the row of spec. A row that does not satisfy the
 // conditions has no scans.
-func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
+func (t *Table) openRow(ctx context.Context, spec *plan.Spec) (*rowWalk, error) {
 	began, now := time.Now(), t.db.clock.Now()
-	key := spec.rows[0].Start
+	key := spec.Ranges[0].Start
 	conditions := spec.Where
 	spec, p, err := t.plan(spec, now)
 	switch {
@@ -88,8 +89,8 @@ func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 	case spec.Filter != nil:
 		return nil, fault.Errorf(fault.InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.Filter)
 	}
-	w := &rowWalk{key: key, spec: spec, room: newRowRoom(ctx, spec.rowBytes()), began: began}
-	if len(spec.rows) == 0 {
+	w := &rowWalk{key: key, spec: spec, room: newRowRoom(ctx, spec.RowBytes()), began: began}
+	if len(spec.Ranges) == 0 {
 		return w, nil
 	}
 	if w.snap, err = t.db.store.Snapshot(ctx); err != nil {
@@ -102,8 +103,8 @@ func (t *Table) openRow(ctx context.Context, spec *readSpec) (*rowWalk, error) {
 			return w, err
 		}
 	}
-	for _, s := range p.scans {
-		if s.scan.Filter.Where = nil; !s.guard { // judged above
+	for _, s := range p.Scans {
+		if s.Scan.Filter.Where = nil; !s.Guard { // judged above
 			w.scans = append(w.scans, s)
 		}
 	}
@@ -121,12 +122,12 @@ func (w *rowWalk) close() {
 	}
 }
 
-func (w *rowWalk) open(ctx context.Context, s *familyScan, scan cf.Scan) (cf.Cursor, error) {
+func (w *rowWalk) open(ctx context.Context, s *plan.FamilyScan, scan cf.Scan) (cf.Cursor, error) {
 	c, err := w.snap.Scan(ctx, scan)
 	if err != nil {
 		return nil, err
 	}
-	return s.of.Readable(c), nil
+	return s.Of.Readable(c), nil
 }
 
 // shut closes a cursor and counts what it cost.
@@ -136,8 +137,8 @@ func (w *rowWalk) shut(c cf.Cursor) {
 }
 
 // any reports whether a scan would find a cell.
-func (w *rowWalk) any(ctx context.Context, s *familyScan) (bool, error) {
-	scan := s.scan
+func (w *rowWalk) any(ctx context.Context, s *plan.FamilyScan) (bool, error) {
+	scan := s.Scan
 	scan.Filter.KeysOnly, scan.Hint = true, 1
 	c, err := w.open(ctx, s, scan)
 	if err != nil {
@@ -150,8 +151,8 @@ func (w *rowWalk) any(ctx context.Context, s *familyScan) (bool, error) {
 
 // yieldCells yields the cells of a family. It subtracts their number from left,
 // unless left is 0; more is false when no further cell is wanted.
-func (w *rowWalk) yieldCells(ctx context.Context, s *familyScan, left *int, yield func(cells.Cell) bool) (more bool, err error) {
-	scan := s.scan
+func (w *rowWalk) yieldCells(ctx context.Context, s *plan.FamilyScan, left *int, yield func(cells.Cell) bool) (more bool, err error) {
+	scan := s.Scan
 	scan.Filter.CellsPerRow = *left
 	c, err := w.open(ctx, s, scan)
 	if err != nil {
@@ -167,7 +168,7 @@ func (w *rowWalk) yieldCells(ctx context.Context, s *familyScan, left *int, yiel
 		if err := checkBlock(s, w.key, b); err != nil {
 			return false, err
 		}
-		p := part{family: s.family, block: b, cells: b.Cells}
+		p := part{family: s.Family, block: b, cells: b.Cells}
 		for i := range p.cells {
 			if !yield(p.cell(i)) {
 				return false, nil
@@ -182,11 +183,11 @@ func (w *rowWalk) yieldCells(ctx context.Context, s *familyScan, left *int, yiel
 }
 
 // checkBlock finds values that do not decode.
-func checkBlock(s *familyScan, row string, b *cf.Block) error {
+func checkBlock(s *plan.FamilyScan, row string, b *cf.Block) error {
 	for i := range b.Cells {
 		c := &b.Cells[i]
 		if err := cells.CheckEncoding(b.Value(c)); err != nil {
-			return &cf.CorruptCell{Family: s.scan.Family, Key: cf.AppendCellKey(nil, row, b.Qualifier(c), c.Timestamp), Err: err}
+			return &cf.CorruptCell{Family: s.Scan.Family, Key: cf.AppendCellKey(nil, row, b.Qualifier(c), c.Timestamp), Err: err}
 		}
 	}
 	return nil

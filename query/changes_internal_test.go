@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -128,7 +129,7 @@ func FuzzChangeToken(f *testing.F) {
 		f.Add(good[:len(good)-1])
 	}
 	f.Add("")
-	f.Add(position{key: "r"}.token(pageOfRows, 7))
+	f.Add(plan.Position{Key: "r"}.Token(plan.PageOfRows, 7))
 	f.Fuzz(func(t *testing.T, token string) {
 		r := reading()
 		parts, err := r.parseToken(token)

@@ -116,7 +116,7 @@ func damagedChanges(how string) error {
 	return fault.Errorf(fault.InvalidArgument, "the token of changes is damaged: %s", how)
 }
 
-// parseToken is the inverse of token. A token of another database, or of a stream
+// plan.ParseToken is the inverse of token. A token of another database, or of a stream
 // that has ended, gives the error for changes that are gone.
 func (r *changeReader) parseToken(token string) (parts []changePart, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)

@@ -27,9 +27,9 @@ func (t *Table) count(ctx context.Context, kept *[]schema.Limit, opts []read.Opt
 	if err != nil {
 		return Count{}, err
 	}
-	spec.counting = true
+	spec.Counting = true
 	if kept != nil {
-		spec.limits, spec.hasLimits = *kept, true
+		spec.Limits, spec.HasLimits = *kept, true
 	}
 	r, err := t.openReader(ctx, nil, spec)
 	if err != nil {

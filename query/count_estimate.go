@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -105,7 +106,7 @@ func (e *countEstimate) count(ctx context.Context, opts ...read.Option) (Count, 
 }
 
 func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) error {
-	spec, err := newReadSpec(append(e.opts, rows))
+	spec, err := plan.NewSpec(append(e.opts, rows))
 	if err != nil {
 		return err
 	}
@@ -118,9 +119,9 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) erro
 		return err
 	}
 	var families []string
-	for _, s := range plan.scans {
-		families = append(families, s.of.Store)
-		of := stats.Families[s.of.Store]
+	for _, s := range plan.Scans {
+		families = append(families, s.Of.Store)
+		of := stats.Families[s.Of.Store]
 		e.cells += float64(of.Cells())
 	}
 	e.parts, err = e.table.db.store.Splits(ctx, families, cf.Range{}, estimatedParts)

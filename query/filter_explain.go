@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -62,13 +63,13 @@ func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	for _, r := range spec.rows {
+	for _, r := range spec.Ranges {
 		plan.Rows = append(plan.Rows, rangeText(r))
 	}
-	for i := range p.scans {
-		plan.Scans = append(plan.Scans, scanPlan(&p.scans[i]))
+	for i := range p.Scans {
+		plan.Scans = append(plan.Scans, scanPlan(&p.Scans[i]))
 	}
-	for _, f := range spec.pushed {
+	for _, f := range spec.Pushed {
 		plan.Pushed = append(plan.Pushed, f.String())
 	}
 	if spec.Filter != nil {
@@ -77,11 +78,11 @@ func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
 	return plan, nil
 }
 
-func scanPlan(s *familyScan) ScanPlan {
-	f := &s.scan.Filter
+func scanPlan(s *plan.FamilyScan) ScanPlan {
+	f := &s.Scan.Filter
 	p := ScanPlan{
-		Family: s.family, Since: cells.Timestamp(f.Since), Until: cells.Timestamp(f.Until),
-		Versions: f.Versions, CellsPerRow: f.CellsPerRow, KeysOnly: f.KeysOnly, Condition: s.guard,
+		Family: s.Family, Since: cells.Timestamp(f.Since), Until: cells.Timestamp(f.Until),
+		Versions: f.Versions, CellsPerRow: f.CellsPerRow, KeysOnly: f.KeysOnly, Condition: s.Guard,
 	}
 	for _, q := range f.Qualifiers {
 		p.Columns = append(p.Columns, rangeText(q))

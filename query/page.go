@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -40,7 +41,7 @@ func (t *Table) readPage(ctx context.Context, opts []read.Option) (*Page, error)
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
-	spec, err := newPageSpec(opts)
+	spec, err := plan.NewPageSpec(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -48,20 +49,20 @@ func (t *Table) readPage(ctx context.Context, opts []read.Option) (*Page, error)
 	if size == 0 {
 		size = read.DefaultPageSize
 	}
-	kind := pageOfRows
-	if spec.singleRow() && !spec.KeysOnly {
-		kind = pageOfColumns
+	kind := plan.PageOfRows
+	if spec.SingleRow() && !spec.KeysOnly {
+		kind = plan.PageOfColumns
 	}
-	print := spec.fingerprint(t.name, kind)
-	at := position{left: spec.Limit}
+	print := spec.Fingerprint(t.name, kind)
+	at := plan.Position{Left: spec.Limit}
 	if spec.PageToken != "" {
-		if at, err = parseToken(spec.PageToken, kind, print); err != nil {
+		if at, err = plan.ParseToken(spec.PageToken, kind, print); err != nil {
 			return nil, err
 		}
 	}
 	var page *Page
-	var next *position
-	if kind == pageOfColumns {
+	var next *plan.Position
+	if kind == plan.PageOfColumns {
 		page, next, err = t.columnPage(ctx, spec, at, size)
 	} else {
 		page, next, err = t.rowPage(ctx, spec, at, size)
@@ -70,19 +71,19 @@ func (t *Table) readPage(ctx context.Context, opts []read.Option) (*Page, error)
 		return nil, err
 	}
 	if next != nil {
-		page.Next = next.token(kind, print)
+		page.Next = next.Token(kind, print)
 	}
 	return page, nil
 }
 
 // rowPage reads a page of rows. next is nil when it is the last.
-func (t *Table) rowPage(ctx context.Context, spec *readSpec, at position, size int) (page *Page, next *position, err error) {
-	if at.key != "" {
-		spec.goOn(at.key)
+func (t *Table) rowPage(ctx context.Context, spec *plan.Spec, at plan.Position, size int) (page *Page, next *plan.Position, err error) {
+	if at.Key != "" {
+		spec.GoOn(at.Key)
 	}
-	last := at.left > 0 && at.left <= size
+	last := at.Left > 0 && at.Left <= size
 	if last {
-		size = at.left
+		size = at.Left
 	}
 	spec.Limit = size
 	if !last {
@@ -111,9 +112,9 @@ func (t *Table) rowPage(ctx context.Context, spec *readSpec, at position, size i
 	if err != nil || !more {
 		return page, nil, err
 	}
-	next = &position{key: page.Rows[size-1].Key()}
-	if at.left > 0 {
-		next.left = at.left - size
+	next = &plan.Position{Key: page.Rows[size-1].Key()}
+	if at.Left > 0 {
+		next.Left = at.Left - size
 	}
 	return page, next, nil
 }
@@ -132,7 +133,7 @@ func (r *reader) more(ctx context.Context) (bool, error) {
 
 // columnPage reads a page of the columns of one row: one family after the other,
 // and of each as many as still fit.
-func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, size int) (page *Page, next *position, err error) {
+func (t *Table) columnPage(ctx context.Context, spec *plan.Spec, at plan.Position, size int) (page *Page, next *plan.Position, err error) {
 	page = new(Page)
 	if spec.Offset > 0 {
 		return page, nil, nil // it passes over the only row
@@ -142,8 +143,8 @@ func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, siz
 		return nil, nil, err
 	}
 	defer w.close()
-	if at.family == "" {
-		at.left = w.spec.CellsPerRow
+	if at.Family == "" {
+		at.Left = w.spec.CellsPerRow
 	}
 	row := &Row{key: w.key}
 	defer func() {
@@ -155,18 +156,18 @@ func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, siz
 	left := size
 	for i := range w.scans {
 		s := &w.scans[i]
-		if s.family < at.family || s.family == at.family && !s.startBehind(at.qualifier) {
+		if s.Family < at.Family || s.Family == at.Family && !s.StartBehind(at.Qualifier) {
 			continue
 		}
 		if left > 0 {
 			if left, err = w.takeColumns(ctx, s, row, &at, left); err != nil {
 				return nil, nil, err
 			}
-			if at.left < 0 {
+			if at.Left < 0 {
 				return page, nil, nil // all cells that were wanted
 			}
 		}
-		if left > 0 || s.family == at.family && !s.startBehind(at.qualifier) {
+		if left > 0 || s.Family == at.Family && !s.StartBehind(at.Qualifier) {
 			continue
 		}
 		if more, err := w.any(ctx, s); err != nil || more {
@@ -179,16 +180,16 @@ func (t *Table) columnPage(ctx context.Context, spec *readSpec, at position, siz
 // takeColumns reads up to that many columns of a family into row and returns how
 // many are still to be taken. It moves at behind them. A negative number of cells
 // left means that no further columns follow.
-func (w *rowWalk) takeColumns(ctx context.Context, s *familyScan, row *Row, at *position, columns int) (left int, err error) {
-	scan := s.scan
-	scan.Filter.ColumnsPerRow, scan.Filter.CellsPerRow = columns, at.left
+func (w *rowWalk) takeColumns(ctx context.Context, s *plan.FamilyScan, row *Row, at *plan.Position, columns int) (left int, err error) {
+	scan := s.Scan
+	scan.Filter.ColumnsPerRow, scan.Filter.CellsPerRow = columns, at.Left
 	scan.Hint = columns
 	c, err := w.open(ctx, s, scan)
 	if err != nil {
 		return 0, err
 	}
 	defer w.shut(c)
-	in := &stream{family: s.family, store: s.scan.Family, cursor: c, room: &w.room}
+	in := &stream{family: s.Family, store: s.Scan.Family, cursor: c, room: &w.room}
 	if err := in.load(ctx); err != nil || in.block == nil {
 		return columns, err
 	}
@@ -199,15 +200,15 @@ func (w *rowWalk) takeColumns(ctx context.Context, s *familyScan, row *Row, at *
 	for _, p := range row.parts[from:] {
 		cells += len(p.cells)
 		for i := range p.cells {
-			if q := p.block.Qualifier(&p.cells[i]); s.family != at.family || q != at.qualifier {
-				at.family, at.qualifier = s.family, q
+			if q := p.block.Qualifier(&p.cells[i]); s.Family != at.Family || q != at.Qualifier {
+				at.Family, at.Qualifier = s.Family, q
 				columns--
 			}
 		}
 	}
-	if at.left > 0 {
-		if at.left -= cells; at.left == 0 {
-			at.left = -1
+	if at.Left > 0 {
+		if at.Left -= cells; at.Left == 0 {
+			at.Left = -1
 		}
 	}
 	return columns, nil

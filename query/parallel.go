@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -79,21 +80,21 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 }
 
 // divide cuts a read into reads of parts of its rows.
-func (t *Table) divide(ctx context.Context, spec *readSpec, n int) ([]*readSpec, error) {
-	if len(spec.rows) == 0 {
-		return []*readSpec{spec}, nil // which checks the options
+func (t *Table) divide(ctx context.Context, spec *plan.Spec, n int) ([]*plan.Spec, error) {
+	if len(spec.Ranges) == 0 {
+		return []*plan.Spec{spec}, nil // which checks the options
 	}
-	parts, err := t.split(ctx, cf.Range{Start: spec.rows[0].Start, End: spec.rows[len(spec.rows)-1].End}, n)
+	parts, err := t.split(ctx, cf.Range{Start: spec.Ranges[0].Start, End: spec.Ranges[len(spec.Ranges)-1].End}, n)
 	if err != nil {
 		return nil, err
 	}
-	var specs []*readSpec
+	var specs []*plan.Spec
 	start := ""
 	for _, p := range parts {
 		part := *spec
-		part.rows = cf.ClipRanges(slices.Clone(spec.rows), cf.Range{Start: start, End: p.End})
+		part.Ranges = cf.ClipRanges(slices.Clone(spec.Ranges), cf.Range{Start: start, End: p.End})
 		start = p.End
-		if len(part.rows) > 0 {
+		if len(part.Ranges) > 0 {
 			specs = append(specs, &part)
 		}
 	}
@@ -111,7 +112,7 @@ type parallelRead struct {
 	cost read.Cost
 }
 
-func (p *parallelRead) read(ctx context.Context, spec *readSpec) error {
+func (p *parallelRead) read(ctx context.Context, spec *plan.Spec) error {
 	if spec.Cost != nil {
 		spec.Cost = new(read.Cost)
 		defer func() { p.add(*spec.Cost) }()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -25,17 +26,17 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*R
 		return nil, err
 	}
 	rr := rowReads.Get().(*rowRead)
-	if err := rr.spec.setRow(key, opts); err != nil {
+	if err := rr.spec.SetRow(key, opts); err != nil {
 		return nil, err
 	}
-	rr.spec.unpushed, rr.spec.maxBytes = t.unpushed, t.maxBytes
+	rr.spec.Unpushed, rr.spec.MaxBytes = t.unpushed, t.maxBytes
 	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.Now())
 	if err != nil {
 		return nil, err
 	}
 	var row *Row
-	if rr.plan.isSmall(spec) {
-		row, err = t.readAtOnce(ctx, spec, &rr.plan.scans[0])
+	if rr.plan.IsSmall(spec) {
+		row, err = t.readAtOnce(ctx, spec, &rr.plan.Scans[0])
 		rr.release()
 	} else {
 		row, err = t.readFirst(ctx, spec, &rr.plan)
@@ -47,8 +48,8 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*R
 // small, or when it was a read of an update: the result of such a read does not
 // share it.
 type rowRead struct {
-	spec readSpec
-	plan readPlan
+	spec plan.Spec
+	plan plan.Plan
 }
 
 var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
@@ -69,7 +70,7 @@ func (rr *rowRead) open(ctx context.Context, t *Table, snap cf.Snapshot) (*reade
 	return t.openPlan(ctx, snap, spec, &rr.plan)
 }
 
-func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Row, error) {
+func (t *Table) readFirst(ctx context.Context, spec *plan.Spec, p *plan.Plan) (*Row, error) {
 	r, err := t.openPlan(ctx, nil, spec, p)
 	if err != nil {
 		return nil, err
@@ -79,12 +80,12 @@ func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Ro
 }
 
 // readAtOnce reads one row of one family without a snapshot.
-func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (*Row, error) {
+func (t *Table) readAtOnce(ctx context.Context, spec *plan.Spec, s *plan.FamilyScan) (*Row, error) {
 	var began time.Time
 	if spec.Cost != nil {
 		began = time.Now()
 	}
-	blocks, cost, err := t.db.store.Read(ctx, s.scan)
+	blocks, cost, err := t.db.store.Read(ctx, s.Scan)
 	if spec.Cost != nil {
 		*spec.Cost = read.Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
 		addCost(spec.Cost, cost)
@@ -94,8 +95,8 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 	}
 	row := new(Row)
 	row.parts = row.one[:0]
-	room := newRowRoom(ctx, spec.rowBytes())
-	in := stream{family: s.family, store: s.scan.Family, room: &room}
+	room := newRowRoom(ctx, spec.RowBytes())
+	in := stream{family: s.Family, store: s.Scan.Family, room: &room}
 	for _, b := range blocks {
 		in.block = b
 		in.stand(0)
@@ -123,8 +124,8 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Ro
 			yield(nil, fail(op, t.Name(), "", err))
 			return
 		}
-		if p.isSmall(spec) {
-			row, err := t.readAtOnce(ctx, spec, &p.scans[0])
+		if p.IsSmall(spec) {
+			row, err := t.readAtOnce(ctx, spec, &p.Scans[0])
 			if err != nil || row != nil {
 				yield(row, fail(op, t.name, "", err))
 			}
@@ -149,7 +150,7 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Ro
 	}
 }
 
-func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *readPlan, error) {
+func (t *Table) planRows(ctx context.Context, opts []read.Option) (*plan.Spec, *plan.Plan, error) {
 	spec, err := t.readSpec(ctx, opts)
 	if err != nil {
 		return nil, nil, err
@@ -159,8 +160,13 @@ func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *r
 
 const cellBytes = 24 // the memory of a cell besides its qualifier and value
 
+// MaxRowBytes is how much memory a row may take when it is read as a whole: the
+// bytes of its qualifiers and encoded values and 24 more for each cell. A read
+// fails at a larger row, with the kind [KindResourceExhausted].
+const MaxRowBytes = plan.MaxRowBytes
+
 func rowTooLarge(key string) error {
-	return fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", fault.Shorten(key), MaxRowBytes>>20)
+	return fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", fault.Shorten(key), plan.MaxRowBytes>>20)
 }
 
 // ReadRowList reads the rows with these keys, all of one snapshot, and returns
@@ -177,7 +183,7 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 	if err != nil {
 		return nil, err
 	}
-	if err := spec.choosesNoRows("a list of keys"); err != nil {
+	if err := spec.ChoosesNoRows("a list of keys"); err != nil {
 		return nil, err
 	}
 	r, err := t.newReader(ctx, append(slices.Clip(opts), read.Key(keys...)))

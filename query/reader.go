@@ -6,17 +6,18 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
 // A reader is a read under way: a merge of one stream of rows for each family,
 // then conditions, offset and limit.
 type reader struct {
-	spec     *readSpec
+	spec     *plan.Spec
 	own      cf.Snapshot // nil when it is the caller's
 	streams  []*stream   // of what is selected by family name, then the guards
-	guards   []guard
-	exact    bool       // see readPlan
+	guards   []plan.Guard
+	exact    bool       // see plan.Plan
 	filter   *evaluator // nil without a filter
 	rows     rowSlab
 	witness  Row // the guards' cells of the row being judged
@@ -44,30 +45,29 @@ func (t *Table) newReader(ctx context.Context, opts []read.Option) (*reader, err
 }
 
 // plan checks a read against the schema.
-func (t *Table) plan(spec *readSpec, now cells.Timestamp) (*readSpec, *readPlan, error) {
-	p := new(readPlan)
+func (t *Table) plan(spec *plan.Spec, now cells.Timestamp) (*plan.Spec, *plan.Plan, error) {
+	p := new(plan.Plan)
 	spec, err := t.planTo(p, spec, now)
 	return spec, p, err
 }
 
-// planTo is plan with memory for the result, a zero readPlan.
-func (t *Table) planTo(p *readPlan, spec *readSpec, now cells.Timestamp) (*readSpec, error) {
+// planTo is plan with memory for the result, a zero plan.Plan.
+func (t *Table) planTo(p *plan.Plan, spec *plan.Spec, now cells.Timestamp) (*plan.Spec, error) {
 	info, err := t.db.catalog.Load().Table(t.name)
 	if err != nil {
 		return nil, err
 	}
-	spec = spec.push(info, &p.pushed)
-	return spec, p.set(info, spec, now)
+	return p.Make(info, spec, now)
 }
 
 // openReader checks a read against the schema and opens its cursors, on a
 // snapshot of the caller's or, if that is nil, on one of its own.
-func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *readSpec) (*reader, error) {
+func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *plan.Spec) (*reader, error) {
 	return t.openReaderAt(ctx, snap, spec, t.db.clock.Now())
 }
 
 // openReaderAt is openReader with the moment that retention uses.
-func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSpec, now cells.Timestamp) (*reader, error) {
+func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, now cells.Timestamp) (*reader, error) {
 	spec, p, err := t.plan(spec, now)
 	if err != nil {
 		return nil, err
@@ -76,15 +76,15 @@ func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *readSp
 }
 
 // openPlan opens the cursors of a read that has been planned.
-func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *readSpec, p *readPlan) (r *reader, err error) {
-	r = &reader{spec: spec, guards: p.guards, exact: p.exact, skip: spec.Offset, counting: spec.counts(), room: newRowRoom(ctx, spec.rowBytes())}
+func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (r *reader, err error) {
+	r = &reader{spec: spec, guards: p.Guards, exact: p.Exact, skip: spec.Offset, counting: spec.Counts(), room: newRowRoom(ctx, spec.RowBytes())}
 	if spec.Cost != nil {
 		r.began = time.Now()
 	}
 	if spec.Filter != nil {
 		r.filter = newEvaluator(spec.Filter, spec.WideIntegers)
 	}
-	if len(spec.rows) == 0 || len(p.scans) == 0 {
+	if len(spec.Ranges) == 0 || len(p.Scans) == 0 {
 		r.done = true
 		return r, nil
 	}
@@ -101,19 +101,19 @@ func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *readSpec, 
 	return r, nil
 }
 
-func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *readPlan) error {
+func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error {
 	all := r.oneStream[:]
-	if len(p.scans) > 1 {
-		all = make([]stream, len(p.scans))
+	if len(p.Scans) > 1 {
+		all = make([]stream, len(p.Scans))
 	}
 	r.streams = r.one[:0]
-	for i := range p.scans {
-		s := &p.scans[i]
-		c, err := snap.Scan(ctx, s.scan)
+	for i := range p.Scans {
+		s := &p.Scans[i]
+		c, err := snap.Scan(ctx, s.Scan)
 		if err != nil {
 			return err
 		}
-		all[i] = stream{family: s.family, store: s.scan.Family, guard: s.guard, required: s.required, cursor: s.of.Readable(c)}
+		all[i] = stream{family: s.Family, store: s.Scan.Family, guard: s.Guard, required: s.Required, cursor: s.Of.Readable(c)}
 		r.streams = append(r.streams, &all[i])
 	}
 	for _, s := range r.streams {
@@ -164,8 +164,8 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 		}
 		switch {
 		case r.done:
-		case !pass || r.spec.nothing:
-			r.done = r.spec.nothing
+		case !pass || r.spec.Nothing:
+			r.done = r.spec.Nothing
 			if err := r.reject(row.key); err != nil {
 				r.done = true
 				return nil, err
@@ -281,7 +281,7 @@ func (r *reader) passes(row *Row) bool {
 	for i := range r.guards {
 		g := &r.guards[i]
 		on := &r.witness
-		if g.onRow {
+		if g.OnRow {
 			on = row
 		}
 		if !g.Holds(on.Cell(g.Family, g.Qualifier)) {

@@ -79,7 +79,7 @@ func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, pre
 	rr := rowReads.Get().(*rowRead)
 	defer rr.release()
 	spec := &rr.spec
-	if err := spec.setRow(key, opts); err != nil {
+	if err := spec.SetRow(key, opts); err != nil {
 		return false, err
 	}
 	conditions := spec.Where
@@ -234,7 +234,7 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Tabl
 	rr := rowReads.Get().(*rowRead)
 	defer rr.release()
 	rr.spec.Columns, rr.spec.Versions = columns, 1
-	if err := rr.spec.setRow(key, nil); err != nil {
+	if err := rr.spec.SetRow(key, nil); err != nil {
 		return nil, err
 	}
 	reader, err := rr.open(ctx, t, snap)

@@ -6,6 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -37,13 +38,13 @@ func (t *Table) database() *DB {
 	return t.db
 }
 
-// readSpec begins a read with options.
-func (t *Table) readSpec(ctx context.Context, opts []read.Option) (*readSpec, error) {
+// plan.Spec begins a read with options.
+func (t *Table) readSpec(ctx context.Context, opts []read.Option) (*plan.Spec, error) {
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
-	spec, err := newReadSpec(opts)
-	spec.unpushed, spec.maxBytes = t.unpushed, t.maxBytes
+	spec, err := plan.NewSpec(opts)
+	spec.Unpushed, spec.MaxBytes = t.unpushed, t.maxBytes
 	return spec, err
 }
 

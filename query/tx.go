@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -154,7 +155,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 	if err := tx.ready(ctx); err != nil {
 		return err
 	}
-	spec, err := newReadSpec(opts)
+	spec, err := plan.NewSpec(opts)
 	if err != nil {
 		return err
 	}
@@ -208,8 +209,8 @@ func (tx *Tx) schemaHolds() bool {
 
 // depend notes the rows that a read looked at: all that it asked for, or those up
 // to the last row returned.
-func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
-	rows := slices.Clone(spec.rows)
+func (tx *Tx) depend(table string, spec *plan.Spec, last string, early bool) {
+	rows := slices.Clone(spec.Ranges)
 	switch {
 	case early && spec.Reverse:
 		rows = cf.ClipRanges(rows, cf.Range{Start: last})
@@ -223,7 +224,7 @@ func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
 
 // settle makes the writes so far visible to a read. During a scan they have to
 // wait, and a read of a row that they change is refused.
-func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
+func (tx *Tx) settle(ctx context.Context, table string, spec *plan.Spec) error {
 	if tx.scans == 0 {
 		return tx.flush(ctx)
 	}
@@ -232,7 +233,7 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
 		if w.table.Name != table {
 			continue
 		}
-		for _, r := range spec.rows {
+		for _, r := range spec.Ranges {
 			if w.key >= r.Start && (r.End == "" || w.key < r.End) {
 				return fault.Errorf(fault.FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", fault.Shorten(w.key))
 			}

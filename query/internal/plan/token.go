@@ -1,4 +1,4 @@
-package query
+package plan
 
 import (
 	"encoding/base64"
@@ -24,8 +24,8 @@ const tokenVersion = 1
 
 // The kinds of pages in a token.
 const (
-	pageOfRows    byte = 'r'
-	pageOfColumns byte = 'c'
+	PageOfRows    byte = 'r'
+	PageOfColumns byte = 'c'
 )
 
 const (
@@ -35,29 +35,29 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A position is the end of a page: exclusive for the next. The zero position
+// A Position is the end of a page: exclusive for the next. The zero position
 // is before the first page.
-type position struct {
-	key               string // of the last row, for rows
-	family, qualifier string // of the last column, for columns
-	left              int    // of Limit or CellsPerRow; 0 is no limit
+type Position struct {
+	Key               string // of the last row, for rows
+	Family, Qualifier string // of the last column, for columns
+	Left              int    // of Limit or CellsPerRow; 0 is no limit
 }
 
-func (p position) token(kind byte, fingerprint uint64) string {
+func (p Position) Token(kind byte, fingerprint uint64) string {
 	b := binary.BigEndian.AppendUint64([]byte{tokenVersion, kind}, fingerprint)
-	b = binary.AppendUvarint(b, uint64(p.left))
-	if kind == pageOfRows {
-		b = append(b, p.key...)
+	b = binary.AppendUvarint(b, uint64(p.Left))
+	if kind == PageOfRows {
+		b = append(b, p.Key...)
 	} else {
-		b = binary.AppendUvarint(b, uint64(len(p.family)))
-		b = append(append(b, p.family...), p.qualifier...)
+		b = binary.AppendUvarint(b, uint64(len(p.Family)))
+		b = append(append(b, p.Family...), p.Qualifier...)
 	}
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseToken is the inverse of token, for a read of this kind and fingerprint.
-func parseToken(token string, kind byte, fingerprint uint64) (p position, err error) {
+// ParseToken is the inverse of token, for a read of this kind and fingerprint.
+func ParseToken(token string, kind byte, fingerprint uint64) (p Position, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < tokenHead+tokenTail {
 		return p, damaged("it is no token")
@@ -75,14 +75,14 @@ func parseToken(token string, kind byte, fingerprint uint64) (p position, err er
 	return parsePosition(b[tokenHead:], kind)
 }
 
-func parsePosition(b []byte, kind byte) (p position, err error) {
+func parsePosition(b []byte, kind byte) (p Position, err error) {
 	left, n := binary.Uvarint(b)
 	if n <= 0 || left > 1<<62 {
 		return p, damaged("its count is out of range")
 	}
-	p.left, b = int(left), b[n:]
-	if kind == pageOfRows {
-		if p.key = string(b); catalog.CheckRowKey(p.key) != nil {
+	p.Left, b = int(left), b[n:]
+	if kind == PageOfRows {
+		if p.Key = string(b); catalog.CheckRowKey(p.Key) != nil {
 			return p, damaged("it names no valid row key")
 		}
 		return p, nil
@@ -91,8 +91,8 @@ func parsePosition(b []byte, kind byte) (p position, err error) {
 	if n <= 0 || family > uint64(len(b)-n) {
 		return p, damaged("its column is cut off")
 	}
-	p.family, p.qualifier = string(b[n:n+int(family)]), string(b[n+int(family):])
-	if p.family == "" || len(p.qualifier) > cells.MaxQualifier {
+	p.Family, p.Qualifier = string(b[n:n+int(family)]), string(b[n+int(family):])
+	if p.Family == "" || len(p.Qualifier) > cells.MaxQualifier {
 		return p, damaged("it names no valid column")
 	}
 	return p, nil
@@ -102,11 +102,11 @@ func damaged(how string) error {
 	return fault.Errorf(fault.InvalidArgument, "page token is damaged: %s", how)
 }
 
-// fingerprint tells reads apart: it covers the table and every option that
+// Fingerprint tells reads apart: it covers the table and every option that
 // affects the rows of the result or their order.
-func (r *readSpec) fingerprint(table string, kind byte) uint64 {
+func (r *Spec) Fingerprint(table string, kind byte) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %c rows %q after %q sample %d %t", table, kind, r.rows, r.After, r.sample, r.takesNone())
+	fmt.Fprintf(h, "%q %c rows %q after %q sample %d %t", table, kind, r.Ranges, r.After, r.sample, r.TakesNone())
 	for _, c := range r.Columns {
 		fmt.Fprintf(h, " column %q %d %q %q %q", c.Family, c.Kind, c.Qualifier, c.Start, c.End)
 	}

@@ -1,4 +1,4 @@
-package query
+package plan
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 
 // require leaves conditions to the scan, which then yields only rows that
 // satisfy them.
-func (s *familyScan) require(conditions []read.Condition) {
-	s.required = true
+func (s *FamilyScan) require(conditions []read.Condition) {
+	s.Required = true
 	where := make([]cf.RowCondition, len(conditions))
 	for i := range conditions {
 		where[i] = inStore(&conditions[i])
 	}
 	slices.SortStableFunc(where, func(a, b cf.RowCondition) int { return cmp.Compare(a.Qualifier, b.Qualifier) })
-	s.scan.Filter.Where = where
+	s.Scan.Filter.Where = where
 }
 
 // needsCell reports whether only rows that have one of the columns satisfy the

@@ -1,4 +1,4 @@
-package query
+package plan
 
 import (
 	"reflect"
@@ -13,18 +13,18 @@ import (
 
 // A token made here is the same in the next version.
 func TestTokensAreForever(t *testing.T) {
-	for token, p := range map[string]position{
-		"AXIAAAAAAAAAKgNyb3ddOeNE":        {key: "row", left: 3},
-		"AWMAAAAAAAAAKgAEbWV0YQBx_zpiSv4": {family: "meta", qualifier: "\x00q\xff"},
+	for token, p := range map[string]Position{
+		"AXIAAAAAAAAAKgNyb3ddOeNE":        {Key: "row", Left: 3},
+		"AWMAAAAAAAAAKgAEbWV0YQBx_zpiSv4": {Family: "meta", Qualifier: "\x00q\xff"},
 	} {
-		kind := pageOfRows
-		if p.key == "" {
-			kind = pageOfColumns
+		kind := PageOfRows
+		if p.Key == "" {
+			kind = PageOfColumns
 		}
-		if got := p.token(kind, 42); got != token {
+		if got := p.Token(kind, 42); got != token {
 			t.Errorf("token of %+v is %s, want %s", p, got, token)
 		}
-		if got, err := parseToken(token, kind, 42); got != p || err != nil {
+		if got, err := ParseToken(token, kind, 42); got != p || err != nil {
 			t.Errorf("token %s is of %+v, %v, want %+v", token, got, err, p)
 		}
 	}
@@ -47,11 +47,11 @@ func TestFingerprintKnowsEveryOption(t *testing.T) {
 		"sample": {read.SampleByKey(0.5)}, "no sample": {read.SampleByKey(0)}, "filter": {read.Filter(filter.Family("f"))},
 		"filter of Bigtable": {read.BigtableFilter(filter.Family("f"))},
 	} {
-		spec, err := newPageSpec(opts)
+		spec, err := NewPageSpec(opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		print := spec.fingerprint("t", pageOfRows)
+		print := spec.Fingerprint("t", PageOfRows)
 		if other, ok := prints[print]; ok {
 			t.Errorf("%s and %s have the same fingerprint", name, other)
 		}
@@ -60,18 +60,18 @@ func TestFingerprintKnowsEveryOption(t *testing.T) {
 }
 
 func FuzzParseToken(f *testing.F) {
-	f.Add(position{key: "row", left: 3}.token(pageOfRows, 1), pageOfRows)
-	f.Add(position{family: "f", qualifier: "q"}.token(pageOfColumns, 1), pageOfColumns)
+	f.Add(Position{Key: "row", Left: 3}.Token(PageOfRows, 1), PageOfRows)
+	f.Add(Position{Family: "f", Qualifier: "q"}.Token(PageOfColumns, 1), PageOfColumns)
 	f.Add("", byte(0))
 	f.Fuzz(func(t *testing.T, token string, kind byte) {
-		p, err := parseToken(token, kind, 1)
+		p, err := ParseToken(token, kind, 1)
 		if err != nil {
 			if fault.KindOf(err) != fault.InvalidArgument {
 				t.Errorf("token %q: error %v", token, err)
 			}
 			return
 		}
-		if again, err := parseToken(p.token(kind, 1), kind, 1); err != nil || again != p {
+		if again, err := ParseToken(p.Token(kind, 1), kind, 1); err != nil || again != p {
 			t.Errorf("token %q is of %+v, which comes back as %+v, %v", token, p, again, err)
 		}
 	})
@@ -82,15 +82,15 @@ func FuzzParsePosition(f *testing.F) {
 	f.Add([]byte{0, 4, 'm', 'e', 't', 'a', 'q'}, true)
 	f.Add([]byte("\x00row"), false)
 	f.Fuzz(func(t *testing.T, b []byte, columns bool) {
-		kind := pageOfRows
+		kind := PageOfRows
 		if columns {
-			kind = pageOfColumns
+			kind = PageOfColumns
 		}
 		p, err := parsePosition(b, kind)
 		if err != nil {
 			return
 		}
-		if again, err := parseToken(p.token(kind, 1), kind, 1); err != nil || again != p {
+		if again, err := ParseToken(p.Token(kind, 1), kind, 1); err != nil || again != p {
 			t.Errorf("position %+v comes back as %+v, %v", p, again, err)
 		}
 	})

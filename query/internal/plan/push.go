@@ -1,4 +1,4 @@
-package query
+package plan
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ import (
 // order, so a filter can be pushed when no earlier filter or option of a later
 // stage has taken effect.
 type pushdown struct {
-	spec     *readSpec // a copy, narrowed
+	spec     *Spec // a copy, narrowed
 	info     *catalog.Table
 	residual []filter.Filter
 
@@ -35,8 +35,8 @@ type pushdown struct {
 // push is the read with its filter pushed down as far as possible without
 // changing the result. The remaining filter is the filter of the result; if it
 // differs, it is stored in the given memory.
-func (r *readSpec) push(info *catalog.Table, spec *readSpec) *readSpec {
-	if r.Filter == nil || r.unpushed {
+func (r *Spec) push(info *catalog.Table, spec *Spec) *Spec {
+	if r.Filter == nil || r.Unpushed {
 		return r
 	}
 	*spec = *r
@@ -50,27 +50,27 @@ func (r *readSpec) push(info *catalog.Table, spec *readSpec) *readSpec {
 		if !p.take(f) {
 			p.residual = append(p.residual, f)
 		}
-		if p.spec.nothing {
+		if p.spec.Nothing {
 			p.residual = nil
 			break
 		}
 	}
 	spec.Filter = joined(p.residual)
-	if spec.nothing = spec.nothing || spec.narrow.isEmpty(); !spec.nothing {
+	if spec.Nothing = spec.Nothing || spec.narrow.isEmpty(); !spec.Nothing {
 		return spec
 	}
 	if r.Rejected != nil {
 		return r.lastRow()
 	}
-	spec.rows = nil
+	spec.Ranges = nil
 	return spec
 }
 
 // lastRow is a read that lets nothing through, of the last row alone; it is for
 // callers that want that row's key.
-func (r *readSpec) lastRow() *readSpec {
-	return &readSpec{Request: read.Request{Columns: r.Columns, Reverse: !r.Reverse, KeysOnly: true, Rejected: r.Rejected, Cost: r.Cost},
-		rows: r.rows, sample: r.sample, limits: r.limits, hasLimits: r.hasLimits, nothing: true}
+func (r *Spec) lastRow() *Spec {
+	return &Spec{Request: read.Request{Columns: r.Columns, Reverse: !r.Reverse, KeysOnly: true, Rejected: r.Rejected, Cost: r.Cost},
+		Ranges: r.Ranges, sample: r.sample, Limits: r.Limits, HasLimits: r.HasLimits, Nothing: true}
 }
 
 // flatten appends a filter as the list of filters that the row goes through.
@@ -148,7 +148,7 @@ type pushedFilter struct {
 func (f pushedFilter) String() string { return f.filter.String() + " as " + f.as }
 
 func (p *pushdown) note(f filter.Filter, as string) {
-	p.spec.pushed = append(p.spec.pushed, pushedFilter{f, as})
+	p.spec.Pushed = append(p.spec.Pushed, pushedFilter{f, as})
 }
 
 // takeNothing ends the read, unless something has left through a sink.
@@ -157,7 +157,7 @@ func (p *pushdown) takeNothing(f filter.Filter) bool {
 		p.close()
 		return false
 	}
-	p.spec.nothing = true
+	p.spec.Nothing = true
 	p.note(f, "no rows")
 	return true
 }
@@ -167,7 +167,7 @@ func (p *pushdown) takeRows(f filter.RowKey) bool {
 	if !p.rows || !stems.Bounded() {
 		return p.rows && stems.Whole // of everything, nothing is left to do
 	}
-	p.spec.rows = cf.IntersectRanges(p.spec.rows, rangesOf(stems))
+	p.spec.Ranges = cf.IntersectRanges(p.spec.Ranges, rangesOf(stems))
 	p.note(f, "rows"+again(stems.Whole))
 	return stems.Whole
 }
@@ -228,7 +228,7 @@ func (p *pushdown) takeTimes(f filter.TimestampRange) bool {
 	if f.Until != 0 && (s.Until == 0 || f.Until < s.Until) {
 		s.Until = f.Until
 	}
-	s.nothing = s.nothing || s.Until != 0 && s.Since >= s.Until
+	s.Nothing = s.Nothing || s.Until != 0 && s.Since >= s.Until
 	p.note(f, "time range")
 	return true
 }
@@ -278,7 +278,7 @@ func least(limit, n int) int {
 // valuesOf is the values of a family's cells that can pass, as the store has them:
 // values of any type whose raw bytes are in the span, and damaged values, which the
 // read reports. An aggregate's stored form differs from the value that is read.
-func (r *readSpec) valuesOf(f *catalog.Family) []cf.Range {
+func (r *Spec) valuesOf(f *catalog.Family) []cf.Range {
 	if r.values == nil || f.Aggregate != schema.NoAggregate {
 		return nil
 	}

@@ -1,4 +1,7 @@
-package query
+// Package plan says how a read is carried out: its request and the schema in force
+// become scans of the store, and the work that is left on the rows they yield. It
+// also has the tokens of pages, which say where a read goes on.
+package plan
 
 import (
 	"slices"
@@ -11,70 +14,76 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A readPlan is a read in terms of the store: one scan for each family that is
+// A Plan is a read in terms of the store: one scan for each family that is
 // selected, and one more for each family that only conditions look at, or look
 // at differently.
-type readPlan struct {
-	scans  []familyScan
-	guards []guard // the conditions left to judge on the scans' rows
-	// exact says that every row that the scans yield is returned, but for
+type Plan struct {
+	Scans  []FamilyScan
+	Guards []Guard // the conditions left to judge on the scans' rows
+	// Exact says that every row that the scans yield is returned, but for
 	// offset and limit.
-	exact bool
+	Exact bool
 
-	one    [1]familyScan // scans, when there is one
+	one    [1]FamilyScan // scans, when there is one
 	column [1]cf.Range   // its qualifiers, when there is one column
-	pushed readSpec      // the read, when it has a filter
+	pushed Spec          // the read, when it has a filter
 }
 
-// A familyScan is one scan of the plan.
-type familyScan struct {
-	family string
-	of     *catalog.Family
-	scan   cf.Scan
-	guard  bool // its cells are for conditions, not for the caller
-	// required says that conditions were left to the scan: rows that it does not
+// A FamilyScan is one scan of the plan.
+type FamilyScan struct {
+	Family string
+	Of     *catalog.Family
+	Scan   cf.Scan
+	Guard  bool // its cells are for conditions, not for the caller
+	// Required says that conditions were left to the scan: rows that it does not
 	// yield are not wanted.
-	required bool
+	Required bool
 }
 
-// A guard is a condition; it also says whether the selected cells are enough to
+// A Guard is a condition; it also says whether the selected cells are enough to
 // judge it.
-type guard struct {
+type Guard struct {
 	read.Condition
-	onRow bool
+	OnRow bool
 }
 
-// set plans a read; the plan is a zero one.
-func (p *readPlan) set(t *catalog.Table, r *readSpec, now cells.Timestamp) error {
-	p.scans = p.one[:0]
+// Make plans a read; the plan is a zero one. It returns the read with its filter
+// pushed down, which may share the plan's memory.
+func (p *Plan) Make(t *catalog.Table, r *Spec, now cells.Timestamp) (*Spec, error) {
+	r = r.push(t, &p.pushed)
+	return r, p.set(t, r, now)
+}
+
+func (p *Plan) set(t *catalog.Table, r *Spec, now cells.Timestamp) error {
+	p.Scans = p.one[:0]
 	if err := p.selectFamilies(t, r, now); err != nil {
 		return err
 	}
-	empty := len(p.scans) == 0
+	empty := len(p.Scans) == 0
 	if len(r.Where) > 0 {
 		if err := p.guard(t, r, now); err != nil {
 			return err
 		}
 	}
 	if empty {
-		p.scans = nil // there is nothing to return
+		p.Scans = nil // there is nothing to return
 	}
-	p.exact = r.Filter == nil && !r.nothing && len(p.guards) == 0 && (len(r.Where) == 0 || len(p.scans) == 1)
-	for i := range p.scans {
-		s := &p.scans[i].scan
-		if p.exact && r.Limit > 0 {
+	p.Exact = r.Filter == nil && !r.Nothing && len(p.Guards) == 0 && (len(r.Where) == 0 || len(p.Scans) == 1)
+	for i := range p.Scans {
+		s := &p.Scans[i].Scan
+		if p.Exact && r.Limit > 0 {
 			s.Limit = r.Limit + r.Offset // of the first n rows of all families, each family has at most n
 		}
-		s.Hint = r.hint(p.exact)
+		s.Hint = r.hint(p.Exact)
 	}
 	return nil
 }
 
 // selectFamilies plans a scan for each family with selected columns. Most reads
 // are of a family as a whole or of one column.
-func (p *readPlan) selectFamilies(t *catalog.Table, r *readSpec, now cells.Timestamp) error {
+func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, now cells.Timestamp) error {
 	add := func(f *catalog.Family, qualifiers []cf.Range) {
-		p.scans = append(p.scans, familyScan{family: f.Name, of: f, scan: r.scan(f, qualifiers, now)})
+		p.Scans = append(p.Scans, FamilyScan{Family: f.Name, Of: f, Scan: r.scan(f, qualifiers, now)})
 	}
 	switch {
 	case r.narrow == nil && len(r.Columns) == 0 && !r.provesRows():
@@ -111,14 +120,14 @@ func (p *readPlan) selectFamilies(t *catalog.Table, r *readSpec, now cells.Times
 // provesRows reports whether conditions may decide which rows are returned,
 // without the other columns. That is so when only keys are wanted, and when a
 // cell that satisfies a condition is also selected by the read if its column is.
-func (r *readSpec) provesRows() bool {
+func (r *Spec) provesRows() bool {
 	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(r.Where)
 }
 
 // witness is a family that proves every row: each row that satisfies the conditions
 // has a selected column in it, so a read of keys needs no other family. nil means
 // that there is no such family.
-func (r *readSpec) witness(t *catalog.Table, selected map[*catalog.Family][]cf.Range) (found *catalog.Family) {
+func (r *Spec) witness(t *catalog.Table, selected map[*catalog.Family][]cf.Range) (found *catalog.Family) {
 	if !r.provesRows() {
 		return nil
 	}
@@ -152,8 +161,8 @@ func conditionColumns(where []read.Condition, f *catalog.Family) []cf.Range {
 
 // guard decides where the conditions are judged: in the store, if it reads the
 // column anyway, or in a scan of their own for families that are not selected.
-func (p *readPlan) guard(t *catalog.Table, r *readSpec, now cells.Timestamp) error {
-	alone := len(p.scans) == 1
+func (p *Plan) guard(t *catalog.Table, r *Spec, now cells.Timestamp) error {
+	alone := len(p.Scans) == 1
 	here, aside := map[*catalog.Family][]read.Condition{}, map[*catalog.Family][]read.Condition{}
 	for _, c := range r.Where {
 		f, err := t.Family(c.Family)
@@ -174,7 +183,7 @@ func (p *readPlan) guard(t *catalog.Table, r *readSpec, now cells.Timestamp) err
 		case len(conditions) == 0:
 		case f.Aggregate == schema.NoAggregate && (alone || needsCell(conditions)):
 			p.scanOf(f).require(conditions)
-		case !r.KeysOnly && !r.counting:
+		case !r.KeysOnly && !r.Counting:
 			p.judge(conditions, true)
 		default:
 			aside[f] = append(aside[f], conditions...)
@@ -185,41 +194,41 @@ func (p *readPlan) guard(t *catalog.Table, r *readSpec, now cells.Timestamp) err
 		if len(conditions) == 0 {
 			continue
 		}
-		s := familyScan{family: f.Name, of: f, scan: r.guardScan(f, conditions, now), guard: true}
+		s := FamilyScan{Family: f.Name, Of: f, Scan: r.guardScan(f, conditions, now), Guard: true}
 		if f.Aggregate == schema.NoAggregate && needsCell(conditions) {
 			s.require(conditions)
 		} else {
 			p.judge(conditions, false)
 		}
-		p.scans = append(p.scans, s)
+		p.Scans = append(p.Scans, s)
 	}
 	return nil
 }
 
-func (p *readPlan) judge(conditions []read.Condition, onRow bool) {
+func (p *Plan) judge(conditions []read.Condition, onRow bool) {
 	for _, c := range conditions {
-		p.guards = append(p.guards, guard{c, onRow})
+		p.Guards = append(p.Guards, Guard{c, onRow})
 	}
 }
 
 // scanOf is the scan of a family that is selected, nil when it is not.
-func (p *readPlan) scanOf(f *catalog.Family) *familyScan {
-	for i := range p.scans {
-		if p.scans[i].of == f {
-			return &p.scans[i]
+func (p *Plan) scanOf(f *catalog.Family) *FamilyScan {
+	for i := range p.Scans {
+		if p.Scans[i].Of == f {
+			return &p.Scans[i]
 		}
 	}
 	return nil
 }
 
-func (s *familyScan) reads(qualifier string) bool {
-	q := s.scan.Filter.Qualifiers
+func (s *FamilyScan) reads(qualifier string) bool {
+	q := s.Scan.Filter.Qualifiers
 	return q == nil || cf.InRanges(q, qualifier)
 }
 
 // readsNewest reports whether the read's cells include the newest visible cell of
 // each selected column.
-func (r *readSpec) readsNewest() bool {
+func (r *Spec) readsNewest() bool {
 	return r.CellsPerRow == 0 && r.Since == 0 && r.Until == 0
 }
 
@@ -253,18 +262,18 @@ func selection(t *catalog.Table, columns []read.ColumnSpec) (map[*catalog.Family
 }
 
 // retention is the part of a family that the read hides.
-func (r *readSpec) retention(f *catalog.Family, now cells.Timestamp) []cf.Retention {
-	if r.hasLimits {
-		return catalog.RetentionAt(r.limits, now)
+func (r *Spec) retention(f *catalog.Family, now cells.Timestamp) []cf.Retention {
+	if r.HasLimits {
+		return catalog.RetentionAt(r.Limits, now)
 	}
 	return f.Retention(now)
 }
 
 // scan reads the selected columns of a family.
-func (r *readSpec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
+func (r *Spec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
 		Family:  f.Store,
-		Rows:    r.rows,
+		Rows:    r.Ranges,
 		Reverse: r.Reverse,
 		Filter: cf.Filter{
 			Retention:   r.retention(f, now),
@@ -275,7 +284,7 @@ func (r *readSpec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Time
 			Values:      r.valuesOf(f),
 			CellsPerRow: r.CellsPerRow,
 			KeysOnly:    r.KeysOnly && r.Filter == nil,
-			CountOnly:   r.counts(),
+			CountOnly:   r.Counts(),
 		},
 		Sample: r.sample,
 
@@ -284,10 +293,10 @@ func (r *readSpec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Time
 }
 
 // guardScan reads the columns that conditions look at.
-func (r *readSpec) guardScan(f *catalog.Family, conditions []read.Condition, now cells.Timestamp) cf.Scan {
+func (r *Spec) guardScan(f *catalog.Family, conditions []read.Condition, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
 		Family:  f.Store,
-		Rows:    r.rows,
+		Rows:    r.Ranges,
 		Reverse: r.Reverse,
 		Sample:  r.sample,
 		Filter:  cf.Filter{Retention: f.Retention(now), Qualifiers: conditionColumns(conditions, f), Versions: 1},
@@ -297,26 +306,26 @@ func (r *readSpec) guardScan(f *catalog.Family, conditions []read.Condition, now
 }
 
 // hint is the number of rows, as far as that is known.
-func (r *readSpec) hint(exact bool) int {
+func (r *Spec) hint(exact bool) int {
 	if exact && r.Limit > 0 {
 		return r.Limit
 	}
-	single := !slices.ContainsFunc(r.rows, func(rr cf.Range) bool { _, ok := rr.Single(); return !ok })
+	single := !slices.ContainsFunc(r.Ranges, func(rr cf.Range) bool { _, ok := rr.Single(); return !ok })
 	if single {
-		return len(r.rows)
+		return len(r.Ranges)
 	}
 	return 0
 }
 
-// counts reports whether the store counts cells.
-func (r *readSpec) counts() bool { return r.counting && !r.KeysOnly && r.Filter == nil }
+// Counts reports whether the store counts cells.
+func (r *Spec) Counts() bool { return r.Counting && !r.KeysOnly && r.Filter == nil }
 
-// isSmall reports whether the read has at most one row and one scan.
-func (p *readPlan) isSmall(spec *readSpec) bool {
-	if len(spec.rows) != 1 {
+// IsSmall reports whether the read has at most one row and one scan.
+func (p *Plan) IsSmall(spec *Spec) bool {
+	if len(spec.Ranges) != 1 {
 		return false
 	}
-	_, single := spec.rows[0].Single()
-	return single && len(p.scans) == 1 && p.exact && spec.Offset == 0 && !spec.KeysOnly &&
-		p.scans[0].of.Aggregate == schema.NoAggregate
+	_, single := spec.Ranges[0].Single()
+	return single && len(p.Scans) == 1 && p.Exact && spec.Offset == 0 && !spec.KeysOnly &&
+		p.Scans[0].Of.Aggregate == schema.NoAggregate
 }
