@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
+	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
@@ -43,7 +43,11 @@ func (e *callerError) Error() string { return e.err.Error() }
 
 func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, *Row) error, opts []read.Option) error {
 	began := time.Now()
-	spec, err := t.readSpec(ctx, opts)
+	src, err := t.source(ctx)
+	if err != nil {
+		return err
+	}
+	spec, err := src.Spec(opts)
 	switch {
 	case err != nil:
 		return err
@@ -65,7 +69,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 		return err
 	}
 	defer snap.Close()
-	p := parallelRead{t: t, snap: snap, now: t.db.clock.Now(), fn: fn}
+	p := parallelRead{src: src, snap: snap, fn: fn}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(n)
 	for _, part := range parts {
@@ -103,9 +107,8 @@ func (t *Table) divide(ctx context.Context, spec *plan.Spec, n int) ([]*plan.Spe
 
 // A parallelRead is the state that the parts of a parallel read share.
 type parallelRead struct {
-	t    *Table
+	src  scan.Source
 	snap cf.Snapshot
-	now  cells.Timestamp
 	fn   func(context.Context, *Row) error
 
 	mu   sync.Mutex
@@ -117,17 +120,17 @@ func (p *parallelRead) read(ctx context.Context, spec *plan.Spec) error {
 		spec.Cost = new(read.Cost)
 		defer func() { p.add(*spec.Cost) }()
 	}
-	r, err := p.t.openReaderAt(ctx, p.snap, spec, p.now)
+	r, err := p.src.Open(ctx, p.snap, spec)
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.Close()
 	for {
-		row, err := r.next(ctx)
+		row, err := r.Next(ctx)
 		if row == nil || err != nil {
 			return err
 		}
-		if err := p.fn(ctx, row); err != nil {
+		if err := p.fn(ctx, (*Row)(row)); err != nil {
 			return &callerError{err}
 		}
 	}
@@ -136,5 +139,5 @@ func (p *parallelRead) read(ctx context.Context, spec *plan.Spec) error {
 func (p *parallelRead) add(c read.Cost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mergeCost(&p.cost, c)
+	scan.MergeCost(&p.cost, c)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -30,6 +31,10 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	}
 	defer t.db.schemaMu.RUnlock()
 	c := t.db.catalog.Load()
+	table, err := c.Table(t.name)
+	if err != nil {
+		return false, fail(op, t.name, key, err)
+	}
 	if err := catalog.CheckRowKey(key); err != nil {
 		return false, fail(op, t.name, key, err)
 	}
@@ -48,7 +53,8 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 		}
 	}
 	err = t.db.update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
-		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil {
+		src := t.sourceOf(table)
+		if matched, err = src.Satisfies(ctx, snap, key, predicate); err != nil {
 			return err
 		}
 		w := &branches[0]
@@ -68,47 +74,6 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 		return false, fail(op, t.name, key, err)
 	}
 	return matched, nil
-}
-
-// satisfies judges a row as a snapshot shows it.
-func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, predicate read.Option) (bool, error) {
-	var opts []read.Option
-	if predicate != nil {
-		opts = append(opts, predicate)
-	}
-	rr := rowReads.Get().(*rowRead)
-	defer rr.release()
-	spec := &rr.spec
-	if err := spec.SetRow(key, opts); err != nil {
-		return false, err
-	}
-	conditions := spec.Where
-	if len(conditions) > 0 && len(spec.Columns) == 0 {
-		// The read returns the conditions' columns alone, and a row that has none
-		// of them is judged too.
-		for _, c := range conditions {
-			spec.Columns = append(spec.Columns, read.Column(c.Family, c.Qualifier))
-		}
-		spec.Where = nil
-	} else {
-		conditions = nil
-	}
-	r, err := rr.open(ctx, t, snap)
-	if err != nil {
-		return false, err
-	}
-	defer r.close()
-	row, err := r.next(ctx)
-	if err != nil {
-		return false, err
-	}
-	if len(conditions) == 0 {
-		return row != nil, nil
-	}
-	if row == nil {
-		row = new(Row)
-	}
-	return !slices.ContainsFunc(conditions, func(c read.Condition) bool { return !c.Holds(row.Cell(c.Family, c.Qualifier)) }), nil
 }
 
 // Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
@@ -226,29 +191,21 @@ func (r *rule) fits(t cells.Type) bool {
 
 // modify computes the cells that the rules write, one for each column, in the
 // order of a row.
-func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Table, key string, m *write.ReadModifyWrite) ([]cells.Cell, error) {
+func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Table, key string, m *write.ReadModifyWrite) (written []cells.Cell, err error) {
 	var columns []read.ColumnSpec
 	for _, r := range m.Rules() {
 		columns = append(columns, read.Column(r.Family, r.Qualifier))
 	}
-	rr := rowReads.Get().(*rowRead)
-	defer rr.release()
-	rr.spec.Columns, rr.spec.Versions = columns, 1
-	if err := rr.spec.SetRow(key, nil); err != nil {
-		return nil, err
-	}
-	reader, err := rr.open(ctx, t, snap)
-	if err != nil {
-		return nil, err
-	}
-	defer reader.close()
-	row, err := reader.next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if row == nil {
-		row = new(Row)
-	}
+	src := t.sourceOf(info)
+	err = src.Newest(ctx, snap, key, columns, func(row *scan.Row) error {
+		written, err = t.written(ctx, info, row, m)
+		return err
+	})
+	return written, err
+}
+
+// written are the cells that the rules write to a row with these newest cells.
+func (t *Table) written(ctx context.Context, info *catalog.Table, row *scan.Row, m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
 	now, ok := m.Timestamp()
 	if !ok {
 		if now, err = t.db.clock.Next(ctx); err != nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
-	"github.com/smolwc/smolwc/query/internal/plan"
-	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -38,14 +37,17 @@ func (t *Table) database() *DB {
 	return t.db
 }
 
-// plan.Spec begins a read with options.
-func (t *Table) readSpec(ctx context.Context, opts []read.Option) (*plan.Spec, error) {
+// source begins a read of the table. It takes the schema in force and the time.
+func (t *Table) source(ctx context.Context) (src scan.Source, err error) {
 	if err := t.database().ready(ctx); err != nil {
-		return nil, err
+		return src, err
 	}
-	spec, err := plan.NewSpec(opts)
-	spec.Unpushed, spec.MaxBytes = t.unpushed, t.maxBytes
-	return spec, err
+	table, err := t.db.catalog.Load().Table(t.name)
+	return t.sourceOf(table), err
+}
+
+func (t *Table) sourceOf(table *catalog.Table) scan.Source {
+	return scan.Source{Store: t.db.store, Table: table, Now: t.db.clock.Now(), Unpushed: t.unpushed, MaxBytes: t.maxBytes}
 }
 
 // snapshot begins a read of the catalog's entries.

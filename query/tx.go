@@ -163,11 +163,15 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 	if err := tx.settle(ctx, table, spec); err != nil {
 		return err
 	}
-	r, err := tx.db.Table(table).openReader(ctx, tx.txn, spec)
+	src, err := tx.db.Table(table).source(ctx)
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	r, err := src.Open(ctx, tx.txn, spec)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
 	if !tx.schemaHolds() {
 		return cf.ErrConflict
 	}
@@ -175,15 +179,15 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 	defer func() { tx.scans-- }()
 	last := ""
 	for {
-		row, err := r.next(ctx)
+		row, err := r.Next(ctx)
 		if err != nil {
 			return err
 		}
 		if row == nil {
 			break
 		}
-		last = row.key
-		if !yield(row, nil) {
+		last = row.Key()
+		if !yield((*Row)(row), nil) {
 			tx.depend(table, spec, last, true)
 			return nil
 		}
@@ -191,7 +195,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 			return errNoTx
 		}
 	}
-	tx.depend(table, spec, last, spec.Limit > 0 && r.returned == int64(spec.Limit))
+	tx.depend(table, spec, last, spec.Limit > 0 && r.Returned() == int64(spec.Limit))
 	return nil
 }
 

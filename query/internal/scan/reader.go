@@ -1,18 +1,17 @@
-package query
+package scan
 
 import (
 	"context"
 	"time"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// A reader is a read under way: a merge of one stream of rows for each family,
+// A Reader is a read under way: a merge of one stream of rows for each family,
 // then conditions, offset and limit.
-type reader struct {
+type Reader struct {
 	spec     *plan.Spec
 	own      cf.Snapshot // nil when it is the caller's
 	streams  []*stream   // of what is selected by family name, then the guards
@@ -35,49 +34,9 @@ type reader struct {
 	one       [1]*stream
 }
 
-// newReader opens a read of the newest state.
-func (t *Table) newReader(ctx context.Context, opts []read.Option) (*reader, error) {
-	spec, err := t.readSpec(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	return t.openReader(ctx, nil, spec)
-}
-
-// plan checks a read against the schema.
-func (t *Table) plan(spec *plan.Spec, now cells.Timestamp) (*plan.Spec, *plan.Plan, error) {
-	p := new(plan.Plan)
-	spec, err := t.planTo(p, spec, now)
-	return spec, p, err
-}
-
-// planTo is plan with memory for the result, a zero plan.Plan.
-func (t *Table) planTo(p *plan.Plan, spec *plan.Spec, now cells.Timestamp) (*plan.Spec, error) {
-	info, err := t.db.catalog.Load().Table(t.name)
-	if err != nil {
-		return nil, err
-	}
-	return p.Make(info, spec, now)
-}
-
-// openReader checks a read against the schema and opens its cursors, on a
-// snapshot of the caller's or, if that is nil, on one of its own.
-func (t *Table) openReader(ctx context.Context, snap cf.Snapshot, spec *plan.Spec) (*reader, error) {
-	return t.openReaderAt(ctx, snap, spec, t.db.clock.Now())
-}
-
-// openReaderAt is openReader with the moment that retention uses.
-func (t *Table) openReaderAt(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, now cells.Timestamp) (*reader, error) {
-	spec, p, err := t.plan(spec, now)
-	if err != nil {
-		return nil, err
-	}
-	return t.openPlan(ctx, snap, spec, p)
-}
-
-// openPlan opens the cursors of a read that has been planned.
-func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (r *reader, err error) {
-	r = &reader{spec: spec, guards: p.Guards, exact: p.Exact, skip: spec.Offset, counting: spec.Counts(), room: newRowRoom(ctx, spec.RowBytes())}
+// OpenPlan opens the cursors of a read that has been planned.
+func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (r *Reader, err error) {
+	r = &Reader{spec: spec, guards: p.Guards, exact: p.Exact, skip: spec.Offset, counting: spec.Counts(), room: newRowRoom(ctx, spec.RowBytes())}
 	if spec.Cost != nil {
 		r.began = time.Now()
 	}
@@ -89,19 +48,19 @@ func (t *Table) openPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec,
 		return r, nil
 	}
 	if snap == nil {
-		if r.own, err = t.db.store.Snapshot(ctx); err != nil {
+		if r.own, err = src.Store.Snapshot(ctx); err != nil {
 			return nil, err
 		}
 		snap = r.own
 	}
 	if err := r.open(ctx, snap, p); err != nil {
-		r.close()
+		r.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error {
+func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error {
 	all := r.oneStream[:]
 	if len(p.Scans) > 1 {
 		all = make([]stream, len(p.Scans))
@@ -128,7 +87,11 @@ func (r *reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error
 	return nil
 }
 
-func (r *reader) close() {
+// Returned is how many rows the read has returned.
+func (r *Reader) Returned() int64 { return r.returned }
+
+// Close ends the read, and reports its cost.
+func (r *Reader) Close() {
 	r.room.next()
 	if r.spec.Cost != nil {
 		*r.spec.Cost = r.cost()
@@ -141,7 +104,7 @@ func (r *reader) close() {
 	}
 }
 
-func (r *reader) cost() read.Cost {
+func (r *Reader) cost() read.Cost {
 	c := read.Cost{Rows: r.returned, Elapsed: time.Since(r.began)}
 	for _, s := range r.streams {
 		addCost(&c, s.cursor.Cost())
@@ -149,8 +112,8 @@ func (r *reader) cost() read.Cost {
 	return c
 }
 
-// next is the next row that the read returns, nil at the end.
-func (r *reader) next(ctx context.Context) (*Row, error) {
+// Next is the next row that the read returns, nil at the end.
+func (r *Reader) Next(ctx context.Context) (*Row, error) {
 	for !r.done && (r.spec.Limit == 0 || r.returned < int64(r.spec.Limit)) {
 		row := r.rows.next(r.ready())
 		if err := r.merge(ctx, row); err != nil {
@@ -184,7 +147,7 @@ func (r *reader) next(ctx context.Context) (*Row, error) {
 
 // ready is about how many rows can be made without reading on. These rows keep each
 // other's blocks in memory, so large ones are limited to one block in each family.
-func (r *reader) ready() int {
+func (r *Reader) ready() int {
 	n := 1
 	for i, s := range r.streams {
 		if s.block == nil {
@@ -203,7 +166,7 @@ func (r *reader) ready() int {
 // largeRow is the size from which a row is large, in one family.
 const largeRow = 4 << 10
 
-func (r *reader) reject(key string) error {
+func (r *Reader) reject(key string) error {
 	if r.spec.Rejected == nil {
 		return nil
 	}
@@ -211,7 +174,7 @@ func (r *reader) reject(key string) error {
 }
 
 // merge puts the next row of all streams together. At the end it sets done.
-func (r *reader) merge(ctx context.Context, row *Row) error {
+func (r *Reader) merge(ctx context.Context, row *Row) error {
 	lead := r.lead()
 	if lead == nil {
 		r.done = true
@@ -260,7 +223,7 @@ func (r *reader) merge(ctx context.Context, row *Row) error {
 }
 
 // lead is a stream that stands on the row that comes next, nil at the end.
-func (r *reader) lead() *stream {
+func (r *Reader) lead() *stream {
 	var lead *stream
 	for _, s := range r.streams {
 		if s.block == nil {
@@ -274,7 +237,7 @@ func (r *reader) lead() *stream {
 }
 
 // passes judges a row: it must have a selected cell, and satisfy every condition.
-func (r *reader) passes(row *Row) bool {
+func (r *Reader) passes(row *Row) bool {
 	if !r.wanted || len(row.parts) == 0 {
 		return false
 	}
@@ -293,7 +256,7 @@ func (r *reader) passes(row *Row) bool {
 
 // judge reports whether a row satisfies the conditions and the filter leaves any
 // of its cells.
-func (r *reader) judge(ctx context.Context, row *Row) (bool, error) {
+func (r *Reader) judge(ctx context.Context, row *Row) (bool, error) {
 	if r.done || !r.passes(row) {
 		return false, nil
 	}

@@ -1,4 +1,4 @@
-package query
+package scan
 
 import (
 	"github.com/smolwc/smolwc/cf"
@@ -17,8 +17,8 @@ func addCost(c *read.Cost, d cf.Cost) {
 	c.Cells += d.Cells
 }
 
-// mergeCost adds the cost of a part of a read.
-func mergeCost(c *read.Cost, d read.Cost) {
+// MergeCost adds the cost of a part of a read.
+func MergeCost(c *read.Cost, d read.Cost) {
 	c.Families = max(c.Families, d.Families)
 	c.Seeks += d.Seeks
 	c.RowsScanned += d.RowsScanned

@@ -55,11 +55,7 @@ func (t *Table) Explain(opts ...read.Option) (Plan, error) {
 }
 
 func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
-	spec, err := t.readSpec(context.Background(), opts)
-	if err != nil {
-		return plan, err
-	}
-	spec, p, err := t.plan(spec, t.db.clock.Now())
+	_, spec, p, err := t.planRows(context.Background(), opts)
 	if err != nil {
 		return plan, err
 	}
