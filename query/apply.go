@@ -279,3 +279,23 @@ func (e *encoder) editor(id cf.RowID) *rowEditor {
 	}
 	return e.editors[id]
 }
+
+// logged reports whether the write changes a table with a change stream.
+func (w rowWrite) logged() bool { return w.table.Stream != nil }
+
+// update is the store's Update for rows that may be logged: a note of the commit
+// ends the batch.
+func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
+	if !logged {
+		_, err := db.store.Update(ctx, rows, fn)
+		return err
+	}
+	return db.changes.commit(ctx, &db.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
+		return db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+			if err := fn(snap, b); err != nil {
+				return err
+			}
+			return note(b)
+		})
+	})
+}

@@ -2,14 +2,11 @@ package query
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -37,9 +34,7 @@ type RowChange struct {
 	// Watermark: no later change in the stream has a Time before it.
 	Watermark cells.Timestamp
 
-	reader *changeReader
-	at     changePosition
-	exact  cells.Timestamp // nothing behind at is older
+	of *rowChange
 }
 
 // Heartbeat reports whether there is no change, only a token and a watermark.
@@ -49,10 +44,10 @@ func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 // database, to the table's change stream and to the rows of the reading, and good as
 // long as the changes behind it are kept.
 func (c *RowChange) Token() string {
-	if c == nil || c.reader == nil {
+	if c == nil || c.of == nil {
 		return ""
 	}
-	return c.reader.token(c.at, c.Watermark, c.exact)
+	return c.of.Token()
 }
 
 // Mutation is the changes as a mutation: applied in order to a table with the
@@ -106,41 +101,16 @@ func Heartbeats(every time.Duration) ChangesOption {
 	return changesOption(func(s *changesSpec) { s.heartbeat = max(every, time.Millisecond) })
 }
 
-// changesSpec is what the options of one reading say.
-type changesSpec struct {
-	tokens             []string
-	rows               read.RowRange
-	since, until       cells.Timestamp
-	hasSince, hasUntil bool
-	heartbeat          time.Duration
-}
-
-func (s *changesSpec) check(now cells.Timestamp) error {
-	switch {
-	case s.rows.End != "" && s.rows.Start >= s.rows.End:
-		return fault.Errorf(fault.InvalidArgument, "there are no rows from %q to before %q", fault.Shorten(s.rows.Start), fault.Shorten(s.rows.End))
-	case len(s.rows.Start) > cells.MaxRowKey || len(s.rows.End) > cells.MaxRowKey+1:
-		return fault.Errorf(fault.InvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
-	case s.hasSince && len(s.tokens) > 0:
-		return fault.Errorf(fault.InvalidArgument, "a reading begins behind a token or at a time, not at both")
-	case s.hasSince && s.since > now:
-		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on, which is yet to come", s.since.Time().UTC().Format(time.RFC3339Nano))
-	case s.hasSince && s.hasUntil && s.until < s.since:
-		return fault.Errorf(fault.InvalidArgument, "changes cannot be read until before the time that they are read from")
-	}
-	return nil
-}
-
 // ErrChangesGone matches, with errors.Is, the error for changes that are no longer
 // kept, or never were: those behind a token that is too old, those since a time before
 // the change stream began, and those of a database that was restored. Its kind is
 // [KindFailedPrecondition]. A reader must then read the table itself, and continue
 // with the changes since the time before that read.
-var ErrChangesGone = errors.New("the changes are not kept")
+var ErrChangesGone = errChangesGone
 
 // ErrNoChangeStream matches, with errors.Is, the error for a table that has no change
 // stream, or no longer has it. Its kind is [KindFailedPrecondition].
-var ErrNoChangeStream = errors.New("the table has no change stream")
+var ErrNoChangeStream = errNoChangeStream
 
 // Changes reads the changes of a table's rows from the log of writes, in the order in
 // which they took effect, and waits for more: until the time of [ChangesUntil], or
@@ -176,23 +146,11 @@ func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*R
 				yield(nil, fail("read changes", t.Name(), "", err))
 				return
 			}
-			if c == nil || !yield(c, nil) {
+			if c == nil || !yield(&RowChange{c.Key, c.Changes, c.Time, c.TieBreaker, c.Collected, c.Watermark, c}, nil) {
 				return
 			}
 		}
 	}
-}
-
-// streamOf is the change stream of a table.
-func streamOf(c *catalog.Catalog, table string) (*catalog.Table, *catalog.Stream, error) {
-	info, err := c.Table(table)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info.Stream == nil {
-		return nil, nil, fault.Errorf(fault.FailedPrecondition, "%w; give it one with change_stream=7d", ErrNoChangeStream)
-	}
-	return info, info.Stream, nil
 }
 
 func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeReader, error) {
@@ -209,24 +167,6 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeR
 		}
 		o.applyChanges(spec)
 	}
-	if err := spec.check(t.db.clock.Latest()); err != nil {
-		return nil, err
-	}
-	info, stream, err := streamOf(t.db.catalog.Load(), t.name)
-	if err != nil {
-		return nil, err
-	}
-	r := &changeReader{db: t.db, table: info.Name, stream: stream.ID, spec: spec}
-	if err := r.start(ctx, stream); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// gone turns the store's error for a trimmed log into this package's error.
-func gone(err error) error {
-	if errors.Is(err, cf.ErrTrimmed) {
-		return fault.Errorf(fault.FailedPrecondition, "%w: %w", ErrChangesGone, err)
-	}
-	return err
+	from := changeSource{ID: t.db.uuid, Store: t.db.store, Catalog: &t.db.catalog, Clock: &t.db.clock, Times: &t.db.changes}
+	return openChanges(ctx, from, t.name, spec)
 }

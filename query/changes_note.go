@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -132,41 +131,4 @@ func (f *fields) uint64() uint64 {
 		return 0
 	}
 	return binary.BigEndian.Uint64(b)
-}
-
-// logged reports whether the write changes a table with a change stream.
-func (w rowWrite) logged() bool { return w.table.Stream != nil }
-
-// update is the store's Update for rows that may be logged: a note of the commit
-// ends the batch.
-func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
-	if !logged {
-		_, err := db.store.Update(ctx, rows, fn)
-		return err
-	}
-	return db.noted(ctx, func(note func(*cf.Batch) error) (cf.Position, error) {
-		return db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
-			if err := fn(snap, b); err != nil {
-				return err
-			}
-			return note(b)
-		})
-	})
-}
-
-// noted makes a commit of logged rows, which calls note last: note takes the commit's
-// timestamp and adds the commit's note. The rows' locks are held then, so that the
-// timestamps of a row's changes ascend. note may be called again, when the store has
-// refused the batch.
-func (db *DB) noted(ctx context.Context, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
-	var note commitNote
-	at, err := commit(func(b *cf.Batch) (err error) {
-		db.changes.end(note.at, 0) // of an earlier run
-		if note, err = db.changes.begin(ctx, &db.clock); err == nil {
-			note.append(b)
-		}
-		return err
-	})
-	db.changes.end(note.at, at)
-	return err
 }

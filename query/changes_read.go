@@ -8,25 +8,38 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
 )
 
+// A changeSource is a database whose changes are read.
+type changeSource struct {
+	ID      uuid.UUID
+	Store   cf.Store
+	Catalog *atomic.Pointer[catalog.Catalog]
+	Clock   *clock.Clock
+	Times   *changeTimes
+}
+
 // A changeReader is one reading of a table's changes.
 type changeReader struct {
-	db     *DB
+	from   changeSource
 	table  string
 	stream int64
 	spec   *changesSpec
 	parts  []changePart // ascending, together the rows
 
 	log       cf.Changes
-	waiting   []*RowChange // of the last commit
+	waiting   []*rowChange // of the last commit
 	at        changePosition
 	watermark cells.Timestamp
 	told      time.Time // when the caller last got something; 0 is never
@@ -38,6 +51,19 @@ type changeReader struct {
 	through cf.Position // up to here nothing is left out for being late
 }
 
+// openChanges begins a reading of a table's changes.
+func openChanges(ctx context.Context, from changeSource, table string, spec *changesSpec) (*changeReader, error) {
+	if err := spec.check(from.Clock.Latest()); err != nil {
+		return nil, err
+	}
+	info, stream, err := streamOf(from.Catalog.Load(), table)
+	if err != nil {
+		return nil, err
+	}
+	r := &changeReader{from: from, table: info.Name, stream: stream.ID, spec: spec}
+	return r, r.start(ctx, stream)
+}
+
 // start finds the place in the log to begin at.
 func (r *changeReader) start(ctx context.Context, s *catalog.Stream) (err error) {
 	switch {
@@ -47,11 +73,11 @@ func (r *changeReader) start(ctx context.Context, s *catalog.Stream) (err error)
 		}
 	default:
 		if !r.spec.hasSince {
-			r.spec.since = r.db.changes.low(&r.db.clock)
+			r.spec.since = r.from.Times.low(r.from.Clock)
 		}
-		oldest := max(s.Since, r.db.clock.Now()-cells.Timestamp(s.Keep.Microseconds()))
+		oldest := max(s.Since, r.from.Clock.Now()-cells.Timestamp(s.Keep.Microseconds()))
 		if r.spec.since < oldest {
-			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", ErrChangesGone, stamp(r.spec.since), stamp(oldest))
+			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", errChangesGone, stamp(r.spec.since), stamp(oldest))
 		}
 		before, err := r.find(ctx, r.spec.since)
 		if err != nil {
@@ -66,7 +92,7 @@ func (r *changeReader) start(ctx context.Context, s *catalog.Stream) (err error)
 		}
 		r.watermark = min(r.watermark, p.watermark)
 	}
-	r.log, err = r.db.store.Changes(r.at.before)
+	r.log, err = r.from.Store.Changes(r.at.before)
 	return gone(err)
 }
 
@@ -76,7 +102,7 @@ func stamp(t cells.Timestamp) string { return t.Time().UTC().Format(time.RFC3339
 // Every commit notes such a position for its own time, so find looks for a commit
 // that was made earlier.
 func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Position, error) {
-	starts, err := r.db.store.ChangeStarts()
+	starts, err := r.from.Store.ChangeStarts()
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +131,7 @@ func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Posi
 
 // firstNote is the note of the first logged commit behind a position.
 func (r *changeReader) firstNote(ctx context.Context, after cf.Position) (n commitNote, ok bool, err error) {
-	log, err := r.db.store.Changes(after)
+	log, err := r.from.Store.Changes(after)
 	if errors.Is(err, cf.ErrTrimmed) { // just now
 		return commitNote{at: 0, before: after}, true, nil
 	}
@@ -128,7 +154,7 @@ func (r *changeReader) close() {
 }
 
 // next is the next change, or a heartbeat; nil at the end.
-func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
+func (r *changeReader) next(ctx context.Context) (*rowChange, error) {
 	if r.spec.heartbeat > 0 && r.told.IsZero() {
 		return r.beat(), nil
 	}
@@ -143,8 +169,8 @@ func (r *changeReader) next(ctx context.Context) (*RowChange, error) {
 		if err := r.holds(); err != nil {
 			return nil, err
 		}
-		news := r.db.changes.news() // before looking, so that nothing is missed
-		low := r.db.changes.low(&r.db.clock)
+		news := r.from.Times.news() // before looking, so that nothing is missed
+		low := r.from.Times.low(r.from.Clock)
 		k, err := r.log.Next(ctx)
 		if err != nil {
 			return nil, gone(err)
@@ -188,14 +214,14 @@ func (r *changeReader) pass(at changePosition) {
 func (r *changeReader) goBack(through cf.Position) (err error) {
 	r.waiting, r.late, r.through = nil, false, through
 	r.log.Close()
-	r.log, err = r.db.store.Changes(r.at.before)
+	r.log, err = r.from.Store.Changes(r.at.before)
 	return gone(err)
 }
 
 // beat is a heartbeat.
-func (r *changeReader) beat() *RowChange {
+func (r *changeReader) beat() *rowChange {
 	r.told = time.Now()
-	return &RowChange{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
+	return &rowChange{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
 }
 
 // exact is the watermark, a time such that all commits behind a place were made at it or
@@ -210,12 +236,12 @@ func (r *changeReader) exact(at changePosition) cells.Timestamp {
 
 // holds reports an error when the stream has ended.
 func (r *changeReader) holds() error {
-	if r.db.changes.closed() {
+	if r.from.Times.closed() {
 		return cf.ErrClosed
 	}
-	_, s, err := streamOf(r.db.catalog.Load(), r.table)
+	_, s, err := streamOf(r.from.Catalog.Load(), r.table)
 	if err == nil && s.ID != r.stream {
-		err = fault.Errorf(fault.FailedPrecondition, "%w: the one that was read has ended", ErrNoChangeStream)
+		err = fault.Errorf(fault.FailedPrecondition, "%w: the one that was read has ended", errNoChangeStream)
 	}
 	return err
 }
@@ -268,7 +294,7 @@ func (r *changeReader) take(k *cf.Commit) error {
 			r.late = true
 			break
 		}
-		c := &RowChange{Key: row.key, Time: note.at, TieBreaker: at.rows, Collected: row.collected, reader: r, at: changePosition{k.Before, n}}
+		c := &rowChange{Key: row.key, Time: note.at, TieBreaker: at.rows, Collected: row.collected, reader: r, at: changePosition{k.Before, n}}
 		if c.Changes, err = r.changesOf(row); err != nil {
 			return corruptCommit(k, err)
 		}
@@ -403,7 +429,7 @@ func (r *changeReader) changesOf(s *section) (changes []write.Change, err error)
 
 // hasFamily reports whether the table has a family now.
 func (r *changeReader) hasFamily(name string) bool {
-	t, ok := r.db.catalog.Load().Tables[r.table]
+	t, ok := r.from.Catalog.Load().Tables[r.table]
 	return ok && slices.ContainsFunc(t.Families, func(f *catalog.Family) bool { return f.Name == name })
 }
 

@@ -22,6 +22,9 @@ type changeTimes struct {
 	closing bool
 }
 
+// start sets the position of the last commit before any is under way.
+func (t *changeTimes) start(at cf.Position) { t.last = at }
+
 // begin gives out a timestamp. The caller ends it when the commit has returned.
 func (t *changeTimes) begin(ctx context.Context, c *clock.Clock) (commitNote, error) {
 	t.mu.Lock()
@@ -100,4 +103,21 @@ func (t *changeTimes) closed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.closing
+}
+
+// commit makes a commit of logged rows, which calls note last: note takes the commit's
+// timestamp and adds the commit's note. The rows' locks are held then, so that the
+// timestamps of a row's changes ascend. note may be called again, when the store has
+// refused the batch.
+func (t *changeTimes) commit(ctx context.Context, c *clock.Clock, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
+	var note commitNote
+	at, err := commit(func(b *cf.Batch) (err error) {
+		t.end(note.at, 0) // of an earlier run
+		if note, err = t.begin(ctx, c); err == nil {
+			note.append(b)
+		}
+		return err
+	})
+	t.end(note.at, at)
+	return err
 }

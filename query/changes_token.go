@@ -86,7 +86,7 @@ func (r *changeReader) token(at changePosition, watermark, exact cells.Timestamp
 	if len(parts) > 1 || parts[0].since > 0 {
 		version = changeTokenParts
 	}
-	b := append([]byte{version, changeTokenKind}, r.db.uuid[:]...)
+	b := append([]byte{version, changeTokenKind}, r.from.ID[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.stream))
 	if version == changeTokenVersion {
 		p := &parts[0]
@@ -116,7 +116,7 @@ func damagedChanges(how string) error {
 	return fault.Errorf(fault.InvalidArgument, "the token of changes is damaged: %s", how)
 }
 
-// plan.ParseToken is the inverse of token. A token of another database, or of a stream
+// parseToken is the inverse of token. A token of another database, or of a stream
 // that has ended, gives the error for changes that are gone.
 func (r *changeReader) parseToken(token string) (parts []changePart, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
@@ -145,10 +145,10 @@ func (r *changeReader) parseToken(token string) (parts []changePart, err error) 
 	switch {
 	case in.bad || !ok:
 		return nil, damagedChanges("a field is out of range")
-	case string(id) != string(r.db.uuid[:]):
-		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of another database", ErrChangesGone)
+	case string(id) != string(r.from.ID[:]):
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of another database", errChangesGone)
 	case int64(stream) != r.stream:
-		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of a change stream that has ended", ErrChangesGone)
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of a change stream that has ended", errChangesGone)
 	}
 	return parts, nil
 }
