@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -212,7 +213,7 @@ type encoder struct {
 func (e *encoder) write(w *rowWrite) error {
 	e.batch.Row(w.rowID())
 	if w.logged() {
-		notesRow(e.batch, noteRow, w.table.Stream.ID, w.key)
+		changes.AppendRow(e.batch, changes.NoteRow, w.table.Stream.ID, w.key)
 	}
 	edit := e.editor(w.rowID())
 	var ts cells.Timestamp // of this mutation's sets without one of their own
@@ -224,7 +225,7 @@ func (e *encoder) write(w *rowWrite) error {
 				err = e.add(edit, w.table, c)
 			} else {
 				if w.logged() {
-					notesDelete(e.batch, w.table, c)
+					changes.AppendDelete(e.batch, w.table, c)
 				}
 				err = edit.apply(e.ctx, w.table, c)
 			}
@@ -290,7 +291,7 @@ func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(
 		_, err := db.store.Update(ctx, rows, fn)
 		return err
 	}
-	return db.changes.commit(ctx, &db.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
+	return db.changes.Commit(ctx, &db.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
 		return db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
 			if err := fn(snap, b); err != nil {
 				return err

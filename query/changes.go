@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -34,7 +35,7 @@ type RowChange struct {
 	// Watermark: no later change in the stream has a Time before it.
 	Watermark cells.Timestamp
 
-	of *rowChange
+	of *changes.Change
 }
 
 // Heartbeat reports whether there is no change, only a token and a watermark.
@@ -60,23 +61,23 @@ func (c *RowChange) Mutation() *write.Mutation {
 }
 
 // A ChangesOption says which changes are read, and from where.
-type ChangesOption interface{ applyChanges(*changesSpec) }
+type ChangesOption interface{ applyChanges(*changes.Spec) }
 
-type changesOption func(*changesSpec)
+type changesOption func(*changes.Spec)
 
-func (f changesOption) applyChanges(s *changesSpec) { f(s) }
+func (f changesOption) applyChanges(s *changes.Spec) { f(s) }
 
 // ChangesAfter reads the changes behind a token. The reading must have the rows of
 // the token. Several tokens are those of the parts of its rows.
 func ChangesAfter(tokens ...string) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.tokens = append(s.tokens, tokens...) })
+	return changesOption(func(s *changes.Spec) { s.Tokens = append(s.Tokens, tokens...) })
 }
 
 // ChangesSince reads the changes made at a time or later. The time may be as old as
 // the table keeps changes, and not before the change stream began; see
 // [ErrChangesGone].
 func ChangesSince(t time.Time) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.since, s.hasSince = cells.TimestampOf(t), true })
+	return changesOption(func(s *changes.Spec) { s.Since, s.HasSince = cells.TimestampOf(t), true })
 }
 
 // ChangesUntil ends the reading when it has all changes made up to a time, inclusive, by
@@ -84,13 +85,13 @@ func ChangesSince(t time.Time) ChangesOption {
 // may be. The reading may include some later changes: commits that are under way together
 // may enter the log in another order than that of their times.
 func ChangesUntil(t time.Time) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.until, s.hasUntil = cells.TimestampOf(t), true })
+	return changesOption(func(s *changes.Spec) { s.Until, s.HasUntil = cells.TimestampOf(t), true })
 }
 
 // ChangesIn reads the changes of some rows; the default is all. [read.RowRange] has the
 // bounds.
 func ChangesIn(rows read.RowRange) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.rows = rows })
+	return changesOption(func(s *changes.Spec) { s.Rows = rows })
 }
 
 // Heartbeats has a reading without a change for this long return a heartbeat: it
@@ -98,7 +99,7 @@ func ChangesIn(rows read.RowRange) ChangesOption {
 // first heartbeat comes at once, with a token of the reading's start. The
 // interval is at least a millisecond; by default there are no heartbeats.
 func Heartbeats(every time.Duration) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.heartbeat = max(every, time.Millisecond) })
+	return changesOption(func(s *changes.Spec) { s.Heartbeat = max(every, time.Millisecond) })
 }
 
 // ErrChangesGone matches, with errors.Is, the error for changes that are no longer
@@ -106,11 +107,11 @@ func Heartbeats(every time.Duration) ChangesOption {
 // the change stream began, and those of a database that was restored. Its kind is
 // [KindFailedPrecondition]. A reader must then read the table itself, and continue
 // with the changes since the time before that read.
-var ErrChangesGone = errChangesGone
+var ErrChangesGone = changes.ErrGone
 
 // ErrNoChangeStream matches, with errors.Is, the error for a table that has no change
 // stream, or no longer has it. Its kind is [KindFailedPrecondition].
-var ErrNoChangeStream = errNoChangeStream
+var ErrNoChangeStream = changes.ErrNoStream
 
 // Changes reads the changes of a table's rows from the log of writes, in the order in
 // which they took effect, and waits for more: until the time of [ChangesUntil], or
@@ -139,9 +140,9 @@ func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*R
 			yield(nil, fail("read changes", t.Name(), "", err))
 			return
 		}
-		defer r.close()
+		defer r.Close()
 		for {
-			c, err := r.next(ctx)
+			c, err := r.Next(ctx)
 			if err != nil {
 				yield(nil, fail("read changes", t.Name(), "", err))
 				return
@@ -153,20 +154,20 @@ func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*R
 	}
 }
 
-func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeReader, error) {
+func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes.Reader, error) {
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
 	if t.db.readOnly {
 		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
-	spec := new(changesSpec)
+	spec := new(changes.Spec)
 	for i, o := range opts {
 		if o == nil {
 			return nil, fault.Nil("changes option", i)
 		}
 		o.applyChanges(spec)
 	}
-	from := changeSource{ID: t.db.uuid, Store: t.db.store, Catalog: &t.db.catalog, Clock: &t.db.clock, Times: &t.db.changes}
-	return openChanges(ctx, from, t.name, spec)
+	from := changes.Source{ID: t.db.uuid, Store: t.db.store, Catalog: &t.db.catalog, Clock: &t.db.clock, Times: &t.db.changes}
+	return changes.Open(ctx, from, t.name, spec)
 }

@@ -22,7 +22,7 @@ func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	note, err := db.changes.begin(ctx, &db.clock)
+	note, err := db.changes.Begin(ctx, &db.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +34,9 @@ func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 		}
 		switch beats++; {
 		case beats > 1 && beats < 5 && c.Watermark > db.Now():
-			t.Errorf("the watermark is %d, and a commit of %d is under way", c.Watermark, note.at)
+			t.Errorf("the watermark is %d, and a commit of %d is under way", c.Watermark, note.At)
 		case beats == 5:
-			db.changes.end(note.at, 0) // the reading ends
+			db.changes.End(note.At, 0) // the reading ends
 		}
 	}
 	if beats < 5 {

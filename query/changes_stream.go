@@ -42,7 +42,7 @@ func (db *DB) openStreams(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db.changes.start(at)
+	db.changes.Start(at)
 	c := db.catalog.Load()
 	if len(c.Streams) == 0 || db.store.KeepsChanges() {
 		return db.keepChanges(c)

@@ -30,6 +30,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
@@ -88,7 +89,7 @@ type DB struct {
 	uuid    uuid.UUID
 	format  atomic.Int32
 	clock   clock.Clock
-	changes changeTimes
+	changes changes.Times
 	logger  *slog.Logger
 	catalog atomic.Pointer[catalog.Catalog]
 
@@ -226,7 +227,7 @@ func (db *DB) Close() error {
 	var err error
 	db.close.Do(func() {
 		db.closed.Store(true)
-		db.changes.close()
+		db.changes.Close()
 		db.janitor.end()
 		db.store.EndWaits()
 		db.janitor.wait()

@@ -143,7 +143,7 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	}
 	db.catalog.Store(c)
 	if len(old.Streams)+len(streams) > 0 {
-		db.changes.changed()
+		db.changes.Changed()
 		if err := db.keepChanges(c); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -112,8 +113,8 @@ func (f *tailFinder) drops(ts int64) bool {
 func (t *tail) delete(b *cf.Batch, f *catalog.Family, stream *catalog.Stream, last int64) {
 	store := f.Store
 	if stream != nil && last != 0 {
-		notesRow(b, noteCollected, stream.ID, t.row)
-		notesDelete(b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: f.Name, Qualifier: t.qualifier, Until: cells.Timestamp(max(last, 0))})
+		changes.AppendRow(b, changes.NoteCollected, stream.ID, t.row)
+		changes.AppendDelete(b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: f.Name, Qualifier: t.qualifier, Until: cells.Timestamp(max(last, 0))})
 	}
 	switch {
 	case last == 0: // nothing is older

@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/query/read"
@@ -122,7 +123,7 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 		}
 		b.Row(id)
 		if info.Stream != nil {
-			notesRow(b, noteRow, info.Stream.ID, key)
+			changes.AppendRow(b, changes.NoteRow, info.Stream.ID, key)
 		}
 		for _, c := range written {
 			b.PutFunc(catalog.StoreName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),

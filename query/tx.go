@@ -108,7 +108,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 		_, err := tx.txn.Commit(ctx, nil)
 		return err
 	}
-	return tx.db.changes.commit(ctx, &tx.db.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
+	return tx.db.changes.Commit(ctx, &tx.db.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
 		return tx.txn.Commit(ctx, note)
 	})
 }

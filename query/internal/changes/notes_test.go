@@ -1,4 +1,4 @@
-package query
+package changes
 
 import (
 	"errors"
@@ -22,11 +22,11 @@ import (
 
 func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	var b cf.Batch
-	in := commitNote{at: cells.MaxTimestamp, low: 5, before: math.MaxUint64}
+	in := commitNote{At: cells.MaxTimestamp, low: 5, before: math.MaxUint64}
 	in.append(&b)
-	notesRow(&b, noteCollected, 300, "a\x00b")
-	notesDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp})
-	notesDelete(&b, &catalog.Table{Families: []*catalog.Family{{Name: "f"}, {Name: "g"}}}, &write.Change{Kind: write.DeleteRowChange})
+	AppendRow(&b, NoteCollected, 300, "a\x00b")
+	AppendDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp})
+	AppendDelete(&b, &catalog.Table{Families: []*catalog.Family{{Name: "f"}, {Name: "g"}}}, &write.Change{Kind: write.DeleteRowChange})
 	notes := make([][]byte, len(b.Ops()))
 	for i := range b.Ops() {
 		notes[i] = b.Value(&b.Ops()[i])
@@ -34,7 +34,7 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	if out, err := parseCommitNote(notes[0]); err != nil || out != in {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if stream, key, err := parseRowNote(notes[1]); err != nil || stream != 300 || key != "a\x00b" || notes[1][0] != noteCollected {
+	if stream, key, err := parseRowNote(notes[1]); err != nil || stream != 300 || key != "a\x00b" || notes[1][0] != NoteCollected {
 		t.Errorf("%d %q, %v", stream, key, err)
 	}
 	want := write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp}
@@ -49,10 +49,10 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 // FuzzChangeNotes gives a commit any notes: it is read, or damaged.
 func FuzzChangeNotes(f *testing.F) {
 	var b cf.Batch
-	commitNote{at: 100, low: 99, before: 7}.append(&b)
-	notesRow(&b, noteRow, 300, "row")
-	notesDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q", Since: 1, Until: 2})
-	notesDelete(&b, nil, &write.Change{Kind: write.DeleteFamilyChange, Family: "f"})
+	commitNote{At: 100, low: 99, before: 7}.append(&b)
+	AppendRow(&b, NoteRow, 300, "row")
+	AppendDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q", Since: 1, Until: 2})
+	AppendDelete(&b, nil, &write.Change{Kind: write.DeleteFamilyChange, Family: "f"})
 	for i := range b.Ops() {
 		note := b.Value(&b.Ops()[i])
 		f.Add(note, cf.AppendCellKey(nil, "row", "q", 1), []byte{1, 2})
@@ -69,7 +69,7 @@ func FuzzChangeNotes(f *testing.F) {
 			{Kind: cf.OpMerge, Family: "t/f", Key: key, Value: value},
 			{Kind: cf.OpNote, Value: note},
 		}}
-		r := &changeReader{from: changeSource{Catalog: &inForce}, table: "t", stream: 7, spec: new(changesSpec), parts: []changePart{{}}}
+		r := &Reader{from: Source{Catalog: &inForce}, table: "t", stream: 7, spec: new(Spec), parts: []part{{}}}
 		if err := r.take(k); err != nil && fault.KindOf(err) != fault.Corruption {
 			t.Errorf("error %v is not one of corruption", err)
 		}
@@ -77,15 +77,15 @@ func FuzzChangeNotes(f *testing.F) {
 }
 
 func FuzzChangeToken(f *testing.F) {
-	at := changePosition{before: 1 << 40, rows: 3}
-	reading := func(parts ...changePart) *changeReader {
-		return &changeReader{from: changeSource{ID: uuid.UUID{1, 2, 3}}, stream: 12345, parts: parts}
+	at := position{before: 1 << 40, rows: 3}
+	reading := func(parts ...part) *Reader {
+		return &Reader{from: Source{ID: uuid.UUID{1, 2, 3}}, stream: 12345, parts: parts}
 	}
 	rows := func(start, end string) read.RowRange { return read.RowRange{Start: start, End: end} }
-	for _, parts := range [][]changePart{
+	for _, parts := range [][]part{
 		{{rows: rows("a", "b"), at: at, watermark: 99}},
 		{{rows: rows("a", "b"), at: at, watermark: 99, since: 99}},
-		{{rows: rows("", "b"), at: at, watermark: 99}, {rows: rows("b", "d"), at: changePosition{1 << 41, 0}, watermark: 99, since: 100}, {rows: rows("d", ""), at: at, watermark: 99}},
+		{{rows: rows("", "b"), at: at, watermark: 99}, {rows: rows("b", "d"), at: position{1 << 41, 0}, watermark: 99, since: 100}, {rows: rows("d", ""), at: at, watermark: 99}},
 	} {
 		r := reading(parts...)
 		good := r.token(at, 99, 99)
@@ -101,13 +101,13 @@ func FuzzChangeToken(f *testing.F) {
 		r := reading()
 		parts, err := r.parseToken(token)
 		if err != nil {
-			if kind := fault.KindOf(err); kind != fault.InvalidArgument && !errors.Is(err, errChangesGone) {
+			if kind := fault.KindOf(err); kind != fault.InvalidArgument && !errors.Is(err, ErrGone) {
 				t.Errorf("error %v of kind %v", err, kind)
 			}
 			return
 		}
 		same := reading(parts...)
-		if again, err := r.parseToken(same.token(changePosition{}, parts[0].watermark, 0)); err != nil || len(again) > len(parts) {
+		if again, err := r.parseToken(same.token(position{}, parts[0].watermark, 0)); err != nil || len(again) > len(parts) {
 			t.Errorf("%+v is read as %+v, %v", parts, again, err)
 		}
 	})

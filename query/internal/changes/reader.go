@@ -1,4 +1,4 @@
-package query
+package changes
 
 import (
 	"context"
@@ -8,39 +8,26 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A changeSource is a database whose changes are read.
-type changeSource struct {
-	ID      uuid.UUID
-	Store   cf.Store
-	Catalog *atomic.Pointer[catalog.Catalog]
-	Clock   *clock.Clock
-	Times   *changeTimes
-}
-
-// A changeReader is one reading of a table's changes.
-type changeReader struct {
-	from   changeSource
+// A Reader is one reading of a table's changes.
+type Reader struct {
+	from   Source
 	table  string
 	stream int64
-	spec   *changesSpec
-	parts  []changePart // ascending, together the rows
+	spec   *Spec
+	parts  []part // ascending, together the rows
 
 	log       cf.Changes
-	waiting   []*rowChange // of the last commit
-	at        changePosition
+	waiting   []*Change // of the last commit
+	at        position
 	watermark cells.Timestamp
 	told      time.Time // when the caller last got something; 0 is never
 
@@ -51,8 +38,8 @@ type changeReader struct {
 	through cf.Position // up to here nothing is left out for being late
 }
 
-// openChanges begins a reading of a table's changes.
-func openChanges(ctx context.Context, from changeSource, table string, spec *changesSpec) (*changeReader, error) {
+// Open begins a reading of a table's changes.
+func Open(ctx context.Context, from Source, table string, spec *Spec) (*Reader, error) {
 	if err := spec.check(from.Clock.Latest()); err != nil {
 		return nil, err
 	}
@@ -60,30 +47,30 @@ func openChanges(ctx context.Context, from changeSource, table string, spec *cha
 	if err != nil {
 		return nil, err
 	}
-	r := &changeReader{from: from, table: info.Name, stream: stream.ID, spec: spec}
+	r := &Reader{from: from, table: info.Name, stream: stream.ID, spec: spec}
 	return r, r.start(ctx, stream)
 }
 
 // start finds the place in the log to begin at.
-func (r *changeReader) start(ctx context.Context, s *catalog.Stream) (err error) {
+func (r *Reader) start(ctx context.Context, s *catalog.Stream) (err error) {
 	switch {
-	case len(r.spec.tokens) > 0:
-		if r.parts, err = r.parseTokens(r.spec.tokens); err != nil {
+	case len(r.spec.Tokens) > 0:
+		if r.parts, err = r.parseTokens(r.spec.Tokens); err != nil {
 			return err
 		}
 	default:
-		if !r.spec.hasSince {
-			r.spec.since = r.from.Times.low(r.from.Clock)
+		if !r.spec.HasSince {
+			r.spec.Since = r.from.Times.low(r.from.Clock)
 		}
 		oldest := max(s.Since, r.from.Clock.Now()-cells.Timestamp(s.Keep.Microseconds()))
-		if r.spec.since < oldest {
-			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", errChangesGone, stamp(r.spec.since), stamp(oldest))
+		if r.spec.Since < oldest {
+			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", ErrGone, stamp(r.spec.Since), stamp(oldest))
 		}
-		before, err := r.find(ctx, r.spec.since)
+		before, err := r.find(ctx, r.spec.Since)
 		if err != nil {
 			return err
 		}
-		r.parts = []changePart{{rows: r.spec.rows, at: changePosition{before: before}, watermark: r.spec.since, since: r.spec.since}}
+		r.parts = []part{{rows: r.spec.Rows, at: position{before: before}, watermark: r.spec.Since, since: r.spec.Since}}
 	}
 	r.at, r.watermark = r.parts[0].at, r.parts[0].watermark
 	for _, p := range r.parts {
@@ -101,7 +88,7 @@ func stamp(t cells.Timestamp) string { return t.Time().UTC().Format(time.RFC3339
 // find is a position such that all commits made at a time or later are behind it.
 // Every commit notes such a position for its own time, so find looks for a commit
 // that was made earlier.
-func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Position, error) {
+func (r *Reader) find(ctx context.Context, since cells.Timestamp) (cf.Position, error) {
 	starts, err := r.from.Store.ChangeStarts()
 	if err != nil {
 		return 0, err
@@ -114,7 +101,7 @@ func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Posi
 		}
 		var n commitNote
 		var ok bool
-		if n, ok, err = r.firstNote(ctx, starts[i]); err != nil || !ok || n.at > since {
+		if n, ok, err = r.firstNote(ctx, starts[i]); err != nil || !ok || n.At > since {
 			return true
 		}
 		found = max(found, n.before)
@@ -130,10 +117,10 @@ func (r *changeReader) find(ctx context.Context, since cells.Timestamp) (cf.Posi
 }
 
 // firstNote is the note of the first logged commit behind a position.
-func (r *changeReader) firstNote(ctx context.Context, after cf.Position) (n commitNote, ok bool, err error) {
+func (r *Reader) firstNote(ctx context.Context, after cf.Position) (n commitNote, ok bool, err error) {
 	log, err := r.from.Store.Changes(after)
 	if errors.Is(err, cf.ErrTrimmed) { // just now
-		return commitNote{at: 0, before: after}, true, nil
+		return commitNote{At: 0, before: after}, true, nil
 	}
 	if err != nil {
 		return n, false, err
@@ -147,15 +134,15 @@ func (r *changeReader) firstNote(ctx context.Context, after cf.Position) (n comm
 	return n, err == nil, err
 }
 
-func (r *changeReader) close() {
+func (r *Reader) Close() {
 	if r.log != nil {
 		r.log.Close()
 	}
 }
 
-// next is the next change, or a heartbeat; nil at the end.
-func (r *changeReader) next(ctx context.Context) (*rowChange, error) {
-	if r.spec.heartbeat > 0 && r.told.IsZero() {
+// Next is the next change, or a heartbeat; nil at the end.
+func (r *Reader) Next(ctx context.Context) (*Change, error) {
+	if r.spec.Heartbeat > 0 && r.told.IsZero() {
 		return r.beat(), nil
 	}
 	for {
@@ -186,14 +173,14 @@ func (r *changeReader) next(ctx context.Context) (*rowChange, error) {
 				continue
 			}
 		} else {
-			r.pass(changePosition{before: r.log.Position()})
+			r.pass(position{before: r.log.Position()})
 			r.watermark = max(r.watermark, low)
 		}
 		switch {
 		case len(r.waiting) > 0:
-		case r.spec.hasUntil && r.watermark > r.spec.until:
+		case r.spec.HasUntil && r.watermark > r.spec.Until:
 			return nil, nil
-		case r.spec.heartbeat > 0 && time.Since(r.told) >= r.spec.heartbeat:
+		case r.spec.Heartbeat > 0 && time.Since(r.told) >= r.spec.Heartbeat:
 			return r.beat(), nil
 		case k == nil:
 			if err := r.wait(ctx, news); err != nil {
@@ -204,14 +191,14 @@ func (r *changeReader) next(ctx context.Context) (*rowChange, error) {
 }
 
 // pass moves on to a place in the log; the rest of the reading is behind it.
-func (r *changeReader) pass(at changePosition) {
+func (r *Reader) pass(at position) {
 	if !r.late {
 		r.at = at
 	}
 }
 
 // goBack reads again from the first commit that was late, up to one that was not.
-func (r *changeReader) goBack(through cf.Position) (err error) {
+func (r *Reader) goBack(through cf.Position) (err error) {
 	r.waiting, r.late, r.through = nil, false, through
 	r.log.Close()
 	r.log, err = r.from.Store.Changes(r.at.before)
@@ -219,15 +206,15 @@ func (r *changeReader) goBack(through cf.Position) (err error) {
 }
 
 // beat is a heartbeat.
-func (r *changeReader) beat() *rowChange {
+func (r *Reader) beat() *Change {
 	r.told = time.Now()
-	return &rowChange{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
+	return &Change{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
 }
 
 // exact is the watermark, a time such that all commits behind a place were made at it or
 // later. The place may lag behind: the reading stays at a commit that was late, or has
 // gone back to one.
-func (r *changeReader) exact(at changePosition) cells.Timestamp {
+func (r *Reader) exact(at position) cells.Timestamp {
 	if r.late || at.before < r.through {
 		return 0
 	}
@@ -235,26 +222,26 @@ func (r *changeReader) exact(at changePosition) cells.Timestamp {
 }
 
 // holds reports an error when the stream has ended.
-func (r *changeReader) holds() error {
+func (r *Reader) holds() error {
 	if r.from.Times.closed() {
 		return cf.ErrClosed
 	}
 	_, s, err := streamOf(r.from.Catalog.Load(), r.table)
 	if err == nil && s.ID != r.stream {
-		err = fault.Errorf(fault.FailedPrecondition, "%w: the one that was read has ended", errNoChangeStream)
+		err = fault.Errorf(fault.FailedPrecondition, "%w: the one that was read has ended", ErrNoStream)
 	}
 	return err
 }
 
 // wait waits for something new, the next heartbeat, or the end.
-func (r *changeReader) wait(ctx context.Context, news <-chan struct{}) error {
+func (r *Reader) wait(ctx context.Context, news <-chan struct{}) error {
 	const long, short = time.Hour, time.Millisecond
 	d := long
-	if r.spec.heartbeat > 0 {
-		d = r.spec.heartbeat - time.Since(r.told)
+	if r.spec.Heartbeat > 0 {
+		d = r.spec.Heartbeat - time.Since(r.told)
 	}
-	if r.spec.hasUntil { // the database's clock may run at another pace
-		d = min(d, time.Duration(min(int64(r.spec.until-r.watermark), math.MaxInt64/1000-1)+1)*time.Microsecond, time.Second)
+	if r.spec.HasUntil { // the database's clock may run at another pace
+		d = min(d, time.Duration(min(int64(r.spec.Until-r.watermark), math.MaxInt64/1000-1)+1)*time.Microsecond, time.Second)
 	}
 	timer := time.NewTimer(max(d, short))
 	defer timer.Stop()
@@ -268,7 +255,7 @@ func (r *changeReader) wait(ctx context.Context, news <-chan struct{}) error {
 }
 
 // take turns a commit's rows into changes.
-func (r *changeReader) take(k *cf.Commit) error {
+func (r *Reader) take(k *cf.Commit) error {
 	note, err := commitNoteOf(k)
 	if err != nil {
 		return err
@@ -277,16 +264,16 @@ func (r *changeReader) take(k *cf.Commit) error {
 	if err != nil {
 		return err
 	}
-	late := r.spec.hasUntil && note.at > r.spec.until && k.At > r.through
+	late := r.spec.HasUntil && note.At > r.spec.Until && k.At > r.through
 	n := 0 // rows of the stream
 	for i := range rows {
 		row := &rows[i]
 		if row.stream != r.stream {
 			continue
 		}
-		at := changePosition{k.Before, n}
+		at := position{k.Before, n}
 		n++
-		if !r.wanted(row.key, at, note.at) {
+		if !r.wanted(row.key, at, note.At) {
 			continue
 		}
 		if late {
@@ -294,7 +281,7 @@ func (r *changeReader) take(k *cf.Commit) error {
 			r.late = true
 			break
 		}
-		c := &rowChange{Key: row.key, Time: note.at, TieBreaker: at.rows, Collected: row.collected, reader: r, at: changePosition{k.Before, n}}
+		c := &Change{Key: row.key, Time: note.At, TieBreaker: at.rows, Collected: row.collected, reader: r, at: position{k.Before, n}}
 		if c.Changes, err = r.changesOf(row); err != nil {
 			return corruptCommit(k, err)
 		}
@@ -303,16 +290,16 @@ func (r *changeReader) take(k *cf.Commit) error {
 		}
 	}
 	if len(r.waiting) > 0 {
-		r.waiting[len(r.waiting)-1].at = changePosition{before: k.At}
+		r.waiting[len(r.waiting)-1].at = position{before: k.At}
 	}
-	r.pass(changePosition{before: k.At})
+	r.pass(position{before: k.At})
 	r.watermark = max(r.watermark, note.low)
 	return nil
 }
 
 // wanted reports whether a change of a row is part of the reading and was not read
 // before.
-func (r *changeReader) wanted(key string, at changePosition, made cells.Timestamp) bool {
+func (r *Reader) wanted(key string, at position, made cells.Timestamp) bool {
 	for i := range r.parts {
 		p := &r.parts[i]
 		if key >= p.rows.Start && (p.rows.End == "" || key < p.rows.End) {
@@ -369,10 +356,10 @@ func sections(k *cf.Commit) (rows []section, err error) {
 			return nil, corruptCommit(k, errNote)
 		}
 		switch kind := op.Value[0]; kind {
-		case noteRow, noteCollected:
+		case NoteRow, NoteCollected:
 			end(i)
 			begin = i + 1
-			row := rowOfStream{collected: kind == noteCollected}
+			row := rowOfStream{collected: kind == NoteCollected}
 			if row.stream, row.key, err = parseRowNote(op.Value); err != nil {
 				return nil, corruptCommit(k, err)
 			}
@@ -393,7 +380,7 @@ func sections(k *cf.Commit) (rows []section, err error) {
 
 // changesOf are the changes of a row. A delete is described by its note, not by
 // the cells that it removed.
-func (r *changeReader) changesOf(s *section) (changes []write.Change, err error) {
+func (r *Reader) changesOf(s *section) (changes []write.Change, err error) {
 	for _, ops := range s.ops {
 		for i := range ops {
 			op := &ops[i]
@@ -428,7 +415,7 @@ func (r *changeReader) changesOf(s *section) (changes []write.Change, err error)
 }
 
 // hasFamily reports whether the table has a family now.
-func (r *changeReader) hasFamily(name string) bool {
+func (r *Reader) hasFamily(name string) bool {
 	t, ok := r.from.Catalog.Load().Tables[r.table]
 	return ok && slices.ContainsFunc(t.Families, func(f *catalog.Family) bool { return f.Name == name })
 }

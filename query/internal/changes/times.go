@@ -1,4 +1,4 @@
-package query
+package changes
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/smolwc/smolwc/query/internal/clock"
 )
 
-// A changeTimes gives commits of logged rows their timestamps, and knows the
+// A Times gives commits of logged rows their timestamps, and knows the
 // commits under way. Commits of different rows may enter the log in another order
 // than that of their timestamps; each notes its position relative to the others,
 // so that a reader knows exactly which commits are still to come.
-type changeTimes struct {
+type Times struct {
 	mu      sync.Mutex
 	open    []cells.Timestamp // of commits under way, ascending
 	last    cf.Position       // of a commit that has returned
@@ -22,11 +22,11 @@ type changeTimes struct {
 	closing bool
 }
 
-// start sets the position of the last commit before any is under way.
-func (t *changeTimes) start(at cf.Position) { t.last = at }
+// Start sets the position of the last commit before any is under way.
+func (t *Times) Start(at cf.Position) { t.last = at }
 
-// begin gives out a timestamp. The caller ends it when the commit has returned.
-func (t *changeTimes) begin(ctx context.Context, c *clock.Clock) (commitNote, error) {
+// Begin gives out a timestamp. The caller ends it when the commit has returned.
+func (t *Times) Begin(ctx context.Context, c *clock.Clock) (commitNote, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// Every commit with a position up to this one took its timestamp before now.
@@ -36,11 +36,11 @@ func (t *changeTimes) begin(ctx context.Context, c *clock.Clock) (commitNote, er
 		return commitNote{}, err
 	}
 	t.open = append(t.open, at)
-	return commitNote{at: at, low: t.open[0], before: before}, nil
+	return commitNote{At: at, low: t.open[0], before: before}, nil
 }
 
-// end ends a commit, at a position if it was made. A timestamp of 0 is ignored.
-func (t *changeTimes) end(at cells.Timestamp, position cf.Position) {
+// End ends a commit, at a position if it was made. A timestamp of 0 is ignored.
+func (t *Times) End(at cells.Timestamp, position cf.Position) {
 	if at == 0 {
 		return
 	}
@@ -55,7 +55,7 @@ func (t *changeTimes) end(at cells.Timestamp, position cf.Position) {
 
 // low is a timestamp such that no later commit has a lesser one, and that all
 // commits with lesser ones have been made.
-func (t *changeTimes) low(c *clock.Clock) cells.Timestamp {
+func (t *Times) low(c *clock.Clock) cells.Timestamp {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.open) > 0 {
@@ -65,7 +65,7 @@ func (t *changeTimes) low(c *clock.Clock) cells.Timestamp {
 }
 
 // news is a channel that is closed when there is something new after the call.
-func (t *changeTimes) news() <-chan struct{} {
+func (t *Times) news() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.wake == nil {
@@ -77,47 +77,47 @@ func (t *changeTimes) news() <-chan struct{} {
 	return t.wake
 }
 
-// changed wakes all readers: a change stream has ended.
-func (t *changeTimes) changed() {
+// Changed wakes all readers: a change stream has ended.
+func (t *Times) Changed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notify()
 }
 
-func (t *changeTimes) notify() {
+func (t *Times) notify() {
 	if t.wake != nil && !t.closing {
 		close(t.wake)
 		t.wake = nil
 	}
 }
 
-// close wakes all readers for good.
-func (t *changeTimes) close() {
+// Close wakes all readers for good.
+func (t *Times) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notify()
 	t.closing = true
 }
 
-func (t *changeTimes) closed() bool {
+func (t *Times) closed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.closing
 }
 
-// commit makes a commit of logged rows, which calls note last: note takes the commit's
+// Commit makes a commit of logged rows, which calls note last: note takes the commit's
 // timestamp and adds the commit's note. The rows' locks are held then, so that the
 // timestamps of a row's changes ascend. note may be called again, when the store has
 // refused the batch.
-func (t *changeTimes) commit(ctx context.Context, c *clock.Clock, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
+func (t *Times) Commit(ctx context.Context, c *clock.Clock, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
 	var note commitNote
 	at, err := commit(func(b *cf.Batch) (err error) {
-		t.end(note.at, 0) // of an earlier run
-		if note, err = t.begin(ctx, c); err == nil {
+		t.End(note.At, 0) // of an earlier run
+		if note, err = t.Begin(ctx, c); err == nil {
 			note.append(b)
 		}
 		return err
 	})
-	t.end(note.at, at)
+	t.End(note.At, at)
 	return err
 }

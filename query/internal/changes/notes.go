@@ -1,4 +1,4 @@
-package query
+package changes
 
 import (
 	"encoding/binary"
@@ -16,20 +16,20 @@ import (
 // where the delete was asked for, and the commit's note comes last.
 const (
 	noteCommit         byte = 'c' // timestamp, how far that is ahead of the least of those under way, position
-	noteRow            byte = 'r' // stream, row key: a user's changes follow
-	noteCollected      byte = 'g' // stream, row key: retention's changes follow
+	NoteRow            byte = 'r' // stream, row key: a user's changes follow
+	NoteCollected      byte = 'g' // stream, row key: retention's changes follow
 	noteDeleteFamily   byte = 'f' // family
 	noteDeleteVersions byte = 'v' // since, until, length of the family, family, qualifier
 )
 
-// notesRow begins the changes of a row.
-func notesRow(b *cf.Batch, kind byte, stream int64, key string) {
+// AppendRow begins the changes of a row.
+func AppendRow(b *cf.Batch, kind byte, stream int64, key string) {
 	var buf [32]byte
 	b.Note(append(binary.AppendUvarint(append(buf[:0], kind), uint64(stream)), key...))
 }
 
-// notesDelete notes the delete that comes next.
-func notesDelete(b *cf.Batch, t *catalog.Table, c *write.Change) {
+// AppendDelete notes the delete that comes next.
+func AppendDelete(b *cf.Batch, t *catalog.Table, c *write.Change) {
 	var buf [128]byte
 	switch c.Kind {
 	case write.DeleteVersionsChange:
@@ -49,7 +49,7 @@ func notesDelete(b *cf.Batch, t *catalog.Table, c *write.Change) {
 
 // A commitNote says when a commit was made.
 type commitNote struct {
-	at cells.Timestamp
+	At cells.Timestamp
 	// low: commits with lesser timestamps stand before it in the log.
 	low cells.Timestamp
 	// before: all commits up to this position have lesser timestamps.
@@ -58,8 +58,8 @@ type commitNote struct {
 
 func (n commitNote) append(b *cf.Batch) {
 	var buf [32]byte
-	note := binary.AppendUvarint(append(buf[:0], noteCommit), uint64(n.at))
-	note = binary.AppendUvarint(note, uint64(n.at-n.low))
+	note := binary.AppendUvarint(append(buf[:0], noteCommit), uint64(n.At))
+	note = binary.AppendUvarint(note, uint64(n.At-n.low))
 	b.Note(binary.AppendUvarint(note, uint64(n.before)))
 }
 
