@@ -3,15 +3,14 @@ package query
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/internal/changes"
+	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -52,7 +51,7 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	valid := newCommit(t.db)
 	defer valid.release()
 	for i, key := range keys {
-		w, err := check(c, write.Entry{Table: t.name, Key: key, Mutation: ms[i]})
+		w, err := edit.Check(c, write.Entry{Table: t.name, Key: key, Mutation: ms[i]})
 		if err != nil {
 			if errs == nil {
 				errs = make([]error, len(keys))
@@ -65,14 +64,6 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	return errs, fail(op, t.name, "", valid.do(ctx))
 }
 
-// A rowWrite is a mutation that has passed its checks.
-type rowWrite struct {
-	table   *catalog.Table
-	key     string
-	changes []write.Change
-	newest  cells.Timestamp // that a change names
-}
-
 func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	if err := db.holdSchema(ctx); err != nil {
 		return err
@@ -83,7 +74,7 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	defer all.release()
 	for i := range entries {
 		e := &entries[i]
-		w, err := check(c, *e)
+		w, err := edit.Check(c, *e)
 		if err != nil {
 			if len(entries) > 1 {
 				err = fault.Of(fault.KindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, fault.Shorten(e.Key), err))
@@ -95,34 +86,12 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	return all.do(ctx)
 }
 
-// check finds everything that can be wrong with a mutation, before the write
-// begins.
-func check(c *catalog.Catalog, e write.Entry) (rowWrite, error) {
-	t, err := c.Table(e.Table)
-	if err != nil {
-		return rowWrite{}, err
-	}
-	if err := catalog.CheckRowKey(e.Key); err != nil {
-		return rowWrite{}, err
-	}
-	changes := e.Mutation.Changes()
-	if len(changes) == 0 {
-		return rowWrite{}, fault.Errorf(fault.InvalidArgument, "mutation has no changes")
-	}
-	for i := range changes {
-		if err := t.CheckChange(&changes[i]); err != nil {
-			return rowWrite{}, err
-		}
-	}
-	return rowWrite{t, e.Key, changes, e.Mutation.Newest()}, nil
-}
-
 // A commit is checked mutations on their way into the store. Its memory is used
 // again.
 type commit struct {
 	db     *DB
 	ctx    context.Context
-	writes []rowWrite
+	writes []edit.RowWrite
 	rows   []cf.RowID
 	blind  func(*cf.Batch) error // encode without a snapshot
 	looks  func(cf.Snapshot, *cf.Batch) error
@@ -158,15 +127,15 @@ func (c *commit) do(ctx context.Context) error {
 	c.ctx = ctx
 	var newest cells.Timestamp
 	for i := range c.writes {
-		c.rows = append(c.rows, c.writes[i].rowID())
-		newest = max(newest, c.writes[i].newest)
+		c.rows = append(c.rows, c.writes[i].RowID())
+		newest = max(newest, c.writes[i].Newest)
 	}
 	err := c.db.raiseFor(ctx, newest)
 	if err != nil {
 		return err
 	}
-	reads := slices.ContainsFunc(c.writes, rowWrite.reads)
-	if slices.ContainsFunc(c.writes, rowWrite.logged) {
+	reads := slices.ContainsFunc(c.writes, edit.RowWrite.Reads)
+	if slices.ContainsFunc(c.writes, edit.RowWrite.Logged) {
 		return c.db.update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
 			if !reads {
 				snap = nil
@@ -184,9 +153,9 @@ func (c *commit) do(ctx context.Context) error {
 
 // encode puts the mutations into a batch.
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
-	e := encoder{ctx: c.ctx, db: c.db, snap: snap, batch: b, now: c.db.clock.Now()}
+	e := edit.NewEncoder(c.ctx, &c.db.clock, snap, b)
 	for i := range c.writes {
-		if err := e.write(&c.writes[i]); err != nil {
+		if err := e.Write(&c.writes[i]); err != nil {
 			return err
 		}
 		if limit := c.db.limits.Batch; b.Size() > limit {
@@ -195,94 +164,6 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	}
 	return nil
 }
-
-func (w *rowWrite) rowID() cf.RowID { return cf.RowID{Space: w.table.Name, Row: w.key} }
-
-// An encoder turns mutations into the changes of one store batch.
-type encoder struct {
-	ctx     context.Context
-	db      *DB
-	snap    cf.Snapshot // nil in a blind write
-	batch   *cf.Batch
-	now     cells.Timestamp // for retention
-	singly  bool            // deletes remove cells one by one, however many
-	editors map[cf.RowID]*rowEditor
-	blind   rowEditor // of all rows of a blind write
-}
-
-func (e *encoder) write(w *rowWrite) error {
-	e.batch.Row(w.rowID())
-	if w.logged() {
-		changes.AppendRow(e.batch, changes.NoteRow, w.table.Stream.ID, w.key)
-	}
-	edit := e.editor(w.rowID())
-	var ts cells.Timestamp // of this mutation's sets without one of their own
-	for i := range w.changes {
-		c := &w.changes[i]
-		if c.Kind != write.SetChange {
-			var err error
-			if c.Kind == write.AddChange || c.Kind == write.MergeChange {
-				err = e.add(edit, w.table, c)
-			} else {
-				if w.logged() {
-					changes.AppendDelete(e.batch, w.table, c)
-				}
-				err = edit.apply(e.ctx, w.table, c)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if c.ServerTime && ts == 0 {
-			var err error
-			if ts, err = e.db.clock.Next(e.ctx); err != nil {
-				return err
-			}
-		}
-		if err := e.set(edit, w.table, c, ts); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *encoder) set(edit *rowEditor, t *catalog.Table, c *write.Change, serverTime cells.Timestamp) error {
-	f, err := t.Family(c.Family)
-	if err != nil {
-		return err
-	}
-	ts := c.Since
-	if c.ServerTime {
-		ts = serverTime
-	}
-	if e.snap != nil {
-		edit.set(column{f, c.Qualifier}, int64(ts))
-	}
-	e.batch.PutFunc(f.Store, c.Qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
-	return nil
-}
-
-// editor is the editor of a row; the mutations of a batch on one row share it.
-func (e *encoder) editor(id cf.RowID) *rowEditor {
-	if e.snap == nil { // nothing to look at, nothing to remember
-		e.blind.batch = e.batch
-		return &e.blind
-	}
-	if e.editors == nil {
-		e.editors = map[cf.RowID]*rowEditor{}
-	}
-	if e.editors[id] == nil {
-		e.editors[id] = newRowEditor(e.snap, e.batch, id.Row, e.now)
-		if e.singly {
-			e.editors[id].pointDeletes = math.MaxInt
-		}
-	}
-	return e.editors[id]
-}
-
-// logged reports whether the write changes a table with a change stream.
-func (w rowWrite) logged() bool { return w.table.Stream != nil }
 
 // update is the store's Update for rows that may be logged: a note of the commit
 // ends the batch.
@@ -299,4 +180,65 @@ func (db *DB) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(
 			return note(b)
 		})
 	})
+}
+
+// DeleteRange removes the rows of a set of prefixes and ranges, in a time that
+// does not depend on their number. Each range goes as a whole. In a table with a
+// change stream it deletes the visible rows one after another instead, so that
+// the stream has a delete of each.
+func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
+	const op = "delete range"
+	if rows.Err != nil {
+		return fail(op, t.Name(), "", fault.Of(fault.InvalidArgument, rows.Err))
+	}
+	if err := t.database().holdSchema(ctx); err != nil {
+		return fail(op, t.Name(), "", err)
+	}
+	info, err := t.db.catalog.Load().Table(t.name)
+	if err == nil && info.Stream != nil {
+		t.db.schemaMu.RUnlock() // each of its writes takes it
+		return fail(op, t.name, "", t.deleteLogged(ctx, rows))
+	}
+	defer t.db.schemaMu.RUnlock()
+	if err != nil {
+		return fail(op, t.name, "", err)
+	}
+	families := make([]string, len(info.Families))
+	for i, f := range info.Families {
+		families[i] = f.Store
+	}
+	for _, r := range cf.MergeRanges(rows.Ranges) {
+		if err := t.db.store.DropRange(ctx, families, r); err != nil {
+			return fail(op, t.name, "", err)
+		}
+	}
+	return nil
+}
+
+// deleteLogged deletes rows that a read finds, some at a time, so that the change
+// stream has them.
+func (t *Table) deleteLogged(ctx context.Context, rows read.RowSet) error {
+	const most = 256
+	b := write.NewBatch()
+	flush := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		err := t.db.apply(ctx, b.Entries())
+		b = write.NewBatch()
+		return err
+	}
+	m := write.NewMutation()
+	m.DeleteRow()
+	for row, err := range t.ReadRows(ctx, rows, read.KeysOnly()) {
+		if err != nil {
+			return err
+		}
+		if b.Add(t.name, row.Key(), m).Len() == most {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
 }

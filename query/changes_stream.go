@@ -7,8 +7,6 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/query/write"
 )
 
 // nextStreams are the streams of the next catalog: existing ones continue, and
@@ -84,32 +82,4 @@ func (db *DB) trimChanges(ctx context.Context) error {
 	}
 	defer db.schemaMu.RUnlock()
 	return db.keepChanges(db.catalog.Load())
-}
-
-// deleteLogged deletes rows that a read finds, some at a time, so that the change
-// stream has them.
-func (t *Table) deleteLogged(ctx context.Context, rows read.RowSet) error {
-	const most = 256
-	b := write.NewBatch()
-	flush := func() error {
-		if b.Len() == 0 {
-			return nil
-		}
-		err := t.db.apply(ctx, b.Entries())
-		b = write.NewBatch()
-		return err
-	}
-	m := write.NewMutation()
-	m.DeleteRow()
-	for row, err := range t.ReadRows(ctx, rows, read.KeysOnly()) {
-		if err != nil {
-			return err
-		}
-		if b.Add(t.name, row.Key(), m).Len() == most {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return flush()
 }

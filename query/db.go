@@ -32,6 +32,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/clock"
+	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -183,7 +184,7 @@ func (o *Options) validate() error {
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	store := storeOf(reader)
-	db := &DB{reader: reader, store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
+	db := &DB{reader: reader, store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: edit.PointDeletes}
 	db.memory, db.loading = cmp.Or(o.Memory, defaultMemory), make(chan struct{}, 1)
 	if db.logger == nil {
 		db.logger = slog.New(slog.DiscardHandler)

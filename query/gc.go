@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -279,12 +280,11 @@ func (s *sweep) current() (*catalog.Family, bool) {
 // deleteInRow deletes tails of one row.
 func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *catalog.Family, tails []*tail) error {
 	last := map[string]int64{} // of each column, the oldest version that is kept
-	e := rowEditor{snap: snap, key: tails[0].row}
 	wanted := cf.Filter{Retention: catalog.RetentionAt(s.limits, s.db.clock.Now())}
 	for _, t := range tails {
 		wanted.Qualifiers = append(wanted.Qualifiers, cf.Single(t.qualifier))
 	}
-	if err := e.scan(ctx, f, wanted, func(q string, ts int64) { last[q] = ts }); err != nil {
+	if err := edit.EachCell(ctx, snap, tails[0].row, f, wanted, func(q string, ts int64) { last[q] = ts }); err != nil {
 		return err
 	}
 	b.Row(s.rowID(tails[0]))

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/internal/clock"
+	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
@@ -124,7 +124,7 @@ type Tx struct {
 	newest  cells.Timestamp // that a change names
 	logged  bool            // rows of a table with a change stream
 	scans   int             // under way
-	pending []rowWrite      // changes that scans must not see
+	pending []edit.RowWrite // changes that scans must not see
 	err     error           // of an earlier call: the transaction cannot commit
 }
 
@@ -234,12 +234,12 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *plan.Spec) error {
 	}
 	for i := range tx.pending {
 		w := &tx.pending[i]
-		if w.table.Name != table {
+		if w.Table.Name != table {
 			continue
 		}
 		for _, r := range spec.Ranges {
-			if w.key >= r.Start && (r.End == "" || w.key < r.End) {
-				return fault.Errorf(fault.FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", fault.Shorten(w.key))
+			if w.Key >= r.Start && (r.End == "" || w.Key < r.End) {
+				return fault.Errorf(fault.FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", fault.Shorten(w.Key))
 			}
 		}
 	}
@@ -254,12 +254,12 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *write.Mutation) e
 		return tx.fail(op, table, key, err)
 	}
 	tx.wrote, tx.tables[table] = true, true
-	w, err := check(tx.catalog, write.Entry{Table: table, Key: key, Mutation: m})
+	w, err := edit.Check(tx.catalog, write.Entry{Table: table, Key: key, Mutation: m})
 	if err != nil {
 		return tx.fail(op, table, key, err)
 	}
-	w.changes = slices.Clone(w.changes)
-	tx.newest = max(tx.newest, w.newest)
+	w.Changes = slices.Clone(w.Changes)
+	tx.newest = max(tx.newest, w.Newest)
 	tx.pending = append(tx.pending, w)
 	if tx.scans == 0 {
 		return tx.fail(op, table, key, tx.flush(ctx))
@@ -298,22 +298,23 @@ func (tx *Tx) flush(ctx context.Context) error {
 }
 
 // add encodes a write change by change, so that each sees those before it.
-func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
-	stamped, err := w.setServerTime(ctx, &tx.db.clock)
+func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
+	stamped, err := w.SetServerTime(ctx, &tx.db.clock)
 	if err != nil {
 		return err
 	}
-	tx.logged = tx.logged || w.logged()
-	if w.reads() || stamped {
+	tx.logged = tx.logged || w.Logged()
+	if w.Reads() || stamped {
 		// A delete writes according to the cells that it finds; and a timestamp
 		// taken now must not commit behind a later one.
-		tx.txn.Read(w.table.Name, cf.Single(w.key))
+		tx.txn.Read(w.Table.Name, cf.Single(w.Key))
 	}
-	for i := range w.changes {
+	for i := range w.Changes {
 		var b cf.Batch
-		e := encoder{ctx: ctx, db: tx.db, snap: tx.txn, batch: &b, now: tx.db.clock.Now(), singly: true}
-		one := rowWrite{table: w.table, key: w.key, changes: w.changes[i : i+1]}
-		if err := e.write(&one); err != nil {
+		e := edit.NewEncoder(ctx, &tx.db.clock, tx.txn, &b)
+		e.Singly = true
+		one := edit.RowWrite{Table: w.Table, Key: w.Key, Changes: w.Changes[i : i+1]}
+		if err := e.Write(&one); err != nil {
 			return err
 		}
 		if err := tx.txn.Add(&b); err != nil {
@@ -321,23 +322,4 @@ func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
 		}
 	}
 	return nil
-}
-
-// setServerTime gives the sets without a timestamp one that they share, and
-// reports whether there were any.
-func (w *rowWrite) setServerTime(ctx context.Context, c *clock.Clock) (bool, error) {
-	if !slices.ContainsFunc(w.changes, func(c write.Change) bool { return c.ServerTime }) {
-		return false, nil
-	}
-	var ts cells.Timestamp
-	err := c.WhenWritable(ctx, func() (err error) { ts, err = c.Next(ctx); return err })
-	if err != nil {
-		return false, err
-	}
-	for i := range w.changes {
-		if ch := &w.changes[i]; ch.ServerTime {
-			ch.Since, ch.ServerTime = ts, false
-		}
-	}
-	return true, nil
 }

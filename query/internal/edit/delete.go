@@ -1,4 +1,4 @@
-package query
+package edit
 
 import (
 	"context"
@@ -8,38 +8,13 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/internal/fault"
-	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A delete of up to pointDeletes cells removes them one by one. Beyond that,
+// A delete of up to PointDeletes cells removes them one by one. Beyond that,
 // unless told otherwise, it writes one range tombstone, which costs every later
 // read near it a little.
-const pointDeletes = 64
-
-// reads reports whether a mutation has to look before it writes: to choose
-// between single deletes and a range, or because a family keeps a number of
-// versions.
-func (w rowWrite) reads() bool {
-	for i := range w.changes {
-		if looksFirst(&w.changes[i], w.table) {
-			return true
-		}
-	}
-	return false
-}
-
-func looksFirst(c *write.Change, t *catalog.Table) bool {
-	switch c.Kind {
-	case write.SetChange, write.AddChange, write.MergeChange:
-		return false
-	case write.DeleteVersionsChange:
-		f, err := t.Family(c.Family)
-		return err != nil || f.Counts || c.Until != c.Since.Until()
-	}
-	return true
-}
+const PointDeletes = 64
 
 // A rowEditor deletes from one row within a batch. It knows what earlier
 // changes of the batch did to the row, which the snapshot does not show.
@@ -71,7 +46,7 @@ type column struct {
 }
 
 func newRowEditor(snap cf.Snapshot, b *cf.Batch, key string, now cells.Timestamp) *rowEditor {
-	return &rowEditor{snap: snap, batch: b, key: key, now: now, pointDeletes: pointDeletes,
+	return &rowEditor{snap: snap, batch: b, key: key, now: now, pointDeletes: PointDeletes,
 		written: map[*catalog.Family]bool{}, cleared: map[*catalog.Family]bool{}, sets: map[column][]int64{}, visible: map[column][]int64{}}
 }
 
@@ -273,10 +248,14 @@ func (e *rowEditor) mostCells() int {
 	return e.pointDeletes + 1
 }
 
-// scan passes the row's cells of a family, as the snapshot shows them, to f.
 func (e *rowEditor) scan(ctx context.Context, fam *catalog.Family, wanted cf.Filter, f func(qualifier string, ts int64)) error {
+	return EachCell(ctx, e.snap, e.key, fam, wanted, f)
+}
+
+// EachCell passes the wanted cells of a row in a family, as a snapshot shows them, to f.
+func EachCell(ctx context.Context, snap cf.Snapshot, key string, fam *catalog.Family, wanted cf.Filter, f func(qualifier string, ts int64)) error {
 	wanted.StripValues = true
-	c, err := e.snap.Scan(ctx, cf.Scan{Family: fam.Store, Rows: []cf.Range{cf.Single(e.key)}, Filter: wanted})
+	c, err := snap.Scan(ctx, cf.Scan{Family: fam.Store, Rows: []cf.Range{cf.Single(key)}, Filter: wanted})
 	if err != nil {
 		return err
 	}
@@ -290,37 +269,4 @@ func (e *rowEditor) scan(ctx context.Context, fam *catalog.Family, wanted cf.Fil
 			f(b.Qualifier(&b.Cells[i]), b.Cells[i].Timestamp)
 		}
 	}
-}
-
-// DeleteRange removes the rows of a set of prefixes and ranges, in a time that
-// does not depend on their number. Each range goes as a whole. In a table with a
-// change stream it deletes the visible rows one after another instead, so that
-// the stream has a delete of each.
-func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
-	const op = "delete range"
-	if rows.Err != nil {
-		return fail(op, t.Name(), "", fault.Of(fault.InvalidArgument, rows.Err))
-	}
-	if err := t.database().holdSchema(ctx); err != nil {
-		return fail(op, t.Name(), "", err)
-	}
-	info, err := t.db.catalog.Load().Table(t.name)
-	if err == nil && info.Stream != nil {
-		t.db.schemaMu.RUnlock() // each of its writes takes it
-		return fail(op, t.name, "", t.deleteLogged(ctx, rows))
-	}
-	defer t.db.schemaMu.RUnlock()
-	if err != nil {
-		return fail(op, t.name, "", err)
-	}
-	families := make([]string, len(info.Families))
-	for i, f := range info.Families {
-		families[i] = f.Store
-	}
-	for _, r := range cf.MergeRanges(rows.Ranges) {
-		if err := t.db.store.DropRange(ctx, families, r); err != nil {
-			return fail(op, t.name, "", err)
-		}
-	}
-	return nil
 }
