@@ -8,7 +8,7 @@ func (db *DB) Dir() string {
 	if db == nil {
 		return ""
 	}
-	return db.dir
+	return db.base.dir
 }
 
 // keyBackup is the catalog's entry with the target of the last backup, as text.

@@ -158,7 +158,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
-	if t.db.readOnly {
+	if t.db.base.readOnly {
 		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
 	spec := new(changes.Spec)
@@ -168,6 +168,6 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 		}
 		o.applyChanges(spec)
 	}
-	from := changes.Source{ID: t.db.uuid, Store: t.db.store, Catalog: &t.db.catalog, Clock: &t.db.clock, Times: &t.db.changes}
+	from := changes.Source{ID: t.db.base.uuid, Store: t.db.base.store, Catalog: &t.db.base.catalog, Clock: &t.db.base.clock, Times: &t.db.base.changes}
 	return changes.Open(ctx, from, t.name, spec)
 }

@@ -162,16 +162,16 @@ func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
 	if err := db.holdSchema(ctx); err != nil {
 		return nil, nil, err
 	}
-	defer db.schemaMu.RUnlock()
-	snap, err := db.store.Snapshot(ctx)
+	defer db.base.schemaMu.RUnlock()
+	snap, err := db.base.store.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return snap, db.store.Families(), nil
+	return snap, db.base.store.Families(), nil
 }
 
 func (c *checker) files(ctx context.Context) error {
-	files, ok := c.db.reader.(cf.Checker)
+	files, ok := c.db.base.reader.(cf.Checker)
 	if !ok {
 		return nil
 	}
@@ -199,7 +199,7 @@ type declaredFamily struct {
 func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily {
 	declared := map[string]*declaredFamily{}
 	identity := &DB{}
-	if err := identity.readIdentity(entries); err != nil {
+	if err := identity.base.readIdentity(entries); err != nil {
 		c.add(Problem{Err: err})
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/claim"
-	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -154,7 +153,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 		return fail(op, "", "", err)
 	}
 	defer db.freezing.Unlock()
-	f := Frozen{Dir: filepath.Join(db.dir, frozenDir), Time: db.clock.Wall()}
+	f := Frozen{Dir: filepath.Join(db.base.dir, frozenDir), Time: db.base.clock.Wall()}
 	at, format, err := db.checkpoint(ctx, f.Dir)
 	if err != nil {
 		return fail(op, "", "", err)
@@ -179,9 +178,9 @@ func (db *DB) hasFiles(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case db.readOnly:
+	case db.base.readOnly:
 		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
-	case db.dir == "":
+	case db.base.dir == "":
 		return errNoFiles
 	}
 	return nil
@@ -195,7 +194,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	if err := db.hasFiles(ctx); err != nil {
 		return 0, 0, err
 	}
-	c, ok := db.store.(cf.Checkpointer)
+	c, ok := db.base.store.(cf.Checkpointer)
 	if !ok {
 		return 0, 0, errNoFiles
 	}
@@ -206,24 +205,11 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	if at, err = c.Checkpoint(ctx, dir); err != nil {
 		return 0, 0, fmt.Errorf("copying to %s: %w", dir, err)
 	}
-	if format, err = db.raised(ctx); err == nil {
+	if format, err = db.base.raised(ctx); err == nil {
 		err = writeMarker(dir, format)
 	}
 	if err != nil {
 		return 0, 0, errors.Join(err, os.RemoveAll(dir))
 	}
 	return at, format, nil
-}
-
-// renameSynced renames a directory or a file durably: the new name survives a loss
-// of power.
-func renameSynced(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(osfile.SyncDir(parent), parent.Close())
 }

@@ -29,9 +29,6 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
-	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/internal/changes"
-	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
@@ -84,29 +81,17 @@ type Options struct {
 
 // A DB is an open database.
 type DB struct {
-	reader  cf.Reader // what was opened, which may do more than a cf.Reader
-	store   cf.Store  // it too, or what refuses writes on top of it
-	limits  cf.Limits
-	uuid    uuid.UUID
-	format  atomic.Int32
-	clock   clock.Clock
-	changes changes.Times
-	logger  *slog.Logger
-	catalog atomic.Pointer[catalog.Catalog]
+	base
 
-	schemaMu schemaLock
-	raising  lock.RW // of the format
-	readOnly bool
-	memory   int64         // Options.Memory
-	loading  chan struct{} // holds one while a bulk load is committed
-	janitor  janitor
+	limits  cf.Limits
+	memory  int64         // Options.Memory
+	loading chan struct{} // holds one while a bulk load is committed
+	janitor janitor
 	// A tail of up to this many cells is deleted cell by cell.
 	tailDeletes int
 	close       sync.Once
 	closed      atomic.Bool // set when Close begins
-
-	dir      string  // absolute; "" in memory
-	freezing lock.RW // one Freeze at a time
+	freezing    lock.RW     // one Freeze at a time
 }
 
 // OpenStore opens the database that a store holds, and creates one in an empty store.
@@ -184,21 +169,22 @@ func (o *Options) validate() error {
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	store := storeOf(reader)
-	db := &DB{reader: reader, store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: edit.PointDeletes}
+	db := &DB{limits: store.Limits(), freezing: lock.NewRW(), tailDeletes: edit.PointDeletes,
+		base: base{reader: reader, store: store, logger: o.Logger, schemaMu: newSchemaLock(), raising: lock.NewRW(), readOnly: o.ReadOnly}}
 	db.memory, db.loading = cmp.Or(o.Memory, defaultMemory), make(chan struct{}, 1)
-	if db.logger == nil {
-		db.logger = slog.New(slog.DiscardHandler)
+	if db.base.logger == nil {
+		db.base.logger = slog.New(slog.DiscardHandler)
 	}
-	db.clock.Wall = o.Clock
-	if db.clock.Wall == nil {
-		db.clock.Wall = time.Now
+	db.base.clock.Wall = o.Clock
+	if db.base.clock.Wall == nil {
+		db.base.clock.Wall = time.Now
 	}
-	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
+	if err := db.base.loadCatalog(ctx, o.MustExist); err != nil {
 		return nil, err
 	}
-	db.clock.Store = store
+	db.base.clock.Store = store
 	if !o.ReadOnly {
-		if err := db.openStreams(ctx); err != nil {
+		if err := db.base.openStreams(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +194,7 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 			return nil, err
 		}
 		for _, c := range undone.Changes {
-			db.logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
+			db.base.logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
 		}
 	}
 	if !o.ReadOnly {
@@ -222,22 +208,22 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 // Close closes the database. Reads under way, and calls afterwards, fail with the kind
 // [KindUnavailable]. It must be called once at the end; a second call does nothing.
 func (db *DB) Close() error {
-	if db == nil || db.store == nil {
+	if db == nil || db.base.store == nil {
 		return fail("close", "", "", errNoDB)
 	}
 	var err error
 	db.close.Do(func() {
 		db.closed.Store(true)
-		db.changes.Close()
+		db.base.changes.Close()
 		db.janitor.end()
-		db.store.EndWaits()
+		db.base.store.EndWaits()
 		db.janitor.wait()
-		err = db.schemaMu.Lock(context.Background())
-		defer db.schemaMu.Unlock()
-		if !db.readOnly {
-			err = db.clock.Close()
+		err = db.base.schemaMu.Lock(context.Background())
+		defer db.base.schemaMu.Unlock()
+		if !db.base.readOnly {
+			err = db.base.clock.Close()
 		}
-		err = errors.Join(err, db.store.Close())
+		err = errors.Join(err, db.base.store.Close())
 	})
 	return fail("close", "", "", err)
 }
@@ -247,7 +233,7 @@ func (db *DB) UUID() uuid.UUID {
 	if db == nil {
 		return uuid.Nil
 	}
-	return db.uuid
+	return db.base.uuid
 }
 
 // Now is the database's clock: the wall clock, or the last timestamp that was given to
@@ -256,10 +242,10 @@ func (db *DB) UUID() uuid.UUID {
 // commit was given, is later than Now. In a database opened for reading this holds for
 // the commits that it shows.
 func (db *DB) Now() cells.Timestamp {
-	if db == nil || db.store == nil {
+	if db == nil || db.base.store == nil {
 		return 0
 	}
-	return db.clock.Latest()
+	return db.base.clock.Latest()
 }
 
 // Schema is a copy of the schema in force, its tables sorted by name.

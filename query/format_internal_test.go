@@ -20,15 +20,15 @@ func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.raising.Lock(ctx); err != nil {
+	if err := db.base.raising.Lock(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err = db.writeCatalog(ctx, func(b *cf.Batch) error { b.PutMeta(catalog.KeyFormat, []byte("2")); return nil })
+	err = db.base.writeCatalog(ctx, func(b *cf.Batch) error { b.PutMeta(catalog.KeyFormat, []byte("2")); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Freeze copies to a directory in which the copy can be seen before it is done.
-	copied, done := filepath.Join(db.dir, frozenDir, "CURRENT"), make(chan error, 1)
+	copied, done := filepath.Join(db.base.dir, frozenDir, "CURRENT"), make(chan error, 1)
 	go func() {
 		done <- db.Freeze(ctx, func(f Frozen) error {
 			marker, err := os.ReadFile(filepath.Join(f.Dir, markerFile))
@@ -41,8 +41,8 @@ func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 	for _, err := os.Stat(copied); len(done) == 0 && errors.Is(err, os.ErrNotExist); _, err = os.Stat(copied) {
 		time.Sleep(time.Millisecond)
 	}
-	db.format.Store(2)
-	db.raising.Unlock()
+	db.base.format.Store(2)
+	db.base.raising.Unlock()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

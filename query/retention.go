@@ -3,35 +3,10 @@ package query
 import (
 	"context"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/schema"
 )
-
-// allowExpiry lets the store drop the cells that are expired at a moment. Reads
-// that began before it and have not opened their cursors may miss them.
-func (db *DB) allowExpiry(ctx context.Context, now cells.Timestamp) error {
-	return db.setExpiry(ctx, func(f *catalog.Family) cf.Expiry { return f.Expiry(now) })
-}
-
-func (db *DB) setExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry) error {
-	if err := db.schemaMu.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
-		return err
-	}
-	defer db.schemaMu.RUnlock()
-	for _, t := range db.catalog.Load().Tables {
-		for _, f := range t.Families {
-			if f.MaxAge() == 0 {
-				continue
-			}
-			if err := db.store.SetExpiry(f.Store, of(f)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // loosen removes the cells that the rules in force hide and the new ones would
 // show again. schemaMu is held exclusively: no write comes between the removal
@@ -43,7 +18,7 @@ func (db *DB) setExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry)
 func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
 	for _, l := range catalog.Loosenings(old, next) {
 		if o, n := l.Old.MaxAge(), l.New.MaxAge(); o != 0 && (n == 0 || n > o) {
-			if err := db.store.SetExpiry(l.New.Store, l.New.Expiry(db.clock.Now())); err != nil {
+			if err := db.base.store.SetExpiry(l.New.Store, l.New.Expiry(db.base.clock.Now())); err != nil {
 				return err
 			}
 		}
@@ -52,7 +27,7 @@ func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
 			return err
 		}
 		if s.found.Surplus+s.found.Expired > 0 {
-			db.logger.Info("removed what a rule had hidden before it is relaxed", "family", l.Old.Store,
+			db.base.logger.Info("removed what a rule had hidden before it is relaxed", "family", l.Old.Store,
 				"cells", s.found.Surplus+s.found.Expired)
 		}
 	}
@@ -66,7 +41,7 @@ const manyExpired = 1 << 16
 // prepareLoosening does most of the work of loosen while writes go on. It does
 // not matter if the schema changes meanwhile, nor if the plan is wrong.
 func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
-	old := db.catalog.Load()
+	old := db.base.catalog.Load()
 	next, err := plan.Apply(old.Schema)
 	if err != nil || next.Validate() != nil {
 		return nil // alter will say so
@@ -79,10 +54,10 @@ func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
 		if s.found.Expired < manyExpired {
 			continue
 		}
-		if err := db.allowExpiry(ctx, db.clock.Now()); err != nil {
+		if err := db.base.allowExpiry(ctx, db.base.clock.Now()); err != nil {
 			return err
 		}
-		if err := db.store.Compact(ctx, l.Old.Store, cf.Range{}); err != nil {
+		if err := db.base.store.Compact(ctx, l.Old.Store, cf.Range{}); err != nil {
 			return err
 		}
 	}

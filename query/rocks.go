@@ -103,10 +103,10 @@ func (db *DB) settle(dir string, engine rocks.Options) error {
 		return nil
 	}
 	var err error
-	if db.dir, err = filepath.Abs(dir); err != nil || db.readOnly {
+	if db.base.dir, err = filepath.Abs(dir); err != nil || db.base.readOnly {
 		return err
 	}
-	left := filepath.Join(db.dir, frozenDir)
+	left := filepath.Join(db.base.dir, frozenDir)
 	if err := errors.Join(os.RemoveAll(left), os.RemoveAll(left+".tmp")); err != nil {
 		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
@@ -147,7 +147,7 @@ func probe(dir string, engine rocks.Options) error {
 		return describeOpen(dir, err)
 	}
 	defer store.Close()
-	db := &DB{reader: store, store: cf.ReadOnly(store), readOnly: true}
+	db := &base{reader: store, store: cf.ReadOnly(store), readOnly: true}
 	return db.loadCatalog(context.Background(), false)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // nextStreams are the streams of the next catalog: existing ones continue, and
 // new ones begin. No write is under way.
-func (db *DB) nextStreams(ctx context.Context, old, next *catalog.Catalog) (map[string]catalog.StreamEntry, error) {
+func (db *base) nextStreams(ctx context.Context, old, next *catalog.Catalog) (map[string]catalog.StreamEntry, error) {
 	streams := map[string]catalog.StreamEntry{}
 	for name, t := range next.Tables {
 		if t.Declared.ChangeStream == 0 {
@@ -35,7 +35,7 @@ func (db *DB) nextStreams(ctx context.Context, old, next *catalog.Catalog) (map[
 // openStreams makes the store keep the log for the streams. When the store has not
 // kept it, because the database is a copy whose log stayed with the original, the
 // streams begin anew.
-func (db *DB) openStreams(ctx context.Context) error {
+func (db *base) openStreams(ctx context.Context) error {
 	at, err := db.store.Write(ctx, nil, func(*cf.Batch) error { return nil })
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (db *DB) openStreams(ctx context.Context) error {
 
 // keepChanges has the store keep the log that a catalog's streams need, and no
 // more.
-func (db *DB) keepChanges(c *catalog.Catalog) error {
+func (db *base) keepChanges(c *catalog.Catalog) error {
 	var longest time.Duration
 	for name := range c.Streams {
 		longest = max(longest, c.Tables[name].Stream.Keep)
@@ -76,7 +76,7 @@ func (db *DB) keepChanges(c *catalog.Catalog) error {
 }
 
 // trimChanges drops changes that have been kept long enough.
-func (db *DB) trimChanges(ctx context.Context) error {
+func (db *base) trimChanges(ctx context.Context) error {
 	if err := db.schemaMu.RLock(ctx); err != nil {
 		return err
 	}

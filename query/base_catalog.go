@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
@@ -18,7 +19,7 @@ import (
 
 // loadCatalog reads the catalog. For a new database it writes one, unless the database
 // must exist.
-func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
+func (db *base) loadCatalog(ctx context.Context, mustExist bool) error {
 	entries, err := catalog.Entries(ctx, db.store, "")
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	return nil
 }
 
-func (db *DB) createCatalog(ctx context.Context) error {
+func (db *base) createCatalog(ctx context.Context) error {
 	db.uuid = uuid.New()
 	db.format.Store(catalog.FormatOfNew)
 	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
@@ -72,7 +73,7 @@ func (db *DB) createCatalog(ctx context.Context) error {
 // writeCatalog makes changes of the catalog. They are on the disk when it returns, with
 // [DurabilityAsync] too: families are created and dropped on the disk at once, so the
 // catalog must be there as well.
-func (db *DB) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
+func (db *base) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
 	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.Sync()
 		return fn(b)
@@ -80,7 +81,7 @@ func (db *DB) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error 
 	return err
 }
 
-func (db *DB) readIdentity(entries map[string][]byte) (err error) {
+func (db *base) readIdentity(entries map[string][]byte) (err error) {
 	if err := db.readFormat(entries); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (db *DB) readIdentity(entries map[string][]byte) (err error) {
 // forgetDropped removes from the tables those families whose drop the catalog
 // lost: a smolwc that did not sync the catalog left that state behind when power
 // failed. A family that is missing for any other reason is damage.
-func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
+func (db *base) forgetDropped(ctx context.Context, s *schema.Schema) error {
 	store, ok := db.reader.(cf.DropTeller)
 	if !ok {
 		return nil
@@ -141,7 +142,7 @@ func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
 }
 
 // finishDrops drops the families whose drop was begun and interrupted.
-func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error {
+func (db *base) finishDrops(ctx context.Context, entries map[string][]byte) error {
 	var names []string
 	for key := range entries {
 		if name, ok := strings.CutPrefix(key, catalog.PrefixDrop); ok {
@@ -157,7 +158,7 @@ func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error 
 
 // dropFamilies drops families of the store that are marked for it, then takes
 // the marks away.
-func (db *DB) dropFamilies(ctx context.Context, names []string) error {
+func (db *base) dropFamilies(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -170,4 +171,44 @@ func (db *DB) dropFamilies(ctx context.Context, names []string) error {
 		}
 		return nil
 	})
+}
+
+// allowExpiry lets the store drop the cells that are expired at a moment. Reads
+// that began before it and have not opened their cursors may miss them.
+func (db *base) allowExpiry(ctx context.Context, now cells.Timestamp) error {
+	return db.setExpiry(ctx, func(f *catalog.Family) cf.Expiry { return f.Expiry(now) })
+}
+
+func (db *base) setExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry) error {
+	if err := db.schemaMu.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
+		return err
+	}
+	defer db.schemaMu.RUnlock()
+	for _, t := range db.catalog.Load().Tables {
+		for _, f := range t.Families {
+			if f.MaxAge() == 0 {
+				continue
+			}
+			if err := db.store.SetExpiry(f.Store, of(f)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tune tells the store how to keep the families of a catalog, where that differs
+// from old's, which may be nil.
+func (db *base) tune(old, next *catalog.Catalog) error {
+	for _, t := range next.Tables {
+		for _, f := range t.Families {
+			if f.Tuning == old.Tuning(t.Name, f.Name) {
+				continue
+			}
+			if err := db.store.SetTuning(f.Store, f.Tuning); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,76 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/lock"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
+	"github.com/smolwc/smolwc/query/internal/clock"
+)
+
+// A base is an open database below its API: its store, the schema in force, its
+// clock, and the times of its changes.
+type base struct {
+	reader  cf.Reader // what was opened, which may do more than a cf.Reader
+	store   cf.Store  // it too, or what refuses writes on top of it
+	catalog atomic.Pointer[catalog.Catalog]
+	clock   clock.Clock
+	changes changes.Times
+	logger  *slog.Logger
+
+	uuid     uuid.UUID
+	format   atomic.Int32
+	raising  lock.RW // of the format
+	readOnly bool
+	dir      string // absolute; "" without one
+	schemaMu schemaLock
+}
+
+// A schemaLock is held shared by writes, and exclusively by changes of the
+// schema, so that a write commits under the schema that it was checked against. A
+// write may take long in the store, so a context can end the wait.
+type schemaLock struct{ rw lock.RW }
+
+func newSchemaLock() schemaLock { return schemaLock{lock.NewRW()} }
+
+func (l schemaLock) Lock(ctx context.Context) error {
+	if err := l.rw.Lock(ctx); err != nil {
+		return fmt.Errorf("nothing was changed; waiting for writes that are under way: %w", err)
+	}
+	return nil
+}
+
+func (l schemaLock) Unlock() { l.rw.Unlock() }
+
+func (l schemaLock) RLock(ctx context.Context) error {
+	if err := l.rw.RLock(ctx); err != nil {
+		return fmt.Errorf("nothing was written; waiting for a change of the schema: %w", err)
+	}
+	return nil
+}
+
+func (l schemaLock) RUnlock() { l.rw.RUnlock() }
+
+// update is the store's Update for rows that may be logged: a note of the commit
+// ends the batch.
+func (db *base) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
+	if !logged {
+		_, err := db.store.Update(ctx, rows, fn)
+		return err
+	}
+	return db.changes.Commit(ctx, &db.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
+		return db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+			if err := fn(snap, b); err != nil {
+				return err
+			}
+			return note(b)
+		})
+	})
+}
