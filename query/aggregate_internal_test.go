@@ -46,7 +46,7 @@ func TestDamagedAggregates(t *testing.T) {
 		{"hll", string(registers), "0"},
 		{"hll", string(broken), ""},
 	} {
-		_, err := db.base.store.Write(ctx, nil, func(b *cf.Batch) error {
+		_, err := db.state.Store.Write(ctx, nil, func(b *cf.Batch) error {
 			b.Row(cf.RowID{Space: "t", Row: "r"})
 			for _, f := range families {
 				b.DeleteRow("t/" + f.Name)

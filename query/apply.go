@@ -43,8 +43,8 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, fail(op, t.Name(), "", err)
 	}
-	defer t.db.base.schemaMu.RUnlock()
-	c := t.db.base.catalog.Load()
+	defer t.db.state.SchemaLock.RUnlock()
+	c := t.db.state.Catalog.Load()
 	if _, err := c.Table(t.name); err != nil {
 		return nil, fail(op, t.name, "", err)
 	}
@@ -68,8 +68,8 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	if err := db.holdSchema(ctx); err != nil {
 		return err
 	}
-	defer db.base.schemaMu.RUnlock()
-	c := db.base.catalog.Load()
+	defer db.state.SchemaLock.RUnlock()
+	c := db.state.Catalog.Load()
 	all := newCommit(db)
 	defer all.release()
 	for i := range entries {
@@ -130,13 +130,13 @@ func (c *commit) do(ctx context.Context) error {
 		c.rows = append(c.rows, c.writes[i].RowID())
 		newest = max(newest, c.writes[i].Newest)
 	}
-	err := c.db.base.raiseFor(ctx, newest)
+	err := c.db.state.RaiseFor(ctx, newest)
 	if err != nil {
 		return err
 	}
 	reads := slices.ContainsFunc(c.writes, edit.RowWrite.Reads)
 	if slices.ContainsFunc(c.writes, edit.RowWrite.Logged) {
-		return c.db.base.update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
+		return c.db.state.Update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
 			if !reads {
 				snap = nil
 			}
@@ -144,16 +144,16 @@ func (c *commit) do(ctx context.Context) error {
 		})
 	}
 	if reads {
-		_, err = c.db.base.store.Update(ctx, c.rows, c.looks)
+		_, err = c.db.state.Store.Update(ctx, c.rows, c.looks)
 	} else {
-		_, err = c.db.base.store.Write(ctx, c.rows, c.blind)
+		_, err = c.db.state.Store.Write(ctx, c.rows, c.blind)
 	}
 	return err
 }
 
 // encode puts the mutations into a batch.
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
-	e := edit.NewEncoder(c.ctx, &c.db.base.clock, snap, b)
+	e := edit.NewEncoder(c.ctx, &c.db.state.Clock, snap, b)
 	for i := range c.writes {
 		if err := e.Write(&c.writes[i]); err != nil {
 			return err
@@ -177,12 +177,12 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	if err := t.database().holdSchema(ctx); err != nil {
 		return fail(op, t.Name(), "", err)
 	}
-	info, err := t.db.base.catalog.Load().Table(t.name)
+	info, err := t.db.state.Catalog.Load().Table(t.name)
 	if err == nil && info.Stream != nil {
-		t.db.base.schemaMu.RUnlock() // each of its writes takes it
+		t.db.state.SchemaLock.RUnlock() // each of its writes takes it
 		return fail(op, t.name, "", t.deleteLogged(ctx, rows))
 	}
-	defer t.db.base.schemaMu.RUnlock()
+	defer t.db.state.SchemaLock.RUnlock()
 	if err != nil {
 		return fail(op, t.name, "", err)
 	}
@@ -191,7 +191,7 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 		families[i] = f.Store
 	}
 	for _, r := range cf.MergeRanges(rows.Ranges) {
-		if err := t.db.base.store.DropRange(ctx, families, r); err != nil {
+		if err := t.db.state.Store.DropRange(ctx, families, r); err != nil {
 			return fail(op, t.name, "", err)
 		}
 	}

@@ -8,7 +8,7 @@ func (db *DB) Dir() string {
 	if db == nil {
 		return ""
 	}
-	return db.base.dir
+	return db.state.Dir
 }
 
 // keyBackup is the catalog's entry with the target of the last backup, as text.

@@ -101,8 +101,8 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if err := db.holdSchema(ctx); err != nil {
 		return nil, err
 	}
-	defer db.base.schemaMu.RUnlock()
-	info, err := db.base.catalog.Load().Table(table)
+	defer db.state.SchemaLock.RUnlock()
+	info, err := db.state.Catalog.Load().Table(table)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +116,10 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if err := l.checkName(ctx); err != nil {
 		return nil, err
 	}
-	if l.into, err = db.base.store.Ingest(ctx); err != nil {
+	if l.into, err = db.state.Store.Ingest(ctx); err != nil {
 		return nil, err
 	}
-	err = db.base.clock.WhenWritable(ctx, func() (err error) { l.ts, err = db.base.clock.Next(ctx); return err })
+	err = db.state.Clock.WhenWritable(ctx, func() (err error) { l.ts, err = db.state.Clock.Next(ctx); return err })
 	if err != nil {
 		return nil, errors.Join(err, l.into.Close())
 	}
@@ -332,14 +332,14 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 	}
 	n := sorted.Count()
 	l.result.Rows, l.result.Cells, l.result.Replaced = n.Rows, n.Cells, n.Replaced
-	if err := l.db.base.schemaMu.RLock(ctx); err != nil {
+	if err := l.db.state.SchemaLock.RLock(ctx); err != nil {
 		return err
 	}
-	defer l.db.base.schemaMu.RUnlock()
-	if err := l.checkSchema(l.db.base.catalog.Load()); err != nil {
+	defer l.db.state.SchemaLock.RUnlock()
+	if err := l.checkSchema(l.db.state.Catalog.Load()); err != nil {
 		return err
 	}
-	if err := l.db.base.raiseFor(ctx, l.newest); err != nil {
+	if err := l.db.state.RaiseFor(ctx, l.newest); err != nil {
 		return err
 	}
 	rows := cf.Range{Start: l.all.Start, End: l.all.End + "\x00"}

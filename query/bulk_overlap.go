@@ -24,11 +24,11 @@ type overlapCheck struct {
 // newOverlapCheck finds the families to look at: in a family without cells between the
 // load's first row and its last, nothing can overlap.
 func (l *BulkLoad) newOverlapCheck(ctx context.Context) (*overlapCheck, error) {
-	o := &overlapCheck{load: l, now: l.db.base.clock.Now(), asks: make([]bool, len(l.table.Families))}
+	o := &overlapCheck{load: l, now: l.db.state.Clock.Now(), asks: make([]bool, len(l.table.Families))}
 	if l.opts.Overlap {
 		return o, nil
 	}
-	snap, err := l.db.base.store.Snapshot(ctx)
+	snap, err := l.db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (l *BulkLoad) checkName(ctx context.Context) error {
 	if l.opts.Name == "" || l.opts.Again {
 		return nil
 	}
-	snap, err := l.db.base.store.Snapshot(ctx)
+	snap, err := l.db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(loadRecord{l.db.base.clock.Now(), l.result})
+	text, err := json.Marshal(loadRecord{l.db.state.Clock.Now(), l.result})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 
 // loadKeys are the keys of the records of a table's loads.
 func (db *DB) loadKeys(ctx context.Context, table string) (keys []string, err error) {
-	entries, err := catalog.Entries(ctx, db.base.store, catalog.LoadKey(table, ""))
+	entries, err := catalog.Entries(ctx, db.state.Store, catalog.LoadKey(table, ""))
 	return slices.Collect(maps.Keys(entries)), err
 }
 
@@ -96,7 +96,7 @@ func (db *DB) forgetLoads(ctx context.Context, table string) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	_, err = db.base.store.Write(ctx, nil, func(b *cf.Batch) error {
+	_, err = db.state.Store.Write(ctx, nil, func(b *cf.Batch) error {
 		for _, key := range keys {
 			b.DeleteMeta(key)
 		}

@@ -75,7 +75,7 @@ func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("ledger", "", "", err)
 	}
-	temp, err := db.base.store.Ingest(ctx)
+	temp, err := db.state.Store.Ingest(ctx)
 	if err != nil {
 		return nil, fail("ledger", "", "", err)
 	}

@@ -158,7 +158,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
-	if t.db.base.readOnly {
+	if t.db.state.ReadOnly {
 		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
 	spec := new(changes.Spec)
@@ -168,6 +168,6 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 		}
 		o.applyChanges(spec)
 	}
-	from := changes.Source{ID: t.db.base.uuid, Store: t.db.base.store, Catalog: &t.db.base.catalog, Clock: &t.db.base.clock, Times: &t.db.base.changes}
+	from := changes.Source{ID: t.db.state.UUID, Store: t.db.state.Store, Catalog: &t.db.state.Catalog, Clock: &t.db.state.Clock, Times: &t.db.state.Changes}
 	return changes.Open(ctx, from, t.name, spec)
 }

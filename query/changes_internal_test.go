@@ -22,7 +22,7 @@ func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	note, err := db.base.changes.Begin(ctx, &db.base.clock)
+	note, err := db.state.Changes.Begin(ctx, &db.state.Clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 		case beats > 1 && beats < 5 && c.Watermark > db.Now():
 			t.Errorf("the watermark is %d, and a commit of %d is under way", c.Watermark, note.At)
 		case beats == 5:
-			db.base.changes.End(note.At, 0) // the reading ends
+			db.state.Changes.End(note.At, 0) // the reading ends
 		}
 	}
 	if beats < 5 {
@@ -81,13 +81,13 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	slow := slowCommits{db.base.store, "early", make(chan struct{}), make(chan struct{})}
-	db.base.store = slow
+	slow := slowCommits{db.state.Store, "early", make(chan struct{}), make(chan struct{})}
+	db.state.Store = slow
 	done := make(chan struct{})
 	go func() { put("early"); close(done) }()
 	<-slow.taken
 	put("between")
-	until := db.base.clock.Latest()
+	until := db.state.Clock.Latest()
 	put("late")
 	put("later")
 	close(slow.goAhead)
@@ -105,7 +105,7 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 	if want := []string{"between", "late", "later", "early"}; !slices.Equal(keys, want) {
 		t.Errorf("until the time of %s there are %s", want[0], keys)
 	}
-	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.base.clock.Latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.state.Clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestATransactionTakesItsTimeUnderItsLocks(t *testing.T) {
 		}
 	}
 	plain := func(key string, m *write.Mutation) error { return db.Table("t").Apply(ctx, key, m) }
-	db.base.store = lateCommits{db.base.store, func() { put(plain, 2) }}
+	db.state.Store = lateCommits{db.state.Store, func() { put(plain, 2) }}
 	runs := 0
 	if err := db.Update(ctx, func(tx *Tx) error {
 		runs++
@@ -169,7 +169,7 @@ func TestATransactionTakesItsTimeUnderItsLocks(t *testing.T) {
 	}
 	var got []cells.Timestamp
 	last := cells.Timestamp(0)
-	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(db.base.clock.Latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(db.state.Clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,20 +49,20 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 	channels := func() map[string]chan struct{} {
 		return map[string]chan struct{}{"before": make(chan struct{}), "wanted": make(chan struct{})}
 	}
-	slow := slowRows{db.base.store, channels(), channels()}
-	db.base.store = slow
+	slow := slowRows{db.state.Store, channels(), channels()}
+	db.state.Store = slow
 	done := map[string]chan struct{}{"before": make(chan struct{}), "wanted": make(chan struct{})}
 	go func() { put("before"); close(done["before"]) }()
 	<-slow.taken["before"]
 	since := db.Now()
-	for db.base.clock.Latest() <= since {
+	for db.state.Clock.Latest() <= since {
 		time.Sleep(time.Microsecond)
 	}
-	since = db.base.clock.Latest()
+	since = db.state.Clock.Latest()
 	time.Sleep(time.Millisecond)
 	go func() { put("wanted"); close(done["wanted"]) }()
 	<-slow.taken["wanted"]
-	until := db.base.clock.Latest()
+	until := db.state.Clock.Latest()
 	time.Sleep(time.Millisecond)
 	put("late")
 	close(slow.goAhead["before"])
@@ -83,7 +83,7 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 			token = c.Token()
 		}
 	}
-	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.base.clock.Latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.state.Clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -162,16 +162,16 @@ func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
 	if err := db.holdSchema(ctx); err != nil {
 		return nil, nil, err
 	}
-	defer db.base.schemaMu.RUnlock()
-	snap, err := db.base.store.Snapshot(ctx)
+	defer db.state.SchemaLock.RUnlock()
+	snap, err := db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return snap, db.base.store.Families(), nil
+	return snap, db.state.Store.Families(), nil
 }
 
 func (c *checker) files(ctx context.Context) error {
-	files, ok := c.db.base.reader.(cf.Checker)
+	files, ok := c.db.state.Reader.(cf.Checker)
 	if !ok {
 		return nil
 	}
@@ -199,7 +199,7 @@ type declaredFamily struct {
 func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily {
 	declared := map[string]*declaredFamily{}
 	identity := &DB{}
-	if err := identity.base.readIdentity(entries); err != nil {
+	if err := identity.state.ReadIdentity(entries); err != nil {
 		c.add(Problem{Err: err})
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {

@@ -33,7 +33,7 @@ func TestCheckSeesOneMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	db.base.store = &hooked{Store: db.base.store, hook: func() {
+	db.state.Store = &hooked{Store: db.state.Store, hook: func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if err := db.DropTable(ctx, "t"); KindOf(err) != fault.Canceled {

@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 )
 
 // Checkpoint makes a copy of the database in a directory, which must not exist or
@@ -69,7 +70,7 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	if err := finish(copied); err != nil {
 		return err
 	}
-	if err := renameSynced(copied, dir); err != nil {
+	if err := state.RenameSynced(copied, dir); err != nil {
 		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return nil
@@ -153,7 +154,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 		return fail(op, "", "", err)
 	}
 	defer db.freezing.Unlock()
-	f := Frozen{Dir: filepath.Join(db.base.dir, frozenDir), Time: db.base.clock.Wall()}
+	f := Frozen{Dir: filepath.Join(db.state.Dir, frozenDir), Time: db.state.Clock.Wall()}
 	at, format, err := db.checkpoint(ctx, f.Dir)
 	if err != nil {
 		return fail(op, "", "", err)
@@ -178,9 +179,9 @@ func (db *DB) hasFiles(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case db.base.readOnly:
+	case db.state.ReadOnly:
 		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
-	case db.base.dir == "":
+	case db.state.Dir == "":
 		return errNoFiles
 	}
 	return nil
@@ -194,7 +195,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	if err := db.hasFiles(ctx); err != nil {
 		return 0, 0, err
 	}
-	c, ok := db.base.store.(cf.Checkpointer)
+	c, ok := db.state.Store.(cf.Checkpointer)
 	if !ok {
 		return 0, 0, errNoFiles
 	}
@@ -205,8 +206,8 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	if at, err = c.Checkpoint(ctx, dir); err != nil {
 		return 0, 0, fmt.Errorf("copying to %s: %w", dir, err)
 	}
-	if format, err = db.base.raised(ctx); err == nil {
-		err = writeMarker(dir, format)
+	if format, err = db.state.Raised(ctx); err == nil {
+		err = state.WriteMarker(dir, format)
 	}
 	if err != nil {
 		return 0, 0, errors.Join(err, os.RemoveAll(dir))

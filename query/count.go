@@ -132,7 +132,7 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) erro
 	if err != nil {
 		return err
 	}
-	stats, err := e.table.db.base.store.Stats(ctx)
+	stats, err := e.table.db.state.Store.Stats(ctx)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) erro
 		of := stats.Families[s.Of.Store]
 		e.cells += float64(of.Cells())
 	}
-	e.parts, err = e.table.db.base.store.Splits(ctx, families, cf.Range{}, estimatedParts)
+	e.parts, err = e.table.db.state.Store.Splits(ctx, families, cf.Range{}, estimatedParts)
 	return err
 }
 

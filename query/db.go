@@ -31,6 +31,7 @@ import (
 	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -81,7 +82,7 @@ type Options struct {
 
 // A DB is an open database.
 type DB struct {
-	base
+	state state.DB
 
 	limits  cf.Limits
 	memory  int64         // Options.Memory
@@ -170,21 +171,21 @@ func (o *Options) validate() error {
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	store := storeOf(reader)
 	db := &DB{limits: store.Limits(), freezing: lock.NewRW(), tailDeletes: edit.PointDeletes,
-		base: base{reader: reader, store: store, logger: o.Logger, schemaMu: newSchemaLock(), raising: lock.NewRW(), readOnly: o.ReadOnly}}
+		state: state.DB{Reader: reader, Store: store, Logger: o.Logger, SchemaLock: state.NewLock(), Raising: lock.NewRW(), ReadOnly: o.ReadOnly}}
 	db.memory, db.loading = cmp.Or(o.Memory, defaultMemory), make(chan struct{}, 1)
-	if db.base.logger == nil {
-		db.base.logger = slog.New(slog.DiscardHandler)
+	if db.state.Logger == nil {
+		db.state.Logger = slog.New(slog.DiscardHandler)
 	}
-	db.base.clock.Wall = o.Clock
-	if db.base.clock.Wall == nil {
-		db.base.clock.Wall = time.Now
+	db.state.Clock.Wall = o.Clock
+	if db.state.Clock.Wall == nil {
+		db.state.Clock.Wall = time.Now
 	}
-	if err := db.base.loadCatalog(ctx, o.MustExist); err != nil {
+	if err := db.state.LoadCatalog(ctx, o.MustExist); err != nil {
 		return nil, err
 	}
-	db.base.clock.Store = store
+	db.state.Clock.Store = store
 	if !o.ReadOnly {
-		if err := db.base.openStreams(ctx); err != nil {
+		if err := db.state.OpenStreams(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -194,7 +195,7 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 			return nil, err
 		}
 		for _, c := range undone.Changes {
-			db.base.logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
+			db.state.Logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
 		}
 	}
 	if !o.ReadOnly {
@@ -208,22 +209,22 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 // Close closes the database. Reads under way, and calls afterwards, fail with the kind
 // [KindUnavailable]. It must be called once at the end; a second call does nothing.
 func (db *DB) Close() error {
-	if db == nil || db.base.store == nil {
+	if db == nil || db.state.Store == nil {
 		return fail("close", "", "", errNoDB)
 	}
 	var err error
 	db.close.Do(func() {
 		db.closed.Store(true)
-		db.base.changes.Close()
+		db.state.Changes.Close()
 		db.janitor.end()
-		db.base.store.EndWaits()
+		db.state.Store.EndWaits()
 		db.janitor.wait()
-		err = db.base.schemaMu.Lock(context.Background())
-		defer db.base.schemaMu.Unlock()
-		if !db.base.readOnly {
-			err = db.base.clock.Close()
+		err = db.state.SchemaLock.Lock(context.Background())
+		defer db.state.SchemaLock.Unlock()
+		if !db.state.ReadOnly {
+			err = db.state.Clock.Close()
 		}
-		err = errors.Join(err, db.base.store.Close())
+		err = errors.Join(err, db.state.Store.Close())
 	})
 	return fail("close", "", "", err)
 }
@@ -233,7 +234,7 @@ func (db *DB) UUID() uuid.UUID {
 	if db == nil {
 		return uuid.Nil
 	}
-	return db.base.uuid
+	return db.state.UUID
 }
 
 // Now is the database's clock: the wall clock, or the last timestamp that was given to
@@ -242,10 +243,10 @@ func (db *DB) UUID() uuid.UUID {
 // commit was given, is later than Now. In a database opened for reading this holds for
 // the commits that it shows.
 func (db *DB) Now() cells.Timestamp {
-	if db == nil || db.base.store == nil {
+	if db == nil || db.state.Store == nil {
 		return 0
 	}
-	return db.base.clock.Latest()
+	return db.state.Clock.Latest()
 }
 
 // Schema is a copy of the schema in force, its tables sorted by name.

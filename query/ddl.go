@@ -26,7 +26,7 @@ func (db *DB) CheckPlan(ctx context.Context, plan schema.Plan) error {
 	if err := db.ready(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
-	old := db.base.catalog.Load()
+	old := db.state.Catalog.Load()
 	next, err := old.Apply(plan)
 	if err != nil {
 		return fail(op, "", "", err)
@@ -108,16 +108,16 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.prepareLoosening(ctx, plan); err != nil {
 		return err
 	}
-	if err := db.base.schemaMu.Lock(ctx); err != nil {
+	if err := db.state.SchemaLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer db.base.schemaMu.Unlock()
-	old := db.base.catalog.Load()
+	defer db.state.SchemaLock.Unlock()
+	old := db.state.Catalog.Load()
 	c, err := old.Apply(plan)
 	if err != nil {
 		return err
 	}
-	streams, err := db.base.nextStreams(ctx, old, c)
+	streams, err := db.state.NextStreams(ctx, old, c)
 	if err != nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.loosen(ctx, old, c); err != nil {
 		return err
 	}
-	if len(streams) > 0 && !db.base.store.KeepsChanges() {
-		if err := db.base.keepChanges(c); err != nil {
+	if len(streams) > 0 && !db.state.Store.KeepsChanges() {
+		if err := db.state.KeepChanges(c); err != nil {
 			return err
 		}
 	}
@@ -141,17 +141,17 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.saveCatalog(ctx, old, c, dropped); err != nil {
 		return err
 	}
-	db.base.catalog.Store(c)
+	db.state.Catalog.Store(c)
 	if len(old.Streams)+len(streams) > 0 {
-		db.base.changes.Changed()
-		if err := db.base.keepChanges(c); err != nil {
+		db.state.Changes.Changed()
+		if err := db.state.KeepChanges(c); err != nil {
 			return err
 		}
 	}
-	if err := db.base.tune(old, c); err != nil {
+	if err := db.state.Tune(old, c); err != nil {
 		return err
 	}
-	return db.base.dropFamilies(ctx, dropped)
+	return db.state.DropFamilies(ctx, dropped)
 }
 
 // checkTypes refuses to change the type or the aggregate of a family that has cells.
@@ -182,7 +182,7 @@ func (db *DB) checkTypes(ctx context.Context, old, next *catalog.Catalog) error 
 }
 
 func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
-	snap, err := db.base.store.Snapshot(ctx)
+	snap, err := db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -202,14 +202,14 @@ func (db *DB) createFamilies(ctx context.Context, old, next *catalog.Catalog) er
 	if err != nil {
 		return err
 	}
-	return db.base.store.CreateFamily(ctx, names...)
+	return db.state.Store.CreateFamily(ctx, names...)
 }
 
 // familiesToCreate are the families of next that neither old nor the store has. A
 // family that is in the store already was left by an interrupted create, and is
 // empty.
 func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog.Catalog) (names []string, err error) {
-	have := db.base.store.Families()
+	have := db.state.Store.Families()
 	for _, name := range catalog.Missing(next, old) {
 		if _, ok := slices.BinarySearch(have, name); ok {
 			empty, err := db.isEmpty(ctx, name)
@@ -240,7 +240,7 @@ func (db *DB) saveCatalog(ctx context.Context, old, next *catalog.Catalog, dropp
 		}
 		loads = append(loads, keys...)
 	}
-	return db.base.writeCatalog(ctx, func(b *cf.Batch) error {
+	return db.state.WriteCatalog(ctx, func(b *cf.Batch) error {
 		for i := range next.Schema.Tables {
 			t := &next.Schema.Tables[i]
 			entry, err := t.MarshalCatalog()

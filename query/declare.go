@@ -28,7 +28,7 @@ func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone sche
 	if err := db.ready(ctx); err != nil {
 		return undone, fail(op, "", "", err)
 	}
-	if db.base.readOnly {
+	if db.state.ReadOnly {
 		return undone, fail(op, "", "", cf.ErrReadOnly)
 	}
 	if declared == nil {
@@ -101,7 +101,7 @@ func declaredAlready(before *schema.Schema, c schema.Change) bool {
 }
 
 func (db *DB) lastDeclared(ctx context.Context) (*schema.Schema, map[string][]byte, error) {
-	entries, err := catalog.Entries(ctx, db.base.store, catalog.PrefixDeclared)
+	entries, err := catalog.Entries(ctx, db.state.Store, catalog.PrefixDeclared)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +124,7 @@ func (db *DB) saveDeclared(ctx context.Context, declared *schema.Schema, entries
 	if len(changed) == 0 {
 		return nil
 	}
-	return db.base.writeCatalog(ctx, func(b *cf.Batch) error {
+	return db.state.WriteCatalog(ctx, func(b *cf.Batch) error {
 		for key, entry := range changed {
 			b.PutMeta(key, entry)
 		}

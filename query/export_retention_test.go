@@ -22,11 +22,11 @@ func OpenTiny(dir string, o Options) (*DB, error) {
 }
 
 // Store is the store under a database.
-func (db *DB) Store() *rocks.Store { return db.base.store.(*rocks.Store) }
+func (db *DB) Store() *rocks.Store { return db.state.Store.(*rocks.Store) }
 
 // CatalogBreaks has every change of the schema fail from now on at the point
 // where the catalog would be written.
-func (db *DB) CatalogBreaks() { db.base.store = brokenCatalog{db.base.store} }
+func (db *DB) CatalogBreaks() { db.state.Store = brokenCatalog{db.state.Store} }
 
 type brokenCatalog struct{ cf.Store }
 

@@ -75,7 +75,7 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 	if err := db.ready(ctx); err != nil {
 		return GCReport{Table: table}, fail(op, table, "", err)
 	}
-	if db.base.readOnly && !o.DryRun {
+	if db.state.ReadOnly && !o.DryRun {
 		return GCReport{Table: table}, fail(op, table, "", cf.ErrReadOnly)
 	}
 	r, err := db.gc(ctx, table, gcRun{GCOptions: o, share: 0.5, families: func(*catalog.Family) bool { return true },
@@ -93,7 +93,7 @@ type gcRun struct {
 
 func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error) {
 	report := GCReport{Table: table, DryRun: run.DryRun}
-	info, err := db.base.catalog.Load().Table(table)
+	info, err := db.state.Catalog.Load().Table(table)
 	if err != nil {
 		return report, err
 	}
@@ -110,10 +110,10 @@ func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error)
 		if run.DryRun || !run.compacts(&s.found) {
 			continue
 		}
-		if err := db.base.allowExpiry(ctx, db.base.clock.Now()); err != nil {
+		if err := db.state.AllowExpiry(ctx, db.state.Clock.Now()); err != nil {
 			return report, err
 		}
-		if err := db.base.store.Compact(ctx, f.Store, cf.Range{}); err != nil {
+		if err := db.state.Store.Compact(ctx, f.Store, cf.Range{}); err != nil {
 			return report, err
 		}
 	}
@@ -148,10 +148,10 @@ func (s *sweep) run(ctx context.Context) error {
 	if len(s.limits) == 0 {
 		return nil
 	}
-	now := s.db.base.clock.Now()
+	now := s.db.state.Clock.Now()
 	find := tailFinder{rules: catalog.RetentionAt(s.limits, now), expiry: s.family.Expiry(now).Before, expired: s.expired, found: &s.found, most: s.db.tailDeletes,
 		take: func(t *tail) error { return s.take(ctx, t) }}
-	snap, err := s.db.base.store.Snapshot(ctx)
+	snap, err := s.db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
 		rows[i] = s.rowID(t)
 	}
 	stream := s.stream()
-	return s.db.base.update(ctx, rows, stream != nil, func(_ cf.Snapshot, b *cf.Batch) error {
+	return s.db.state.Update(ctx, rows, stream != nil, func(_ cf.Snapshot, b *cf.Batch) error {
 		for i, t := range tails {
 			b.Row(rows[i])
 			t.delete(b, s.family, stream, t.last)
@@ -228,10 +228,10 @@ func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
 // may have been written and deleted, and the rule changed: it finds again the
 // last version to be kept.
 func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
-	if err := s.db.base.schemaMu.RLock(ctx); err != nil {
+	if err := s.db.state.SchemaLock.RLock(ctx); err != nil {
 		return err
 	}
-	defer s.db.base.schemaMu.RUnlock()
+	defer s.db.state.SchemaLock.RUnlock()
 	f, ok := s.current()
 	if !ok {
 		return nil
@@ -240,7 +240,7 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 	for i, t := range tails {
 		rows[i] = s.rowID(t)
 	}
-	return s.db.base.update(ctx, rows, s.stream() != nil, func(snap cf.Snapshot, b *cf.Batch) error {
+	return s.db.state.Update(ctx, rows, s.stream() != nil, func(snap cf.Snapshot, b *cf.Batch) error {
 		for rest := tails; len(rest) > 0; {
 			n := 1
 			for n < len(rest) && rest[n].row == rest[0].row {
@@ -257,7 +257,7 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 
 // stream is the table's change stream, nil when it has none. schemaMu is held.
 func (s *sweep) stream() *catalog.Stream {
-	if t := s.db.base.catalog.Load().Tables[s.table]; t != nil {
+	if t := s.db.state.Catalog.Load().Tables[s.table]; t != nil {
 		return t.Stream
 	}
 	return nil
@@ -266,7 +266,7 @@ func (s *sweep) stream() *catalog.Stream {
 // current is the family in the schema in force. ok is false when the family was
 // dropped, or now keeps more than the limits of the sweep. schemaMu is held.
 func (s *sweep) current() (*catalog.Family, bool) {
-	t, err := s.db.base.catalog.Load().Table(s.table)
+	t, err := s.db.state.Catalog.Load().Table(s.table)
 	if err != nil {
 		return nil, false
 	}
@@ -280,7 +280,7 @@ func (s *sweep) current() (*catalog.Family, bool) {
 // deleteInRow deletes tails of one row.
 func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *catalog.Family, tails []*tail) error {
 	last := map[string]int64{} // of each column, the oldest version that is kept
-	wanted := cf.Filter{Retention: catalog.RetentionAt(s.limits, s.db.base.clock.Now())}
+	wanted := cf.Filter{Retention: catalog.RetentionAt(s.limits, s.db.state.Clock.Now())}
 	for _, t := range tails {
 		wanted.Qualifiers = append(wanted.Qualifiers, cf.Single(t.qualifier))
 	}

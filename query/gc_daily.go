@@ -38,8 +38,8 @@ const (
 // startJanitor reports at once the cells that had expired when the database was
 // opened.
 func (db *DB) startJanitor(interval time.Duration) error {
-	now := db.base.clock.Now()
-	err := db.base.setExpiry(context.Background(), func(f *catalog.Family) cf.Expiry { return cf.Expiry{Before: f.Expiry(now).Before} })
+	now := db.state.Clock.Now()
+	err := db.state.SetExpiry(context.Background(), func(f *catalog.Family) cf.Expiry { return cf.Expiry{Before: f.Expiry(now).Before} })
 	if err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 		case <-ctx.Done():
 			return
 		case <-lag.C:
-			db.report(ctx, "cannot let expired cells go", db.base.allowExpiry(ctx, now))
-			db.report(ctx, "cannot let old changes go", db.base.trimChanges(ctx))
+			db.report(ctx, "cannot let expired cells go", db.state.AllowExpiry(ctx, now))
+			db.report(ctx, "cannot let old changes go", db.state.TrimChanges(ctx))
 			failures = db.watch(ctx, failures)
-			now = db.base.clock.Now()
+			now = db.state.Clock.Now()
 		case <-collect:
 			db.collect(ctx)
 			next(interval - interval/8 + rand.N(interval/4+1))
@@ -106,20 +106,20 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 // number, and returns the new number. The writes that such a failure stops report
 // it too.
 func (db *DB) watch(ctx context.Context, failures int64) int64 {
-	s, err := db.base.store.Stats(ctx)
+	s, err := db.state.Store.Stats(ctx)
 	if err != nil {
 		return failures
 	}
 	if n := s.Engine.Work.Errors; n > failures {
-		db.base.logger.Error("a flush or a compaction has failed", "failures", n)
+		db.state.Logger.Error("a flush or a compaction has failed", "failures", n)
 	}
 	return s.Engine.Work.Errors
 }
 
 // collect runs the collection over the tables that keep a number of versions.
 func (db *DB) collect(ctx context.Context) {
-	for _, table := range db.base.catalog.Load().TableNames() {
-		info, err := db.base.catalog.Load().Table(table)
+	for _, table := range db.state.Catalog.Load().TableNames() {
+		info, err := db.state.Catalog.Load().Table(table)
 		if err != nil || !slices.ContainsFunc(info.Families, (*catalog.Family).Collected) {
 			continue
 		}
@@ -127,7 +127,7 @@ func (db *DB) collect(ctx context.Context) {
 		r, err := db.gc(ctx, table, gcRun{share: dailyShare, families: (*catalog.Family).Collected, compacts: mostlySurplus})
 		db.report(ctx, "collection failed", err, slog.String("table", table))
 		if n := r.Cells(); n > 0 && err == nil {
-			db.base.logger.Info("collected what retention had dropped", "table", table, "cells", n, "bytes", r.Bytes(),
+			db.state.Logger.Info("collected what retention had dropped", "table", table, "cells", n, "bytes", r.Bytes(),
 				"duration", time.Since(began))
 		}
 	}
@@ -141,6 +141,6 @@ func mostlySurplus(f *GCFamily) bool {
 // a table was dropped meanwhile.
 func (db *DB) report(ctx context.Context, what string, err error, attrs ...any) {
 	if err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.NotFound {
-		db.base.logger.Warn(what, append(attrs, "error", err)...)
+		db.state.Logger.Warn(what, append(attrs, "error", err)...)
 	}
 }

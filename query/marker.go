@@ -6,5 +6,5 @@ func (db *DB) Format() int {
 	if db == nil {
 		return 0
 	}
-	return int(db.base.format.Load())
+	return int(db.state.Format.Load())
 }

@@ -25,8 +25,8 @@ func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) erro
 	if err := db.holdSchema(ctx); err != nil { // the table is not dropped between the check and the write
 		return fail("set note", table, "", err)
 	}
-	defer db.base.schemaMu.RUnlock()
-	if _, err := db.base.catalog.Load().Table(table); err != nil {
+	defer db.state.SchemaLock.RUnlock()
+	if _, err := db.state.Catalog.Load().Table(table); err != nil {
 		return fail("set note", table, "", err)
 	}
 	return fail("set note", table, "", db.setNote(ctx, catalog.PrefixTableNote+table, value))
@@ -42,7 +42,7 @@ func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
 	if err := db.ready(ctx); err != nil {
 		return err
 	}
-	return db.base.writeCatalog(ctx, func(b *cf.Batch) error {
+	return db.state.WriteCatalog(ctx, func(b *cf.Batch) error {
 		if value == nil {
 			b.DeleteMeta(key)
 		} else {
@@ -56,7 +56,7 @@ func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte
 	if err := db.ready(ctx); err != nil {
 		return nil, err
 	}
-	entries, err := catalog.Entries(ctx, db.base.store, kind+prefix)
+	entries, err := catalog.Entries(ctx, db.state.Store, kind+prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 	if err != nil {
 		return err
 	}
-	snap, err := t.db.base.store.Snapshot(ctx)
+	snap, err := t.db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}

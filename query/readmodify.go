@@ -26,8 +26,8 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	if err := t.database().holdSchema(ctx); err != nil {
 		return false, fail(op, t.Name(), key, err)
 	}
-	defer t.db.base.schemaMu.RUnlock()
-	c := t.db.base.catalog.Load()
+	defer t.db.state.SchemaLock.RUnlock()
+	c := t.db.state.Catalog.Load()
 	table, err := c.Table(t.name)
 	if err != nil {
 		return false, fail(op, t.name, key, err)
@@ -45,11 +45,11 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 			return false, fail(op, t.name, key, err)
 		}
 		logged = logged || branches[i].Logged()
-		if err := t.db.base.raiseFor(ctx, m.Newest()); err != nil {
+		if err := t.db.state.RaiseFor(ctx, m.Newest()); err != nil {
 			return false, fail(op, t.name, key, err)
 		}
 	}
-	err = t.db.base.update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
+	err = t.db.state.Update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
 		src := t.sourceOf(table)
 		if matched, err = src.Satisfies(ctx, snap, key, predicate); err != nil {
 			return err
@@ -64,7 +64,7 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 		if !w.Reads() {
 			snap = nil
 		}
-		e := edit.NewEncoder(ctx, &t.db.base.clock, snap, b)
+		e := edit.NewEncoder(ctx, &t.db.state.Clock, snap, b)
 		return e.Write(w)
 	})
 	if err != nil {
@@ -99,8 +99,8 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, err
 	}
-	defer t.db.base.schemaMu.RUnlock()
-	info, err := t.db.base.catalog.Load().Table(t.name)
+	defer t.db.state.SchemaLock.RUnlock()
+	info, err := t.db.state.Catalog.Load().Table(t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +108,11 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 		return nil, err
 	}
 	at, _ := m.Timestamp()
-	if err := t.db.base.raiseFor(ctx, at); err != nil {
+	if err := t.db.state.RaiseFor(ctx, at); err != nil {
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}
-	err = t.db.base.update(ctx, []cf.RowID{id}, info.Stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
+	err = t.db.state.Update(ctx, []cf.RowID{id}, info.Stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
 		written, err := t.modify(ctx, snap, info, key, m)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Tabl
 	}
 	src := t.sourceOf(info)
 	err = src.Newest(ctx, snap, key, columns, func(row *scan.Row) error {
-		cs, err = edit.Modified(ctx, &t.db.base.clock, info, row, m)
+		cs, err = edit.Modified(ctx, &t.db.state.Clock, info, row, m)
 		return err
 	})
 	return cs, err

@@ -29,23 +29,23 @@ func (db *DB) Refresh(ctx context.Context) error {
 	if err := db.ready(ctx); err != nil {
 		return fail("refresh", "", "", err)
 	}
-	r, ok := db.base.reader.(cf.Refresher)
+	r, ok := db.state.Reader.(cf.Refresher)
 	if !ok {
 		return nil
 	}
 	// One at a time, so that the catalog in force is never replaced by an older
 	// one.
-	if err := db.base.schemaMu.Lock(ctx); err != nil {
+	if err := db.state.SchemaLock.Lock(ctx); err != nil {
 		return fail("refresh", "", "", err)
 	}
-	defer db.base.schemaMu.Unlock()
+	defer db.state.SchemaLock.Unlock()
 	var next *catalog.Catalog
 	err := r.Refresh(ctx, func(s cf.Snapshot, families []string) (err error) {
 		next, err = db.catalogIn(ctx, s, families)
 		return err
 	})
 	if err == nil && next != nil {
-		db.base.catalog.Store(next)
+		db.state.Catalog.Store(next)
 	}
 	return fail("refresh", "", "", err)
 }
@@ -56,10 +56,10 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 	if err != nil {
 		return nil, err
 	}
-	if id := string(entries[catalog.KeyUUID]); id != db.base.uuid.String() {
-		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.base.uuid)
+	if id := string(entries[catalog.KeyUUID]); id != db.state.UUID.String() {
+		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.state.UUID)
 	}
-	if err := db.base.readFormat(entries); err != nil {
+	if err := db.state.ReadFormat(entries); err != nil {
 		return nil, err
 	}
 	if entry, ok := entries[catalog.KeyClock]; ok {
@@ -67,7 +67,7 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 		if err != nil {
 			return nil, err
 		}
-		db.base.clock.Follow(last)
+		db.state.Clock.Follow(last)
 	}
 	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
 	if err != nil {

@@ -19,7 +19,7 @@ var (
 // most of them through one of the methods below.
 func (db *DB) ready(ctx context.Context) error {
 	switch {
-	case db == nil || db.base.store == nil:
+	case db == nil || db.state.Store == nil:
 		return errNoDB
 	case ctx == nil:
 		return errNoContext
@@ -42,12 +42,12 @@ func (t *Table) source(ctx context.Context) (src scan.Source, err error) {
 	if err := t.database().ready(ctx); err != nil {
 		return src, err
 	}
-	table, err := t.db.base.catalog.Load().Table(t.name)
+	table, err := t.db.state.Catalog.Load().Table(t.name)
 	return t.sourceOf(table), err
 }
 
 func (t *Table) sourceOf(table *catalog.Table) scan.Source {
-	return scan.Source{Store: t.db.base.store, Table: table, Now: t.db.base.clock.Now(), Unpushed: t.unpushed, MaxBytes: t.maxBytes}
+	return scan.Source{Store: t.db.state.Store, Table: table, Now: t.db.state.Clock.Now(), Unpushed: t.unpushed, MaxBytes: t.maxBytes}
 }
 
 // snapshot begins a read of the catalog's entries.
@@ -55,7 +55,7 @@ func (db *DB) snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, err
 	}
-	return db.base.store.Snapshot(ctx)
+	return db.state.Store.Snapshot(ctx)
 }
 
 // holdSchema begins a write and keeps the schema unchanged until its end. The caller
@@ -64,13 +64,13 @@ func (db *DB) holdSchema(ctx context.Context) error {
 	if err := db.ready(ctx); err != nil {
 		return err
 	}
-	return db.base.schemaMu.RLock(ctx)
+	return db.state.SchemaLock.RLock(ctx)
 }
 
 // inForce is the catalog in force. A nil database has an empty one.
 func (db *DB) inForce() *catalog.Catalog {
 	if db != nil {
-		if c := db.base.catalog.Load(); c != nil {
+		if c := db.state.Catalog.Load(); c != nil {
 			return c
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
 	for _, l := range catalog.Loosenings(old, next) {
 		if o, n := l.Old.MaxAge(), l.New.MaxAge(); o != 0 && (n == 0 || n > o) {
-			if err := db.base.store.SetExpiry(l.New.Store, l.New.Expiry(db.base.clock.Now())); err != nil {
+			if err := db.state.Store.SetExpiry(l.New.Store, l.New.Expiry(db.state.Clock.Now())); err != nil {
 				return err
 			}
 		}
@@ -27,7 +27,7 @@ func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
 			return err
 		}
 		if s.found.Surplus+s.found.Expired > 0 {
-			db.base.logger.Info("removed what a rule had hidden before it is relaxed", "family", l.Old.Store,
+			db.state.Logger.Info("removed what a rule had hidden before it is relaxed", "family", l.Old.Store,
 				"cells", s.found.Surplus+s.found.Expired)
 		}
 	}
@@ -41,7 +41,7 @@ const manyExpired = 1 << 16
 // prepareLoosening does most of the work of loosen while writes go on. It does
 // not matter if the schema changes meanwhile, nor if the plan is wrong.
 func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
-	old := db.base.catalog.Load()
+	old := db.state.Catalog.Load()
 	next, err := plan.Apply(old.Schema)
 	if err != nil || next.Validate() != nil {
 		return nil // alter will say so
@@ -54,10 +54,10 @@ func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
 		if s.found.Expired < manyExpired {
 			continue
 		}
-		if err := db.base.allowExpiry(ctx, db.base.clock.Now()); err != nil {
+		if err := db.state.AllowExpiry(ctx, db.state.Clock.Now()); err != nil {
 			return err
 		}
-		if err := db.base.store.Compact(ctx, l.Old.Store, cf.Range{}); err != nil {
+		if err := db.state.Store.Compact(ctx, l.Old.Store, cf.Range{}); err != nil {
 			return err
 		}
 	}

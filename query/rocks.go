@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 )
 
 // This file has the parts of a database on RocksDB that a store alone lacks: a
@@ -65,7 +66,7 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 		return nil, errors.Join(fail(op, "", "", err), db.Close())
 	}
 	if !engine.InMemory && !o.ReadOnly && marked != db.Format() {
-		if err := writeMarker(dir, db.Format()); err != nil {
+		if err := state.WriteMarker(dir, db.Format()); err != nil {
 			return nil, errors.Join(fail(op, "", "", err), db.Close())
 		}
 	}
@@ -103,10 +104,10 @@ func (db *DB) settle(dir string, engine rocks.Options) error {
 		return nil
 	}
 	var err error
-	if db.base.dir, err = filepath.Abs(dir); err != nil || db.base.readOnly {
+	if db.state.Dir, err = filepath.Abs(dir); err != nil || db.state.ReadOnly {
 		return err
 	}
-	left := filepath.Join(db.base.dir, frozenDir)
+	left := filepath.Join(db.state.Dir, frozenDir)
 	if err := errors.Join(os.RemoveAll(left), os.RemoveAll(left+".tmp")); err != nil {
 		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
@@ -119,7 +120,7 @@ func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		return 0, nil // no database yet, or one that the engine will refuse
 	}
-	text, err := os.ReadFile(filepath.Join(dir, markerFile))
+	text, err := os.ReadFile(filepath.Join(dir, state.MarkerFile))
 	if errors.Is(err, os.ErrNotExist) {
 		if engine.ReadOnly {
 			return 0, nil // its catalog says what it is
@@ -129,10 +130,10 @@ func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 	if err != nil {
 		return 0, fault.Errorf(fault.Unavailable, "%w", err)
 	}
-	if _, err := fmt.Sscanf(string(text), markerFormat, &version); err != nil || version < 1 {
-		return 0, fault.Errorf(fault.Corruption, "%s says %q, not a format", filepath.Join(dir, markerFile), text)
+	if _, err := fmt.Sscanf(string(text), state.MarkerFormat, &version); err != nil || version < 1 {
+		return 0, fault.Errorf(fault.Corruption, "%s says %q, not a format", filepath.Join(dir, state.MarkerFile), text)
 	}
-	return version, checkFormat(version)
+	return version, state.CheckFormat(version)
 }
 
 // probe reads the catalog of a database without a marker, without writing: the
@@ -147,8 +148,8 @@ func probe(dir string, engine rocks.Options) error {
 		return describeOpen(dir, err)
 	}
 	defer store.Close()
-	db := &base{reader: store, store: cf.ReadOnly(store), readOnly: true}
-	return db.loadCatalog(context.Background(), false)
+	db := &state.DB{Reader: store, Store: cf.ReadOnly(store), ReadOnly: true}
+	return db.LoadCatalog(context.Background(), false)
 }
 
 // releaseEngine gives the engine library's unused memory back to the system.

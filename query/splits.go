@@ -56,7 +56,7 @@ func (t *Table) split(ctx context.Context, rows cf.Range, n int) ([]cf.Part, err
 	if n < 1 {
 		return nil, fault.Errorf(fault.InvalidArgument, "%d parts; there must be at least 1", n)
 	}
-	info, err := t.db.base.catalog.Load().Table(t.name)
+	info, err := t.db.state.Catalog.Load().Table(t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,5 +64,5 @@ func (t *Table) split(ctx context.Context, rows cf.Range, n int) ([]cf.Part, err
 	for i, f := range info.Families {
 		families[i] = f.Store
 	}
-	return t.db.base.store.Splits(ctx, families, rows, n)
+	return t.db.state.Store.Splits(ctx, families, rows, n)
 }

@@ -37,7 +37,7 @@ func stalled(t *testing.T) (db *DB, release func()) {
 	if err := db.CreateTable(t.Context(), schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := db.base.store.(*rocks.Store).Raw("t/f")
+	raw, err := db.state.Store.(*rocks.Store).Raw("t/f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func stalled(t *testing.T) (db *DB, release func()) {
 		if err := put(t.Context(), db, "r"); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.base.store.Flush(t.Context(), "t/f"); err != nil {
+		if err := db.state.Store.Flush(t.Context(), "t/f"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +75,7 @@ func put(ctx context.Context, db *DB, row string) error {
 func awaitStalled(t *testing.T, db *DB, n int64) {
 	t.Helper()
 	for {
-		s, err := db.base.store.Stats(t.Context())
+		s, err := db.state.Store.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

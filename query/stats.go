@@ -41,8 +41,8 @@ func (db *DB) Stats(ctx context.Context) (*Stats, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("stats", "", "", err)
 	}
-	c := db.base.catalog.Load()
-	engine, err := db.base.store.Stats(ctx)
+	c := db.state.Catalog.Load()
+	engine, err := db.state.Store.Stats(ctx)
 	if err != nil {
 		return nil, fail("stats", "", "", err)
 	}

@@ -33,7 +33,7 @@ func (t *Table) Name() string {
 
 // Flush writes the table's data in memory to files.
 func (t *Table) Flush(ctx context.Context) error {
-	return t.eachFamily(ctx, "flush", func(f *catalog.Family) error { return t.db.base.store.Flush(ctx, f.Store) })
+	return t.eachFamily(ctx, "flush", func(f *catalog.Family) error { return t.db.state.Store.Flush(ctx, f.Store) })
 }
 
 // Compact rewrites the table's files, which gives back the space of cells that
@@ -48,12 +48,12 @@ func (t *Table) CompactRows(ctx context.Context, rows read.RowSet) error {
 	if err := t.database().ready(ctx); err != nil {
 		return fail("compact", t.Name(), "", err)
 	}
-	if err := t.db.base.allowExpiry(ctx, t.db.base.clock.Now()); err != nil {
+	if err := t.db.state.AllowExpiry(ctx, t.db.state.Clock.Now()); err != nil {
 		return fail("compact", t.name, "", err)
 	}
 	return t.eachFamily(ctx, "compact", func(f *catalog.Family) error {
 		for _, r := range cf.MergeRanges(rows.Ranges) {
-			if err := t.db.base.store.Compact(ctx, f.Store, r); err != nil {
+			if err := t.db.state.Store.Compact(ctx, f.Store, r); err != nil {
 				return err
 			}
 		}
@@ -65,7 +65,7 @@ func (t *Table) eachFamily(ctx context.Context, op string, f func(*catalog.Famil
 	if err := t.database().ready(ctx); err != nil {
 		return fail(op, t.Name(), "", err)
 	}
-	info, err := t.db.base.catalog.Load().Table(t.name)
+	info, err := t.db.state.Catalog.Load().Table(t.name)
 	if err != nil {
 		return fail(op, t.name, "", err)
 	}

@@ -31,7 +31,7 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 	if err := db.hasFiles(ctx); err != nil {
 		return err
 	}
-	if _, err := db.base.catalog.Load().Table(table); err != nil {
+	if _, err := db.state.Catalog.Load().Table(table); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(dir)
@@ -50,7 +50,7 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 // dropOthers drops all tables but one of a copy, so that it does not keep their
 // files when the database has rewritten them.
 func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
-	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.base.clock.Wall})
+	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.state.Clock.Wall})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.DropTable, Table: t.Name, Families: t.Families})
 	}
 	if !found { // it was dropped just now
-		_, err = c.base.catalog.Load().Table(table)
+		_, err = c.state.Catalog.Load().Table(table)
 		return errors.Join(err, c.Close())
 	}
 	return errors.Join(c.ApplyPlan(ctx, plan), c.Close())
@@ -83,7 +83,7 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 	if err := cmp.Or(db.ready(ctx), from.database().ready(ctx)); err != nil {
 		return err
 	}
-	source, err := from.db.base.catalog.Load().Table(from.name)
+	source, err := from.db.state.Catalog.Load().Table(from.name)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ type tableCopy struct {
 
 // next is the catalog with the new table; schemaMu is held exclusively.
 func (c *tableCopy) next() (*catalog.Catalog, error) {
-	old := c.db.base.catalog.Load()
+	old := c.db.state.Catalog.Load()
 	if _, ok := old.Tables[c.target.Name]; ok {
 		return nil, fault.Errorf(fault.AlreadyExists, "table %q exists already", c.target.Name)
 	}
@@ -129,20 +129,20 @@ func (c *tableCopy) next() (*catalog.Catalog, error) {
 // reserve creates the families. No name leads to them before the end, so that a
 // crash leaves the same as one during CreateTable.
 func (c *tableCopy) reserve(ctx context.Context) error {
-	if err := c.db.base.schemaMu.Lock(ctx); err != nil {
+	if err := c.db.state.SchemaLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer c.db.base.schemaMu.Unlock()
+	defer c.db.state.SchemaLock.Unlock()
 	next, err := c.next()
 	if err != nil {
 		return err
 	}
-	return c.db.createFamilies(ctx, c.db.base.catalog.Load(), next)
+	return c.db.createFamilies(ctx, c.db.state.Catalog.Load(), next)
 }
 
 // run copies the cells and makes the table visible with them.
 func (c *tableCopy) run(ctx context.Context) (err error) {
-	if c.into, err = c.db.base.store.Ingest(ctx); err != nil {
+	if c.into, err = c.db.state.Store.Ingest(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.into.Close()) }()
@@ -161,7 +161,7 @@ func (c *tableCopy) run(ctx context.Context) (err error) {
 // write copies all cells of a snapshot to table files, on all processors. It also
 // copies the cells that retention hides: the rules hide them in the copy.
 func (c *tableCopy) write(ctx context.Context) error {
-	snap, err := c.from.base.store.Snapshot(ctx)
+	snap, err := c.from.state.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (c *tableCopy) write(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	for i, f := range c.source.Families {
-		parts, err := c.from.base.store.Splits(ctx, []string{f.Store}, cf.Range{}, workers)
+		parts, err := c.from.state.Store.Splits(ctx, []string{f.Store}, cf.Range{}, workers)
 		if err != nil {
 			return errors.Join(err, g.Wait())
 		}
@@ -210,11 +210,11 @@ func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to st
 // together. Somebody may have created a table of this name meanwhile.
 func (c *tableCopy) commit(ctx context.Context) error {
 	db := c.db
-	if err := db.base.schemaMu.Lock(ctx); err != nil {
+	if err := db.state.SchemaLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer db.base.schemaMu.Unlock()
-	old := db.base.catalog.Load()
+	defer db.state.SchemaLock.Unlock()
+	old := db.state.Catalog.Load()
 	next, err := c.next()
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := db.base.raise(ctx, c.format); err != nil {
+	if err := db.state.Raise(ctx, c.format); err != nil {
 		return err
 	}
 	_, err = c.into.Commit(ctx, cf.Single(""), func(_ cf.Snapshot, b *cf.Batch) error {
@@ -239,8 +239,8 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db.base.catalog.Store(next)
-	return db.base.tune(old, next)
+	db.state.Catalog.Store(next)
+	return db.state.Tune(old, next)
 }
 
 // undo drops the families that were created, unless a table has them or may have
@@ -249,16 +249,16 @@ func (c *tableCopy) undo(ctx context.Context, cause error) error {
 	if fault.KindOf(cause) == fault.UnknownOutcome {
 		return nil
 	}
-	if err := c.db.base.schemaMu.Lock(ctx); err != nil {
+	if err := c.db.state.SchemaLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer c.db.base.schemaMu.Unlock()
-	if _, err := c.db.base.catalog.Load().Table(c.target.Name); err == nil {
+	defer c.db.state.SchemaLock.Unlock()
+	if _, err := c.db.state.Catalog.Load().Table(c.target.Name); err == nil {
 		return nil
 	}
 	var names []string
 	for _, f := range c.target.Families {
 		names = append(names, f.Store)
 	}
-	return c.db.base.store.DropFamily(ctx, names...)
+	return c.db.state.Store.DropFamily(ctx, names...)
 }

@@ -68,8 +68,8 @@ func backOff(ctx context.Context, attempt int) error {
 
 func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
-	c := db.base.catalog.Load() // before the snapshot: a rule that is relaxed later hides nothing in it
-	txn, err := db.base.store.Begin(ctx)
+	c := db.state.Catalog.Load() // before the snapshot: a rule that is relaxed later hides nothing in it
+	txn, err := db.state.Store.Begin(ctx)
 	if err != nil {
 		return fail(op, "", "", err)
 	}
@@ -82,10 +82,10 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	if tx.err != nil {
 		return tx.err
 	}
-	if err := db.base.schemaMu.RLock(ctx); err != nil {
+	if err := db.state.SchemaLock.RLock(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
-	defer db.base.schemaMu.RUnlock()
+	defer db.state.SchemaLock.RUnlock()
 	if tx.wrote && !tx.schemaHolds() {
 		return cf.ErrConflict
 	}
@@ -101,14 +101,14 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 
 // commit commits, with a note when rows are logged.
 func (tx *Tx) commit(ctx context.Context) error {
-	if err := tx.db.base.raiseFor(ctx, tx.newest); err != nil {
+	if err := tx.db.state.RaiseFor(ctx, tx.newest); err != nil {
 		return err
 	}
 	if !tx.logged {
 		_, err := tx.txn.Commit(ctx, nil)
 		return err
 	}
-	return tx.db.base.changes.Commit(ctx, &tx.db.base.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
+	return tx.db.state.Changes.Commit(ctx, &tx.db.state.Clock, func(note func(*cf.Batch) error) (cf.Position, error) {
 		return tx.txn.Commit(ctx, note)
 	})
 }
@@ -202,7 +202,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 // schemaHolds reports whether the tables of the transaction are unchanged since it
 // began. Its reads and writes may be wrong under another schema.
 func (tx *Tx) schemaHolds() bool {
-	now := tx.db.base.catalog.Load()
+	now := tx.db.state.Catalog.Load()
 	for table := range tx.tables {
 		if now.Tables[table] != tx.catalog.Tables[table] {
 			return false
@@ -299,7 +299,7 @@ func (tx *Tx) flush(ctx context.Context) error {
 
 // add encodes a write change by change, so that each sees those before it.
 func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
-	stamped, err := w.SetServerTime(ctx, &tx.db.base.clock)
+	stamped, err := w.SetServerTime(ctx, &tx.db.state.Clock)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
 	}
 	for i := range w.Changes {
 		var b cf.Batch
-		e := edit.NewEncoder(ctx, &tx.db.base.clock, tx.txn, &b)
+		e := edit.NewEncoder(ctx, &tx.db.state.Clock, tx.txn, &b)
 		e.Singly = true
 		one := edit.RowWrite{Table: w.Table, Key: w.Key, Changes: w.Changes[i : i+1]}
 		if err := e.Write(&one); err != nil {

@@ -1,4 +1,4 @@
-package query
+package state
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// loadCatalog reads the catalog. For a new database it writes one, unless the database
+// LoadCatalog reads the catalog. For a new database it writes one, unless the database
 // must exist.
-func (db *base) loadCatalog(ctx context.Context, mustExist bool) error {
-	entries, err := catalog.Entries(ctx, db.store, "")
+func (db *DB) LoadCatalog(ctx context.Context, mustExist bool) error {
+	entries, err := catalog.Entries(ctx, db.Store, "")
 	if err != nil {
 		return err
 	}
-	switch empty := len(entries) == 0 && len(db.store.Families()) == 0; {
+	switch empty := len(entries) == 0 && len(db.Store.Families()) == 0; {
 	case empty && mustExist:
 		return fault.Errorf(fault.NotFound, "the store is empty; there is no database in it")
-	case empty && !db.readOnly:
+	case empty && !db.ReadOnly:
 		return db.createCatalog(ctx)
 	}
-	if err := db.readIdentity(entries); err != nil {
+	if err := db.ReadIdentity(entries); err != nil {
 		return err
 	}
 	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
@@ -40,7 +40,7 @@ func (db *base) loadCatalog(ctx context.Context, mustExist bool) error {
 	if err := db.forgetDropped(ctx, s); err != nil {
 		return err
 	}
-	if err := catalog.CheckFamilies(s, db.store.Families()); err != nil {
+	if err := catalog.CheckFamilies(s, db.Store.Families()); err != nil {
 		return err
 	}
 	streams, err := catalog.ReadStreams(entries)
@@ -48,9 +48,9 @@ func (db *base) loadCatalog(ctx context.Context, mustExist bool) error {
 		return err
 	}
 	c := catalog.New(s, streams)
-	db.catalog.Store(c)
-	if !db.readOnly {
-		if err := db.tune(nil, c); err != nil {
+	db.Catalog.Store(c)
+	if !db.ReadOnly {
+		if err := db.Tune(nil, c); err != nil {
 			return err
 		}
 		return db.finishDrops(ctx, entries)
@@ -58,34 +58,34 @@ func (db *base) loadCatalog(ctx context.Context, mustExist bool) error {
 	return nil
 }
 
-func (db *base) createCatalog(ctx context.Context) error {
-	db.uuid = uuid.New()
-	db.format.Store(catalog.FormatOfNew)
-	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
+func (db *DB) createCatalog(ctx context.Context) error {
+	db.UUID = uuid.New()
+	db.Format.Store(catalog.FormatOfNew)
+	err := db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, catalog.FormatOfNew, 10))
-		b.PutMeta(catalog.KeyUUID, []byte(db.uuid.String()))
+		b.PutMeta(catalog.KeyUUID, []byte(db.UUID.String()))
 		return nil
 	})
-	db.catalog.Store(catalog.New(&schema.Schema{}, nil))
+	db.Catalog.Store(catalog.New(&schema.Schema{}, nil))
 	return err
 }
 
-// writeCatalog makes changes of the catalog. They are on the disk when it returns, with
+// WriteCatalog makes changes of the catalog. They are on the disk when it returns, with
 // [DurabilityAsync] too: families are created and dropped on the disk at once, so the
 // catalog must be there as well.
-func (db *base) writeCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
-	_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+func (db *DB) WriteCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
+	_, err := db.Store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.Sync()
 		return fn(b)
 	})
 	return err
 }
 
-func (db *base) readIdentity(entries map[string][]byte) (err error) {
-	if err := db.readFormat(entries); err != nil {
+func (db *DB) ReadIdentity(entries map[string][]byte) (err error) {
+	if err := db.ReadFormat(entries); err != nil {
 		return err
 	}
-	if db.uuid, err = uuid.Parse(string(entries[catalog.KeyUUID])); err != nil {
+	if db.UUID, err = uuid.Parse(string(entries[catalog.KeyUUID])); err != nil {
 		return fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyUUID, entries[catalog.KeyUUID], err)
 	}
 	if entry, ok := entries[catalog.KeyClock]; ok {
@@ -93,7 +93,7 @@ func (db *base) readIdentity(entries map[string][]byte) (err error) {
 		if err != nil {
 			return err
 		}
-		db.clock.Start(last)
+		db.Clock.Start(last)
 	}
 	return nil
 }
@@ -101,12 +101,12 @@ func (db *base) readIdentity(entries map[string][]byte) (err error) {
 // forgetDropped removes from the tables those families whose drop the catalog
 // lost: a smolwc that did not sync the catalog left that state behind when power
 // failed. A family that is missing for any other reason is damage.
-func (db *base) forgetDropped(ctx context.Context, s *schema.Schema) error {
-	store, ok := db.reader.(cf.DropTeller)
+func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
+	store, ok := db.Reader.(cf.DropTeller)
 	if !ok {
 		return nil
 	}
-	have, dropped := db.store.Families(), store.Dropped()
+	have, dropped := db.Store.Families(), store.Dropped()
 	changed := map[string][]byte{}
 	for i := range s.Tables {
 		t := &s.Tables[i]
@@ -122,7 +122,7 @@ func (db *base) forgetDropped(ctx context.Context, s *schema.Schema) error {
 		if len(lost) == 0 {
 			continue
 		}
-		db.logger.Warn("families were dropped just before power was lost, which the catalog did not know yet", "table", t.Name, "families", lost)
+		db.Logger.Warn("families were dropped just before power was lost, which the catalog did not know yet", "table", t.Name, "families", lost)
 		t.Families = kept
 		entry, err := t.MarshalCatalog()
 		if err != nil {
@@ -130,10 +130,10 @@ func (db *base) forgetDropped(ctx context.Context, s *schema.Schema) error {
 		}
 		changed[catalog.PrefixTable+t.Name] = entry
 	}
-	if len(changed) == 0 || db.readOnly {
+	if len(changed) == 0 || db.ReadOnly {
 		return nil
 	}
-	return db.writeCatalog(ctx, func(b *cf.Batch) error {
+	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		for key, entry := range changed {
 			b.PutMeta(key, entry)
 		}
@@ -142,7 +142,7 @@ func (db *base) forgetDropped(ctx context.Context, s *schema.Schema) error {
 }
 
 // finishDrops drops the families whose drop was begun and interrupted.
-func (db *base) finishDrops(ctx context.Context, entries map[string][]byte) error {
+func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error {
 	var names []string
 	for key := range entries {
 		if name, ok := strings.CutPrefix(key, catalog.PrefixDrop); ok {
@@ -151,21 +151,21 @@ func (db *base) finishDrops(ctx context.Context, entries map[string][]byte) erro
 	}
 	slices.Sort(names)
 	if len(names) > 0 {
-		db.logger.Info("finishing an interrupted drop", "families", names)
+		db.Logger.Info("finishing an interrupted drop", "families", names)
 	}
-	return db.dropFamilies(ctx, names)
+	return db.DropFamilies(ctx, names)
 }
 
-// dropFamilies drops families of the store that are marked for it, then takes
+// DropFamilies drops families of the store that are marked for it, then takes
 // the marks away.
-func (db *base) dropFamilies(ctx context.Context, names []string) error {
+func (db *DB) DropFamilies(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if err := db.store.DropFamily(ctx, names...); err != nil {
+	if err := db.Store.DropFamily(ctx, names...); err != nil {
 		return fmt.Errorf("drop families %s: %w", strings.Join(names, ", "), err)
 	}
-	return db.writeCatalog(ctx, func(b *cf.Batch) error {
+	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		for _, name := range names {
 			b.DeleteMeta(catalog.PrefixDrop + name)
 		}
@@ -173,23 +173,23 @@ func (db *base) dropFamilies(ctx context.Context, names []string) error {
 	})
 }
 
-// allowExpiry lets the store drop the cells that are expired at a moment. Reads
+// AllowExpiry lets the store drop the cells that are expired at a moment. Reads
 // that began before it and have not opened their cursors may miss them.
-func (db *base) allowExpiry(ctx context.Context, now cells.Timestamp) error {
-	return db.setExpiry(ctx, func(f *catalog.Family) cf.Expiry { return f.Expiry(now) })
+func (db *DB) AllowExpiry(ctx context.Context, now cells.Timestamp) error {
+	return db.SetExpiry(ctx, func(f *catalog.Family) cf.Expiry { return f.Expiry(now) })
 }
 
-func (db *base) setExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry) error {
-	if err := db.schemaMu.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
+func (db *DB) SetExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry) error {
+	if err := db.SchemaLock.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
 		return err
 	}
-	defer db.schemaMu.RUnlock()
-	for _, t := range db.catalog.Load().Tables {
+	defer db.SchemaLock.RUnlock()
+	for _, t := range db.Catalog.Load().Tables {
 		for _, f := range t.Families {
 			if f.MaxAge() == 0 {
 				continue
 			}
-			if err := db.store.SetExpiry(f.Store, of(f)); err != nil {
+			if err := db.Store.SetExpiry(f.Store, of(f)); err != nil {
 				return err
 			}
 		}
@@ -197,15 +197,15 @@ func (db *base) setExpiry(ctx context.Context, of func(*catalog.Family) cf.Expir
 	return nil
 }
 
-// tune tells the store how to keep the families of a catalog, where that differs
+// Tune tells the store how to keep the families of a catalog, where that differs
 // from old's, which may be nil.
-func (db *base) tune(old, next *catalog.Catalog) error {
+func (db *DB) Tune(old, next *catalog.Catalog) error {
 	for _, t := range next.Tables {
 		for _, f := range t.Families {
 			if f.Tuning == old.Tuning(t.Name, f.Name) {
 				continue
 			}
-			if err := db.store.SetTuning(f.Store, f.Tuning); err != nil {
+			if err := db.Store.SetTuning(f.Store, f.Tuning); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,7 @@
-package query
+// Package state is an open database below its API: the store, the schema in force,
+// the clock, and the times of changes; and the entries of the catalog that belong to
+// the database as a whole.
+package state
 
 import (
 	"context"
@@ -15,22 +18,22 @@ import (
 	"github.com/smolwc/smolwc/query/internal/clock"
 )
 
-// A base is an open database below its API: its store, the schema in force, its
+// A DB is an open database below its API: its store, the schema in force, its
 // clock, and the times of its changes.
-type base struct {
-	reader  cf.Reader // what was opened, which may do more than a cf.Reader
-	store   cf.Store  // it too, or what refuses writes on top of it
-	catalog atomic.Pointer[catalog.Catalog]
-	clock   clock.Clock
-	changes changes.Times
-	logger  *slog.Logger
+type DB struct {
+	Reader  cf.Reader // what was opened, which may do more than a cf.Reader
+	Store   cf.Store  // it too, or what refuses writes on top of it
+	Catalog atomic.Pointer[catalog.Catalog]
+	Clock   clock.Clock
+	Changes changes.Times
+	Logger  *slog.Logger
 
-	uuid     uuid.UUID
-	format   atomic.Int32
-	raising  lock.RW // of the format
-	readOnly bool
-	dir      string // absolute; "" without one
-	schemaMu schemaLock
+	UUID       uuid.UUID
+	Format     atomic.Int32
+	Raising    lock.RW // of the format
+	ReadOnly   bool
+	Dir        string // absolute; "" without one
+	SchemaLock schemaLock
 }
 
 // A schemaLock is held shared by writes, and exclusively by changes of the
@@ -38,7 +41,7 @@ type base struct {
 // write may take long in the store, so a context can end the wait.
 type schemaLock struct{ rw lock.RW }
 
-func newSchemaLock() schemaLock { return schemaLock{lock.NewRW()} }
+func NewLock() schemaLock { return schemaLock{lock.NewRW()} }
 
 func (l schemaLock) Lock(ctx context.Context) error {
 	if err := l.rw.Lock(ctx); err != nil {
@@ -58,15 +61,15 @@ func (l schemaLock) RLock(ctx context.Context) error {
 
 func (l schemaLock) RUnlock() { l.rw.RUnlock() }
 
-// update is the store's Update for rows that may be logged: a note of the commit
+// Update is the store's Update for rows that may be logged: a note of the commit
 // ends the batch.
-func (db *base) update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
+func (db *DB) Update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
 	if !logged {
-		_, err := db.store.Update(ctx, rows, fn)
+		_, err := db.Store.Update(ctx, rows, fn)
 		return err
 	}
-	return db.changes.Commit(ctx, &db.clock, func(note func(*cf.Batch) error) (cf.Position, error) {
-		return db.store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+	return db.Changes.Commit(ctx, &db.Clock, func(note func(*cf.Batch) error) (cf.Position, error) {
+		return db.Store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
 			if err := fn(snap, b); err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package query
+package state
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 // is refused.
 const FormatVersion = 2
 
-// readFormat takes the format from the catalog's entries.
-func (db *base) readFormat(entries map[string][]byte) error {
+// ReadFormat takes the format from the catalog's entries.
+func (db *DB) ReadFormat(entries map[string][]byte) error {
 	format, ok := entries[catalog.KeyFormat]
 	if !ok {
 		return fault.Errorf(fault.FailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", catalog.KeyFormat)
@@ -30,89 +30,89 @@ func (db *base) readFormat(entries map[string][]byte) error {
 	if err != nil || version < 1 {
 		return fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a version", catalog.KeyFormat, format)
 	}
-	if err := checkFormat(version); err != nil {
+	if err := CheckFormat(version); err != nil {
 		return err
 	}
-	db.format.Store(int32(version))
+	db.Format.Store(int32(version))
 	return nil
 }
 
-// checkFormat refuses a format that a newer smolwc wrote.
-func checkFormat(version int) error {
+// CheckFormat refuses a format that a newer smolwc wrote.
+func CheckFormat(version int) error {
 	if version > FormatVersion {
 		return fault.Errorf(fault.FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, FormatVersion)
 	}
 	return nil
 }
 
-// raiseFor gives the database the format that a timestamp needs, before it is
+// RaiseFor gives the database the format that a timestamp needs, before it is
 // written. schemaMu is held: the database is open.
-func (db *base) raiseFor(ctx context.Context, ts cells.Timestamp) error {
+func (db *DB) RaiseFor(ctx context.Context, ts cells.Timestamp) error {
 	if ts <= catalog.LastOfFormat1 {
 		return nil
 	}
-	return db.raise(ctx, catalog.FormatOfLate)
+	return db.Raise(ctx, catalog.FormatOfLate)
 }
 
-// raise gives the database at least a format. The catalog's entry is on the disk before
+// Raise gives the database at least a format. The catalog's entry is on the disk before
 // a write that needs it begins, so that no crash leaves the write without the format.
 // The marker comes second: after a crash in between, opening writes it.
-func (db *base) raise(ctx context.Context, version int) error {
-	if version <= int(db.format.Load()) {
+func (db *DB) Raise(ctx context.Context, version int) error {
+	if version <= int(db.Format.Load()) {
 		return nil
 	}
-	if err := db.raising.Lock(ctx); err != nil {
+	if err := db.Raising.Lock(ctx); err != nil {
 		return err
 	}
-	defer db.raising.Unlock()
-	if version <= int(db.format.Load()) {
+	defer db.Raising.Unlock()
+	if version <= int(db.Format.Load()) {
 		return nil
 	}
-	err := db.writeCatalog(ctx, func(b *cf.Batch) error {
+	err := db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, int64(version), 10))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if db.dir != "" {
-		if err := writeMarker(db.dir, version); err != nil {
+	if db.Dir != "" {
+		if err := WriteMarker(db.Dir, version); err != nil {
 			return err
 		}
 	}
-	db.format.Store(int32(version))
-	db.logger.Info("the database has a newer format: versions of smolwc that do not know it can no longer open it",
+	db.Format.Store(int32(version))
+	db.Logger.Info("the database has a newer format: versions of smolwc that do not know it can no longer open it",
 		"format", version, "reason", "timestamps after "+catalog.LastOfFormat1.String())
 	return nil
 }
 
-// raised is the format once no raise is under way: no less than that of a catalog that
+// Raised is the format once no raise is under way: no less than that of a catalog that
 // was copied before the call.
-func (db *base) raised(ctx context.Context) (int, error) {
-	if err := db.raising.RLock(ctx); err != nil {
+func (db *DB) Raised(ctx context.Context) (int, error) {
+	if err := db.Raising.RLock(ctx); err != nil {
 		return 0, err
 	}
-	defer db.raising.RUnlock()
-	return int(db.format.Load()), nil
+	defer db.Raising.RUnlock()
+	return int(db.Format.Load()), nil
 }
 
-// markerFile stands in a database's directory and says what it is, so that a
+// MarkerFile stands in a database's directory and says what it is, so that a
 // directory of another program, or of a newer format, is refused before the
 // engine opens it, which would write to it.
-const markerFile = "SMOLWC"
+const MarkerFile = "SMOLWC"
 
-const markerFormat = "smolwc database, format %d\n"
+const MarkerFormat = "smolwc database, format %d\n"
 
-// writeMarker writes the marker whole or not at all, to the disk.
-func writeMarker(dir string, version int) error {
-	path := filepath.Join(dir, markerFile)
+// WriteMarker writes the marker whole or not at all, to the disk.
+func WriteMarker(dir string, version int) error {
+	path := filepath.Join(dir, MarkerFile)
 	next, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
-	_, err = fmt.Fprintf(next, markerFormat, version)
+	_, err = fmt.Fprintf(next, MarkerFormat, version)
 	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
-		err = renameSynced(next.Name(), path)
+		err = RenameSynced(next.Name(), path)
 	}
 	if err != nil {
 		return fault.Errorf(fault.Unavailable, "%w", err)
@@ -120,9 +120,9 @@ func writeMarker(dir string, version int) error {
 	return nil
 }
 
-// renameSynced renames a directory or a file durably: the new name survives a loss
+// RenameSynced renames a directory or a file durably: the new name survives a loss
 // of power.
-func renameSynced(from, to string) error {
+func RenameSynced(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
