@@ -82,7 +82,7 @@ type Options struct {
 
 // A DB is an open database.
 type DB struct {
-	state state.DB
+	state *state.DB
 
 	limits  cf.Limits
 	memory  int64         // Options.Memory
@@ -134,14 +134,6 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	return db, nil
 }
 
-// storeOf is the store itself, or one on top of it that refuses writes.
-func storeOf(r cf.Reader) cf.Store {
-	if s, ok := r.(cf.Store); ok {
-		return s
-	}
-	return cf.ReadOnly(r)
-}
-
 // The least that Options.Memory and BackgroundRate may be, unless they are 0.
 const (
 	minMemory         = 16 << 20
@@ -169,26 +161,19 @@ func (o *Options) validate() error {
 }
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	store := storeOf(reader)
-	db := &DB{limits: store.Limits(), freezing: lock.NewRW(), tailDeletes: edit.PointDeletes,
-		state: state.DB{Reader: reader, Store: store, Logger: o.Logger, SchemaLock: state.NewLock(), Raising: lock.NewRW(), ReadOnly: o.ReadOnly}}
-	db.memory, db.loading = cmp.Or(o.Memory, defaultMemory), make(chan struct{}, 1)
-	if db.state.Logger == nil {
-		db.state.Logger = slog.New(slog.DiscardHandler)
+	opened := state.Options{Wall: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist}
+	if opened.Wall == nil {
+		opened.Wall = time.Now
 	}
-	db.state.Clock.Wall = o.Clock
-	if db.state.Clock.Wall == nil {
-		db.state.Clock.Wall = time.Now
+	if opened.Logger == nil {
+		opened.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := db.state.LoadCatalog(ctx, o.MustExist); err != nil {
+	at, err := state.Open(ctx, reader, opened)
+	if err != nil {
 		return nil, err
 	}
-	db.state.Clock.Store = store
-	if !o.ReadOnly {
-		if err := db.state.OpenStreams(ctx); err != nil {
-			return nil, err
-		}
-	}
+	db := &DB{state: at, limits: reader.Limits(), memory: cmp.Or(o.Memory, defaultMemory), loading: make(chan struct{}, 1),
+		tailDeletes: edit.PointDeletes, freezing: lock.NewRW()}
 	if o.Schema != nil {
 		undone, err := db.declare(ctx, o.Schema)
 		if err != nil {
@@ -209,7 +194,7 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 // Close closes the database. Reads under way, and calls afterwards, fail with the kind
 // [KindUnavailable]. It must be called once at the end; a second call does nothing.
 func (db *DB) Close() error {
-	if db == nil || db.state.Store == nil {
+	if db == nil || db.state == nil {
 		return fail("close", "", "", errNoDB)
 	}
 	var err error
@@ -243,7 +228,7 @@ func (db *DB) UUID() uuid.UUID {
 // commit was given, is later than Now. In a database opened for reading this holds for
 // the commits that it shows.
 func (db *DB) Now() cells.Timestamp {
-	if db == nil || db.state.Store == nil {
+	if db == nil || db.state == nil {
 		return 0
 	}
 	return db.state.Clock.Latest()
@@ -251,3 +236,26 @@ func (db *DB) Now() cells.Timestamp {
 
 // Schema is a copy of the schema in force, its tables sorted by name.
 func (db *DB) Schema() *schema.Schema { return db.inForce().Schema.Clone() }
+
+// FormatVersion is the newest version of the format on disk that this package
+// reads and writes; docs/format.md describes it. A database of a larger version
+// is refused.
+const FormatVersion = state.FormatVersion
+
+// Format is the version of the format on disk that the database has, from 1 to
+// [FormatVersion]. It grows when a write needs a larger one.
+func (db *DB) Format() int {
+	if db == nil {
+		return 0
+	}
+	return int(db.state.Format.Load())
+}
+
+// Dir is the directory that the database lies in, as an absolute path; "" for
+// one in memory, and for one that [OpenStore] opened.
+func (db *DB) Dir() string {
+	if db == nil {
+		return ""
+	}
+	return db.state.Dir
+}

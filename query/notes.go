@@ -66,3 +66,19 @@ func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte
 	}
 	return notes, nil
 }
+
+// BackupTarget is the target of the last backup, as noted with
+// [DB.SetBackupTarget]; "" when there was no backup.
+func (db *DB) BackupTarget(ctx context.Context) (string, error) {
+	const op = "read backup target"
+	if err := db.ready(ctx); err != nil {
+		return "", fail(op, "", "", err)
+	}
+	entries, err := catalog.Entries(ctx, db.state.Store, catalog.KeyBackup)
+	return string(entries[catalog.KeyBackup]), fail(op, "", "", err)
+}
+
+// SetBackupTarget notes in the catalog the target of the last backup.
+func (db *DB) SetBackupTarget(ctx context.Context, target string) error {
+	return fail("note backup target", "", "", db.setNote(ctx, catalog.KeyBackup, []byte(target)))
+}

@@ -9,14 +9,6 @@ import (
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
-// OpenReadOnly opens a database for reading, also while another process writes
-// it. It shows the moment when it was opened, in all tables, until [DB.Refresh].
-// It is Open with [Options.ReadOnly].
-func OpenReadOnly(dir string, o Options) (*DB, error) {
-	o.ReadOnly = true
-	return Open(dir, o)
-}
-
 // Refresh brings a database that was opened for reading up to date: every read
 // that begins after it sees all writes acknowledged before the call, and the
 // changes of tables and families. Reads under way keep their moment. A database

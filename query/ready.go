@@ -19,7 +19,7 @@ var (
 // most of them through one of the methods below.
 func (db *DB) ready(ctx context.Context) error {
 	switch {
-	case db == nil || db.state.Store == nil:
+	case db == nil || db.state == nil:
 		return errNoDB
 	case ctx == nil:
 		return errNoContext
@@ -48,14 +48,6 @@ func (t *Table) source(ctx context.Context) (src scan.Source, err error) {
 
 func (t *Table) sourceOf(table *catalog.Table) scan.Source {
 	return scan.Source{Store: t.db.state.Store, Table: table, Now: t.db.state.Clock.Now(), Unpushed: t.unpushed, MaxBytes: t.maxBytes}
-}
-
-// snapshot begins a read of the catalog's entries.
-func (db *DB) snapshot(ctx context.Context) (cf.Snapshot, error) {
-	if err := db.ready(ctx); err != nil {
-		return nil, err
-	}
-	return db.state.Store.Snapshot(ctx)
 }
 
 // holdSchema begins a write and keeps the schema unchanged until its end. The caller

@@ -7,6 +7,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A Table is a handle on a table of a database. It is safe for concurrent use.
@@ -75,4 +76,15 @@ func (t *Table) eachFamily(ctx context.Context, op string, f func(*catalog.Famil
 		}
 	}
 	return nil
+}
+
+// LookupTable is the declaration in force of a table; ok is false for no such
+// table. It costs nothing, and shares its memory with the database: do not change
+// it.
+func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
+	info, ok := db.inForce().Tables[name]
+	if !ok {
+		return schema.Table{}, false
+	}
+	return *info.Declared, true
 }

@@ -13,6 +13,8 @@ const (
 	KeyUUID   = "smolwc/uuid"   // the database's identity as text
 	KeyClock  = "smolwc/clock"  // timestamps below it may have been given out
 
+	KeyBackup = "backup/target" // the target of the last backup, as text
+
 	PrefixTable    = "table/"    // of a table: its schema
 	PrefixDeclared = "declared/" // of a table: as it was last declared
 	PrefixDrop     = "drop/"     // of a family in the store: it is being dropped

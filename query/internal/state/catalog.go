@@ -17,9 +17,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// LoadCatalog reads the catalog. For a new database it writes one, unless the database
+// loadCatalog reads the catalog. For a new database it writes one, unless the database
 // must exist.
-func (db *DB) LoadCatalog(ctx context.Context, mustExist bool) error {
+func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	entries, err := catalog.Entries(ctx, db.Store, "")
 	if err != nil {
 		return err

@@ -15,9 +15,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
-// FormatVersion is the newest version of the format on disk that this package
-// reads and writes; docs/format.md describes it. A database of a larger version
-// is refused.
+// FormatVersion is the newest version of the format on disk.
 const FormatVersion = 2
 
 // ReadFormat takes the format from the catalog's entries.

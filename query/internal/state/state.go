@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,18 +31,46 @@ type DB struct {
 
 	UUID       uuid.UUID
 	Format     atomic.Int32
-	Raising    lock.RW // of the format
+	Raising    lock.RW // held while the format is raised
 	ReadOnly   bool
 	Dir        string // absolute; "" without one
 	SchemaLock schemaLock
+}
+
+// Options say how a database is opened.
+type Options struct {
+	Wall      func() time.Time
+	Logger    *slog.Logger
+	ReadOnly  bool
+	MustExist bool // a store without a database is an error
+}
+
+// Open opens the database of a store, which stays the caller's when Open fails.
+func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
+	db := &DB{Reader: reader, Store: storeOf(reader), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
+	db.Clock.Wall = o.Wall
+	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
+		return nil, err
+	}
+	db.Clock.Store = db.Store
+	if o.ReadOnly {
+		return db, nil
+	}
+	return db, db.openStreams(ctx)
+}
+
+// storeOf is the store itself, or one on top of it that refuses writes.
+func storeOf(r cf.Reader) cf.Store {
+	if s, ok := r.(cf.Store); ok {
+		return s
+	}
+	return cf.ReadOnly(r)
 }
 
 // A schemaLock is held shared by writes, and exclusively by changes of the
 // schema, so that a write commits under the schema that it was checked against. A
 // write may take long in the store, so a context can end the wait.
 type schemaLock struct{ rw lock.RW }
-
-func NewLock() schemaLock { return schemaLock{lock.NewRW()} }
 
 func (l schemaLock) Lock(ctx context.Context) error {
 	if err := l.rw.Lock(ctx); err != nil {

@@ -32,10 +32,10 @@ func (db *DB) NextStreams(ctx context.Context, old, next *catalog.Catalog) (map[
 	return streams, nil
 }
 
-// OpenStreams makes the store keep the log for the streams. When the store has not
+// openStreams makes the store keep the log for the streams. When the store has not
 // kept it, because the database is a copy whose log stayed with the original, the
 // streams begin anew.
-func (db *DB) OpenStreams(ctx context.Context) error {
+func (db *DB) openStreams(ctx context.Context) error {
 	at, err := db.Store.Write(ctx, nil, func(*cf.Batch) error { return nil })
 	if err != nil {
 		return err

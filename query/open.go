@@ -1,5 +1,3 @@
-//go:build cgo
-
 package query
 
 import (
@@ -7,53 +5,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/query/internal/engine"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
 )
 
-// This file has the parts of a database on RocksDB that a store alone lacks: a
-// directory, with a marker in it. Builds without cgo have nocgo.go instead.
-
 // HasEngine says whether [Open], [OpenInMemory] and [OpenReadOnly] work: whether this
 // build has RocksDB. A build without cgo does not.
-const HasEngine = true
+const HasEngine = engine.Has
 
 // Open opens the database on RocksDB in a directory. It creates a missing database
 // unless the options say that it must exist. A database can be open for writing once at
 // a time, in one process, however its path is spelled: otherwise the error's kind is
 // [KindBusy]. Its directory must stay in its place while it is open: after it was moved
 // or replaced, an operation that needs a new file fails with kind [KindUnavailable].
+// In a build without cgo the error matches [ErrNoEngine].
 func Open(dir string, o Options) (*DB, error) {
-	return open(dir, o, rocks.Options{})
+	return open(dir, o, engine.Options{})
+}
+
+// OpenReadOnly opens a database for reading, also while another process writes
+// it. It shows the moment when it was opened, in all tables, until [DB.Refresh].
+// It is Open with [Options.ReadOnly].
+func OpenReadOnly(dir string, o Options) (*DB, error) {
+	o.ReadOnly = true
+	return Open(dir, o)
 }
 
 // OpenInMemory opens a new database in memory, for tests. It is gone when it is
 // closed. Otherwise it behaves like one on disk.
 func OpenInMemory(o Options) (*DB, error) {
-	return open("", o, rocks.Options{InMemory: true})
+	return open("", o, engine.Options{InMemory: true})
 }
 
-func open(dir string, o Options, engine rocks.Options) (*DB, error) {
+func open(dir string, o Options, on engine.Options) (*DB, error) {
 	const op = "open"
+	if !HasEngine {
+		return nil, fail(op, "", "", fault.Of(fault.FailedPrecondition, ErrNoEngine))
+	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
 	}
-	engine.Memory, engine.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == DurabilityAsync
-	engine.BackgroundRate, engine.Logger = o.BackgroundRate, o.Logger
-	engine.ReadOnly, engine.MustExist = o.ReadOnly, o.MustExist
+	on.Memory, on.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == DurabilityAsync
+	on.BackgroundRate, on.Logger = o.BackgroundRate, o.Logger
+	on.ReadOnly, on.MustExist = o.ReadOnly, o.MustExist
 	marked := 0
-	if !engine.InMemory {
+	if !on.InMemory {
 		var err error
-		if marked, err = checkMarker(dir, engine); err != nil {
+		if marked, err = checkMarker(dir, on); err != nil {
 			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
 		}
 	}
-	store, err := openStore(dir, engine)
+	store, err := engine.Open(dir, on)
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
 	}
@@ -62,24 +72,15 @@ func open(dir string, o Options, engine rocks.Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
 	}
-	if err := db.settle(dir, engine); err != nil {
+	if err := db.settle(dir, on); err != nil {
 		return nil, errors.Join(fail(op, "", "", err), db.Close())
 	}
-	if !engine.InMemory && !o.ReadOnly && marked != db.Format() {
+	if !on.InMemory && !o.ReadOnly && marked != db.Format() {
 		if err := state.WriteMarker(dir, db.Format()); err != nil {
 			return nil, errors.Join(fail(op, "", "", err), db.Close())
 		}
 	}
 	return db, nil
-}
-
-// openStore opens the store of a database in a directory or in memory, for reading
-// alone or for writing too.
-func openStore(dir string, o rocks.Options) (cf.Reader, error) {
-	if o.ReadOnly {
-		return rocks.OpenFollower(dir, o)
-	}
-	return rocks.Open(dir, o)
 }
 
 // describeOpen turns an engine's failure to open into an error of this package.
@@ -99,8 +100,8 @@ func describeOpen(dir string, err error) error {
 
 // settle notes the database's directory, and removes the files that a crash
 // during Freeze left there.
-func (db *DB) settle(dir string, engine rocks.Options) error {
-	if engine.InMemory {
+func (db *DB) settle(dir string, on engine.Options) error {
+	if on.InMemory {
 		return nil
 	}
 	var err error
@@ -116,16 +117,16 @@ func (db *DB) settle(dir string, engine rocks.Options) error {
 
 // checkMarker refuses a directory with a database of another kind. It returns the
 // marker's format, 0 when there is no marker.
-func checkMarker(dir string, engine rocks.Options) (version int, err error) {
+func checkMarker(dir string, on engine.Options) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		return 0, nil // no database yet, or one that the engine will refuse
 	}
 	text, err := os.ReadFile(filepath.Join(dir, state.MarkerFile))
 	if errors.Is(err, os.ErrNotExist) {
-		if engine.ReadOnly {
+		if on.ReadOnly {
 			return 0, nil // its catalog says what it is
 		}
-		return 0, probe(dir, engine)
+		return 0, probe(dir, on)
 	}
 	if err != nil {
 		return 0, fault.Errorf(fault.Unavailable, "%w", err)
@@ -138,19 +139,25 @@ func checkMarker(dir string, engine rocks.Options) (version int, err error) {
 
 // probe reads the catalog of a database without a marker, without writing: the
 // engine's own tools may have made it from one of smolwc, or it may be new.
-func probe(dir string, engine rocks.Options) error {
-	engine.ReadOnly = true
-	store, err := rocks.OpenFollower(dir, engine)
-	if errors.Is(err, rocks.ErrCreating) {
+func probe(dir string, on engine.Options) error {
+	on.ReadOnly = true
+	store, err := engine.Open(dir, on)
+	if engine.IsCreating(err) {
 		return nil
 	}
 	if err != nil {
 		return describeOpen(dir, err)
 	}
 	defer store.Close()
-	db := &state.DB{Reader: store, Store: cf.ReadOnly(store), ReadOnly: true}
-	return db.LoadCatalog(context.Background(), false)
+	_, err = state.Open(context.Background(), store, state.Options{Wall: time.Now, Logger: slog.New(slog.DiscardHandler), ReadOnly: true})
+	return err
 }
 
-// releaseEngine gives the engine library's unused memory back to the system.
-func releaseEngine() { rocks.ReleaseMemory() }
+// ReleaseMemory gives unused memory back to the system: that of Go's heap, after
+// a collection, and that of the C library, which keeps much of it after memtables
+// were flushed. It concerns the whole process and takes some milliseconds; it is
+// for a long-running process that has become idle.
+func ReleaseMemory() {
+	debug.FreeOSMemory()
+	engine.ReleaseMemory()
+}
