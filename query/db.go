@@ -29,7 +29,6 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
-	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
@@ -84,15 +83,13 @@ type Options struct {
 type DB struct {
 	state *state.DB
 
-	limits  cf.Limits
-	memory  int64         // Options.Memory
-	loading chan struct{} // holds one while a bulk load is committed
-	janitor janitor
-	// A tail of up to this many cells is deleted cell by cell.
-	tailDeletes int
-	close       sync.Once
-	closed      atomic.Bool // set when Close begins
-	freezing    lock.RW     // one Freeze at a time
+	limits   cf.Limits
+	memory   int64         // Options.Memory
+	loading  chan struct{} // holds one while a bulk load is committed
+	janitor  janitor
+	close    sync.Once
+	closed   atomic.Bool // set when Close begins
+	freezing lock.RW     // one Freeze at a time
 }
 
 // OpenStore opens the database that a store holds, and creates one in an empty store.
@@ -173,7 +170,7 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{state: at, limits: reader.Limits(), memory: cmp.Or(o.Memory, defaultMemory), loading: make(chan struct{}, 1),
-		tailDeletes: edit.PointDeletes, freezing: lock.NewRW()}
+		freezing: lock.NewRW()}
 	if o.Schema != nil {
 		undone, err := db.declare(ctx, o.Schema)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/gc"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -105,7 +106,7 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.ready(ctx); err != nil || plan.Empty() {
 		return err
 	}
-	if err := db.prepareLoosening(ctx, plan); err != nil {
+	if err := gc.PrepareLoosening(ctx, db.state, plan); err != nil {
 		return err
 	}
 	if err := db.state.SchemaLock.Lock(ctx); err != nil {
@@ -129,7 +130,7 @@ func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
 	if err := db.createFamilies(ctx, old, c); err != nil {
 		return err
 	}
-	if err := db.loosen(ctx, old, c); err != nil {
+	if err := gc.Loosen(ctx, db.state, old, c); err != nil {
 		return err
 	}
 	if len(streams) > 0 && !db.state.Store.KeepsChanges() {

@@ -16,7 +16,7 @@ import (
 func OpenTiny(dir string, o Options) (*DB, error) {
 	db, err := open(dir, o, rocks.Options{FileSize: 96})
 	if err == nil {
-		db.tailDeletes = 2
+		db.state.TailDeletes = 2
 	}
 	return db, err
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strconv"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/internal/scan"
@@ -123,6 +125,98 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 		rows[i] = found[k]
 	}
 	return rows, nil
+}
+
+// ReadCells reads the cells of one row, in their order and all of one snapshot,
+// without ever holding the row: a row of any size takes the memory of a few
+// thousand cells. A row without selected cells yields nothing. The options are
+// those of [Table.ReadRow] that apply to one cell at a time: no row sets, no
+// limit or offset, no KeysOnly, and only the filters that the engine evaluates.
+// Leaving the loop ends the read. An error also ends it; the error comes last,
+// with a zero cell.
+//
+// A cell stays valid for as long as it is kept. It shares its memory with the
+// cells read around it; to keep a few of many, clone them.
+func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
+	const op = "read cells"
+	return func(yield func(cells.Cell, error) bool) {
+		src, err := t.source(ctx)
+		if err == nil {
+			err = src.ReadCells(ctx, key, opts, func(c cells.Cell) bool { return yield(c, nil) })
+		}
+		if err != nil {
+			yield(cells.Cell{}, fail(op, t.Name(), key, err))
+		}
+	}
+}
+
+// A RowCell is a cell and the key of its row.
+type RowCell struct {
+	Key string
+	cells.Cell
+}
+
+// String is the cell in one line, behind the key of its row.
+func (c RowCell) String() string { return strconv.Quote(c.Key) + " " + c.Cell.String() }
+
+// ScanCells reads the cells that [Table.ReadRows] with the same options gives, in their
+// order and all of one snapshot, without ever holding a row that takes more than some
+// memory: unlike ReadRows it reads rows of any size. A filter that has to see rows as a
+// whole still needs them to fit. [Table.ReadCells] does the same for one row.
+//
+// A cell stays valid for as long as it is kept; it shares its memory with those
+// read around it.
+func (t *Table) ScanCells(ctx context.Context, opts ...read.Option) iter.Seq2[RowCell, error] {
+	return func(yield func(RowCell, error) bool) {
+		src, err := t.source(ctx)
+		if err == nil {
+			err = src.ScanCells(ctx, opts, func(key string, c cells.Cell) bool { return yield(RowCell{key, c}, nil) })
+		}
+		if err != nil {
+			yield(RowCell{}, fail("scan cells", t.Name(), "", err))
+		}
+	}
+}
+
+// A Page is a part of a read.
+type Page struct {
+	// Rows are the page's rows. A page of columns has their row, or no row.
+	Rows []*Row
+	// Next is the token to give to [read.After] for the next page, "" when this
+	// is the last.
+	Next string
+}
+
+// ReadPage reads one page of what [Table.ReadRows] with the same options
+// returns; all pages together are that. Of a read of a single [read.Key] the pages
+// are of columns inside the row, in the order of families and qualifiers, each
+// with all its selected versions; with [read.KeysOnly] it is of rows like any other.
+//
+// A page costs the same wherever it stands: the engine seeks to its beginning.
+// Each page is a snapshot of its own time. A row or column that is written behind
+// the end of a page is in the next page, if it is written before that is read;
+// one that is written before the end of the page is in no later page.
+//
+// A token is text that needs no escaping in a URL. It is valid for the same table
+// and the same options, except PageSize and ReportCost; with others, or when it
+// is damaged, the error is of the kind [KindInvalidArgument]. It does not expire.
+// Anyone who has it can read the last row key or column in it, and it is not
+// signed: a caller that makes a token gets another page of the same read and
+// nothing else.
+func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*Page, error) {
+	src, err := t.source(ctx)
+	if err != nil {
+		return nil, fail("read page", t.Name(), "", err)
+	}
+	rows, next, err := src.ReadPage(ctx, opts)
+	if err != nil {
+		return nil, fail("read page", t.name, "", err)
+	}
+	page := &Page{Next: next}
+	for _, row := range rows {
+		page.Rows = append(page.Rows, (*Row)(row))
+	}
+	return page, nil
 }
 
 // A Holding counts the bytes that reads hold in memory.

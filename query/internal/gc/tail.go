@@ -1,4 +1,4 @@
-package query
+package gc
 
 import (
 	"strings"
@@ -23,7 +23,7 @@ type tailFinder struct {
 	rules   []cf.Retention
 	expiry  int64 // cells before it are expired whatever their rank
 	expired bool  // expired cells are part of the tails, not only counted
-	found   *GCFamily
+	found   *Found
 	most    int // a tail with more cells has no timestamps
 	take    func(*tail) error
 

@@ -1,24 +1,25 @@
-package query
+package gc
 
 import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
 )
 
-// loosen removes the cells that the rules in force hide and the new ones would
+// Loosen removes the cells that the rules in force hide and the new ones would
 // show again. schemaMu is held exclusively: no write comes between the removal
 // and the new rule. After a crash no visible cell is lost.
 //
 // First it withdraws the store's permission to drop cells that the new rule
 // keeps. A compaction that began with the old permission drops only cells that
 // expired before now, which are removed here as well.
-func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
+func Loosen(ctx context.Context, db *state.DB, old, next *catalog.Catalog) error {
 	for _, l := range catalog.Loosenings(old, next) {
 		if o, n := l.Old.MaxAge(), l.New.MaxAge(); o != 0 && (n == 0 || n > o) {
-			if err := db.state.Store.SetExpiry(l.New.Store, l.New.Expiry(db.state.Clock.Now())); err != nil {
+			if err := db.Store.SetExpiry(l.New.Store, l.New.Expiry(db.Clock.Now())); err != nil {
 				return err
 			}
 		}
@@ -27,7 +28,7 @@ func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
 			return err
 		}
 		if s.found.Surplus+s.found.Expired > 0 {
-			db.state.Logger.Info("removed what a rule had hidden before it is relaxed", "family", l.Old.Store,
+			db.Logger.Info("removed what a rule had hidden before it is relaxed", "family", l.Old.Store,
 				"cells", s.found.Surplus+s.found.Expired)
 		}
 	}
@@ -38,10 +39,10 @@ func (db *DB) loosen(ctx context.Context, old, next *catalog.Catalog) error {
 // more cheaply than deletes.
 const manyExpired = 1 << 16
 
-// prepareLoosening does most of the work of loosen while writes go on. It does
+// PrepareLoosening does most of the work of loosen while writes go on. It does
 // not matter if the schema changes meanwhile, nor if the plan is wrong.
-func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
-	old := db.state.Catalog.Load()
+func PrepareLoosening(ctx context.Context, db *state.DB, plan schema.Plan) error {
+	old := db.Catalog.Load()
 	next, err := plan.Apply(old.Schema)
 	if err != nil || next.Validate() != nil {
 		return nil // alter will say so
@@ -54,10 +55,10 @@ func (db *DB) prepareLoosening(ctx context.Context, plan schema.Plan) error {
 		if s.found.Expired < manyExpired {
 			continue
 		}
-		if err := db.state.AllowExpiry(ctx, db.state.Clock.Now()); err != nil {
+		if err := db.AllowExpiry(ctx, db.Clock.Now()); err != nil {
 			return err
 		}
-		if err := db.state.Store.Compact(ctx, l.Old.Store, cf.Range{}); err != nil {
+		if err := db.Store.Compact(ctx, l.Old.Store, cf.Range{}); err != nil {
 			return err
 		}
 	}
