@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -82,25 +80,4 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 	}
 	b.PutMeta(catalog.LoadKey(l.table.Name, l.opts.Name), text)
 	return nil
-}
-
-// loadKeys are the keys of the records of a table's loads.
-func (db *DB) loadKeys(ctx context.Context, table string) (keys []string, err error) {
-	entries, err := catalog.Entries(ctx, db.state.Store, catalog.LoadKey(table, ""))
-	return slices.Collect(maps.Keys(entries)), err
-}
-
-// forgetLoads removes the records of a table's loads, so that they can be made again.
-func (db *DB) forgetLoads(ctx context.Context, table string) error {
-	keys, err := db.loadKeys(ctx, table)
-	if err != nil || len(keys) == 0 {
-		return err
-	}
-	_, err = db.state.Store.Write(ctx, nil, func(b *cf.Batch) error {
-		for _, key := range keys {
-			b.DeleteMeta(key)
-		}
-		return nil
-	})
-	return err
 }

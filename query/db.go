@@ -29,6 +29,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
+	"github.com/smolwc/smolwc/query/internal/alter"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
@@ -172,7 +173,7 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	db := &DB{state: at, limits: reader.Limits(), memory: cmp.Or(o.Memory, defaultMemory), loading: make(chan struct{}, 1),
 		freezing: lock.NewRW()}
 	if o.Schema != nil {
-		undone, err := db.declare(ctx, o.Schema)
+		undone, err := alter.Declare(ctx, db.state, o.Schema)
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +214,7 @@ func (db *DB) Close() error {
 
 // UUID is the database's identity, made when it was created.
 func (db *DB) UUID() uuid.UUID {
-	if db == nil {
+	if db == nil || db.state == nil {
 		return uuid.Nil
 	}
 	return db.state.UUID
@@ -242,7 +243,7 @@ const FormatVersion = state.FormatVersion
 // Format is the version of the format on disk that the database has, from 1 to
 // [FormatVersion]. It grows when a write needs a larger one.
 func (db *DB) Format() int {
-	if db == nil {
+	if db == nil || db.state == nil {
 		return 0
 	}
 	return int(db.state.Format.Load())
@@ -251,7 +252,7 @@ func (db *DB) Format() int {
 // Dir is the directory that the database lies in, as an absolute path; "" for
 // one in memory, and for one that [OpenStore] opened.
 func (db *DB) Dir() string {
-	if db == nil {
+	if db == nil || db.state == nil {
 		return ""
 	}
 	return db.state.Dir

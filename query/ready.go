@@ -61,7 +61,7 @@ func (db *DB) holdSchema(ctx context.Context) error {
 
 // inForce is the catalog in force. A nil database has an empty one.
 func (db *DB) inForce() *catalog.Catalog {
-	if db != nil {
+	if db != nil && db.state != nil {
 		if c := db.state.Catalog.Load(); c != nil {
 			return c
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/alter"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
@@ -137,7 +138,7 @@ func (c *tableCopy) reserve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.db.createFamilies(ctx, c.db.state.Catalog.Load(), next)
+	return alter.CreateFamilies(ctx, c.db.state, c.db.state.Catalog.Load(), next)
 }
 
 // run copies the cells and makes the table visible with them.
@@ -219,7 +220,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := db.createFamilies(ctx, old, next); err != nil {
+	if err := alter.CreateFamilies(ctx, db.state, old, next); err != nil {
 		return err
 	}
 	entry, err := c.target.Declared.MarshalCatalog()

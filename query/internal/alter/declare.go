@@ -1,4 +1,4 @@
-package query
+package alter
 
 import (
 	"bytes"
@@ -7,59 +7,29 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Declare makes the database match a schema, as far as that adds or relaxes: it creates
-// missing tables and families, and applies the changes since the schema was last
-// declared. It drops and hides nothing. The result is the changes that it left undone
-// for that reason: stricter retention, and change streams that are kept for a shorter
-// time. [DB.ApplyPlan] makes those changes, and [DB.EstimateHidden] says what they
-// cost. Tables and families that the schema lacks are left alone and are not in the
-// result; see [schema.Diff].
-//
-// The catalog keeps the last declaration, to tell a change of the declaration from a
-// change of the database: retention that was altered in the database stays until the
-// declaration itself changes. A change left undone counts as not declared, and is in
-// the result of the next call again.
-func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
-	const op = "declare schema"
-	if err := db.ready(ctx); err != nil {
-		return undone, fail(op, "", "", err)
-	}
-	if db.state.ReadOnly {
-		return undone, fail(op, "", "", cf.ErrReadOnly)
-	}
-	if declared == nil {
-		return undone, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "no schema is given"))
-	}
-	if err := declared.Validate(); err != nil {
-		return undone, fail(op, "", "", fault.Of(fault.InvalidArgument, err))
-	}
-	undone, err = db.declare(ctx, declared)
-	return undone, fail(op, "", "", err)
-}
-
-func (db *DB) declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
-	before, entries, err := db.lastDeclared(ctx)
+func Declare(ctx context.Context, db *state.DB, declared *schema.Schema) (undone schema.Plan, err error) {
+	before, entries, err := lastDeclared(ctx, db)
 	if err != nil {
 		return undone, err
 	}
-	inForce := db.Schema()
+	inForce := db.Catalog.Load().Schema.Clone()
 	plan := schema.Diff(inForce, declared).WithoutDrops()
 	plan.Changes = slices.DeleteFunc(plan.Changes, func(c schema.Change) bool {
 		return declaredAlready(before, c)
 	})
 	adds, undone := plan.Split(inForce)
-	if err := db.alter(ctx, adds); err != nil {
+	if err := Apply(ctx, db, adds); err != nil {
 		return schema.Plan{}, err
 	}
 	reached, err := notYet(undone, before, inForce).Apply(declared)
 	if err != nil {
 		return schema.Plan{}, err
 	}
-	return undone, db.saveDeclared(ctx, reached, entries)
+	return undone, saveDeclared(ctx, db, reached, entries)
 }
 
 // notYet removes from a declaration the changes left undone: for these the
@@ -100,8 +70,8 @@ func declaredAlready(before *schema.Schema, c schema.Change) bool {
 	return ok && (c.Kind == schema.SetRetention && f.GC.Equal(c.New.GC) || c.Kind == schema.SetTuning && f.Tuning == c.New.Tuning)
 }
 
-func (db *DB) lastDeclared(ctx context.Context) (*schema.Schema, map[string][]byte, error) {
-	entries, err := catalog.Entries(ctx, db.state.Store, catalog.PrefixDeclared)
+func lastDeclared(ctx context.Context, db *state.DB) (*schema.Schema, map[string][]byte, error) {
+	entries, err := catalog.Entries(ctx, db.Store, catalog.PrefixDeclared)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +79,7 @@ func (db *DB) lastDeclared(ctx context.Context) (*schema.Schema, map[string][]by
 	return s, entries, err
 }
 
-func (db *DB) saveDeclared(ctx context.Context, declared *schema.Schema, entries map[string][]byte) error {
+func saveDeclared(ctx context.Context, db *state.DB, declared *schema.Schema, entries map[string][]byte) error {
 	changed := map[string][]byte{}
 	for i := range declared.Tables {
 		t := &declared.Tables[i]
@@ -124,7 +94,7 @@ func (db *DB) saveDeclared(ctx context.Context, declared *schema.Schema, entries
 	if len(changed) == 0 {
 		return nil
 	}
-	return db.state.WriteCatalog(ctx, func(b *cf.Batch) error {
+	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		for key, entry := range changed {
 			b.PutMeta(key, entry)
 		}
