@@ -14,6 +14,7 @@ import (
 	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/overlap"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -47,7 +48,7 @@ var ErrLoaded = errors.New("loaded already")
 
 // ErrOverlap matches, with errors.Is, the error for a bulk load of cells over
 // existing ones. Its kind is [KindFailedPrecondition].
-var ErrOverlap = errors.New("the load overlaps what is there")
+var ErrOverlap = overlap.Err
 
 // A BulkLoad writes many rows, in any order, faster than [Table.ApplyBulk] does: it
 // sorts them, writes them to table files past the log and the memory of the engine,
@@ -349,11 +350,14 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 
 // write writes all cells to table files, on all processors.
 func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
-	check, err := l.newOverlapCheck(ctx)
-	if err != nil {
-		return err
+	var check *overlap.Check
+	if !l.opts.Overlap {
+		var err error
+		if check, err = overlap.New(ctx, l.db.state, l.table, l.spans, l.ts); err != nil {
+			return err
+		}
+		defer check.Close()
 	}
-	defer check.close()
 	workers := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
@@ -367,7 +371,7 @@ func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 				if l.repeats.Load() > 0 {
 					return nil // the load fails; it is read on to find the others
 				}
-				if err := check.look(ctx, part.Family, c); err != nil {
+				if err := check.Look(ctx, part.Family, c); err != nil {
 					return err
 				}
 				return run.Write(ctx, c)

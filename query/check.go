@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -198,8 +199,8 @@ type declaredFamily struct {
 // declares by their names in the store.
 func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily {
 	declared := map[string]*declaredFamily{}
-	identity := &DB{}
-	if err := identity.state.ReadIdentity(entries); err != nil {
+	var identity state.DB
+	if err := identity.ReadIdentity(entries); err != nil {
 		c.add(Problem{Err: err})
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {

@@ -15,7 +15,7 @@ import (
 // none: the schema changes at once. A family's type and aggregate can change
 // only while it has no cell.
 func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
-	return db.alter(ctx, "apply schema", "", plan)
+	return db.alter(ctx, "apply schema", "", plan.Changes...)
 }
 
 // CheckPlan refuses a plan that [DB.ApplyPlan] would refuse now, with the same error,
@@ -30,7 +30,7 @@ func (db *DB) CheckPlan(ctx context.Context, plan schema.Plan) error {
 
 // CreateTable creates a table with its families.
 func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
-	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat, NewChangeStream: t.ChangeStream})
+	return db.alter(ctx, "create table", t.Name, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat, NewChangeStream: t.ChangeStream})
 }
 
 // DropTable drops a table and its data.
@@ -39,12 +39,12 @@ func (db *DB) DropTable(ctx context.Context, table string) error {
 	if t, ok := db.inForce().Schema.Table(table); ok {
 		c.Families = t.Families
 	}
-	return db.change("drop table", table, ctx, c)
+	return db.alter(ctx, "drop table", table, c)
 }
 
 // AddFamily adds a family to a table.
 func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) error {
-	return db.change("add family", table, ctx, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
+	return db.alter(ctx, "add family", table, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
 }
 
 // SetFamily sets the type, the aggregate and the retention of an existing family.
@@ -53,7 +53,7 @@ func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) erro
 // family's rule has dropped so far are removed first. That reads the family once;
 // writes wait during the last pass.
 func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) error {
-	return db.change("set family", table, ctx,
+	return db.alter(ctx, "set family", table,
 		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
 		schema.Change{Kind: schema.SetAggregate, Table: table, Family: f.Name, New: f},
 		schema.Change{Kind: schema.SetRetention, Table: table, Family: f.Name, New: f})
@@ -61,18 +61,18 @@ func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) erro
 
 // SetKeyFormat sets how the row keys of a table are shown.
 func (db *DB) SetKeyFormat(ctx context.Context, table string, k schema.KeyFormat) error {
-	return db.change("set key format", table, ctx, schema.Change{Kind: schema.SetKeyFormat, Table: table, NewKeyFormat: k})
+	return db.alter(ctx, "set key format", table, schema.Change{Kind: schema.SetKeyFormat, Table: table, NewKeyFormat: k})
 }
 
 // SetChangeStream sets how long the changes of a table are kept, from now on: see
 // [Table.Changes]. It is 24 hours to 7 days; 0 drops the kept changes.
 func (db *DB) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
-	return db.change("set change stream", table, ctx, schema.Change{Kind: schema.SetChangeStream, Table: table, NewChangeStream: keep})
+	return db.alter(ctx, "set change stream", table, schema.Change{Kind: schema.SetChangeStream, Table: table, NewChangeStream: keep})
 }
 
 // DropFamily drops a family of a table and its data.
 func (db *DB) DropFamily(ctx context.Context, table, family string) error {
-	return db.change("drop family", table, ctx, schema.Change{Kind: schema.DropFamily, Table: table, Family: family})
+	return db.alter(ctx, "drop family", table, schema.Change{Kind: schema.DropFamily, Table: table, Family: family})
 }
 
 // TruncateTable removes all rows of a table, and the names of its bulk loads.
@@ -83,14 +83,10 @@ func (db *DB) TruncateTable(ctx context.Context, table string) error {
 	return fail("truncate table", table, "", alter.ForgetLoads(ctx, db.state, table))
 }
 
-func (db *DB) change(op, table string, ctx context.Context, changes ...schema.Change) error {
-	return db.alter(ctx, op, table, schema.Plan{Changes: changes})
-}
-
-func (db *DB) alter(ctx context.Context, op, table string, plan schema.Plan) error {
+func (db *DB) alter(ctx context.Context, op, table string, changes ...schema.Change) error {
 	err := db.ready(ctx)
 	if err == nil {
-		err = alter.Apply(ctx, db.state, plan)
+		err = alter.Apply(ctx, db.state, schema.Plan{Changes: changes})
 	}
 	return fail(op, table, "", err)
 }

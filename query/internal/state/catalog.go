@@ -81,6 +81,7 @@ func (db *DB) WriteCatalog(ctx context.Context, fn func(*cf.Batch) error) error 
 	return err
 }
 
+// ReadIdentity takes the format, the identity and the clock from the catalog's entries.
 func (db *DB) ReadIdentity(entries map[string][]byte) (err error) {
 	if err := db.ReadFormat(entries); err != nil {
 		return err
