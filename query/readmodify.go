@@ -140,7 +140,7 @@ func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Tabl
 	}
 	src := t.sourceOf(info)
 	err = src.Newest(ctx, snap, key, columns, func(row *scan.Row) error {
-		cs, err = edit.Modified(ctx, &t.db.state.Clock, info, row, m)
+		cs, err = edit.Modified(ctx, &t.db.state.Clock, info, row.Cell, m)
 		return err
 	})
 	return cs, err

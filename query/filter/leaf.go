@@ -10,9 +10,9 @@ import (
 	"github.com/smolwc/smolwc/internal/bytere"
 )
 
-// A new filter is a type here, its evaluation in query/filter_eval.go, and its message
+// A new filter is a type here, its evaluation in query/internal/scan/evaluator.go, and its message
 // in internal/wire/filter.go. If the store can evaluate a part of it, that part goes
-// into query/filter_push.go.
+// into query/internal/plan/push.go.
 
 // PassAll leaves every cell.
 type PassAll struct{}

@@ -11,7 +11,6 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
-	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -70,11 +69,12 @@ func (r *rule) fits(t cells.Type) bool {
 	return r.BigEndian && t == cells.TypeBytes || t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
 }
 
-// Modified are the cells that the rules write to a row with these newest cells.
-func Modified(ctx context.Context, c *clock.Clock, info *catalog.Table, row *scan.Row, m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
+// Modified are the cells that the rules write to a row. newest is the newest cell of a
+// column.
+func Modified(ctx context.Context, at *clock.Clock, info *catalog.Table, newest func(family, qualifier string) (cells.Cell, bool), m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
 	now, ok := m.Timestamp()
 	if !ok {
-		if now, err = c.Next(ctx); err != nil {
+		if now, err = at.Next(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +87,7 @@ func Modified(ctx context.Context, c *clock.Clock, info *catalog.Table, row *sca
 		col := column{f, r.Qualifier}
 		c, ok := written[col]
 		if !ok {
-			c, _ = row.Cell(r.Family, r.Qualifier)
+			c, _ = newest(r.Family, r.Qualifier)
 			c.Family, c.Qualifier, c.Timestamp = r.Family, r.Qualifier, max(c.Timestamp, now)
 		}
 		if c.Value, err = r.apply(c.Value, f.Type); err != nil {

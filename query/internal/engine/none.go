@@ -1,6 +1,5 @@
 //go:build !cgo
 
-// Package engine opens RocksDB, in builds that have it. This build does not.
 package engine
 
 import (

@@ -2,6 +2,7 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -49,7 +50,7 @@ func (s *sweep) run(ctx context.Context) error {
 		return nil
 	}
 	now := s.db.Clock.Now()
-	find := tailFinder{rules: catalog.RetentionAt(s.limits, now), expiry: s.family.Expiry(now).Before, expired: s.expired, found: &s.found, most: s.db.TailDeletes,
+	find := tailFinder{rules: catalog.RetentionAt(s.limits, now), expiry: s.family.Expiry(now).Before, expired: s.expired, found: &s.found, most: cmp.Or(s.db.TailDeletes, edit.PointDeletes),
 		take: func(t *tail) error { return s.take(ctx, t) }}
 	snap, err := s.db.Store.Snapshot(ctx)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/clock"
-	"github.com/smolwc/smolwc/query/internal/edit"
 )
 
 // A DB is an open database below its API: its store, the schema in force, its
@@ -36,7 +35,7 @@ type DB struct {
 	ReadOnly   bool
 	Dir        string // absolute; "" without one
 	SchemaLock schemaLock
-	// A tail of up to this many cells is deleted cell by cell.
+	// A tail of up to this many cells is deleted cell by cell; 0 is as deletes do it.
 	TailDeletes int
 }
 
@@ -50,7 +49,7 @@ type Options struct {
 
 // Open opens the database of a store, which stays the caller's when Open fails.
 func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	db := &DB{Reader: reader, Store: storeOf(reader), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW(), TailDeletes: edit.PointDeletes}
+	db := &DB{Reader: reader, Store: storeOf(reader), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
 	db.Clock.Wall = o.Wall
 	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
 		return nil, err
