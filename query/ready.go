@@ -51,7 +51,7 @@ func (t *Table) sourceOf(table *catalog.Table) scan.Source {
 }
 
 // holdSchema begins a write and keeps the schema unchanged until its end. The caller
-// ends with schemaMu.RUnlock.
+// ends with SchemaLock.RUnlock.
 func (db *DB) holdSchema(ctx context.Context) error {
 	if err := db.ready(ctx); err != nil {
 		return err

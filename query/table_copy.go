@@ -110,7 +110,7 @@ type tableCopy struct {
 	format         int // that the cells may need
 }
 
-// next is the catalog with the new table; schemaMu is held exclusively.
+// next is the catalog with the new table; the schema lock is held exclusively.
 func (c *tableCopy) next() (*catalog.Catalog, error) {
 	old := c.db.state.Catalog.Load()
 	if _, ok := old.Tables[c.target.Name]; ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // Loosen removes the cells that the rules in force hide and the new ones would
-// show again. schemaMu is held exclusively: no write comes between the removal
+// show again. the schema lock is held exclusively: no write comes between the removal
 // and the new rule. After a crash no visible cell is lost.
 //
 // First it withdraws the store's permission to drop cells that the new rule
