@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 
@@ -58,62 +59,27 @@ func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
 }
 
 func (r *Runner) run(ctx context.Context, st ql.Statement) (Result, error) {
-	if err := r.refuseInBatch(st); err != nil {
+	entry, ok := statements[reflect.TypeOf(st)]
+	if !ok {
+		return nil, fmt.Errorf("no way to run %T", st)
+	}
+	if err := entry.refuse(r, st); err != nil {
 		return nil, err
 	}
-	if err := r.refuseRemote(st); err != nil {
-		return nil, err
+	if r.Remote != nil && entry.needsTables() {
+		if err := r.Remote.Refresh(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.refresh(ctx, st); err != nil {
-		return nil, err
-	}
-	switch st := st.(type) {
-	case *ql.Get, *ql.Scan:
-		return r.read(ctx, st)
-	case *ql.Count:
-		return r.count(ctx, st)
-	case *ql.Histogram:
-		return r.histogram(ctx, st)
-	case *ql.Sparkline:
-		return r.sparkline(ctx, st)
-	case *ql.Stats:
-		return r.stats(ctx, st)
-	case *ql.Put:
-		return r.put(ctx, st)
-	case *ql.Delete:
-		return r.delete(ctx, st)
-	case *ql.DeleteRange:
-		return r.deleteRange(ctx, st)
-	case *ql.Incr:
-		return r.incr(ctx, st)
-	case *ql.Append:
-		return r.append(ctx, st)
-	case *ql.Add:
-		return r.add(ctx, st)
-	case *ql.CheckAndPut:
-		return r.checkAndPut(ctx, st)
-	case *ql.Explain:
-		return r.explain(ctx, st.Statement)
-	case *ql.Analyze:
-		return r.analyze(ctx, st.Statement)
-	case *ql.Begin:
-		return r.begin(st)
-	case *ql.Commit:
-		return r.commit(ctx, st)
-	case *ql.Abort:
-		return r.abort(st)
-	case *ql.Import:
-		return r.importFile(ctx, st)
-	case *ql.Export, *ql.Backup, *ql.Backups, *ql.Restore, *ql.Verify, *ql.Checkpoint, *ql.Refresh:
-		return r.outside(ctx, st)
-	case *ql.Help:
-		text, err := ql.HelpPage(st.Topic)
-		return &HelpText{text}, err
-	case *ql.Quit:
-		return &Leave{}, nil
-	}
-	return r.runSchema(ctx, st)
+	return entry.start(r, ctx, st)
 }
+
+func (r *Runner) help(_ context.Context, st *ql.Help) (Result, error) {
+	text, err := ql.HelpPage(st.Topic)
+	return &HelpText{text}, err
+}
+
+func (r *Runner) quit(context.Context, *ql.Quit) (Result, error) { return &Leave{}, nil }
 
 // failure gives an error its place; one that has a place keeps it.
 func failure(at lex.Pos, err error) error {
@@ -217,21 +183,4 @@ func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
 		err = lex.ErrorAt(st.Position(), "nothing was deleted")
 	}
 	return err
-}
-
-func (r *Runner) importFile(ctx context.Context, st *ql.Import) (Result, error) {
-	t, err := r.table(st.Table)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range st.Columns {
-		if _, err := column(t, m.Column); err != nil {
-			return nil, err
-		}
-	}
-	if r.Import == nil {
-		return nil, lex.ErrorAt(st.Position(), "import is not possible here")
-	}
-	message, err := r.Import(ctx, st)
-	return &Done{message}, err
 }

@@ -38,7 +38,7 @@ func (e *Explained) Steps() []Step {
 		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		step(name, "%s", text)
 	}
-	want := readOf(e.Statement)
+	_, want := readOf(e.Statement)
 	if len(want.Where) > 0 {
 		var terms []string
 		for _, c := range want.Where {
@@ -74,33 +74,19 @@ func (e *Explained) Steps() []Step {
 	return steps
 }
 
-// readOf is what the statement reads, with the rows that it reads apart.
-func readOf(st ql.Statement) ql.Read {
+// readOf is the rows that a statement reads, and what it reads of them.
+func readOf(st ql.Statement) (ql.Rows, ql.Read) {
 	switch st := st.(type) {
 	case *ql.Get:
-		return st.Read
+		return ql.Rows{Keys: st.Keys}, st.Read
 	case *ql.Scan:
-		return st.Read
+		return st.Rows, st.Read
 	case *ql.Count:
-		return st.Read
+		return st.Rows, st.Read
 	case *ql.Histogram:
-		return st.Read
+		return st.Rows, st.Read
 	}
-	return ql.Read{}
-}
-
-func rowsOf(st ql.Statement) ql.Rows {
-	switch st := st.(type) {
-	case *ql.Get:
-		return ql.Rows{Keys: st.Keys}
-	case *ql.Scan:
-		return st.Rows
-	case *ql.Count:
-		return st.Rows
-	case *ql.Histogram:
-		return st.Rows
-	}
-	return ql.Rows{}
+	return ql.Rows{}, ql.Read{}
 }
 
 // estimate is about what the families of a plan hold of the rows; nil for rows
