@@ -87,11 +87,12 @@ var rooms = map[string]room{
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
 	"query/internal/sketch":  {imports: []string{"cells", xxhash}},
 
-	"query":         {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
-	"query/ql/lex":  {imports: []string{"schema", "cells"}},
-	"query/ql":      {imports: []string{"query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec": {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":      {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
+	"query/ql/lex":     {imports: []string{"schema", "cells"}},
+	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
+	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
+	"query/ql/exec":    {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},

@@ -74,30 +74,6 @@ func (p *parser) atWord() bool {
 	return t.Kind == lex.Word && !p.atOption(0) && !lex.IsReserved(t.Keyword())
 }
 
-// atHBaseColumn reports whether a comma and a column, or a list of them, follow.
-func (p *parser) atHBaseColumn() bool {
-	return p.atMark(",") && (p.peekAt(1).Kind == lex.Word && !p.atOption(1) || p.isMark(1, "["))
-}
-
-// hbaseColumns takes 'cf:a', or ['cf:a', 'cf:b'].
-func (p *parser) hbaseColumns() ([]Column, error) {
-	if p.atMark("[") {
-		return p.columnList()
-	}
-	c, err := p.listedColumn(nil, true)
-	return []Column{c}, err
-}
-
-// cbtVersions has read and lookup show all versions unless they say how many, as
-// cbt does.
-func (p *parser) cbtVersions(read *Read) {
-	if p.isCbtRead() && read.Versions == 0 && !read.KeysOnly {
-		read.Versions = Unlimited
-	}
-}
-
-func (p *parser) isCbtRead() bool { return p.spelt == "lookup" || p.spelt == "read" }
-
 var scanVerb = verb{
 	name: "scan", parse: parseScan,
 	foreign: []spelling{{"read", parseScan}},

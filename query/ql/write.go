@@ -1,6 +1,9 @@
 package ql
 
-import "github.com/smolwc/smolwc/query/ql/lex"
+import (
+	"github.com/smolwc/smolwc/query/ql/dialect"
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
 
 var putVerb = verb{
 	name: "put", parse: parsePut,
@@ -74,7 +77,7 @@ func (p *parser) assignment() (a Assignment, err error) {
 	}
 	a.Value, a.At, err = p.literal()
 	if p.spelt == "set" {
-		a.Value = asText(a.Value)
+		a.Value = dialect.AsText(a.Value)
 	}
 	return a, err
 }
@@ -96,7 +99,7 @@ func (p *parser) hbasePut(st *Put) error {
 	if a.Value, a.At, err = p.literal(); err != nil {
 		return err
 	}
-	if a.Value, err = hbaseText(a.Value); err != nil {
+	if a.Value, err = dialect.HBaseText(a.Value); err != nil {
 		return err
 	}
 	if p.skipComma() {
@@ -232,7 +235,7 @@ func (p *parser) deleteColumn() (d DeleteColumn, err error) {
 	}
 	p.next()
 	at := t.Pos
-	if t.Parts, d.At, err = cutTime(t); err != nil {
+	if t.Parts, d.At, err = lex.CutTime(t); err != nil {
 		return d, err
 	}
 	if len(t.Parts) == 0 {

@@ -7,28 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
-
-// A Field is a column of the wide form of an export.
-type Field struct {
-	Column Column
-	Name   string     // "": family:qualifier
-	Type   cells.Type // TypeAny: the family's, else that of the first cell
-}
 
 // Travel says how files travel.
 type Travel struct {
 	Parallel int   // how many at once; 0: not said
 	Rate     int64 // bytes a second; 0: no bound
 }
-
-// ExportFormats are the names that `as` takes in an export.
-var ExportFormats = []string{"csv", "jsonl", "parquet"}
-
-// BytesForms are the names that `bytes` takes in an export.
-var BytesForms = []string{"hex", "base64"}
 
 // moving is where the options of these statements put what they read.
 type moving struct {
@@ -85,31 +71,6 @@ func oneOf(what string, names []string, of func(*moving) *string) func(*parser, 
 	}
 }
 
-// wideOption parses columns like those of import, but for the name of a field
-// that is left out. A comma always goes on with the list: a qualifier may be named
-// like an option.
-func (p *parser) wideOption(to *target) error {
-	var list []Mapping
-	for {
-		start := p.i
-		m, err := p.mapping(list)
-		if err != nil {
-			return err
-		}
-		list = append(list, m)
-		f := Field{Column: m.Column, Type: m.Type}
-		for _, t := range p.toks[start:p.i] {
-			if t.Kind == lex.Mark && t.Text == "=" {
-				f.Name = m.Field
-			}
-		}
-		to.moving.wide = append(to.moving.wide, f)
-		if !p.accept(",") {
-			return nil
-		}
-	}
-}
-
 var sizeText = regexp.MustCompile(`^(\d+)([kmg]?)(i?)b?$`)
 
 // rateOption parses 50MB, 64KiB, 1000000.
@@ -153,62 +114,6 @@ func (p *parser) moves(in optionSet, to *target, need ...string) error {
 		}
 	}
 	return nil
-}
-
-var exportVerb = verb{
-	name: "export", parse: parseExport,
-	help: helpTopic{
-		summary: "write a table to a file",
-		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
-			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [bytes=hex|base64] [overwrite]",
-		text: "Writes what the table shows at one moment, all versions if versions= does not say. The options are those of scan.\n" +
-			"Each line is a cell, of which import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
-			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl if bytes= does not say.\n" +
-			"'-' is the output. A file that exists is left alone without overwrite.\n\n" +
-			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",
-	},
-}
-
-// Export writes what a table shows to a file. How files and backups are read and
-// written is for the session: see Outside of exec.Runner.
-type Export struct {
-	Node
-	Table Name
-	Rows
-	Read              // without a format; no Versions are all
-	To        string  // a file, or - for the output
-	As        string  // one of ExportFormats; "": as the file's name says
-	Wide      []Field // empty: a line for each cell
-	Bytes     string  // one of BytesForms; "": not said
-	Overwrite bool
-}
-
-func (st *Export) print(w *printer) {
-	w.words("export", lex.QuoteName(st.Table.Text))
-	w.rows(st.Rows)
-	w.read(st.Read)
-	w.words("to", lex.QuoteText(st.To))
-	if st.As != "" {
-		w.words("as", st.As)
-	}
-	w.option("wide", list(st.Wide, Field.String))
-	w.option("bytes", st.Bytes)
-	w.flag("overwrite", st.Overwrite)
-}
-
-// parseExport parses export T [scan options] to 'file' [as FORMAT] [wide=..] [bytes=..] [overwrite].
-func parseExport(p *parser) (Statement, error) {
-	st := &Export{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	to := &target{rows: &st.Rows, read: &st.Read}
-	if err := p.moves(inExport, to, "to"); err != nil {
-		return nil, err
-	}
-	st.To, st.As, st.Wide, st.Bytes, st.Overwrite = to.moving.to, to.moving.as, to.moving.wide, to.moving.bytes, to.moving.overwrite
-	return st, nil
 }
 
 var backupVerb = verb{
@@ -368,23 +273,6 @@ func parseCheckpoint(p *parser) (Statement, error) {
 	return &Checkpoint{Dir: dir}, err
 }
 
-var refreshVerb = verb{
-	name: "refresh", parse: parseRefresh,
-	help: helpTopic{
-		summary: "see what was written meanwhile",
-		syntax:  "refresh", text: "Of a database that is opened read-only, reads show the moment of opening until this. Otherwise it does nothing.", examples: []string{"refresh"},
-	},
-}
-
-// Refresh shows a database that is opened read-only as it is now.
-type Refresh struct{ Node }
-
-func (st *Refresh) print(w *printer) {
-	w.words("refresh")
-}
-
-func parseRefresh(*parser) (Statement, error) { return &Refresh{}, nil }
-
 func (w *printer) place(word, text string) {
 	if text != "" {
 		w.words(word, lex.QuoteText(text))
@@ -396,16 +284,4 @@ func (w *printer) travel(t Travel) {
 	if t.Rate > 0 {
 		w.option("rate", strconv.FormatInt(t.Rate, 10))
 	}
-}
-
-// String is the field as it is written.
-func (f Field) String() string {
-	s := f.Column.String()
-	if f.Name != "" || f.Type != cells.TypeAny {
-		s += "=" + quoteField(f.Name)
-	}
-	if f.Type != cells.TypeAny {
-		s += ":" + f.Type.String()
-	}
-	return s
 }
