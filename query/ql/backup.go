@@ -3,7 +3,6 @@ package ql
 import (
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,61 +13,6 @@ import (
 type Travel struct {
 	Parallel int   // how many at once; 0: not said
 	Rate     int64 // bytes a second; 0: no bound
-}
-
-// moving is where the options of these statements put what they read.
-type moving struct {
-	to, from, as string
-	wide         []Field
-	bytes        string
-	overwrite    bool
-	keep         int
-	travel       Travel
-}
-
-// movingOptions are part of the table of all options.
-func movingOptions() []*option {
-	number := func(least int, of func(*moving) *int) func(*parser, *target) error {
-		return func(p *parser, to *target) (err error) {
-			*of(to.moving), err = p.number("a number", least)
-			return err
-		}
-	}
-	text := func(what string, of func(*moving) *string) func(*parser, *target) error {
-		return func(p *parser, to *target) (err error) {
-			p.wantKind(ExpectFile)
-			*of(to.moving), err = p.text(what)
-			return err
-		}
-	}
-	const place = "a directory or s3://BUCKET/PREFIX, in quotes"
-	return []*option{
-		{name: "to", in: inExport, parse: text("a file, as in 'fleet.parquet'", func(m *moving) *string { return &m.to })},
-		{name: "to", in: inBackup, parse: text(place, func(m *moving) *string { return &m.to })},
-		{name: "to", in: inRestore, parse: text("a directory, as in 'restored'", func(m *moving) *string { return &m.to })},
-		{name: "from", in: inRestore, parse: text(place, func(m *moving) *string { return &m.from })},
-		{name: "in", in: inBackups | inVerify, parse: text(place, func(m *moving) *string { return &m.from })},
-		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: oneOf("a format", ExportFormats, func(m *moving) *string { return &m.as })},
-		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
-		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: oneOf("a form", BytesForms, func(m *moving) *string { return &m.bytes })},
-		{name: "overwrite", in: inExport | inRestore, parse: flagOption(func(to *target) *bool { return &to.moving.overwrite })},
-		{name: "keep", value: "N", in: inBackup, parse: number(1, func(m *moving) *int { return &m.keep })},
-		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: number(1, func(m *moving) *int { return &m.travel.Parallel })},
-		{name: "rate", value: "SIZE", in: inBackup | inRestore | inVerify, parse: (*parser).rateOption},
-	}
-}
-
-// oneOf parses one of some names.
-func oneOf(what string, names []string, of func(*moving) *string) func(*parser, *target) error {
-	return func(p *parser, to *target) error {
-		p.wantOneOf(ExpectChoice, names...)
-		if word := p.peek().Keyword(); slices.Contains(names, word) {
-			p.next()
-			*of(to.moving) = word
-			return nil
-		}
-		return p.unexpected("%s, one of %s", what, strings.Join(names, ", "))
-	}
 }
 
 var sizeText = regexp.MustCompile(`^(\d+)([kmg]?)(i?)b?$`)
@@ -97,22 +41,7 @@ func (p *parser) rateOption(to *target) error {
 		return p.unexpected("bytes a second, as in 50MB or 64KiB")
 	}
 	p.next()
-	to.moving.travel.Rate = n
-	return nil
-}
-
-// moves parses what is left of one of these statements; need are options that
-// it cannot do without.
-func (p *parser) moves(in optionSet, to *target, need ...string) error {
-	to.moving = &moving{}
-	if err := p.options(in, to); err != nil {
-		return err
-	}
-	for _, name := range need {
-		if _, ok := to.seen[name]; !ok {
-			return p.unexpected("%s", name)
-		}
-	}
+	to.travel.Rate = n
 	return nil
 }
 
@@ -144,9 +73,8 @@ func (st *Backup) print(w *printer) {
 }
 
 func parseBackup(p *parser) (Statement, error) {
-	to := &target{}
-	err := p.moves(inBackup, to)
-	return &Backup{To: to.moving.to, Keep: to.moving.keep, Travel: to.moving.travel}, err
+	st := &Backup{}
+	return st, p.options(inBackup, &target{to: &st.To, keep: &st.Keep, travel: &st.Travel})
 }
 
 var backupsVerb = verb{
@@ -169,9 +97,8 @@ func (st *Backups) print(w *printer) {
 }
 
 func parseBackups(p *parser) (Statement, error) {
-	to := &target{}
-	err := p.moves(inBackups, to)
-	return &Backups{In: to.moving.from}, err
+	st := &Backups{}
+	return st, p.options(inBackups, &target{from: &st.In})
 }
 
 var verifyVerb = verb{
@@ -196,9 +123,8 @@ func (st *Verify) print(w *printer) {
 }
 
 func parseVerify(p *parser) (Statement, error) {
-	to := &target{}
-	err := p.moves(inVerify, to)
-	return &Verify{In: to.moving.from, Travel: to.moving.travel}, err
+	st := &Verify{}
+	return st, p.options(inVerify, &target{from: &st.In, travel: &st.Travel})
 }
 
 var restoreVerb = verb{
@@ -241,12 +167,7 @@ func parseRestore(p *parser) (Statement, error) {
 			return nil, err
 		}
 	}
-	to := &target{}
-	if err := p.moves(inRestore, to, "to"); err != nil {
-		return nil, err
-	}
-	st.To, st.From, st.Overwrite, st.Travel = to.moving.to, to.moving.from, to.moving.overwrite, to.moving.travel
-	return st, nil
+	return st, p.optionsWithTo(inRestore, &target{to: &st.To, from: &st.From, overwrite: &st.Overwrite, travel: &st.Travel})
 }
 
 var checkpointVerb = verb{

@@ -62,11 +62,10 @@ func parseHistogram(p *parser) (Statement, error) {
 	} else if st.Column, err = p.exactColumn(); err != nil {
 		return nil, err
 	}
-	to := &target{rows: &st.Rows, read: &st.Read, draw: &drawing{}}
+	to := &target{rows: &st.Rows, read: &st.Read, bins: &st.Bins, depth: &st.Depth, separator: &st.Separator}
 	if err := p.options(inHistogram, to); err != nil {
 		return nil, err
 	}
-	st.Bins, st.Depth, st.Separator = to.draw.bins, to.draw.depth, to.draw.separator
 	wrong := []string{"depth", "separator"}
 	if st.Column.Family == "" {
 		wrong = []string{"versions"}
@@ -122,8 +121,5 @@ func parseSparkline(p *parser) (Statement, error) {
 	if _, err := p.cell(&st.Table, &st.Key, &st.Column); err != nil {
 		return nil, err
 	}
-	to := &target{rows: &Rows{}, read: &st.Read, draw: &drawing{}}
-	err := p.options(inSparkline, to)
-	st.Points = to.draw.points
-	return st, err
+	return st, p.options(inSparkline, &target{rows: &Rows{}, read: &st.Read, points: &st.Points})
 }

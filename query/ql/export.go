@@ -78,12 +78,20 @@ func parseExport(p *parser) (Statement, error) {
 	if st.Table, err = p.tableName(); err != nil {
 		return nil, err
 	}
-	to := &target{rows: &st.Rows, read: &st.Read}
-	if err := p.moves(inExport, to, "to"); err != nil {
-		return nil, err
+	return st, p.optionsWithTo(inExport, &target{
+		rows: &st.Rows, read: &st.Read, to: &st.To, as: &st.As, wide: &st.Wide, bytes: &st.Bytes, overwrite: &st.Overwrite,
+	})
+}
+
+// optionsWithTo parses the options of a statement that cannot do without to.
+func (p *parser) optionsWithTo(in optionSet, to *target) error {
+	if err := p.options(in, to); err != nil {
+		return err
 	}
-	st.To, st.As, st.Wide, st.Bytes, st.Overwrite = to.moving.to, to.moving.as, to.moving.wide, to.moving.bytes, to.moving.overwrite
-	return st, nil
+	if _, ok := to.seen["to"]; !ok {
+		return p.unexpected("to")
+	}
+	return nil
 }
 
 // wideOption parses columns like those of import, but for the name of a field
@@ -104,7 +112,7 @@ func (p *parser) wideOption(to *target) error {
 				f.Name = m.Field
 			}
 		}
-		to.moving.wide = append(to.moving.wide, f)
+		*to.wide = append(*to.wide, f)
 		if !p.accept(",") {
 			return nil
 		}

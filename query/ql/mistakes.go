@@ -12,12 +12,9 @@ import (
 // None of it may be passed over: a statement that deletes would delete more than
 // its text says.
 
-// wordOptions are the options of statements that are not in the table of
-// options: those that change the schema, and import.
-var wordOptions = []string{
-	"aggregate", "again", "bad-lines", "batch", "change_stream", "dry-run", "drop", "key", "key_format",
-	"na", "overlap", "retention", "ts", "ttl", "type",
-}
+// wordOptions are the options of the statements that change the schema, which are
+// not in the table of options.
+var wordOptions = []string{"aggregate", "change_stream", "dry-run", "drop", "key_format", "retention", "ttl", "type"}
 
 // dashesError is the error of a -- that is no comment; rest is the text behind
 // the dashes.

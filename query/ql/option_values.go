@@ -21,10 +21,40 @@ func (p *parser) intoOption(to *target) error {
 	return err
 }
 
-func numberOption(least int, field func(*Read) *int) func(*parser, *target) error {
+func numberOption(what string, least int, field func(*target) *int) func(*parser, *target) error {
 	return func(p *parser, to *target) (err error) {
-		*field(to.read), err = p.number("a number", least)
+		*field(to), err = p.number(what, least)
 		return err
+	}
+}
+
+func textOption(what string, field func(*target) *string) func(*parser, *target) error {
+	return func(p *parser, to *target) (err error) {
+		*field(to), err = p.text(what)
+		return err
+	}
+}
+
+// fileOption takes the name of a file or a place.
+func fileOption(what string, field func(*target) *string) func(*parser, *target) error {
+	text := textOption(what, field)
+	return func(p *parser, to *target) error {
+		p.wantKind(ExpectFile)
+		return text(p, to)
+	}
+}
+
+// choiceOption takes one of the names.
+func choiceOption(what string, names []string, field func(*target) *string) func(*parser, *target) error {
+	return func(p *parser, to *target) error {
+		p.wantOneOf(ExpectChoice, names...)
+		word := p.peek().Keyword()
+		if !slices.Contains(names, word) {
+			return p.unexpected("%s, one of %s", what, strings.Join(names, ", "))
+		}
+		p.next()
+		*field(to) = word
+		return nil
 	}
 }
 
@@ -37,22 +67,22 @@ func (p *parser) limitOption(to *target) error {
 	return err
 }
 
-func drawOption(least int, field func(*drawing) *int) func(*parser, *target) error {
+func drawOption(least int, field func(*target) *int) func(*parser, *target) error {
 	return func(p *parser, to *target) (err error) {
 		t := p.peek()
-		if *field(to.draw), err = p.number("a number", least); err == nil && *field(to.draw) > maxDrawn {
+		if *field(to), err = p.number("a number", least); err == nil && *field(to) > maxDrawn {
 			err = lex.ErrorAt(t.Pos, "expected a number up to %d, not %s", maxDrawn, t.Describe())
 		}
 		return err
 	}
 }
 
-// maxDrawn is the most bins or points of a drawing, which are held in memory.
+// maxDrawn bounds the bins or points of a drawing, which are held in memory.
 const maxDrawn = 1000
 
 func (p *parser) separatorOption(to *target) (err error) {
 	t := p.peek()
-	if to.draw.separator, err = p.text("what ends a part of a key, as in #"); err == nil && to.draw.separator == "" {
+	if *to.separator, err = p.text("what ends a part of a key, as in #"); err == nil && *to.separator == "" {
 		err = lex.ErrorAt(t.Pos, "the separator is empty")
 	}
 	return err

@@ -39,29 +39,32 @@ const (
 	inVerify
 	inRestore
 	inCompact
+	inImport
 )
 
 // A target is where options put what they read. Options that a statement does
-// not take never reach fields that it does not have.
+// not take never reach fields that are nil.
 type target struct {
-	rows   *Rows
-	read   *Read
-	cells  *bool // count's flags
-	approx *bool
-	yes    *bool
-	draw   *drawing
-	moving *moving
-	seen   map[string]lex.Pos
+	rows *Rows
+	read *Read
+	seen map[string]lex.Pos // the options that were given
+
+	cells, approx *bool // of count
+	yes           *bool
+	overwrite     *bool
+
+	bins, depth, points *int // of the statements that draw
+	separator           *string
+
+	to, from, as, bytes *string // of export and the statements about backups
+	wide                *[]Field
+	keep                *int
+	travel              *Travel
+	load                *Import
 
 	bounds   bool             // the rows have HBase's STARTROW or STOPROW
 	filters  []dialect.Filter // of HBase's FILTER
 	filterAt lex.Pos
-}
-
-// A drawing is what the statements that draw are told besides what to read.
-type drawing struct {
-	bins, depth, points int
-	separator           string
 }
 
 // options is set by init: its parsers refer to it.
@@ -78,11 +81,11 @@ func init() {
 		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inExport | inGet | inScan | inCount, parse: (*parser).columnsOption},
 		{name: "where", in: inExport | inScan | inCount | inHistogram, parse: (*parser).whereOption},
 		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inExport | inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
-		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: numberOption(1, func(r *Read) *int { return &r.CellsPerRow })},
+		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: numberOption("a number", 1, func(to *target) *int { return &to.read.CellsPerRow })},
 		{name: "cells", in: inCount, parse: flagOption(func(to *target) *bool { return to.cells })},
 		{name: "approx", in: inCount, parse: flagOption(func(to *target) *bool { return to.approx })},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inExport | inScan | inHistogram, parse: (*parser).limitOption},
-		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
+		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption("a number", 0, func(to *target) *int { return &to.read.Offset })},
 		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Since })},
 		{name: "until", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Until })},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan | inCount, parse: (*parser).timeRangeOption, foreign: true},
@@ -91,10 +94,10 @@ func init() {
 		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
 		{name: "sample", also: []string{"row.sample"}, value: "F", in: inExport | inScan | inCount | inHistogram, parse: (*parser).sampleOption},
 		{name: "page", value: "TOKEN", in: inScan, parse: (*parser).pageOption},
-		{name: "bins", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.bins })},
-		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.depth })},
+		{name: "bins", value: "N", in: inHistogram, parse: drawOption(1, func(to *target) *int { return to.bins })},
+		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(to *target) *int { return to.depth })},
 		{name: "separator", value: "TEXT", in: inHistogram, parse: (*parser).separatorOption},
-		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(d *drawing) *int { return &d.points })},
+		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(to *target) *int { return to.points })},
 		{name: "stats", in: inScan | inCount, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
 		{name: "column.prefix", value: "FAM:PRE", in: inGet | inScan | inCount, parse: (*parser).columnPrefixOption, foreign: true},
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: (*parser).includeStatsOption, foreign: true},
@@ -102,11 +105,33 @@ func init() {
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
 		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: (*parser).formatOption},
 		{name: "into", in: inGet | inScan, parse: (*parser).intoOption},
-		{name: "overwrite", in: inGet | inScan, parse: flagOption(func(to *target) *bool { return &to.read.Overwrite })},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
+
+		{name: "to", in: inExport, parse: fileOption("a file, as in 'fleet.parquet'", func(to *target) *string { return to.to })},
+		{name: "to", in: inBackup, parse: fileOption(place, func(to *target) *string { return to.to })},
+		{name: "to", in: inRestore, parse: fileOption("a directory, as in 'restored'", func(to *target) *string { return to.to })},
+		{name: "from", in: inRestore, parse: fileOption(place, func(to *target) *string { return to.from })},
+		{name: "in", in: inBackups | inVerify, parse: fileOption(place, func(to *target) *string { return to.from })},
+		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: choiceOption("a format", ExportFormats, func(to *target) *string { return to.as })},
+		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
+		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: choiceOption("a form", BytesForms, func(to *target) *string { return to.bytes })},
+		{name: "overwrite", in: inExport | inGet | inRestore | inScan, parse: flagOption(func(to *target) *bool { return to.overwrite })},
+		{name: "keep", value: "N", in: inBackup, parse: numberOption("a number", 1, func(to *target) *int { return to.keep })},
+		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: numberOption("a number", 1, func(to *target) *int { return &to.travel.Parallel })},
+		{name: "rate", value: "SIZE", in: inBackup | inRestore | inVerify, parse: (*parser).rateOption},
+
+		{name: "key", value: "TEMPLATE", in: inImport, parse: (*parser).templateOption},
+		{name: "columns", value: "FAM:QUAL=FIELD[:TYPE],..", in: inImport, parse: (*parser).mappingsOption},
+		{name: "ts", value: "FIELD", in: inImport, parse: textOption("the field that holds the timestamp", func(to *target) *string { return &to.load.Timestamp })},
+		{name: "na", value: "TEXT", in: inImport, parse: textOption("the text that stands for no value", func(to *target) *string { return &to.load.NA })},
+		{name: "bad-lines", also: []string{"bad_lines"}, value: "N", in: inImport, parse: numberOption("how many bad lines to tolerate", 0, func(to *target) *int { return &to.load.BadLines })},
+		{name: "batch", value: "N", in: inImport, parse: numberOption("how many rows to write at once", 1, func(to *target) *int { return &to.load.Batch })},
+		{name: "again", in: inImport, parse: flagOption(func(to *target) *bool { return &to.load.Again })},
+		{name: "overlap", in: inImport, parse: flagOption(func(to *target) *bool { return &to.load.Overlap })},
 	}
-	options = append(options, movingOptions()...)
 }
+
+const place = "a directory or s3://BUCKET/PREFIX, in quotes"
 
 // Formats are the names that `as` takes.
 var Formats = []string{"table", "line", "json", "jsonl", "csv", "tsv", "markdown", "cbt", "quiet"}
@@ -243,7 +268,7 @@ func (p *parser) checkOptions(to *target) error {
 			}
 		}
 	}
-	if at, ok := to.seen["overwrite"]; ok && to.read != nil && to.read.Into == "" && to.moving == nil {
+	if at, ok := to.seen["overwrite"]; ok && to.to == nil && to.read.Into == "" {
 		return lex.ErrorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite")
 	}
 	if err := to.oneOf("give one of them", []string{"timestamp"}, []string{"timerange"}, []string{"since", "until"}); err != nil {

@@ -57,7 +57,7 @@ func parseGet(p *parser) (Statement, error) {
 		}
 		st.Columns = append(st.Columns, list...)
 	}
-	err = p.options(inGet, &target{read: &st.Read})
+	err = p.options(inGet, &target{read: &st.Read, overwrite: &st.Overwrite})
 	p.cbtVersions(&st.Read)
 	return st, err
 }
@@ -118,7 +118,7 @@ func parseScan(p *parser) (Statement, error) {
 	if st.Table, err = p.tableName(); err != nil {
 		return nil, err
 	}
-	err = p.options(inScan, &target{rows: &st.Rows, read: &st.Read})
+	err = p.options(inScan, &target{rows: &st.Rows, read: &st.Read, overwrite: &st.Overwrite})
 	p.cbtVersions(&st.Read)
 	return st, err
 }
