@@ -18,8 +18,7 @@ type statementRun struct {
 	*command
 	// words are those of the statement, optional ones empty.
 	words func(args []string) []string
-	// needs says what the statement needs of the database: to write it, to read
-	// it, or nothing when its arguments say everything.
+	// needs says what the statement needs of the database.
 	needs func(args []string) need
 	// format is that of results; "" is the shell's.
 	format string
@@ -32,9 +31,10 @@ type statementRun struct {
 type need int
 
 const (
-	needsWriter need = iota
-	needsReader
-	needsNothing
+	needsWriter  need = iota
+	needsTables       // to write it, with the tables that the configuration declares
+	needsReader       // to read it
+	needsNothing      // its arguments say everything
 )
 
 // command makes a command that takes from least to most arguments.
@@ -85,7 +85,7 @@ func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
 		o.Remote = remote{client}
 		return r.statement(ctx, o, args)
 	}
-	db, err := r.database(r.needs(args))
+	db, err := r.database(ctx, r.needs(args))
 	if query.KindOf(err) == query.KindBusy && cmd.Flags().Lookup("addr") != nil {
 		err = fail(exitOpen, fmt.Errorf("%w; %s", err, shell.Served(typed(cmd, args)...)))
 	}
@@ -130,7 +130,7 @@ func (r *statementRun) statement(ctx context.Context, o shell.Options, args []st
 
 // database opens the database that a statement needs, or an empty one in memory
 // when it needs none.
-func (r *statementRun) database(n need) (*query.DB, error) {
+func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) {
 	if err := wantEngine(); err != nil {
 		return nil, err
 	}
@@ -142,10 +142,13 @@ func (r *statementRun) database(n need) (*query.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n == needsTables {
+		return r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil})
+	}
 	return r.open(cfg, query.Options{MustExist: true, ReadOnly: n == needsReader})
 }
 
-// optionWord is a word of a statement, or none where the value is empty.
+// optionWord is a word of a statement, "" when the value is empty.
 func optionWord(name, value string) string {
 	if value == "" {
 		return ""
@@ -153,7 +156,7 @@ func optionWord(name, value string) string {
 	return name + value
 }
 
-// quoted is a value of any text as a word of a statement, or none.
+// quoted is a word of a statement with a value of any text, "" when the value is empty.
 func quoted(name, value string) string {
 	if value == "" {
 		return ""
