@@ -60,7 +60,7 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Opt
 	if err != nil {
 		return nil, err
 	}
-	s.note("exported %s, %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, "rows", res.Elapsed))
+	s.note("exported %s, %s, %s in %s%s", plural(res.Rows, "row"), plural(res.Cells, "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, "rows", res.Elapsed))
 	return &exec.Done{}, nil
 }
 
@@ -184,7 +184,7 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 func size(n int64) string {
 	const units = "kMGTPE"
 	if n < 1000 {
-		return plural(int(n), "byte")
+		return plural(n, "byte")
 	}
 	f, unit := float64(n), 0
 	for f /= 1000; f >= 999.5 && unit < len(units)-1; f /= 1000 {

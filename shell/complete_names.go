@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 const (
@@ -86,18 +87,11 @@ func keyStop(key string, n int) proposal {
 	return proposal{text: key[:n+at+1], open: true}
 }
 
-// successor is the least text beyond all that begin with the prefix, "" when
-// there is none.
+// successor is the least text beyond all that begin with the prefix; "" if there is
+// none.
 func successor(prefix string) string {
-	b := []byte(prefix)
-	for len(b) > 0 && b[len(b)-1] == 0xff {
-		b = b[:len(b)-1]
-	}
-	if len(b) == 0 {
-		return ""
-	}
-	b[len(b)-1]++
-	return string(b)
+	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
+	return string(next)
 }
 
 // qualifiers are the columns of a family that went by lately; where none did,

@@ -289,7 +289,7 @@ func (s *Session) printMatched(matched bool) error {
 
 func (s *Session) printTables(tables []schema.Table) error {
 	if strings.HasPrefix(s.format, "json") {
-		return s.printSchemaJSON(tables)
+		return s.printTablesJSON(tables)
 	}
 	lines := [][]string{{"TABLE", "FAMILIES"}}
 	for _, t := range tables {
@@ -304,7 +304,7 @@ func (s *Session) printTables(tables []schema.Table) error {
 
 func (s *Session) printDescription(t schema.Table) error {
 	if strings.HasPrefix(s.format, "json") {
-		return s.printTableJSON(t)
+		return s.printObject(tableObject(t))
 	}
 	lines := [][]string{{"FAMILY", "TYPE", "KEEPS"}}
 	for _, f := range t.Families {
@@ -373,20 +373,12 @@ func (s *Session) printLines(lines [][]string) error {
 		}
 		return nil
 	}
-	t := &textTable{out: s.out, style: tableStyle{}, width: s.width(), palette: s.palette(s.out.terminal)}
-	if s.format == "markdown" {
-		t.style, t.width, t.palette = markdownStyle{}, 0, palette{}
+	t := s.newTable()
+	if s.format != "markdown" {
+		t.palette = s.palette(s.out.terminal)
 	}
 	t.header(lines[0], make([]bool, len(lines[0])))
-	for _, line := range lines[1:] {
-		t.measure(line)
-	}
-	t.fit(nil)
-	t.printHeader()
-	for _, line := range lines[1:] {
-		t.printLine(line)
-	}
-	return nil
+	return t.print(lines[1:])
 }
 
 type quietPrinter struct{}

@@ -228,7 +228,7 @@ func countsRows(st ql.Statement) bool {
 	return false
 }
 
-func plural(n int, what string) string {
+func plural[N int | int64](n N, what string) string {
 	return thousands(int64(n)) + " " + unit(int64(n), what)
 }
 

@@ -38,7 +38,6 @@ const (
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	lz4         = "github.com/pierrec/lz4/v4"
 	parquet     = "github.com/parquet-go/parquet-go"
-	pretty      = "github.com/jedib0t/go-pretty/v6"
 	prometheus  = "github.com/prometheus/client_golang"
 	progressbar = "github.com/schollz/progressbar/v3"
 	pty         = "github.com/creack/pty"
@@ -117,7 +116,7 @@ var rooms = map[string]room{
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", liner, runewidth, term}, tests: []string{pty}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},

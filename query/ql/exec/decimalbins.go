@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 )
@@ -70,20 +71,9 @@ func decimal(f float64) (m int64, exp int) {
 		return 0, math.MinInt32
 	}
 	text := strconv.FormatFloat(f, 'e', fineDigits-1, 64) // d.ddde±dd
-	mantissa, e := text, 0
-	for i := range text {
-		if text[i] == 'e' {
-			mantissa = text[:i]
-			e, _ = strconv.Atoi(text[i+1:])
-		}
-	}
-	digits := make([]byte, 0, fineDigits+1)
-	for i := range len(mantissa) {
-		if mantissa[i] != '.' {
-			digits = append(digits, mantissa[i])
-		}
-	}
-	m, _ = strconv.ParseInt(string(digits), 10, 64)
+	mantissa, exponent, _ := strings.Cut(text, "e")
+	m, _ = strconv.ParseInt(strings.Replace(mantissa, ".", "", 1), 10, 64)
+	e, _ := strconv.Atoi(exponent)
 	return m, e - fineDigits + 1
 }
 

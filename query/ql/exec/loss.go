@@ -60,9 +60,9 @@ func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (str
 	case err != nil || exact && n == 0:
 		return "", err
 	case exact:
-		return plural2(int(n), "cell", "cells") + invisible, nil
+		return plural(n, "cell") + invisible, nil
 	}
-	return "about " + plural2(int(n), "cell", "cells") + invisible, nil
+	return "about " + plural(n, "cell") + invisible, nil
 }
 
 const invisible = " would become invisible"
@@ -87,11 +87,11 @@ func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change
 	}
 	switch {
 	case rows == lookedAt:
-		return fmt.Sprintf("%s of the first %d rows, and such cells of others,", plural2(n, "cell", "cells"), lookedAt) + invisible, nil
+		return fmt.Sprintf("%s of the first %d rows, and such cells of others,", plural(n, "cell"), lookedAt) + invisible, nil
 	case n == 0:
 		return "", nil
 	}
-	return plural2(n, "cell", "cells") + invisible, nil
+	return plural(n, "cell") + invisible, nil
 }
 
 // hiddenIn counts the cells of a row that the limits to come drop and those in force

@@ -191,7 +191,7 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 	if err != nil {
 		return nil, err
 	}
-	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural2(len(t.Families), "family", "families"))
+	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural(len(t.Families), "family", "families"))
 	if err := r.confirm(st, st.Yes, question); err != nil {
 		return nil, err
 	}
@@ -207,13 +207,6 @@ func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) 
 		return nil, err
 	}
 	return &Done{"truncated table " + t.Name}, r.Database().TruncateTable(ctx, t.Name)
-}
-
-func plural2(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // newFamily is the family that a statement declares.

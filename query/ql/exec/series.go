@@ -114,7 +114,7 @@ func (s *series) listing(st *ql.Sparkline, others int) *Listing {
 		l.Line = append(l.Line, mean)
 		l.Lines = append(l.Lines, []any{sp.at, sp.n, mean, sp.least, sp.great})
 	}
-	note := plural(int(s.n), "number")
+	note := plural(s.n, "number")
 	if s.n > 0 {
 		note += fmt.Sprintf(" from %s to %s; least %g, greatest %g, newest %g", lex.FormatTimestamp(s.first), lex.FormatTimestamp(s.last), s.least, s.great, s.newest)
 	}

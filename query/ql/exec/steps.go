@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 // An Estimate is about what a read has to look at, from what the engine knows of
@@ -62,9 +63,9 @@ func (e *Explained) Steps() []Step {
 		step("count", "in the engine: no row is put together")
 	}
 	if est := e.Estimate; est != nil {
-		text := fmt.Sprintf("about %s, %.0f%% of the rows", plural(int(est.Cells), "cell"), 100*est.Share)
+		text := fmt.Sprintf("about %s, %.0f%% of the rows", plural(est.Cells, "cell"), 100*est.Share)
 		if est.Bytes > 0 {
-			text += ", " + plural(int(est.Bytes), "byte") + " in files"
+			text += ", " + plural(est.Bytes, "byte") + " in files"
 		}
 		if want.Limit > 0 {
 			text += "; less where the limit stops the read"
@@ -145,14 +146,11 @@ func shareOf(samples []query.RowKeySample, rows ql.Rows) float64 {
 	return within / total
 }
 
-// successor is the first key behind all that begin with the prefix, "" for none.
+// successor is the first key behind all that begin with the prefix; "" if there is
+// none.
 func successor(prefix string) string {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			return prefix[:i] + string([]byte{prefix[i] + 1})
-		}
-	}
-	return ""
+	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
+	return string(next)
 }
 
 // tupleRows are the rows of a plan as tuples, for tables whose keys are.

@@ -125,9 +125,10 @@ func bound(st ql.Statement, key, none string) string {
 	return ql.QuoteKeyOf(st, key)
 }
 
-func plural(n int, what string) string {
+// plural is a number of things; an irregular plural is given as many.
+func plural[N int | int64](n N, one string, many ...string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %s", n, append(many, one+"s")[0])
 }
