@@ -104,15 +104,14 @@ func (s *Session) runTyped(ctx context.Context, text string, interrupts <-chan o
 	return s.out.flush()
 }
 
-// beginPage and endPage stand around what is shown as one page.
+// beginPage and endPage enclose output that is shown as one page.
 func (s *Session) beginPage(quit func()) {
 	if s.pager != nil {
 		s.pager.Begin(quit)
 	}
 }
 
-// stopPage makes the pager end while a page is being written, by whichever
-// goroutine.
+// stopPage makes the pager end while a page is being written. Any goroutine may call it.
 func (s *Session) stopPage() {
 	if s.pager != nil {
 		s.pager.Stop()
@@ -126,8 +125,7 @@ func (s *Session) endPage(cutShort bool) error {
 	return s.pager.End(cutShort)
 }
 
-// showError shows an error to the one who typed the text: with a caret below
-// the place.
+// showError shows an error in typed text, with a caret below the place.
 func (s *Session) showError(text string, err error) {
 	s.out.flush()
 	if errors.Is(err, errReported) || errors.Is(err, ErrOutputClosed) {

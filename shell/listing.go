@@ -13,8 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// printListing prints what a statement found out: lines of fields, and for
-// people a drawing of them.
+// printListing prints a listing: lines of fields, and for people a drawing of them.
 func (s *Session) printListing(l *exec.Listing) error {
 	defer s.as(l.Format)()
 	switch {
@@ -86,7 +85,7 @@ func peopleText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// barWidth is the length of the longest bar, where no terminal bounds it.
+// barWidth is the length of the longest bar, if no terminal bounds it.
 const barWidth = 40
 
 // printTable prints a listing as a table, with numbers to the right and bars
@@ -159,7 +158,7 @@ var (
 	textLevels = []rune("_.-:=+*#")
 )
 
-// bar is a bar of a part, from 0 to 1, of the width; what is more than 0 shows.
+// bar draws a part, from 0 to 1, of the width; any part above 0 shows.
 func (s *Session) bar(part float64, width int) string {
 	if part <= 0 {
 		return ""

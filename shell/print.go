@@ -132,7 +132,7 @@ func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
 	}
-	if stream.More() { // said in any case: somebody may take it for all there is
+	if stream.More() { // always said: these rows look like all there are
 		next := ", or .next"
 		if !s.opt.Interactive {
 			next = ""
@@ -208,8 +208,8 @@ func every(d time.Duration, f func()) (stop func()) {
 	})
 }
 
-// printCount prints rows as a bare number, so that scripts can take it. That it
-// is an estimate stands beside it for people and in JSON.
+// printCount prints rows as a bare number, so that scripts can take it. Formats for people,
+// and JSON, also say that it is an estimate.
 func (s *Session) printCount(n *exec.Counted) error {
 	about, note := "", ""
 	if n.About {
@@ -351,7 +351,7 @@ func keeps(r *schema.Rule) string {
 	return "all but " + r.String()
 }
 
-// printLines prints a small table, the first line of which is the header.
+// printLines prints a small table. The first line is the header.
 func (s *Session) printLines(lines [][]string) error {
 	switch s.format {
 	case "quiet":

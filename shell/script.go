@@ -211,7 +211,7 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	return err
 }
 
-// ended says how the context ended whose error this is.
+// ended says how a context with this error ended.
 func ended(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "timed out"
@@ -219,7 +219,7 @@ func ended(err error) string {
 	return "cancelled"
 }
 
-// countsRows reports whether a statement gets somewhere row by row.
+// countsRows reports whether a statement makes progress row by row.
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
 	case *ql.Get, *ql.Scan, *ql.Count, *ql.Import:
@@ -232,7 +232,7 @@ func plural[N int | int64](n N, what string) string {
 	return thousands(int64(n)) + " " + unit(int64(n), what)
 }
 
-// unit is what is counted, in the plural unless there is one.
+// unit is the name of the things that are counted, in the plural unless n is 1.
 func unit(n int64, what string) string {
 	if n == 1 {
 		return what

@@ -88,8 +88,8 @@ func (t *textTable) measure(fields []string) {
 	}
 }
 
-// fit narrows the widest columns until the table fits its width, none below
-// its least width (8 where least is nil). It reports whether that was enough.
+// fit narrows the widest columns until the table fits its width, but not below their least
+// width (8 if least is nil). It reports whether that was enough.
 func (t *textTable) fit(least []int) bool {
 	if t.width == 0 {
 		return true

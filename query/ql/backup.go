@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// Travel says how files travel.
+// Travel says how many files are sent at once, and how fast.
 type Travel struct {
 	Parallel int   // how many at once; 0: not said
 	Rate     int64 // bytes a second; 0: no bound
@@ -52,7 +52,7 @@ var backupVerb = verb{
 		syntax:  "backup [to 'DIR' | to 's3://BUCKET/PREFIX?endpoint=URL'] [keep=N] [parallel=N] [rate=SIZE]",
 		text: "Reads and writes go on; the backup is one moment of all tables. Only files that no earlier backup has are sent.\n" +
 			"Without to it goes where the last one went. keep= prunes all but the newest N. rate= bounds the bytes a second: 50MB.\n" +
-			"Over the network the server does it: a directory is one of its machine, and access keys are those of its environment.\n\n" +
+			"Over the network the server does it: a directory is on its machine, and access keys come from its environment.\n\n" +
 			"Example:\n  backup to '/backups/fleet' keep=7",
 	},
 }
@@ -132,12 +132,12 @@ var restoreVerb = verb{
 	help: helpTopic{
 		summary: "make a database of a backup",
 		syntax:  "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]",
-		text: "DIR becomes a database of its own, when every byte has been compared with its checksum. A database that is there\n" +
-			"is replaced only with overwrite, and never the one that is open.",
+		text: "DIR becomes a database of its own after every byte was compared with its checksum. An existing database\n" +
+			"is replaced only with overwrite; the one that is open never is.",
 	},
 }
 
-// Restore makes a database of a generation in a directory.
+// Restore makes a database from a generation, in a directory.
 type Restore struct {
 	Node
 	Generation int // 0: the newest

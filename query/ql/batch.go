@@ -5,7 +5,7 @@ var beginVerb = verb{
 	help: helpTopic{
 		also: []string{"batch"}, summary: "put and delete several rows as one",
 		syntax: "begin\nput .. | delete ..\ncommit | abort",
-		text: "What is put and deleted between begin and commit takes effect at once, or not at all; abort drops it.\n" +
+		text: "All puts and deletes between begin and commit take effect at once, or not at all; abort drops them.\n" +
 			"A script that ends without commit is an error and has written nothing of its batch.\n" +
 			"Reads are refused in a batch, and so are incr, append and cas: nothing is written before commit.",
 		examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "delete fleet plane#TF-FIX", "commit"},

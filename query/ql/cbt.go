@@ -36,8 +36,8 @@ func parseCreateTable(p *parser) (Statement, error) {
 	return st, nil
 }
 
-// cbtOption takes families=.. or splits=.., which bash wants in quotes as a
-// whole: the words up to the next option, put together.
+// cbtOption takes families=.. or splits=.. and joins the words up to the next option. For
+// bash the whole may be in quotes.
 func (p *parser) cbtOption() (word string, list Name) {
 	t := p.peek()
 	if t.Kind == lex.Word && !p.atOption(0) {
@@ -150,7 +150,7 @@ func cbtColumn(t lex.Token, family string, qualifier []lex.Part, ok bool) (Colum
 		if !ok {
 			name = lex.Join(t.Parts)
 		}
-		return Column{}, lex.ErrorAt(t.Pos, "cbt's columns=%s is of every family; name the family, as in columns=FAM:%s, or write scan and columns=FAM:*", lex.Clip(t.Text), lex.QuoteQualifier(name))
+		return Column{}, lex.ErrorAt(t.Pos, "cbt's columns=%s means every family; name one, as in columns=FAM:%s, or write scan and columns=FAM:*", lex.Clip(t.Text), lex.QuoteQualifier(name))
 	case text == "" || text == ".*" || text == "*":
 		return Column{Pos: t.Pos, Family: family, Kind: ColumnFamily}, nil
 	case beginsRegexp(qualifier):

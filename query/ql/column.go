@@ -167,13 +167,13 @@ func cutSlashes(parts []lex.Part) (string, bool) {
 	return text[1 : len(text)-1], true
 }
 
-// columnRange parses fam:[a..b), either bound of which may be missing.
+// columnRange parses fam:[a..b). Either bound may be missing.
 func (p *parser) columnRange() (Column, error) {
 	t := p.next()
 	p.next() // [
 	c, err := columnOf(t)
 	if err != nil || c.Qualifier != "" || c.Kind != ColumnExact {
-		return Column{}, lex.ErrorAt(t.Pos, "%s[ is no range of qualifiers; write family:[a..n)", lex.Printable(lex.Clip(t.Text)))
+		return Column{}, lex.ErrorAt(t.Pos, "%s[ is not a range of qualifiers; write family:[a..n)", lex.Printable(lex.Clip(t.Text)))
 	}
 	c.Kind = ColumnRange
 	bounds := p.peek()

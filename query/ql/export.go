@@ -12,7 +12,7 @@ var exportVerb = verb{
 		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
 			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [bytes=hex|base64] [overwrite]",
 		text: "Writes what the table shows at one moment, all versions if versions= does not say. The options are those of scan.\n" +
-			"Each line is a cell, of which import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
+			"Each line is a cell, and import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
 			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl if bytes= does not say.\n" +
 			"'-' is the output. A file that exists is left alone without overwrite.\n\n" +
 			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",

@@ -30,9 +30,9 @@ func (p *parser) hbaseCreate() (Statement, error) {
 	return st, nil
 }
 
-// hbaseFamily parses 'cf', or {NAME => 'cf', VERSIONS => 3}, or that without its
-// braces. What says how to store is passed over; isFamily is false when nothing
-// else was there. method is set to METHOD's value, where one is allowed.
+// hbaseFamily parses 'cf', or {NAME => 'cf', VERSIONS => 3}, or that without its braces.
+// Options of storage are passed over; isFamily is false if there was nothing else. method
+// gets METHOD's value, if one is allowed.
 func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error) {
 	if p.peek().Kind == lex.Word && !p.atOption(0) {
 		f.Name, err = p.newName("a family")
@@ -54,9 +54,9 @@ func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error
 			p.equals()
 			*method, err = p.text("'delete'")
 		case word == "min_versions" || word == "keep_deleted_cells":
-			err = p.hbaseUnkept("versions=N ttl=AGE drop=both keeps the newest N however old they are, and what is deleted is not kept")
+			err = p.hbaseUnkept("versions=N ttl=AGE drop=both keeps the newest N versions of any age, and deleted cells are not kept")
 		case word == "readonly":
-			err = p.hbaseUnkept("the flag --read-only opens a whole database so")
+			err = p.hbaseUnkept("the flag --read-only opens a whole database for reading only")
 		case dialect.IsStorage(word):
 			p.next()
 			p.equals()
@@ -82,8 +82,8 @@ func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error
 	return f, f.Name.Text != "", err
 }
 
-// hbaseUnkept takes MIN_VERSIONS => 0, KEEP_DELETED_CELLS => false and the like:
-// there is no more than that here.
+// hbaseUnkept takes MIN_VERSIONS => 0, KEEP_DELETED_CELLS => false and the like. Other
+// values are not possible here.
 func (p *parser) hbaseUnkept(instead string) error {
 	t := p.next()
 	p.equals()
@@ -94,8 +94,8 @@ func (p *parser) hbaseUnkept(instead string) error {
 	return err
 }
 
-// hbaseAlter parses alter 't', 'cf' | NAME => 'cf', VERSIONS => 3 | {..} |
-// NAME => 'cf', METHOD => 'delete' | 'delete' => 'cf'. It says one thing.
+// hbaseAlter parses alter 't', 'cf' | NAME => 'cf', VERSIONS => 3 | {..} | NAME => 'cf',
+// METHOD => 'delete' | 'delete' => 'cf'. It makes one change.
 func (p *parser) hbaseAlter() (Statement, error) {
 	p.foreign = true
 	table, err := p.tableNamed()
@@ -117,7 +117,7 @@ func (p *parser) hbaseAlter() (Statement, error) {
 	case err != nil:
 		return nil, err
 	case !isFamily:
-		return nil, lex.ErrorAt(at, "how a table is stored is chosen here by itself; alter table %s set F ttl=30d versions=3 sets retention", lex.QuoteName(table.Text))
+		return nil, lex.ErrorAt(at, "smolwc chooses by itself how a table is stored; alter table %s set F ttl=30d versions=3 sets retention", lex.QuoteName(table.Text))
 	case p.atMark(","):
 		return nil, p.unexpected("the end of the statement: alter one family at a time")
 	case method == "delete":
@@ -192,10 +192,10 @@ func (to *target) turnBounds() {
 	}
 }
 
-// hbaseDelete parses the rest of delete 't', 'key', 'cf:a', ts, which is of one
-// version, and of deleteall 't', 'key' [, 'cf:a' | 'cf' [, ts]], which is of that
-// version and all before. A delete without a time is of the newest version in
-// some releases of HBase and of all in others: it is answered, and not run.
+// hbaseDelete parses the rest of delete 't', 'key', 'cf:a', ts, which deletes one version,
+// and of deleteall 't', 'key' [, 'cf:a' | 'cf' [, ts]], which deletes that version and all
+// before. A delete without a time deletes the newest version in some releases of HBase and
+// all versions in others, so it is an error that says what to write.
 func (p *parser) hbaseDelete(table Name) (Statement, error) {
 	st := &Delete{Table: table}
 	var err error
@@ -218,7 +218,7 @@ func (p *parser) hbaseDelete(table Name) (Statement, error) {
 	family := d.Column.Kind == ColumnFamily
 	switch timed := p.skipComma(); {
 	case family && (one || timed):
-		return nil, lex.ErrorAt(t.Pos, "HBase's delete of a family by time has no like here; to delete the family in this row write %s", Print(st))
+		return nil, lex.ErrorAt(t.Pos, "HBase's delete of a family by time has no equivalent here; to delete the family in this row write %s", Print(st))
 	case one && !timed:
 		c := d.Column.String()
 		return nil, lex.ErrorAt(t.Pos, "HBase's delete removes the newest version; write %s@TIME for that, with its time from get %s %s columns=%s, or %s for all versions",

@@ -10,11 +10,11 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// HBase's FILTER => "...": filters that mean the same as options here become
-// those; of others the error says what does nearly the same.
+// HBase's FILTER => "...": a filter that means the same as an option becomes that option;
+// for others the error says what comes near.
 
-// filterOption takes HBase's FILTER. What it means may hang on other options, so
-// applyFilter takes account of it when those are known.
+// filterOption takes HBase's FILTER. Its meaning may depend on other options, so
+// applyFilter applies it when those are known.
 func (p *parser) filterOption(to *target) error {
 	t := p.peek()
 	text, err := p.text("a filter")
@@ -32,7 +32,7 @@ func (p *parser) filterOption(to *target) error {
 	return nil
 }
 
-// applyFilter puts what the filters mean into the options that mean the same.
+// applyFilter turns the filters into options that mean the same.
 func (p *parser) applyFilter(to *target) error {
 	to.turnBounds()
 	for _, f := range to.filters {
@@ -53,8 +53,7 @@ type hbaseFilter struct {
 	to *target
 }
 
-// hbaseFilters are the filters that are known. What they are refused for has no
-// place: that is the filter's.
+// hbaseFilters are the known filters. Their errors have no place; applyFilter adds it.
 var hbaseFilters = map[string]func(f hbaseFilter) error{
 	"PrefixFilter": func(f hbaseFilter) error {
 		return f.rows("prefix", func(r *Rows, text string) { r.Prefix = text })
@@ -105,15 +104,15 @@ func instead(text string) func(hbaseFilter) error {
 	return func(f hbaseFilter) error { return f.native(text) }
 }
 
-// native is the error that a filter, as it stands, has no exact like.
+// native is the error that a filter, as it stands, has no exact equivalent.
 func (f hbaseFilter) native(instead string) error {
-	return fmt.Errorf("the filter %s has no exact like here; %s", f.Name, instead)
+	return fmt.Errorf("the filter %s has no exact equivalent here; %s", f.Name, instead)
 }
 
-// said notes the option that a filter becomes, which must not be there already.
+// said notes the option that a filter becomes. It must not be given already.
 func (f hbaseFilter) said(option string) error {
 	if _, twice := f.to.seen[option]; twice {
-		return fmt.Errorf("the filter %s says what %s says too; give one of them", f.Name, option)
+		return fmt.Errorf("the filter %s also sets %s; give one of them", f.Name, option)
 	}
 	f.to.seen[option] = f.to.filterAt
 	return nil
@@ -190,8 +189,8 @@ func rowFilter(f hbaseFilter) error {
 	return f.said("regex")
 }
 
-// unanchored is a pattern that matches the whole of what HBase's comparator finds
-// something in.
+// unanchored is a pattern that matches the whole of a text in which HBase's comparator
+// finds something.
 func unanchored(op, kind, text string) (expr string, ok bool) {
 	switch {
 	case op != "==":
@@ -212,7 +211,7 @@ func familyFilter(f hbaseFilter) error {
 	case op != "==" || kind != "binary" || text == "":
 		return f.native("columns=FAM:*,FAM:* names the families")
 	case len(f.to.read.Columns) > 0:
-		return fmt.Errorf("the filter %s says what columns say too; give one of them", f.Name)
+		return fmt.Errorf("the filter %s also sets columns; give one of them", f.Name)
 	}
 	f.to.read.Columns = []Column{{Pos: f.to.filterAt, Family: text, Kind: ColumnFamily}}
 	return nil
@@ -264,7 +263,7 @@ func (f hbaseFilter) columns(texts []string, change func(c *Column, text string)
 	var narrowed []Column
 	for _, c := range f.to.read.Columns {
 		if c.Kind != ColumnFamily {
-			return fmt.Errorf("the filter %s and a column that is named say what to read; give one of them", f.Name)
+			return fmt.Errorf("both the filter %s and a named column say what to read; give one of them", f.Name)
 		}
 		for _, text := range texts {
 			n := Column{Pos: c.Pos, Family: c.Family}

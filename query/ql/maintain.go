@@ -60,10 +60,10 @@ func parseFlush(p *parser) (Statement, error) {
 var gcVerb = verb{
 	name: "gc", parse: parseGC,
 	help: helpTopic{
-		summary: "remove what retention has dropped",
+		summary: "remove cells that retention has dropped",
 		syntax:  "gc T [dry-run]",
 		text: "Versions beyond the number that a family keeps are deleted, and the table is compacted, which drops expired cells and gives the space back.\n" +
-			"What reads show stays the same. With dry-run nothing changes: it shows what would go. It also runs by itself.",
+			"Reads show the same before and after. With dry-run nothing changes: it shows what would be removed. gc also runs by itself.",
 		examples: []string{"gc fleet dry-run", "gc fleet"},
 	},
 }
@@ -98,7 +98,7 @@ var refreshVerb = verb{
 	name: "refresh", parse: parseRefresh,
 	help: helpTopic{
 		summary: "see what was written meanwhile",
-		syntax:  "refresh", text: "Of a database that is opened read-only, reads show the moment of opening until this. Otherwise it does nothing.", examples: []string{"refresh"},
+		syntax:  "refresh", text: "A database that is open read-only shows the moment of opening until it is refreshed. For others this does nothing.", examples: []string{"refresh"},
 	},
 }
 
@@ -117,8 +117,8 @@ var statsVerb = verb{
 	help: helpTopic{
 		summary: "sizes and figures of the engine",
 		syntax:  "stats [T] [as FORMAT]",
-		text: "What each family takes on disk and in memory, and for the whole database memory, cache, log, compactions and stalls.\n" +
-			"Cells are counted by what files say: replaced and deleted ones are among them until compaction; count counts exactly.",
+		text: "Shows how much disk and memory each family takes, and for the whole database memory, cache, log, compactions and stalls.\n" +
+			"Cells are those that files list, with replaced and deleted ones until compaction; count counts exactly.",
 		examples: []string{"stats", "stats fleet", "stats fleet as json"},
 	},
 }

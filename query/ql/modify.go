@@ -13,7 +13,7 @@ var incrVerb = verb{
 	help: helpTopic{
 		summary: "add to a whole number",
 		syntax:  "incr T KEY COL [NUMBER]",
-		text: "Adds NUMBER, 1 if not said, and shows the sum. A column that is not there counts as 0; a sum that\n" +
+		text: "Adds NUMBER, 1 if not said, and shows the sum. A missing column counts as 0; a sum that\n" +
 			"does not fit the column's type is an error. No other write of the row comes between reading and writing.",
 		examples: []string{"incr fleet plane#TF-FIR meta:flights", "incr fleet plane#TF-FIR meta:flights -1"},
 	},
@@ -68,7 +68,7 @@ func (p *parser) delta(hbase bool) (int64, error) {
 	return n, nil
 }
 
-// wholeType is the type to read the literal as where a whole number is wanted.
+// wholeType is the type that a literal is read as when a whole number is wanted.
 func wholeType(l lex.Literal) cells.Type {
 	if l.Type == cells.TypeAny && (!l.Quoted || l.Loose) {
 		return cells.TypeI64
@@ -81,7 +81,7 @@ var appendVerb = verb{
 	help: helpTopic{
 		summary: "append to text or bytes",
 		syntax:  "append T KEY COL VALUE",
-		text: "Shows the whole new value. A column that is not there becomes of the type that its family declares, or else of the type of what is appended.\n" +
+		text: "Shows the whole new value. A missing column gets the type that its family declares, or else the type of the appended value.\n" +
 			"No other write of the row comes between reading and writing.",
 		examples: []string{"append fleet plane#TF-FIR meta:log \"checked; \""},
 	},
@@ -155,9 +155,9 @@ var addVerb = verb{
 	help: helpTopic{
 		summary: "add to a family that aggregates",
 		syntax:  "add T KEY COL VALUE[@TS] ...",
-		text: "In a family with aggregate=sum, min or max the cell becomes the sum, the least or the greatest of what was\n" +
-			"added; with hll, how many different values were added, more or less. It does not read, so it is as fast as put.\n" +
-			"Without @TS it is the cell at time 0 of the column; each time has an aggregate of its own.",
+		text: "In a family with aggregate=sum, min or max the cell becomes the sum, the least or the greatest of the\n" +
+			"added values; with hll, about how many different values were added. It does not read, so it is as fast as put.\n" +
+			"Without @TS it adds to the cell at time 0 of the column; each time has an aggregate of its own.",
 		examples: []string{"add planes plane#TF-FIR total:miles 3200", "add planes plane#TF-FIR total:miles 1100@2024-01-25 total:legs 1"},
 	},
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An option is one NAME=VALUE, flag or clause of the statements that read or
-// delete. The table below is the only place that knows their spellings:
+// An option is one NAME=VALUE, flag or clause of the statements that read, delete, draw,
+// import, export and back up. The table below is the only place that knows their spellings:
 // smolwc's own, and those of cbt, the HBase shell and Smoltable.
 type option struct {
 	name  string
@@ -42,8 +42,8 @@ const (
 	inImport
 )
 
-// A target is where options put what they read. Options that a statement does
-// not take never reach fields that are nil.
+// A target is where options put what they read. Fields are nil that no option of the
+// statement needs.
 type target struct {
 	rows *Rows
 	read *Read

@@ -218,8 +218,8 @@ func CreateStatement(t schema.Table) string {
 	return Print(st) + "\n" + comments
 }
 
-// SimpleRule is the rule as versions=, ttl= and drop=both express it, 0 being no
-// bound; simple is false when they cannot.
+// SimpleRule is the rule as versions=, ttl= and drop=both express it; 0 is no bound. simple
+// is false if they cannot express it.
 func SimpleRule(r *schema.Rule) (versions int, age time.Duration, both, simple bool) {
 	if r == nil {
 		return 0, 0, false, true

@@ -14,7 +14,7 @@ var createVerb = verb{
 	help: helpTopic{
 		summary:  "make a table",
 		syntax:   "create table T [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
-		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell goes only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the changes of the table, for 1d to 7d, for those who read them: see docs/changes.md.\naggregate= makes a family whose cells are added to: see help add.",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell is dropped only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the table's changes, for 1d to 7d, so that programs can read them: see docs/changes.md.\naggregate= makes a family whose cells are added to: see help add.",
 		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum"},
 	},
 }
@@ -27,11 +27,11 @@ type CreateTable struct {
 	Families []Family
 }
 
-// TableOptions are what is said of a table as a whole.
+// TableOptions are the settings of a table as a whole.
 type TableOptions struct {
 	KeyFormat *schema.KeyFormat   // nil: not said
 	Retention *schema.Enforcement // nil: not said
-	Changes   *time.Duration      // for how long they are kept; nil: not said; 0: not
+	Changes   *time.Duration      // for how long they are kept; nil: not said; 0: not kept
 }
 
 func (st *CreateTable) print(w *printer) {

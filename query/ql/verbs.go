@@ -159,8 +159,8 @@ true false                   bool
 42i32 42i64 255byte 1.5f32   the type that is named; also i32(42), string(42), bool(1)
 x'00ff10' b64'AP8Q' bytes("\x00")  bytes
 VALUE@TS                     a cell's timestamp: microseconds, 2024-01-25, 2024-01-25T10:00:00.5Z, now, now-36h`,
-		text: `"..." knows \\ \" \n \r \t \0 \xNN \uNNNN; in '...' only '' means something, one quote.
-Where a family declares a type, a value without one gets it, if it fits.`,
+		text: `"..." has the escapes \\ \" \n \r \t \0 \xNN \uNNNN; in '...' the only escape is '', one quote.
+If a family declares a type, a value without a type gets it if it fits.`,
 	},
 	{
 		name: "columns", summary: "how to write columns and keys",
@@ -170,14 +170,14 @@ fam:*          the whole family
 fam:pre*       qualifiers that begin with pre
 fam:[a..b)     qualifiers from a to before b
 fam:/re/       qualifiers that match a pattern; see help patterns
-fam:"a b\x00"  quotes hold what is not a letter, a digit or one of _ . / # : @ % + ~ ^ * -`,
-		text: "Several stand in a comma list; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
+fam:"a b\x00"  quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
+		text: "Commas separate several; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
 	},
 	{
 		name: "patterns", also: []string{"regex"}, summary: "how to write regular expressions",
 		syntax: `regex=/plane#TF-.*/       of row keys
 columns=meta:/m.*/        of the qualifiers of a family
-columns=meta:/"m(a|o).*"/ quotes hold what is not a letter, a digit or one of _ . / # : @ % + ~ ^ * -`,
+columns=meta:/"m(a|o).*"/ quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
 		text:     "The syntax is RE2's. A pattern matches the whole key or qualifier, byte by byte; \\C is any byte, . any but a newline.",
 		examples: []string{`count fleet regex=/"plane#(TF|LN)-.*"/`, "get fleet plane#TF-FIR columns=meta:/mi.*/"},
 	},

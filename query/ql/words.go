@@ -24,7 +24,7 @@ func (p *parser) tableName() (Name, error) {
 	return Name{}, p.unexpected("a table")
 }
 
-// tableNamed takes the name of a table that there is.
+// tableNamed takes the name of an existing table.
 func (p *parser) tableNamed() (Name, error) {
 	p.wantKind(ExpectTable)
 	n, err := p.name("a table")
@@ -32,13 +32,13 @@ func (p *parser) tableNamed() (Name, error) {
 	return n, err
 }
 
-// familyNamed takes the name of a family that there is.
+// familyNamed takes the name of an existing family.
 func (p *parser) familyNamed() (Name, error) {
 	p.wantKind(ExpectFamily)
 	return p.name("the family's name")
 }
 
-// newName takes a name for something that is to be made.
+// newName takes a name for something new.
 func (p *parser) newName(what string) (Name, error) {
 	p.wantText(ExpectName, what)
 	return p.name(what)
@@ -54,7 +54,7 @@ func (p *parser) isTable(t lex.Token) bool {
 	return true
 }
 
-// name takes the name of a table or family, which must be there.
+// name takes the name of a table or family, which must not be empty.
 func (p *parser) name(what string) (Name, error) {
 	n, err := p.word(what)
 	if err == nil && n.Text == "" {

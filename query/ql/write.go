@@ -82,8 +82,8 @@ func (p *parser) assignment() (a Assignment, err error) {
 	return a, err
 }
 
-// hbasePut parses the rest of an HBase put. All values are text there, which may
-// stand for a number where the family declares one.
+// hbasePut parses the rest of an HBase put. All its values are text, which may stand for a
+// number if the family declares one.
 func (p *parser) hbasePut(st *Put) error {
 	var a Assignment
 	if err := p.expect(","); err != nil {

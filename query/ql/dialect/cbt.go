@@ -60,7 +60,7 @@ func ParsePolicy(at lex.Pos, text string) (policy Policy, err error) {
 
 func (policy *Policy) parse(at lex.Pos, text string) error {
 	wrong := func() error {
-		return lex.ErrorAt(at, "%s is no policy that is known here; write maxversions=3, maxage=30d, both with or or and between them, or never", lex.QuoteText(lex.Clip(strings.TrimSpace(text))))
+		return lex.ErrorAt(at, "%s is not a known policy; write maxversions=3, maxage=30d, both with or or and between them, or never", lex.QuoteText(lex.Clip(strings.TrimSpace(text))))
 	}
 	words := strings.Fields(strings.ToLower(strings.NewReplacer("(", " ", ")", " ").Replace(text)))
 	if len(words) == 1 && words[0] == "never" {

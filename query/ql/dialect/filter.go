@@ -43,7 +43,7 @@ func ParseFilters(at lex.Pos, text string) (filters []Filter, err error) {
 	for rest := text; strings.TrimSpace(rest) != ""; {
 		m := filterPart.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, lex.ErrorAt(at, "%s is no filter of HBase's; one looks like PrefixFilter('p')", lex.QuoteText(lex.Clip(strings.TrimSpace(rest))))
+			return nil, lex.ErrorAt(at, "%s is not a filter of HBase; one looks like PrefixFilter('p')", lex.QuoteText(lex.Clip(strings.TrimSpace(rest))))
 		}
 		word := m[1]
 		rest = rest[len(m[0]):]
@@ -55,9 +55,9 @@ func ParseFilters(at lex.Pos, text string) (filters []Filter, err error) {
 		case (upper == "AND" || word == "&&") && !and:
 			and = true
 		case upper == "OR" || upper == "SKIP" || upper == "WHILE":
-			return nil, lex.ErrorAt(at, "filters are joined by AND alone here, and %s is not known; read one after another, or see where, regex= and columns=", upper)
+			return nil, lex.ErrorAt(at, "filters are joined only by AND here, and %s is not known; run a scan for each, or see where, regex= and columns=", upper)
 		case !and || word == ")" || word == "&&" || upper == "AND":
-			return nil, lex.ErrorAt(at, "a filter of HBase's stands where it should not, at %s; filters have AND between them", lex.QuoteText(lex.Clip(word+rest)))
+			return nil, lex.ErrorAt(at, "unexpected %s; filters have AND between them", lex.QuoteText(lex.Clip(word+rest)))
 		default:
 			f := Filter{Name: word}
 			if f.Args, rest, err = parseArgs(at, f.Name, rest); err != nil {
@@ -87,7 +87,7 @@ func parseArgs(at lex.Pos, name, text string) (args []Arg, rest string, err erro
 	for {
 		m := filterArg.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, "", lex.ErrorAt(at, "%s is no argument of %s; text stands in ' quotes, and a bracket ends the list", lex.QuoteText(lex.Clip(rest)), name)
+			return nil, "", lex.ErrorAt(at, "%s is not an argument of %s; write text in ' quotes, and end the list with a bracket", lex.QuoteText(lex.Clip(rest)), name)
 		}
 		rest = rest[len(m[0]):]
 		arg := Arg{Text: m[1], Quoted: m[1][0] == '\''}

@@ -13,7 +13,7 @@ type pending struct {
 	begun      lex.Pos
 	batch      *write.Batch
 	statements int
-	spoilt     error // of a statement that was to be part of it
+	spoilt     error // the error of a statement that may have belonged to it
 }
 
 // InBatch reports whether a batch was begun and is neither committed nor aborted.
@@ -35,8 +35,8 @@ func (r *Runner) SpoilBatch(err error) {
 	}
 }
 
-// DropBatch ends the batch, of which nothing is written. The error says so, at
-// the place where the batch was begun; it is nil when there was no batch.
+// DropBatch ends the batch without writing it. The error says so, at the place where the
+// batch was begun; it is nil if there was no batch.
 func (r *Runner) DropBatch() error {
 	if !r.InBatch() {
 		return nil
@@ -81,7 +81,7 @@ func (r *Runner) abort(_ context.Context, st *ql.Abort) (Result, error) {
 	return &Done{"dropped " + plural(n, "statement")}, nil
 }
 
-// apply makes a mutation, or takes it into the batch when one is open.
+// apply writes a mutation, or adds it to the batch if one is open.
 func (r *Runner) apply(ctx context.Context, table, key string, m *write.Mutation, did string) (Result, error) {
 	if p := r.pending; p != nil {
 		p.batch.Add(table, key, m)

@@ -39,8 +39,8 @@ type Table interface {
 	DeleteRange(ctx context.Context, rows read.RowSet) error
 }
 
-// A Remote is a database over the network. Refresh learns what tables there are,
-// if that was long ago.
+// A Remote is a database over the network. Refresh asks for the tables if that was long
+// ago.
 type Remote interface {
 	Database
 	Refresh(ctx context.Context) error

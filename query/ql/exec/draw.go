@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// How many bins and points there are where the statement does not say.
+// The numbers of bins and points unless the statement says otherwise.
 const (
 	defaultBins   = 20
 	defaultPoints = 60
@@ -29,7 +29,7 @@ func (r *Runner) histogram(ctx context.Context, st *ql.Histogram) (Result, error
 	return reading.draw(ctx, reading.opts)
 }
 
-// drawHistogram reads for a histogram.
+// histogramReading makes the read of a histogram ready.
 func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
@@ -87,7 +87,7 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 	return l, nil
 }
 
-// number is a whole number where only whole numbers were counted.
+// number is f as a whole number if only whole numbers were counted.
 func (b *decimalBins) number(f float64) any {
 	if b.whole == b.n && math.Abs(f) < 1<<53 {
 		return int64(f)
@@ -155,14 +155,14 @@ func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histo
 	note := fmt.Sprintf("%s under %s", plural(g.rows, "row"), plural(g.groups, "prefix", "prefixes"))
 	if small := g.groups - len(g.largest); small > 0 {
 		l.Lines = append(l.Lines, []any{nil, others})
-		note += fmt.Sprintf("; the last line is of the %d that are smallest", small)
+		note += "; the last line adds up " + plural(small, "smaller prefix", "smaller prefixes")
 	}
 	l.Notes = []string{note}
 	return l, nil
 }
 
-// keyParts gives the beginning of a key by which rows are counted: so many
-// parts that end with the separator, or so many elements of a tuple.
+// keyParts returns a function that cuts a key to the beginning by which rows are counted:
+// the first parts that end with the separator, or the first elements of a tuple.
 func keyParts(t schema.Table, st *ql.Histogram) func(key string) string {
 	separator := cmp.Or(st.Separator, "#")
 	depth := cmp.Or(st.Depth, strings.Count(st.Prefix, separator)+1)

@@ -30,7 +30,7 @@ func (r *Runner) planned(ctx context.Context, st ql.Statement) (*reading, *Expla
 	return reading, res, err
 }
 
-// analyze runs the statement and lets go of its rows.
+// analyze runs the statement and discards its rows.
 func (r *Runner) analyze(ctx context.Context, st *ql.Analyze) (Result, error) {
 	reading, res, err := r.planned(ctx, st.Statement)
 	if err != nil {

@@ -26,24 +26,24 @@ type Runner struct {
 	Versions int
 	// Limit is how many rows scan gives when the statement does not say; 0 is all.
 	Limit int
-	// Confirm is asked before data is dropped without a yes in the statement.
-	// Where it is nil, the statement needs its yes.
+	// Confirm is asked before data is dropped without a yes in the statement. If it is nil,
+	// the statement needs its yes.
 	Confirm func(question string) (bool, error)
-	// Import carries out an import and says in a few words what it did. Where
-	// it is nil, import is refused.
+	// Import carries out an import and says in a few words what it did. If it is nil,
+	// import is refused.
 	Import func(ctx context.Context, st *ql.Import) (string, error)
-	// Outside carries out an Export, of which opts say what is read, and the
-	// statements about backups. Where it is nil, they are refused.
+	// Outside carries out an Export, whose opts say what to read, and the statements about
+	// backups. If it is nil, they are refused.
 	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)
 
 	pending *pending // nil: no batch is open
 	batches int
 }
 
-// Run runs one statement. Names of tables and families are looked up first, so
-// that errors point at them. Errors are *[lex.Error] and wrap that of the database.
-// Rows are not read before the [RowStream] is ranged over. With the error of a
-// count comes what it had counted.
+// Run runs one statement. Names of tables and families are looked up first, so that errors
+// point at them. Errors are *[lex.Error] and wrap that of the database. Rows are not read
+// before the [RowStream] is ranged over. An error of a count comes with the rows that it
+// had counted.
 func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
 	if r == nil || ql.IsNil(st) {
 		return nil, lex.ErrorAt(lex.Pos{}, "there is no statement, or nothing to run it on")
@@ -100,7 +100,7 @@ func clean(s string) string {
 	return s
 }
 
-// unknown is the error of a name that stands for nothing.
+// unknown is the error for a name that does not exist.
 func unknown(n ql.Name, what string, known []string, in string) error {
 	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
 	return &lex.Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.KindNotFound, Err: fmt.Errorf("%s", msg)}}
@@ -148,10 +148,10 @@ func valueFor(f schema.Family, l lex.Literal, make func(cells.Type) (cells.Value
 	return v, err
 }
 
-// resolve is the time, or none where the statement gives none.
-func (r *Runner) resolve(t *lex.Time, none cells.Timestamp) (cells.Timestamp, error) {
+// resolve is the time, or missing if the statement gives no time.
+func (r *Runner) resolve(t *lex.Time, missing cells.Timestamp) (cells.Timestamp, error) {
 	if t == nil {
-		return none, nil
+		return missing, nil
 	}
 	return t.Resolve(r.Database().Now())
 }

@@ -37,10 +37,10 @@ const (
 )
 
 const (
-	noBatches = "over the network a change of one row is atomic, and there are no batches of several"
+	noBatches = "over the network only changes of one row are atomic, and there are no batches"
 	readOnly  = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
 	stopped   = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
-	noRestore = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may go on"
+	noRestore = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
 )
 
 // statements has an entry for each type of statement; a test compares it with query/ql.

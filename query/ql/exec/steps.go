@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// An Estimate is about what a read has to look at, from what the engine knows of
-// its files. Where it is small, it is no more than a hint.
+// An Estimate is about how much a read has to look at, by what the engine knows of its
+// files. A small one is only a hint.
 type Estimate struct {
 	Cells int64
 	Bytes int64   // in files, compressed
@@ -90,8 +90,8 @@ func readOf(st ql.Statement) (ql.Rows, ql.Read) {
 	return ql.Rows{}, ql.Read{}
 }
 
-// estimate is about what the families of a plan hold of the rows; nil for rows
-// that are looked up one by one.
+// estimate is about how much of the rows the families of a plan hold; nil if rows are
+// looked up one by one.
 func (r *Runner) estimate(ctx context.Context, table string, rows ql.Rows, plan query.Plan) (*Estimate, error) {
 	if len(rows.Keys) > 0 || len(plan.Rows) == 0 {
 		return nil, nil
@@ -153,7 +153,7 @@ func successor(prefix string) string {
 	return string(next)
 }
 
-// tupleRows are the rows of a plan as tuples, for tables whose keys are.
+// tupleRows writes the rows of a plan as tuples if the table's keys are tuples.
 func tupleRows(t schema.Table, rows ql.Rows, plan *query.Plan) {
 	if t.KeyFormat != schema.TupleKeys && !rows.TuplePrefix || len(plan.Rows) == 0 {
 		return

@@ -102,8 +102,8 @@ type lexer struct {
 	last      int                              // where the last token ends
 }
 
-// Tokens cuts one statement into tokens, the last of them an End. dashes makes the
-// error of a -- that begins no comment; rest is the text after it.
+// Tokens cuts one statement into tokens, the last of them an End. dashes makes the error of
+// a -- that does not begin a comment; rest is the text after it.
 func Tokens(src Source, dashes func(at Pos, rest string) *Error) ([]Token, error) {
 	return newLexer(src, dashes).tokens()
 }
@@ -185,7 +185,7 @@ func (l *lexer) skipSpace() (ended bool, err error) {
 
 func (l *lexer) dashesError(rest string) *Error {
 	if l.dashes == nil {
-		return ErrorAt(l.pos(), "a comment is -- and a space; quote what begins with --")
+		return ErrorAt(l.pos(), "a comment is -- and a space; quote a word that begins with --")
 	}
 	return l.dashes(l.pos(), rest)
 }
@@ -290,9 +290,8 @@ func (l *lexer) bareRun(t *Token) error {
 	return nil
 }
 
-// singleQuoted reads '…', in which only ” means something: one quote. After a
-// bare x or b64, at the start of the word or behind its colon, the text is
-// bytes in hexadecimal or base64.
+// singleQuoted reads '…', in which two quotes in a row mean one. After a bare x or b64, at
+// the start of the word or behind its colon, the text is bytes in hexadecimal or base64.
 func (l *lexer) singleQuoted(t *Token) error {
 	at, begin := l.pos(), l.off
 	text, ok := l.untilSingle()
