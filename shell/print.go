@@ -11,7 +11,6 @@ import (
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // A rowPrinter writes the rows of one statement in one format.
@@ -285,70 +284,6 @@ func (s *Session) printMatched(matched bool) error {
 		_, err = fmt.Fprintf(s.out, "matched %t\n", matched)
 	}
 	return err
-}
-
-func (s *Session) printTables(tables []schema.Table) error {
-	if strings.HasPrefix(s.format, "json") {
-		return s.printTablesJSON(tables)
-	}
-	lines := [][]string{{"TABLE", "FAMILIES"}}
-	for _, t := range tables {
-		var names []string
-		for _, f := range t.Families {
-			names = append(names, f.Name)
-		}
-		lines = append(lines, []string{t.Name, strings.Join(names, " ")})
-	}
-	return s.printLines(lines)
-}
-
-func (s *Session) printDescription(t schema.Table) error {
-	if strings.HasPrefix(s.format, "json") {
-		return s.printObject(tableObject(t))
-	}
-	lines := [][]string{{"FAMILY", "TYPE", "KEEPS"}}
-	for _, f := range t.Families {
-		typ := f.Type.String()
-		if f.Aggregate != schema.NoAggregate {
-			typ = f.Aggregate.String()
-		}
-		lines = append(lines, []string{f.Name, typ, keeps(f.GC)})
-	}
-	if err := s.printLines(lines); err != nil || !forPeople(s.format) {
-		return err
-	}
-	for _, f := range t.Families {
-		if f.Tuning == (schema.Tuning{}) {
-			continue
-		}
-		if err := s.say("%s is tuned: %v", f.Name, f.Tuning); err != nil {
-			return err
-		}
-	}
-	if t.ChangeStream != 0 {
-		if err := s.say("changes are kept for %s", schema.FormatChangeStream(t.ChangeStream)); err != nil {
-			return err
-		}
-	}
-	if t.KeyFormat == schema.PlainKeys {
-		return nil
-	}
-	return s.say("keys are tuples")
-}
-
-// keeps says in words what a retention rule leaves.
-func keeps(r *schema.Rule) string {
-	switch {
-	case r == nil:
-		return "everything"
-	case r.MaxVersions == 1:
-		return "the newest version"
-	case r.MaxVersions > 0:
-		return fmt.Sprintf("the newest %d versions", r.MaxVersions)
-	case r.MaxAge > 0:
-		return schema.FormatAge(r.MaxAge)
-	}
-	return "all but " + r.String()
 }
 
 // printLines prints a small table. The first line is the header.

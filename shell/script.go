@@ -79,18 +79,28 @@ func (s *Session) RunNamed(ctx context.Context, name, text string) error {
 		return err
 	}
 	if s.opt.Pages {
-		return s.runPage(ctx, name, text)
+		return s.page(ctx, func(ctx context.Context) error { return s.runAll(ctx, name, strings.NewReader(text)) })
 	}
 	return s.runAll(ctx, name, strings.NewReader(text))
 }
 
-// runPage runs statements and shows what they print as one page.
-func (s *Session) runPage(ctx context.Context, name, text string) error {
+// page runs statements and shows what they print as one page. Quitting the pager
+// cancels them.
+func (s *Session) page(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, s.stopPage)()
+	stopped := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.stopPage()
+	})
+	defer func() {
+		if !forget() {
+			<-stopped // it must not stop the next page
+		}
+	}()
 	s.beginPage(func() { cancel(errPagerQuit) })
-	err := s.runAll(ctx, name, strings.NewReader(text))
+	err := run(ctx)
 	if pageErr := s.endPage(ctx.Err() != nil); err == nil {
 		err = pageErr
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strconv"
-
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -39,12 +37,4 @@ It is the import statement of the shell; "help import" there says more.`,
 	flags.BoolVar(&overlap, "overlap", false, "let a large file replace cells, and put its own before older ones")
 	cmd.MarkFlagsRequiredTogether("key", "columns")
 	return cmd
-}
-
-// numberWord is a number as a word of a statement, "" for 0.
-func numberWord(name string, n int) string {
-	if n == 0 {
-		return ""
-	}
-	return name + strconv.Itoa(n)
 }
