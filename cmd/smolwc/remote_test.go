@@ -257,10 +257,10 @@ func TestWhatARunningServerHas(t *testing.T) {
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--http", s.addr, "--db", other}, 1, "--http is " + s.addr + ", where another process listens"},
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--db", dir}, 3, "in use by another process\n"},
 		{[]string{"--db", dir, "-c", "tables"}, 3, "--read-only opens it beside that, for reading, and --addr reaches it"},
-		{[]string{"--db", dir, "backup", other}, 3, "the server does it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
-		{[]string{"--db", dir, "checkpoint", other}, 3, "the server does it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
-		{[]string{"--db", dir, "--read-only", "-c", "backup to '" + other + "'"}, 1, "the server does it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
-		{[]string{"--db", dir, "--read-only", "-c", "checkpoint '" + other + "'"}, 1, "the server does it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "backup", other}, 3, "let the server do it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "checkpoint", other}, 3, "let the server do it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "backup to '" + other + "'"}, 1, "let the server do it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "checkpoint '" + other + "'"}, 1, "let the server do it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
 	} {
 		var out, errs strings.Builder
 		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {

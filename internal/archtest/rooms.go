@@ -38,7 +38,6 @@ const (
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	lz4         = "github.com/pierrec/lz4/v4"
 	parquet     = "github.com/parquet-go/parquet-go"
-	pretty      = "github.com/jedib0t/go-pretty/v6"
 	prometheus  = "github.com/prometheus/client_golang"
 	progressbar = "github.com/schollz/progressbar/v3"
 	pty         = "github.com/creack/pty"
@@ -99,11 +98,12 @@ var rooms = map[string]room{
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state"}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
-	"query":         {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/engine", "internal/claim", "internal/lock", uuid, xsync}, tests: []string{"query/filter", "cf/rocks", "cf/cftest", "tuple", binregexp}},
-	"query/ql/lex":  {imports: []string{"schema", "cells"}},
-	"query/ql":      {imports: []string{"query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec": {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":      {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/engine", "internal/claim", "internal/lock", uuid, xsync}, tests: []string{"query/filter", "cf/rocks", "cf/cftest", "tuple", binregexp}},
+	"query/ql/lex":     {imports: []string{"schema", "cells"}},
+	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
+	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
+	"query/ql/exec":    {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -128,7 +128,7 @@ var rooms = map[string]room{
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", liner, runewidth, term}, tests: []string{pty}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
