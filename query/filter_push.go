@@ -54,7 +54,7 @@ func (r *readSpec) push(info *tableInfo, spec *readSpec) *readSpec {
 			break
 		}
 	}
-	spec.Filter = joined(p.residual)
+	spec.Filter = filter.ChainOf(p.residual...)
 	if spec.nothing = spec.nothing || spec.narrow.isEmpty(); !spec.nothing {
 		return spec
 	}
@@ -83,16 +83,6 @@ func flatten(all []filter.Filter, f filter.Filter) []filter.Filter {
 		all = flatten(all, sub)
 	}
 	return all
-}
-
-func joined(fs []filter.Filter) filter.Filter {
-	switch len(fs) {
-	case 0:
-		return nil
-	case 1:
-		return fs[0]
-	}
-	return filter.Chain(fs)
 }
 
 // take pushes a filter, and reports whether no part of it is left.
