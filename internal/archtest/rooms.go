@@ -112,7 +112,7 @@ var rooms = map[string]room{
 		imports: []string{"query", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
-	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
+	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
