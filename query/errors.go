@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // A Kind says what sort of failure an [Error] is, and so how a caller can react.
@@ -72,14 +73,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// shorten keeps an error of a 4 KiB row key readable.
-func shorten(key string) string {
-	const most = 80
-	if len(key) <= most {
-		return key
-	}
-	return key[:most] + fmt.Sprintf("… (%d bytes)", len(key))
-}
+func shorten(key string) string { return excerpt.Of(key) }
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error {

@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"strings"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // An Aggregate is how a family combines the values that are added to one of its
@@ -41,7 +43,7 @@ func ParseAggregate(name string) (Aggregate, error) {
 	}
 	names := aggregateNames[1:]
 	if near := DidYouMean(name, names); near != "" {
-		return NoAggregate, fmt.Errorf("unknown aggregate %q%s", clip(name), near)
+		return NoAggregate, fmt.Errorf("unknown aggregate %q%s", excerpt.Of(name), near)
 	}
-	return NoAggregate, fmt.Errorf("unknown aggregate %q; the aggregates are %s", clip(name), strings.Join(names, ", "))
+	return NoAggregate, fmt.Errorf("unknown aggregate %q; the aggregates are %s", excerpt.Of(name), strings.Join(names, ", "))
 }

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // A decoder turns YAML nodes into values and continues after a fault. Each of its
@@ -107,7 +108,7 @@ func (d *decoder) cellType(n *yaml.Node, path string) cells.Type {
 	if n == nil || !scalar(n) {
 		return cells.TypeAny
 	}
-	t, err := cells.ParseType(clip(name))
+	t, err := cells.ParseType(excerpt.Of(name))
 	if err != nil {
 		d.fault(n, path, "%s", typeProblem(name, err))
 	}
@@ -120,7 +121,7 @@ func typeProblem(name string, err error) string {
 		names = append(names, t.String())
 	}
 	if near := DidYouMean(name, names); near != "" {
-		return fmt.Sprintf("unknown type %q%s", clip(name), near)
+		return fmt.Sprintf("unknown type %q%s", excerpt.Of(name), near)
 	}
 	return err.Error()
 }

@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"strings"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // An Enforcement is how strictly reads of a table apply its families' rules. The
@@ -39,9 +41,9 @@ func ParseEnforcement(name string) (Enforcement, error) {
 	}
 	names := enforcementNames[:]
 	if near := DidYouMean(name, names); near != "" {
-		return Exact, fmt.Errorf("unknown retention %q%s", clip(name), near)
+		return Exact, fmt.Errorf("unknown retention %q%s", excerpt.Of(name), near)
 	}
-	return Exact, fmt.Errorf("unknown retention %q; want %s", clip(name), strings.Join(names, " or "))
+	return Exact, fmt.Errorf("unknown retention %q; want %s", excerpt.Of(name), strings.Join(names, " or "))
 }
 
 // Limits are those that reads of a family with this rule apply.

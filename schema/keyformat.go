@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"strings"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // A KeyFormat is the form of a table's row keys. It decides how they are shown; a
@@ -41,7 +43,7 @@ func ParseKeyFormat(name string) (KeyFormat, error) {
 	}
 	names := keyFormatNames[:]
 	if near := DidYouMean(name, names); near != "" {
-		return PlainKeys, fmt.Errorf("unknown key format %q%s", clip(name), near)
+		return PlainKeys, fmt.Errorf("unknown key format %q%s", excerpt.Of(name), near)
 	}
-	return PlainKeys, fmt.Errorf("unknown key format %q; want %s", clip(name), strings.Join(names, " or "))
+	return PlainKeys, fmt.Errorf("unknown key format %q; want %s", excerpt.Of(name), strings.Join(names, " or "))
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // A Tuning is how the engine keeps a family on disk. It does not affect the
@@ -73,9 +75,9 @@ func checkCompression(name string) error {
 		return nil
 	}
 	if near := DidYouMean(name, compressions); near != "" {
-		return fmt.Errorf("unknown compression %q%s", clip(name), near)
+		return fmt.Errorf("unknown compression %q%s", excerpt.Of(name), near)
 	}
-	return fmt.Errorf("unknown compression %q; want one of %s", clip(name), strings.Join(compressions, ", "))
+	return fmt.Errorf("unknown compression %q; want one of %s", excerpt.Of(name), strings.Join(compressions, ", "))
 }
 
 func checkTuned(n, most int64) error {

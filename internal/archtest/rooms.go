@@ -70,7 +70,7 @@ var rooms = map[string]room{
 	"cells":          {},
 	"tuple":          {imports: []string{uuid}},
 	"tuple/subspace": {imports: []string{"tuple"}},
-	"schema":         {imports: []string{"cells", yaml}},
+	"schema":         {imports: []string{"cells", "internal/excerpt", yaml}},
 
 	"cf":      {imports: []string{"cells", "tuple"}},
 	"cf/bulk": {imports: []string{"cf", "tuple", compress}},
@@ -80,18 +80,18 @@ var rooms = map[string]room{
 	"cf/rocks":              {imports: []string{"cf", "cf/rocks/internal/wal", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}, c: true},
 
 	// Requests are values, below the engine.
-	"query/filter": {imports: []string{"cells", "internal/bytere"}},
-	"query/read":   {imports: []string{"cells", "cf", "query/filter", "tuple"}},
+	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
+	"query/read":   {imports: []string{"cells", "cf", "internal/excerpt", "query/filter", "tuple"}},
 	"query/write":  {imports: []string{"cells"}},
 
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
 	"query/internal/sketch":  {imports: []string{"cells", xxhash}},
 
-	"query":         {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
+	"query":         {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/excerpt", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
 	"query/ql/lex":  {imports: []string{"schema", "cells"}},
 	"query/ql":      {imports: []string{"query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
 	"query/ql/exec": {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":      {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	"transfer":      {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/excerpt", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -122,6 +122,7 @@ var rooms = map[string]room{
 	"internal/archtest": {},
 	"internal/bytere":   {imports: []string{binregexp}},
 	"internal/claim":    {imports: []string{"internal/osfile"}},
+	"internal/excerpt":  {},
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
 	"internal/osfile":   {imports: []string{xsys}},
