@@ -25,21 +25,23 @@ import (
 type Table struct {
 	client   *Client
 	name     string
-	declared schema.Table // without families when it is not known
+	declared schema.Table // for a call; without families when it is not known
 }
 
-// Table is the table of this name, as it was declared at the last Refresh.
-func (c *Client) Table(name string) *Table {
-	t, _ := c.LookupTable(name)
-	return &Table{c, name, t}
-}
+// Table is the table of this name. Each call takes its families as they were at the
+// last Refresh, which the first call makes.
+func (c *Client) Table(name string) *Table { return &Table{client: c, name: name} }
 
-// ready is an error if a call cannot begin.
-func (t *Table) ready(ctx context.Context) error {
+// ready is the table for a call, or t and the reason why the call cannot begin.
+func (t *Table) ready(ctx context.Context) (*Table, error) {
 	if t == nil {
-		return wire.Invalid("there is no table; Client.Table gives one")
+		return t, wire.Invalid("there is no table; Client.Table gives one")
 	}
-	return t.client.ready(ctx)
+	if err := t.client.known(ctx); err != nil {
+		return t, err
+	}
+	declared, _ := t.client.LookupTable(t.name)
+	return &Table{t.client, t.name, declared}, nil
 }
 
 func (t *Table) tableName() string {
@@ -106,7 +108,8 @@ type clientRead struct {
 }
 
 func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientRead, error) {
-	if err := t.ready(ctx); err != nil {
+	t, err := t.ready(ctx)
+	if err != nil {
 		return nil, err
 	}
 	want, err := read.New(opts...)
