@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // A Tuning is how the engine keeps a family on disk. It does not affect the
@@ -74,10 +72,7 @@ func checkCompression(name string) error {
 	if slices.Contains(compressions, name) {
 		return nil
 	}
-	if near := DidYouMean(name, compressions); near != "" {
-		return fmt.Errorf("unknown compression %q%s", excerpt.Of(name), near)
-	}
-	return fmt.Errorf("unknown compression %q; want one of %s", excerpt.Of(name), strings.Join(compressions, ", "))
+	return unknownName("compression", name, compressions)
 }
 
 func checkTuned(n, most int64) error {
