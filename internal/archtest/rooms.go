@@ -106,7 +106,7 @@ var rooms = map[string]room{
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog": {imports: []string{"cells", "query", "schema", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/admin":   {imports: []string{"query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server": {
 		imports: []string{"query", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
