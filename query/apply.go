@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
@@ -77,7 +78,7 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 		w, err := edit.Check(c, *e)
 		if err != nil {
 			if len(entries) > 1 {
-				err = fault.Of(fault.KindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, fault.Shorten(e.Key), err))
+				err = fault.Of(fault.KindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, excerpt.Of(e.Key), err))
 			}
 			return err
 		}

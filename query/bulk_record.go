@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
@@ -31,7 +32,7 @@ func (e *LoadedError) Error() string {
 	if e == nil {
 		return ErrLoaded.Error()
 	}
-	return fmt.Sprintf("%q is %v: %d cells, at %s", fault.Shorten(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
+	return fmt.Sprintf("%q is %v: %d cells, at %s", excerpt.Of(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
 }
 
 // Is makes it match ErrLoaded.
@@ -58,7 +59,7 @@ func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
 	}
 	var r loadRecord
 	if err := json.Unmarshal(text, &r); err != nil {
-		return fault.Errorf(fault.Corruption, "catalog entry %s: %w", fault.Shorten(key), err)
+		return fault.Errorf(fault.Corruption, "catalog entry %s: %w", excerpt.Of(key), err)
 	}
 	return fault.Of(fault.AlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult})
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
@@ -48,7 +49,7 @@ func (e *Error) Error() string {
 		b.WriteString(" " + e.Table)
 	}
 	if e.Row != "" {
-		b.WriteString(" " + strconv.Quote(fault.Shorten(e.Row)))
+		b.WriteString(" " + strconv.Quote(excerpt.Of(e.Row)))
 	}
 	cause := e.Kind.String()
 	if e.Err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
@@ -239,7 +240,7 @@ func (tx *Tx) settle(ctx context.Context, table string, spec *plan.Spec) error {
 		}
 		for _, r := range spec.Ranges {
 			if w.Key >= r.Start && (r.End == "" || w.Key < r.End) {
-				return fault.Errorf(fault.FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", fault.Shorten(w.Key))
+				return fault.Errorf(fault.FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", excerpt.Of(w.Key))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // A new filter is a type here, its evaluation in query/internal/scan/evaluator.go, and its message
@@ -257,7 +258,7 @@ func counted(name string, n int) string { return name + "(" + strconv.Itoa(n) + 
 
 func checkExpression(name, expr string) error {
 	if _, err := bytere.Compile(expr); err != nil {
-		return fmt.Errorf("%s(%q): %w", name, shorten(expr), err)
+		return fmt.Errorf("%s(%q): %w", name, excerpt.Of(expr), err)
 	}
 	return nil
 }

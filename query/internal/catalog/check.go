@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
@@ -36,7 +37,7 @@ func (t *Table) CheckChange(c *write.Change) error {
 }
 
 func (f *Family) checkSet(c *write.Change) error {
-	column := func() string { return fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier)) }
+	column := func() string { return fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier)) }
 	if err := f.RefuseAggregate(c.Qualifier, "set"); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (f *Family) checkSet(c *write.Change) error {
 		return fault.Errorf(fault.InvalidArgument, "%s: %w", column(), err)
 	}
 	if f.Type != cells.TypeAny && c.Value.Type() != f.Type {
-		return fault.Errorf(fault.InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.Name, f.Type, c.Value.Type(), fault.Shorten(c.Value.String()))
+		return fault.Errorf(fault.InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.Name, f.Type, c.Value.Type(), excerpt.Of(c.Value.String()))
 	}
 	if n := c.Value.Len(); n > cells.MaxValue {
 		return fault.Errorf(fault.ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
@@ -60,16 +61,16 @@ func (f *Family) checkSet(c *write.Change) error {
 
 func checkTimeRange(c *write.Change) error {
 	if err := c.Since.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s:%s: %w", c.Family, fault.Shorten(c.Qualifier), err)
+		return fault.Errorf(fault.InvalidArgument, "%s:%s: %w", c.Family, excerpt.Of(c.Qualifier), err)
 	}
 	if c.Until < 0 || c.Until != 0 && c.Until < c.Since {
-		return fault.Errorf(fault.InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, fault.Shorten(c.Qualifier), c.Since, c.Until)
+		return fault.Errorf(fault.InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, excerpt.Of(c.Qualifier), c.Since, c.Until)
 	}
 	return nil
 }
 
 func (f *Family) checkAdd(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier))
+	column := fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier))
 	if f.Aggregate == schema.NoAggregate {
 		return fault.Errorf(fault.InvalidArgument, "%s: family %s has no aggregate and cannot be added to", column, f.Name)
 	}
@@ -77,14 +78,14 @@ func (f *Family) checkAdd(c *write.Change) error {
 		return fault.Errorf(fault.InvalidArgument, "%s: %w", column, err)
 	}
 	if f.Aggregate != schema.AggregateHLL && c.Value.Type() != cells.TypeI64 {
-		return fault.Errorf(fault.InvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.Name, f.Aggregate, c.Value.Type(), fault.Shorten(c.Value.String()))
+		return fault.Errorf(fault.InvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.Name, f.Aggregate, c.Value.Type(), excerpt.Of(c.Value.String()))
 	}
 	return f.checkAggregateTime(c)
 }
 
 // checkMerge is checkAdd for a sketch.
 func (f *Family) checkMerge(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier))
+	column := fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier))
 	if f.Aggregate != schema.AggregateHLL {
 		return fault.Errorf(fault.InvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.Name, f.Aggregate)
 	}
@@ -96,7 +97,7 @@ func (f *Family) checkMerge(c *write.Change) error {
 
 // checkAggregateTime judges the timestamp of an added value.
 func (f *Family) checkAggregateTime(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, fault.Shorten(c.Qualifier))
+	column := fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier))
 	if err := c.Since.Check(); err != nil {
 		return fault.Errorf(fault.InvalidArgument, "%s: %w", column, err)
 	}
@@ -111,7 +112,7 @@ func (f *Family) RefuseAggregate(qualifier, verb string) error {
 	if f.Aggregate == schema.NoAggregate {
 		return nil
 	}
-	return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.Name, fault.Shorten(qualifier), f.Name, f.Aggregate, verb)
+	return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.Name, excerpt.Of(qualifier), f.Name, f.Aggregate, verb)
 }
 func CheckRowKey(key string) error {
 	if err := cells.CheckRowKey(key); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
@@ -58,7 +59,7 @@ type Spec struct {
 func (s *Spec) check(now cells.Timestamp) error {
 	switch {
 	case s.Rows.End != "" && s.Rows.Start >= s.Rows.End:
-		return fault.Errorf(fault.InvalidArgument, "there are no rows from %q to before %q", fault.Shorten(s.Rows.Start), fault.Shorten(s.Rows.End))
+		return fault.Errorf(fault.InvalidArgument, "there are no rows from %q to before %q", excerpt.Of(s.Rows.Start), excerpt.Of(s.Rows.End))
 	case len(s.Rows.Start) > cells.MaxRowKey || len(s.Rows.End) > cells.MaxRowKey+1:
 		return fault.Errorf(fault.InvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
 	case s.HasSince && len(s.Tokens) > 0:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -200,12 +201,12 @@ func (r *Reader) parseTokens(tokens []string) (parts []part, err error) {
 	from := r.spec.Rows.Start
 	for i, p := range parts {
 		if p.rows.Start != from || i > 0 && from == "" {
-			return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", fault.Shorten(p.rows.Start), fault.Shorten(from))
+			return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", excerpt.Of(p.rows.Start), excerpt.Of(from))
 		}
 		from = p.rows.End
 	}
 	if from != r.spec.Rows.End {
-		return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", fault.Shorten(from), fault.Shorten(r.spec.Rows.End))
+		return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", excerpt.Of(from), excerpt.Of(r.spec.Rows.End))
 	}
 	return parts, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
@@ -179,7 +180,7 @@ func (r *rule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
 func (r *rule) addToBytes(old cells.Value) (cells.Value, error) {
 	b, ok := old.AsBytes()
 	if ok && len(b) != 8 {
-		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.Family, fault.Shorten(r.Qualifier), len(b))
+		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.Family, excerpt.Of(r.Qualifier), len(b))
 	}
 	var n uint64
 	if ok {

@@ -73,15 +73,6 @@ func Given(name string, there bool) error {
 	return Errorf(InvalidArgument, "%s is nil", name)
 }
 
-// Shorten keeps an error with a row key of 4 KiB readable.
-func Shorten(key string) string {
-	const most = 80
-	if len(key) <= most {
-		return key
-	}
-	return key[:most] + fmt.Sprintf("… (%d bytes)", len(key))
-}
-
 // engineKinds maps the errors of the store below.
 var engineKinds = []struct {
 	err  error

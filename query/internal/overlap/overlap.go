@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
@@ -142,7 +143,7 @@ func (o *Check) compare(f *catalog.Family, r *bulk.Row, b *cf.Block, there []cf.
 			continue
 		}
 		if cell.Timestamp == there[i].Timestamp || cell.Timestamp == int64(o.ts) {
-			return fault.Errorf(fault.FailedPrecondition, "%w: row %q has a cell in %s:%s at %d", Err, fault.Shorten(r.Row), f.Name, fault.Shorten(b.Qualifier(&there[i])), there[i].Timestamp)
+			return fault.Errorf(fault.FailedPrecondition, "%w: row %q has a cell in %s:%s at %d", Err, excerpt.Of(r.Row), f.Name, excerpt.Of(b.Qualifier(&there[i])), there[i].Timestamp)
 		}
 	}
 	return nil

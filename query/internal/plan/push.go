@@ -55,7 +55,7 @@ func (r *Spec) push(info *catalog.Table, spec *Spec) *Spec {
 			break
 		}
 	}
-	spec.Filter = joined(p.residual)
+	spec.Filter = filter.ChainOf(p.residual...)
 	if spec.Nothing = spec.Nothing || spec.narrow.isEmpty(); !spec.Nothing {
 		return spec
 	}
@@ -84,16 +84,6 @@ func flatten(all []filter.Filter, f filter.Filter) []filter.Filter {
 		all = flatten(all, sub)
 	}
 	return all
-}
-
-func joined(fs []filter.Filter) filter.Filter {
-	switch len(fs) {
-	case 0:
-		return nil
-	case 1:
-		return fs[0]
-	}
-	return filter.Chain(fs)
 }
 
 // take pushes a filter, and reports whether no part of it is left.

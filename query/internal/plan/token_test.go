@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
@@ -56,6 +57,45 @@ func TestFingerprintKnowsEveryOption(t *testing.T) {
 			t.Errorf("%s and %s have the same fingerprint", name, other)
 		}
 		prints[print] = name
+	}
+}
+
+// A page of a read goes on in the next version: the same options have the same
+// fingerprint there. A new option leaves it as it is where the option is not given.
+func TestFingerprintsAreForever(t *testing.T) {
+	for _, c := range []struct {
+		want uint64
+		opts []read.Option
+	}{
+		{0x18cede74a8b39cd4, nil},
+		{0x92e8848d8deb5b70, []read.Option{read.Key("a")}},
+		{0xa4a18499be90f257, []read.Option{read.Prefix("a"), read.Range("x", "z")}},
+		{0xbc2b86e10c41b1ed, []read.Option{read.StartAfter("a"), read.Reverse()}},
+		{0x0b9b4bcd0fcafe6e, []read.Option{read.Column("f", "a"), read.Family("g"), read.ColumnPrefix("h", "p"), read.ColumnRange("i", "a", "b")}},
+		{0xa27cb4b7e35c22c, []read.Option{read.Exists("f", "a"), read.Absent("f", "b"), read.Where("f", "c", cells.OpGreaterOrEqual, cells.I64(7))}},
+		{0x7b3a540af209a35b, []read.Option{read.TimeRange(1, 9), read.Versions(2), read.CellsPerRow(3), read.Limit(4), read.Offset(5), read.KeysOnly()}},
+		{0x5470c5a134e1e2a9, []read.Option{read.SampleByKey(0.5)}},
+		{0x11ba45d0324109b, []read.Option{read.SampleByKey(0)}},
+		{0x18cede74a8b39cd4, []read.Option{read.SampleByKey(1)}},
+		{0xbf560463ec794d96, []read.Option{read.Filter(filter.Chain{
+			filter.Family("f"),
+			filter.Interleave{filter.RowKey("r"), filter.Condition{If: filter.Column("c"), Then: filter.Latest(1)}},
+			filter.ValueRange{From: filter.Including("a"), To: filter.Excluding("b")},
+			filter.ColumnRange{Family: "f", From: filter.Including("a")},
+			filter.Label("l"),
+		})}},
+		{0xc5462b2f844c1dac, []read.Option{read.BigtableFilter(filter.Chain{
+			filter.ValueCompare{Op: cells.OpLess, Value: cells.String("s")}, filter.ValueBitmask("\x01"), filter.TimestampRange{Since: 1, Until: 2},
+			filter.RowSample(0.25), filter.CellsPerRowOffset(1), filter.CellsPerRowLimit(2), filter.StripValue{}, filter.Sink{},
+		})}},
+	} {
+		spec, err := NewPageSpec(c.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := spec.Fingerprint("t", PageOfRows); got != c.want {
+			t.Errorf("the fingerprint of %+v is %#x, want %#x", spec.Request, got, c.want)
+		}
 	}
 }
 

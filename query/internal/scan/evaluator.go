@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
@@ -93,7 +94,7 @@ func (e *evaluator) take(n int) bool {
 		return false
 	}
 	if e.err = e.space.take(n, e.key); e.err != nil && e.space.taken > e.space.limit {
-		e.err = fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB with the copies of its cells that the filter makes; interleave fewer filters that leave the same cells", fault.Shorten(e.key), plan.MaxRowBytes>>20)
+		e.err = fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB with the copies of its cells that the filter makes; interleave fewer filters that leave the same cells", excerpt.Of(e.key), plan.MaxRowBytes>>20)
 	}
 	return e.err == nil
 }

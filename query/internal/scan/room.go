@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
 )
@@ -70,7 +71,7 @@ func (r *rowRoom) holds(n int) error {
 }
 
 func rowTooLarge(key string) error {
-	return fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", fault.Shorten(key), plan.MaxRowBytes>>20)
+	return fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", excerpt.Of(key), plan.MaxRowBytes>>20)
 }
 
 // cellBytes is the memory of a cell besides its qualifier and value.

@@ -37,7 +37,7 @@ func filterOf(want *ql.Read) (filter.Filter, error) {
 			want.CellsPerRow = 0
 		}
 	}
-	return chained(chain), nil
+	return filter.ChainOf(chain...), nil
 }
 
 // checkFilter gives a mistake in a pattern its place.
@@ -46,16 +46,6 @@ func checkFilter(f filter.Filter, at lex.Pos) error {
 		return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
 	}
 	return nil
-}
-
-func chained(fs []filter.Filter) filter.Filter {
-	switch len(fs) {
-	case 0:
-		return nil
-	case 1:
-		return fs[0]
-	}
-	return filter.Chain(fs)
 }
 
 // columnFilter keeps the cells of the columns, family by family, so that no cell comes
@@ -85,12 +75,9 @@ func columnFilter(columns []ql.Column) (filter.Filter, error) {
 		if len(chain) == 0 {
 			return filter.PassAll{}, nil
 		}
-		branches = append(branches, chained(chain))
+		branches = append(branches, filter.ChainOf(chain...))
 	}
-	if len(branches) == 1 {
-		return branches[0], nil
-	}
-	return filter.Interleave(branches), nil
+	return filter.InterleaveOf(branches...), nil
 }
 
 // qualifierPattern matches the qualifiers of the columns of one family; "" means all that
