@@ -134,6 +134,7 @@ func (r *Reader) firstNote(ctx context.Context, after cf.Position) (n commitNote
 	return n, err == nil, err
 }
 
+// Close ends the reading.
 func (r *Reader) Close() {
 	if r.log != nil {
 		r.log.Close()

@@ -67,6 +67,7 @@ func (w *RowWrite) SetServerTime(ctx context.Context, c *clock.Clock) (bool, err
 	return true, nil
 }
 
+// RowID names the row in the store.
 func (w *RowWrite) RowID() cf.RowID { return cf.RowID{Space: w.Table.Name, Row: w.Key} }
 
 // Logged reports whether the write changes a table with a change stream.

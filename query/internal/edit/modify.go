@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
+// CheckModify finds everything that can be wrong with a read-modify-write.
 func CheckModify(t *catalog.Table, key string, m *write.ReadModifyWrite) error {
 	if err := catalog.CheckRowKey(key); err != nil {
 		return err

@@ -43,6 +43,7 @@ type Position struct {
 	Left              int    // of Limit or CellsPerRow; 0 is no limit
 }
 
+// Token is the position as text, for a read of this kind and fingerprint.
 func (p Position) Token(kind byte, fingerprint uint64) string {
 	b := binary.BigEndian.AppendUint64([]byte{tokenVersion, kind}, fingerprint)
 	b = binary.AppendUvarint(b, uint64(p.Left))

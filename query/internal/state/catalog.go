@@ -180,6 +180,7 @@ func (db *DB) AllowExpiry(ctx context.Context, now cells.Timestamp) error {
 	return db.SetExpiry(ctx, func(f *catalog.Family) cf.Expiry { return f.Expiry(now) })
 }
 
+// SetExpiry tells the store which cells of each family it may drop.
 func (db *DB) SetExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry) error {
 	if err := db.SchemaLock.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
 		return err

@@ -99,6 +99,7 @@ func (db *DB) Raised(ctx context.Context) (int, error) {
 // engine opens it, which would write to it.
 const MarkerFile = "SMOLWC"
 
+// MarkerFormat is the text of the marker, with the format.
 const MarkerFormat = "smolwc database, format %d\n"
 
 // WriteMarker writes the marker whole or not at all, to the disk.
