@@ -14,7 +14,7 @@ import (
 // safe for concurrent use, and stays valid as long as it is kept. It shares its
 // memory with the rows read around it, a few hundred KiB; to keep a few rows of a
 // large scan, copy the values out. A nil Row has no cells.
-type Row scan.Row
+type Row scan.Row // a conversion costs nothing, and keeps the reader's fields out of sight
 
 // Key is the row key: 1 to 4,096 bytes, any bytes.
 func (r *Row) Key() string { return r.cells().Key() }
