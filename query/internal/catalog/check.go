@@ -114,6 +114,7 @@ func (f *Family) RefuseAggregate(qualifier, verb string) error {
 	}
 	return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.Name, excerpt.Of(qualifier), f.Name, f.Aggregate, verb)
 }
+
 // CheckRowKey refuses a key that no row can have.
 func CheckRowKey(key string) error {
 	if err := cells.CheckRowKey(key); err != nil {
