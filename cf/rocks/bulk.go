@@ -18,6 +18,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // An ingestion implements cf.Ingestion: its runs are table files in a directory
@@ -151,7 +152,7 @@ func (r *run) begin() error {
 	path := filepath.Join(r.in.dir, fmt.Sprintf("%06d.sst", r.in.count))
 	r.in.mu.Unlock()
 	if err := r.writer.Open(path); err != nil {
-		return wrap(err)
+		return native.Wrap(err)
 	}
 	r.path = path
 	return nil
@@ -160,11 +161,10 @@ func (r *run) begin() error {
 func (r *run) add(data []byte, at []uint32) (int, error) {
 	var msg *C.char
 	size := cmp.Or(r.in.store.options.FileSize, bulkFile)
-	done := int(C.smolwc_bulk_write((*C.rocksdb_sstfilewriter_t)(handleOf(r.writer)), (*C.char)(unsafe.Pointer(unsafe.SliceData(data))),
+	done := int(C.smolwc_bulk_write((*C.rocksdb_sstfilewriter_t)(native.Handle(r.writer)), (*C.char)(unsafe.Pointer(unsafe.SliceData(data))),
 		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(at))), C.size_t(len(at)), C.uint64_t(size), &msg))
 	if msg != nil {
-		defer C.rocksdb_free(unsafe.Pointer(msg))
-		return done, wrap(errors.New(C.GoString(msg)))
+		return done, native.TakeError(unsafe.Pointer(msg))
 	}
 	if done == 0 {
 		return 0, errors.New("out of memory for a table file")
@@ -175,7 +175,7 @@ func (r *run) add(data []byte, at []uint32) (int, error) {
 // finish ends the file that is open; it is synced.
 func (r *run) finish() error {
 	if err := r.writer.Finish(); err != nil {
-		return wrap(err)
+		return native.Wrap(err)
 	}
 	r.in.mu.Lock()
 	defer r.in.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // The engine takes files for one family at a time, so an ingestion is made one by
@@ -168,12 +169,12 @@ func (in *ingestion) writeToken(n int) (string, error) {
 	defer w.Destroy()
 	path := filepath.Join(in.dir, fmt.Sprintf("token-%d.sst", n))
 	if err := w.Open(path); err != nil {
-		return "", wrap(err)
+		return "", native.Wrap(err)
 	}
 	if err := w.Put(tokenKey(in.id), nil); err != nil {
-		return "", wrap(err)
+		return "", native.Wrap(err)
 	}
-	return path, wrap(w.Finish())
+	return path, native.Wrap(w.Finish())
 }
 
 // entries are what fn puts into the catalog.
@@ -292,7 +293,7 @@ func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	if isStall(err.Error()) {
 		return errStalled
 	}
-	err = wrap(err)
+	err = native.Wrap(err)
 	s.refused(err)
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // finishIngestions brings those to an end that a crash interrupted, and removes
@@ -117,7 +118,7 @@ func (s *Store) notIngested(m *marker) (left []string, err error) {
 		}
 		token, err := s.db.GetCF(opts, f.handle, tokenKey(m.id))
 		if err != nil {
-			return nil, wrap(err)
+			return nil, native.Wrap(err)
 		}
 		if !token.Exists() {
 			left = append(left, family)

@@ -7,7 +7,7 @@
 // still fail then.
 
 #include "cache.h"
-#include "handles.h"
+#include "internal/native/handles.h"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/memory_allocator.h>

@@ -3,7 +3,11 @@ package rocks
 // #include "cache.h"
 import "C"
 
-import "github.com/linxGnu/grocksdb"
+import (
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+)
 
 // keptPart is the part of the cache that is for what has been read again, and for
 // indexes and filters. Blocks of files that a compaction has replaced stay there until
@@ -14,6 +18,6 @@ const keptPart = 0.25
 
 func newCache(capacity uint64) *grocksdb.Cache {
 	c := grocksdb.NewLRUCache(capacity)
-	C.smolwc_cache_keep((*C.rocksdb_cache_t)(handleOf(c)), keptPart)
+	C.smolwc_cache_keep((*C.rocksdb_cache_t)(native.Handle(c)), keptPart)
 	return c
 }

@@ -4,7 +4,7 @@
 
 #include "changes_files.h"
 #include "cache.h"
-#include "handles.h"
+#include "internal/native/handles.h"
 #include "properties.h"
 #include "synced.h"
 

@@ -13,6 +13,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/internal/claim"
 )
 
@@ -22,7 +23,7 @@ type logFiles struct{ c *C.smolwc_files }
 
 // newLogFiles has a database that is opened with the options use it.
 func newLogFiles(o *grocksdb.Options, inMemory bool) *logFiles {
-	return &logFiles{C.smolwc_files_new((*C.rocksdb_options_t)(handleOf(o)), flag(inMemory))}
+	return &logFiles{C.smolwc_files_new((*C.rocksdb_options_t)(native.Handle(o)), flag(inMemory))}
 }
 
 func (l *logFiles) free() { C.smolwc_files_free(l.c) }
@@ -99,9 +100,9 @@ func (l *logFiles) inDoubt() bool { return C.smolwc_files_in_doubt(l.c) != 0 }
 // does not, and ends the process.
 func (s *Store) changeManifest(change func() error) error {
 	if err := s.db.DisableFileDeletions(); err != nil {
-		return wrap(err)
+		return native.Wrap(err)
 	}
-	err := wrap(change())
+	err := native.Wrap(change())
 	s.held.Add(1)
 	s.releaseFiles()
 	return err
@@ -175,5 +176,5 @@ func fileError(msg *C.char) error {
 		return nil
 	}
 	defer C.free(unsafe.Pointer(msg))
-	return wrap(errors.New(C.GoString(msg)))
+	return native.Wrap(errors.New(C.GoString(msg)))
 }

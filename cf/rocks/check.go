@@ -20,6 +20,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 var (
@@ -120,13 +121,13 @@ func (s *Store) verify(name string) error {
 	if _, err := os.Stat(path); fault != nil && err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 	}
-	return wrap(fault)
+	return native.Wrap(fault)
 }
 
 func (e *engine) verifyTable(path string, all C.int) error {
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
-	msg := C.smolwc_verify_table((*C.rocksdb_options_t)(handleOf(e.data)), text, all)
+	msg := C.smolwc_verify_table((*C.rocksdb_options_t)(native.Handle(e.data)), text, all)
 	if msg == nil {
 		return nil
 	}
@@ -151,7 +152,7 @@ func (e *engine) whichTable(dir string, err error) error {
 	}
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")) // the pattern is sound
 	for _, path := range tables {
-		if fault := e.verifyTable(path, 0); fault != nil && strings.HasPrefix(err.Error(), wrap(fault).Error()) {
+		if fault := e.verifyTable(path, 0); fault != nil && strings.HasPrefix(err.Error(), native.Wrap(fault).Error()) {
 			return fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, path, fault)
 		}
 	}
@@ -192,7 +193,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 			}
 		}
 		if err := it.Err(); err != nil {
-			return s.store.inFamily(f, wrap(err))
+			return s.store.inFamily(f, native.Wrap(err))
 		}
 		for _, start := range s.store.fileStarts(f) {
 			if err := s.store.readable(f, start.key, nil); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 var _ cf.Checkpointer = (*Store)(nil)
@@ -35,10 +36,10 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 		at = cf.Position(s.db.GetLatestSequenceNumber())
 		c, err := s.db.NewCheckpoint()
 		if err != nil {
-			return wrap(err)
+			return native.Wrap(err)
 		}
 		defer c.Destroy()
-		return wrap(c.CreateCheckpoint(dir, flushAlways))
+		return native.Wrap(c.CreateCheckpoint(dir, flushAlways))
 	})
 	return at, err
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 const (
@@ -89,7 +91,7 @@ func (s *Store) flushAll(all []*family) error {
 		opts.SetWait(wait)
 		for _, f := range all {
 			if err := s.db.FlushCF(f.handle, opts); err != nil {
-				return wrap(err)
+				return native.Wrap(err)
 			}
 		}
 	}

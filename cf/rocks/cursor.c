@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kept.h"
-#include "key.h"
+#include "internal/native/key.h"
 
 enum {
   // Stepping over unwanted cells costs about a tenth of a seek.

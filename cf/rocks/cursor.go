@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // A cursor implements cf.Cursor on the C cursor.
@@ -352,16 +353,7 @@ func (f *filler) failure() error {
 	if msg == nil {
 		return errNoMemory
 	}
-	return f.store.inFamily(f.family, engineError(msg))
-}
-
-// engineError frees a message of the engine; NULL is nil.
-func engineError(msg *C.char) error {
-	if msg == nil {
-		return nil
-	}
-	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return wrap(errors.New(C.GoString(msg)))
+	return f.store.inFamily(f.family, native.TakeError(unsafe.Pointer(msg)))
 }
 
 func (f *filler) cost() cf.Cost {

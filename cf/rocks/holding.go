@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // holdFiles has a store that is opened for reading keep its blob files, whatever
@@ -29,7 +30,7 @@ func (s *Store) holdFiles() error {
 }
 
 func (e *engine) setHolding() {
-	e.holding = C.smolwc_holding_new((*C.rocksdb_options_t)(handleOf(e.db)))
+	e.holding = C.smolwc_holding_new((*C.rocksdb_options_t)(native.Handle(e.db)))
 }
 
 func (e *engine) hold(path string) error {

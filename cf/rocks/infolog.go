@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"unsafe"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // setInfoLog has RocksDB keep its log in the database's directory, in LOG, and
@@ -24,5 +26,5 @@ func (e *engine) setInfoLog(dir string, readOnly bool) {
 	}
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
-	C.smolwc_set_info_log((*C.rocksdb_options_t)(handleOf(e.db)), text)
+	C.smolwc_set_info_log((*C.rocksdb_options_t)(native.Handle(e.db)), text)
 }

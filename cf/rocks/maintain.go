@@ -9,6 +9,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // Flush implements cf.Store. The engine puts a flush off while it would stall
@@ -34,11 +35,11 @@ func (s *Store) flush(name string) error {
 		defer opts.Destroy()
 		opts.SetWait(true)
 		if err := s.db.FlushCF(f.handle, opts); err != nil {
-			return wrap(err)
+			return native.Wrap(err)
 		}
 		// The catalog has a few entries in memory, which would keep every log
 		// from the first of them on.
-		return wrap(s.db.Flush(opts))
+		return native.Wrap(s.db.Flush(opts))
 	})
 }
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "cursor.h"
-#include "key.h"
+#include "internal/native/key.h"
 
 // The extractor's results and its name are part of the files' filters: a
 // change needs a new name.

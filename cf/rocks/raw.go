@@ -10,6 +10,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // Raw is the engine under a store, as grocksdb and as C know it, for measuring
@@ -39,9 +40,9 @@ func (s *Store) Raw(name string) (Raw, error) {
 	return Raw{
 		DB:            s.db,
 		Family:        f.handle,
-		DBHandle:      handleOf(s.db),
-		FamilyHandle:  handleOf(f.handle),
-		OptionsHandle: handleOf(s.engine.data),
+		DBHandle:      native.Handle(s.db),
+		FamilyHandle:  native.Handle(f.handle),
+		OptionsHandle: native.Handle(s.engine.data),
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // An expiry is what the compactions of one family may drop. The memory is C's,
@@ -26,7 +27,7 @@ func (e *engine) newExpiry() (expiry, *grocksdb.Options, error) {
 		return x, nil, errors.New("out of memory for a family")
 	}
 	opts := e.data.Clone()
-	C.smolwc_expiry_attach(x.c, (*C.rocksdb_options_t)(handleOf(opts)))
+	C.smolwc_expiry_attach(x.c, (*C.rocksdb_options_t)(native.Handle(opts)))
 	return x, opts, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // A room counts what a scan holds: its blocks, and the large values that the engine
@@ -117,7 +118,7 @@ func (f *filler) letGo() {
 // counted lets others read large blocks.
 func (s *Store) counted(large C.size_t) {
 	if large > 0 {
-		C.smolwc_large_counted((*C.rocksdb_cache_t)(handleOf(s.engine.cache)), large)
+		C.smolwc_large_counted((*C.rocksdb_cache_t)(native.Handle(s.engine.cache)), large)
 	}
 }
 

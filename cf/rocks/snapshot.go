@@ -14,6 +14,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // A snapshot implements cf.Snapshot. Its families are those of its time.
@@ -131,7 +132,7 @@ func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
 func (s *snapshot) Meta(_ context.Context, key string) (value []byte, err error) {
 	err = s.read(func(opts *grocksdb.ReadOptions) error {
 		value, err = s.store.db.GetBytes(opts, []byte(key))
-		return wrap(err)
+		return native.Wrap(err)
 	})
 	return value, err
 }
@@ -150,7 +151,7 @@ func (s *snapshot) MetaPrefix(_ context.Context, prefix string) (map[string][]by
 			found[key] = append([]byte(nil), it.Value().Data()...)
 		}
 		if err := it.Err(); err != nil {
-			return fmt.Errorf("catalog: %w", wrap(err))
+			return fmt.Errorf("catalog: %w", native.Wrap(err))
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 const (
@@ -70,7 +71,7 @@ func (d *divider) size(start, end []byte) (sum uint64, err error) {
 	err = d.each(func(f *family) error {
 		sizes, err := d.store.db.GetApproximateSizesCF(f.handle, []grocksdb.Range{{Start: start, Limit: end}})
 		if err != nil {
-			return wrap(err)
+			return native.Wrap(err)
 		}
 		sum += sizes[0]
 		return nil

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // Going forward from one file of a level into the next, an iterator of RocksDB
@@ -178,7 +179,7 @@ func (s *Store) readable(f *family, key []byte, r *room) error {
 	large := r.large(0)
 	msg := C.smolwc_readable(s.c.db, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), &large)
 	s.counted(large.read) // the block has gone
-	err := engineError(msg)
+	err := native.TakeError(unsafe.Pointer(msg))
 	if large.refused {
 		err = r.refusal(&large)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/lock"
 )
@@ -177,7 +178,7 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 	}
 	e.recovered(r)
 	names, err := grocksdb.ListColumnFamilies(e.db, dir)
-	return names, wrap(err)
+	return names, native.Wrap(err)
 }
 
 // missingDatabase decides what a directory without a CURRENT file is: a place
@@ -226,7 +227,7 @@ func (s *Store) openFamilies(dir string, names []string) error {
 		for _, e := range expiries {
 			e.free()
 		}
-		return s.engine.whichTable(dir, wrap(err))
+		return s.engine.whichTable(dir, native.Wrap(err))
 	}
 	open := families{}
 	for i, n := range names {

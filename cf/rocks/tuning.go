@@ -5,7 +5,6 @@ package rocks
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // engineCompression are the engine's names of compressions, of all files and of
@@ -97,11 +97,8 @@ func (s *Store) tune(o *grocksdb.Options, f *family) error {
 func setOptions(o *grocksdb.Options, pairs string) error {
 	text := C.CString(pairs)
 	defer C.free(unsafe.Pointer(text))
-	c := (*C.rocksdb_options_t)(handleOf(o))
+	c := (*C.rocksdb_options_t)(native.Handle(o))
 	var msg *C.char
-	if C.rocksdb_get_options_from_string(c, text, c, &msg); msg == nil {
-		return nil
-	}
-	defer C.rocksdb_free(unsafe.Pointer(msg))
-	return errors.New(C.GoString(msg))
+	C.rocksdb_get_options_from_string(c, text, c, &msg)
+	return native.TakeError(unsafe.Pointer(msg))
 }

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
@@ -109,7 +110,7 @@ func (s *Store) syncLog() error {
 	if s.options.InMemory {
 		return nil
 	}
-	if err := wrap(s.db.FlushWAL(true)); err != nil {
+	if err := native.Wrap(s.db.FlushWAL(true)); err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err)
 	}
 	return nil
@@ -133,7 +134,7 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	if isStall(text) {
 		return 0, errStalled
 	}
-	err := wrap(errors.New(text))
+	err := native.Wrap(errors.New(text))
 	if errors.Is(err, cf.ErrUnavailable) && strings.Contains(text, "sync") {
 		err = fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err) // it is in the log, and perhaps on the disk
 	}

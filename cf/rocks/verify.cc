@@ -1,7 +1,7 @@
 // What RocksDB can do and its C interface cannot, in all versions from 7.8 to 11.
 
 #include "verify.h"
-#include "handles.h"
+#include "internal/native/handles.h"
 
 #include <rocksdb/db.h>
 #include <rocksdb/metadata.h>

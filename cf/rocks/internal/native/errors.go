@@ -1,6 +1,6 @@
 //go:build cgo
 
-package rocks
+package native
 
 import (
 	"fmt"
@@ -33,8 +33,8 @@ var kinds = []struct {
 // says this one, which it tries last.
 var levelName = regexp.MustCompile(`\b(\d{6,})\.ldb\b`)
 
-// wrap gives an error of RocksDB its kind.
-func wrap(err error) error {
+// Wrap gives an error of RocksDB its kind.
+func Wrap(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,0 +1,48 @@
+// Package native reaches what RocksDB and grocksdb keep to themselves: the structs
+// behind the handles of c.h, the C pointers behind grocksdb's types, and the kinds
+// of errors that are text. It also has the layout of a cell's key for C.
+package native
+
+// #cgo LDFLAGS: -lrocksdb
+// #include <rocksdb/c.h>
+import "C"
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// Other packages include these headers, and the go command does not notice when
+// a header of another folder changes. It does notice when a package that they
+// import changes: so each of them imports this package, and this package embeds
+// the headers. The linker leaves them out of the program.
+var (
+	//go:embed handles.h
+	handlesHeader string
+	//go:embed key.h
+	keyHeader string
+)
+
+// Handle returns the C pointer behind a value of grocksdb. grocksdb keeps it in
+// an unexported field named c. handleOf panics when the field is renamed, and a
+// test fails, so that an update of grocksdb cannot break this quietly.
+func Handle(v any) unsafe.Pointer {
+	f := reflect.ValueOf(v).Elem().FieldByName("c")
+	if f.Kind() != reflect.Pointer {
+		panic(fmt.Sprintf("grocksdb: %T has no pointer field c", v))
+	}
+	return f.UnsafePointer()
+}
+
+// TakeError frees a message of RocksDB, a char*, and returns it as an error of
+// its kind. NULL is nil.
+func TakeError(msg unsafe.Pointer) error {
+	if msg == nil {
+		return nil
+	}
+	defer C.rocksdb_free(msg)
+	return Wrap(errors.New(C.GoString((*C.char)(msg))))
+}
