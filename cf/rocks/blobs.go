@@ -58,6 +58,21 @@ func (s *Store) blobFiles(f *family) []blobFile {
 	return files
 }
 
+// holdFiles has a store that is opened for reading keep its blob files, whatever
+// the writer does with them. One that is gone already is not its fault: either the
+// view is out of date, and its opening does not count, or the file is lost, which
+// reads of it will say.
+func (s *Store) holdFiles() error {
+	for _, f := range *s.families.Load() {
+		for _, b := range s.blobFiles(f) {
+			if err := s.engine.holding.Hold(filepath.Join(s.dir, b.name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // checkBlobFiles checks the blob files of all families.
 func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
 	families := *s.families.Load()

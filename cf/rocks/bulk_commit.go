@@ -17,6 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
 // The engine takes files for one family at a time, so an ingestion is made one by
@@ -88,7 +89,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn 
 	}
 	s.mu.Lock() // no snapshot sees one family without another
 	defer s.mu.Unlock()
-	if err := cmp.Or(s.writable(), s.ending(), s.engine.logs.takesFiles()); err != nil {
+	if err := cmp.Or(s.writable(), s.ending(), s.engine.logs.TakesFiles()); err != nil {
 		return 0, err
 	}
 	defer s.noteLoaded()
@@ -123,7 +124,7 @@ func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {
 		var token string
 		err := in.store.maintain(name, func(*family) (err error) { // so that nobody closes the store meanwhile
-			if err := in.store.engine.logs.takesFiles(); err != nil {
+			if err := in.store.engine.logs.TakesFiles(); err != nil {
 				return err
 			}
 			token, err = in.writeToken(len(m.Files))
@@ -161,20 +162,8 @@ func syncDir(path string) error {
 // writeToken makes the file with nothing but the token. Among the cells it would
 // keep the first of their files from the place where they belong.
 func (in *ingestion) writeToken(n int) (string, error) {
-	opts := in.store.engine.tableOptions()
-	defer opts.Destroy()
-	env := grocksdb.NewDefaultEnvOptions()
-	defer env.Destroy()
-	w := grocksdb.NewSSTFileWriter(env, opts)
-	defer w.Destroy()
 	path := filepath.Join(in.dir, fmt.Sprintf("token-%d.sst", n))
-	if err := w.Open(path); err != nil {
-		return "", native.Wrap(err)
-	}
-	if err := w.Put(tokenKey(in.id), nil); err != nil {
-		return "", native.Wrap(err)
-	}
-	return path, native.Wrap(w.Finish())
+	return path, tablefile.WriteKey(in.store.engine.tableOptions(), path, tokenKey(in.id))
 }
 
 // entries are what fn puts into the catalog.

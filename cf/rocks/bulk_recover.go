@@ -3,12 +3,10 @@
 package rocks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
 // finishIngestions brings those to an end that a crash interrupted, and removes
@@ -85,7 +84,7 @@ func (s *Store) finishIngestion(m *marker) error {
 	}
 	for _, family := range left {
 		for _, file := range m.Files[family] {
-			err := clearSequence(filepath.Join(m.dir, file))
+			err := tablefile.ClearSequence(filepath.Join(m.dir, file))
 			if errors.Is(err, os.ErrNotExist) && none {
 				return s.unmarkStalled(m, nil)
 			}
@@ -126,38 +125,4 @@ func (s *Store) notIngested(m *marker) (left []string, err error) {
 		token.Free()
 	}
 	return left, nil
-}
-
-// sequenceName ends the name of the property under which a table file that was made
-// outside keeps the sequence number that it was given, in 8 bytes right behind the
-// name; of the name, what it has in common with the one before is not there. The
-// properties stand behind all data and index.
-var sequenceName = []byte("sst_file.global_seqno")
-
-const propertiesTail = 256 << 10 // more than properties and footer take
-
-// clearSequence takes the sequence number out of a file that the engine may have
-// begun to ingest: it gives it one before the file is part of the database, and
-// does not take a file that has one. The checksum of the properties is made
-// without it.
-func clearSequence(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	from := max(0, info.Size()-propertiesTail)
-	tail, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	at := bytes.LastIndex(tail, sequenceName)
-	if at < 0 {
-		return errors.Join(fmt.Errorf("%s has no place for a sequence number", path), f.Close())
-	}
-	_, err = f.WriteAt(make([]byte, 8), from+int64(at+len(sequenceName)))
-	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
 var errCrash = errors.New("crash")
@@ -209,7 +210,7 @@ func TestIngestionGoesOnWithFilesThatWereBegun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copy(text[bytes.LastIndex(text, sequenceName)+len(sequenceName):], []byte{77})
+		copy(text[bytes.LastIndex(text, tablefile.SequenceName)+len(tablefile.SequenceName):], []byte{77})
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ package rocks
 import "C"
 
 import (
+	"unsafe"
+
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
@@ -15,6 +17,9 @@ import (
 // the engine has it, is taken by them: a scan of what the other half does not hold finds
 // none of it there the next time.
 const keptPart = 0.25
+
+// blockRefused is smolwc_large_refused, for the file system of a database.
+func blockRefused() unsafe.Pointer { return unsafe.Pointer(C.smolwc_large_refused) }
 
 func newCache(capacity uint64) *grocksdb.Cache {
 	c := grocksdb.NewLRUCache(capacity)

@@ -56,8 +56,8 @@ func (s *Store) openChanges() error {
 	if s.options.ReadOnly {
 		return nil
 	}
-	_, kept, err := s.engine.logs.list(filepath.Join(s.dir, archiveDir))
-	s.engine.logs.keep(kept)
+	_, kept, err := s.engine.logs.List(filepath.Join(s.dir, archiveDir))
+	s.engine.logs.Keep(kept)
 	return err
 }
 
@@ -72,17 +72,17 @@ func (s *Store) KeepChanges(since time.Time) error {
 	}
 	logs, archive := s.engine.logs, filepath.Join(s.dir, archiveDir)
 	if since.IsZero() {
-		if !logs.keeps() {
+		if !logs.Keeps() {
 			return nil
 		}
-		logs.keep(false)
+		logs.Keep(false)
 		if err := s.trimChanges(archive, func(int64) bool { return true }); err != nil {
 			return err
 		}
-		return logs.removeDir(archive)
+		return logs.RemoveDir(archive)
 	}
-	if !logs.keeps() {
-		if err := logs.makeDir(archive); err != nil {
+	if !logs.Keeps() {
+		if err := logs.MakeDir(archive); err != nil {
 			return err
 		}
 		if !s.options.InMemory {
@@ -90,7 +90,7 @@ func (s *Store) KeepChanges(since time.Time) error {
 				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 			}
 		}
-		logs.keep(true)
+		logs.Keep(true)
 	}
 	return s.trimChanges(archive, func(modified int64) bool { return modified < since.Unix() })
 }
@@ -99,26 +99,26 @@ func (s *Store) KeepChanges(since time.Time) error {
 func (s *Store) KeepsChanges() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return !s.closed && s.engine.logs.keeps()
+	return !s.closed && s.engine.logs.Keeps()
 }
 
 // trimChanges removes archived logs from the oldest on, up to the first that is
 // wanted.
 func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) error {
-	names, _, err := s.engine.logs.list(archive)
+	names, _, err := s.engine.logs.List(archive)
 	if err != nil {
 		return err
 	}
 	for _, f := range logsAmong(names, true) {
 		path := filepath.Join(archive, f.name())
-		modified, err := s.engine.logs.modified(path)
+		modified, err := s.engine.logs.Modified(path)
 		if err != nil {
 			return err
 		}
 		if !unwanted(modified) {
 			return nil
 		}
-		if err := s.engine.logs.remove(path); err != nil {
+		if err := s.engine.logs.Remove(path); err != nil {
 			return err
 		}
 		s.changes.forget(f.number)
@@ -143,11 +143,11 @@ func (f logFile) name() string { return fmt.Sprintf("%06d.log", f.number) }
 // logFiles are all logs, ascending. The live ones are listed first: one that is
 // moved meanwhile is there twice, and counts once.
 func (s *Store) logFiles() ([]logFile, error) {
-	live, _, err := s.engine.logs.list(s.dir)
+	live, _, err := s.engine.logs.List(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	archived, _, err := s.engine.logs.list(filepath.Join(s.dir, archiveDir))
+	archived, _, err := s.engine.logs.List(filepath.Join(s.dir, archiveDir))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *Store) logFiles() ([]logFile, error) {
 func (s *Store) readLog(number uint64, at int64, to []byte) (int, error) {
 	name := logFile{number: number}.name()
 	for _, dir := range []string{s.dir, filepath.Join(s.dir, archiveDir), s.dir} {
-		if n, exists, err := s.engine.logs.read(filepath.Join(dir, name), at, to); err != nil || exists {
+		if n, exists, err := s.engine.logs.Read(filepath.Join(dir, name), at, to); err != nil || exists {
 			return n, err
 		}
 	}

@@ -84,7 +84,7 @@ func (c *changes) start() error {
 }
 
 func (c *changes) list() (err error) {
-	c.begun, c.looked = c.store.engine.logs.begun(), 0
+	c.begun, c.looked = c.store.engine.logs.Begun(), 0
 	c.files, err = c.store.logFiles()
 	return err
 }
@@ -132,7 +132,7 @@ func (c *changes) step() (more bool, err error) {
 	}
 	// In this order: logs that hold what is written up to latest are listed.
 	latest := s.db.GetLatestSequenceNumber()
-	if s.engine.logs.begun() != c.begun {
+	if s.engine.logs.Begun() != c.begun {
 		if err := c.list(); err != nil {
 			return false, err
 		}

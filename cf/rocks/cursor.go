@@ -1,6 +1,7 @@
 package rocks
 
 // #cgo CFLAGS: -O2 -Wall -Wextra
+// #cgo CXXFLAGS: -O2 -Wall -Wextra -std=c++20 -fno-rtti
 // #cgo LDFLAGS: -lrocksdb
 // #include "cursor.h"
 import "C"

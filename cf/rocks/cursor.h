@@ -141,7 +141,4 @@ void smolwc_cursor_free(smolwc_cursor* c);
 char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
                       size_t len, smolwc_large* large);
 
-// The prefix extractor of a family: a key's row prefix.
-rocksdb_slicetransform_t* smolwc_row_prefix(void);
-
 #endif

@@ -13,6 +13,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
 )
 
 // catalogFamily is RocksDB's own column family; it holds the catalog.
@@ -26,7 +27,7 @@ type family struct {
 	c      familyPointer // the handle's
 	kept   keptCursors
 	shape  shape
-	expiry expiry                     // of a declared family
+	expiry callbacks.Expiry           // of a declared family
 	tuning atomic.Pointer[cf.Tuning]  // nil is the zero one
 	starts atomic.Pointer[fileStarts] // of its files
 	period atomic.Int64               // in seconds, after which the engine rewrites files; 0 is never
@@ -36,7 +37,7 @@ type family struct {
 // so that a snapshot can hold on to the one of its time.
 type families map[string]*family
 
-func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e expiry) *family {
+func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e callbacks.Expiry) *family {
 	return &family{name: name, id: h.ID(), handle: h, c: familyHandle(h), kept: newKeptCursors(), expiry: e}
 }
 
@@ -80,7 +81,7 @@ func (s *Store) CreateFamily(_ context.Context, names ...string) error {
 		if _, ok := to[name]; ok {
 			return nil
 		}
-		e, opts, err := s.engine.newExpiry()
+		e, opts, err := s.engine.familyOption()
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (s *Store) CreateFamily(_ context.Context, names ...string) error {
 			return err
 		})
 		if err != nil {
-			e.free()
+			e.Free()
 			return err
 		}
 		to[name] = newFamily(name, h, e)
@@ -132,9 +133,9 @@ func (s *Store) changeFamilies(names []string, change func(to families, name str
 		s.families.Store(&changed)
 		s.dropped.next()
 	}()
-	defer s.engine.logs.holdOptions(false)
+	defer s.engine.logs.HoldOptions(false)
 	for i, name := range names {
-		s.engine.logs.holdOptions(i < len(names)-1)
+		s.engine.logs.HoldOptions(i < len(names)-1)
 		if err := change(changed, name); err != nil {
 			return err
 		}
@@ -147,7 +148,7 @@ func (s *Store) changeFamilies(names []string, change func(to families, name str
 func (f *family) free() {
 	f.kept.free()
 	f.handle.Destroy()
-	f.expiry.free()
+	f.expiry.Free()
 }
 
 // droppedFamilies frees families after the last use of a set that has them. A use

@@ -47,8 +47,3 @@ func overlayHandle(b *grocksdb.WriteBatchWI) *C.rocksdb_writebatch_wi_t {
 	}
 	return (*C.rocksdb_writebatch_wi_t)(native.Handle(b))
 }
-
-// setRowPrefix gives a family's options the C prefix extractor.
-func setRowPrefix(o *grocksdb.Options) {
-	C.rocksdb_options_set_prefix_extractor((*C.rocksdb_options_t)(native.Handle(o)), C.smolwc_row_prefix())
-}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 )
 
 func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
@@ -31,15 +33,15 @@ func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
 	if again, _ := os.ReadFile(log); string(again) != string(first) {
 		t.Error("a reader wrote to the log")
 	}
-	if err := os.Truncate(log, maxInfoLog+1); err != nil {
+	if err := os.Truncate(log, files.MaxInfoLog+1); err != nil {
 		t.Fatal(err)
 	}
 	open(Options{})
 	old, err := os.Stat(log + ".old")
-	if err != nil || old.Size() != maxInfoLog+1 {
+	if err != nil || old.Size() != files.MaxInfoLog+1 {
 		t.Errorf("the log that had grown long: %v", err)
 	}
-	if now, err := os.Stat(log); err != nil || now.Size() > maxInfoLog {
+	if now, err := os.Stat(log); err != nil || now.Size() > files.MaxInfoLog {
 		t.Errorf("the log went on growing: %v", err)
 	}
 }

@@ -91,7 +91,7 @@ func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err erro
 	}
 	fam, err = s.families.Load().get(name)
 	if err == nil {
-		err = cmp.Or(s.ending(), s.engine.logs.lasting())
+		err = cmp.Or(s.ending(), s.engine.logs.Lasting())
 	}
 	if err != nil {
 		return nil, 0, err

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
 )
 
 // A mergeModel is the merge operator in the most naive form.
@@ -394,7 +395,7 @@ func TestMergesInAnyGrouping(t *testing.T) {
 // A write carries pending merges out, which changes nothing.
 func TestManyMergesOfOneCell(t *testing.T) {
 	c := &mergeCell{t: t, store: mergeStore(t), row: "r"}
-	for i := range 3*maxPendingMerges + 7 {
+	for i := range 3*callbacks.MaxPendingMerges + 7 {
 		c.merge(binary.BigEndian.AppendUint64([]byte{1, 6}, uint64(i)))
 	}
 	c.check("after many")

@@ -1,13 +1,15 @@
-package rocks
+//go:build cgo
 
-// #include "holding.h"
-import "C"
+package rocks
 
 import (
 	"log/slog"
 	"runtime"
 
 	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 )
 
 // Options say how a database is opened. The zero value opens, or creates, a
@@ -43,8 +45,7 @@ const (
 	blockSize      = 16 << 10
 	filterBits     = 10 // per key: about 1 % false positives
 	ribbonFrom     = 1  // ribbon filters from this level on, Bloom above it
-	maxInfoLog     = 4 << 20
-	writeShare     = 4 // 1/writeShare of the memory is for write buffers
+	writeShare     = 4  // 1/writeShare of the memory is for write buffers
 	minMemtable    = 1 << 20
 	maxMemtable    = 64 << 20
 	minArena       = 4 << 10  // what an empty family's write buffer takes, at least
@@ -70,10 +71,10 @@ type engine struct {
 	db    *grocksdb.Options
 	table *grocksdb.BlockBasedTableOptions
 	data  *grocksdb.Options // of a declared family
-	logs  *logFiles
+	logs  *files.System
 	found *recovery // before it was opened; nil for a new one
 
-	holding *C.smolwc_holding // of one that is opened for reading
+	holding *files.Held // of one that is opened for reading
 }
 
 // newEngine divides the memory: a quarter for all write buffers together, the
@@ -99,7 +100,7 @@ func newEngine(o Options) *engine {
 	// When a full disk has stopped writes, the engine goes on by itself once there
 	// is room for the largest memtable of a family.
 	e.db.SetWriteBufferSize(memtableSize(buffers))
-	e.logs = newLogFiles(e.db, o.InMemory)
+	e.logs = files.New(e.db, o.InMemory, blockRefused())
 	e.table = newTableOptions(e.cache)
 	e.data = e.db.Clone()
 	if o.FileSize > 0 {
@@ -141,8 +142,8 @@ func memtableSize(buffers uint64) uint64 { return min(max(buffers/2, minMemtable
 
 func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions, buffers uint64) {
 	o.SetBlockBasedTableFactory(table)
-	setRowPrefix(o)
-	setMergeOperator(o)
+	callbacks.SetRowPrefix(o)
+	callbacks.SetMergeOperator(o)
 	memtable := memtableSize(buffers)
 	o.SetWriteBufferSize(memtable)
 	// Each family takes these at once, so a thousand take the budget.
@@ -163,6 +164,6 @@ func (e *engine) destroy() {
 	e.table.Destroy()
 	e.db.Destroy()
 	e.cache.Destroy()
-	e.logs.free()
-	e.freeHolding()
+	e.logs.Free()
+	e.holding.Free()
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // A packed is a scan as C takes it: the bounds of its rows, qualifiers, values
@@ -51,13 +52,13 @@ func (p *packed) pack(s *cf.Scan) {
 		columns_per_row: C.int64_t(f.ColumnsPerRow),
 		limit:           C.int64_t(s.Limit),
 		sample:          C.uint64_t(s.Sample),
-		reverse:         flag(s.Reverse),
-		keys_only:       flag(f.KeysOnly),
-		strip_values:    flag(f.StripValues),
-		count_only:      flag(f.CountOnly),
+		reverse:         C.uint8_t(native.Flag(s.Reverse)),
+		keys_only:       C.uint8_t(native.Flag(f.KeysOnly)),
+		strip_values:    C.uint8_t(native.Flag(f.StripValues)),
+		count_only:      C.uint8_t(native.Flag(f.CountOnly)),
 
-		count_tombstones: flag(s.CountTombstones),
-		single_rows:      flag(single),
+		count_tombstones: C.uint8_t(native.Flag(s.CountTombstones)),
+		single_rows:      C.uint8_t(native.Flag(single)),
 	}
 }
 
@@ -106,11 +107,4 @@ func (p *packed) boundsC() *C.char {
 
 func (p *packed) endsC() *C.uint32_t {
 	return (*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(p.ends)))
-}
-
-func flag(b bool) C.uint8_t {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -1,40 +1,34 @@
+//go:build cgo
+
 package rocks
 
-// #include "retention.h"
-import "C"
-
 import (
-	"errors"
 	"strconv"
 	"time"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
 )
 
-// An expiry is what the compactions of one family may drop. The memory is C's,
-// and the engine keeps it for as long as a compaction may read it.
-type expiry struct{ c *C.smolwc_expiry }
-
-// newExpiry makes the options of one family from those of all, with a
+// familyOption makes the options of one family from those of all, with a
 // compaction filter of its own. The caller destroys them once the family is
 // open.
-func (e *engine) newExpiry() (expiry, *grocksdb.Options, error) {
-	x := expiry{C.smolwc_expiry_new()}
-	if x.c == nil {
-		return x, nil, errors.New("out of memory for a family")
-	}
+func (e *engine) familyOption() (callbacks.Expiry, *grocksdb.Options, error) {
 	opts := e.data.Clone()
-	C.smolwc_expiry_attach(x.c, (*C.rocksdb_options_t)(native.Handle(opts)))
+	x, err := callbacks.NewExpiry(opts)
+	if err != nil {
+		opts.Destroy()
+		return x, nil, err
+	}
 	return x, opts, nil
 }
 
 // familyOptions are the options of families that are about to be opened, with
 // an expiry for each but the catalog's, and a function that destroys them.
-func (e *engine) familyOptions(names []string) (all []expiry, opts []*grocksdb.Options, destroy func(), err error) {
-	all, opts = make([]expiry, len(names)), make([]*grocksdb.Options, len(names))
+func (e *engine) familyOptions(names []string) (all []callbacks.Expiry, opts []*grocksdb.Options, destroy func(), err error) {
+	all, opts = make([]callbacks.Expiry, len(names)), make([]*grocksdb.Options, len(names))
 	destroy = func() {
 		for i, o := range opts {
 			if o != nil && names[i] != catalogFamily {
@@ -47,22 +41,15 @@ func (e *engine) familyOptions(names []string) (all []expiry, opts []*grocksdb.O
 			opts[i] = e.db
 			continue
 		}
-		if all[i], opts[i], err = e.newExpiry(); err != nil {
+		if all[i], opts[i], err = e.familyOption(); err != nil {
 			destroy()
 			for _, x := range all {
-				x.free()
+				x.Free()
 			}
 			return nil, nil, nil, err
 		}
 	}
 	return all, opts, destroy, nil
-}
-
-// free ends the use of the expiry by the family.
-func (x expiry) free() {
-	if x.c != nil {
-		C.smolwc_expiry_free(x.c)
-	}
 }
 
 // SetExpiry implements cf.Store.
@@ -76,7 +63,7 @@ func (s *Store) SetExpiry(name string, e cf.Expiry) error {
 	if err != nil {
 		return err
 	}
-	C.smolwc_expiry_set(f.expiry.c, C.int64_t(e.Before))
+	f.expiry.Set(e.Before)
 	return s.setPeriod(f, e.Period)
 }
 

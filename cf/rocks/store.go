@@ -16,6 +16,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/lock"
@@ -89,13 +90,13 @@ func Open(dir string, o Options) (*Store, error) {
 func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	e := newEngine(o)
 	if !o.InMemory {
-		e.setInfoLog(dir, o.ReadOnly)
+		files.SetInfoLog(e.db, dir, o.ReadOnly)
 	}
 	if o.ReadOnly {
-		e.setHolding()
+		e.holding = files.NewHeld(e.db)
 	}
 	if c != nil {
-		e.logs.guard(dir, c)
+		e.logs.Guard(dir, c)
 	}
 	names, err := familyNames(e, dir, o)
 	if err != nil {
@@ -169,7 +170,7 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 		return []string{catalogFamily}, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); errors.Is(err, os.ErrNotExist) {
-		e.logs.begin(dir, nil)
+		e.logs.Begin(dir, nil)
 		return missingDatabase(dir, o)
 	}
 	r, err := checkLogs(dir)
@@ -225,7 +226,7 @@ func (s *Store) openFamilies(dir string, names []string) error {
 	}
 	if err != nil {
 		for _, e := range expiries {
-			e.free()
+			e.Free()
 		}
 		return s.engine.whichTable(dir, native.Wrap(err))
 	}
@@ -286,5 +287,5 @@ func (s *Store) stopEngine() {
 		return
 	}
 	s.db.CancelAllBackgroundWork(false)
-	s.engine.logs.awaitRecovery()
+	s.engine.logs.AwaitRecovery()
 }

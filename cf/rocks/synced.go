@@ -98,16 +98,16 @@ func (s *synced) judge(l *wal.State) error {
 // passes over what a loss of power left unwritten, and keeps SYNCED.
 func (e *engine) recovered(r *recovery) {
 	e.found = r
-	e.logs.begin(r.dir, r.synced.text)
+	e.logs.Begin(r.dir, r.synced.text)
 	for name, bytes := range r.synced.files {
-		e.logs.claim(name, bytes)
+		e.logs.Claim(name, bytes)
 	}
 	for name, end := range r.ends {
-		e.logs.end(name, end)
+		e.logs.End(name, end)
 	}
 	// Without the file nothing says that the manifest is whole, and that files that
 	// it does not name are of no use.
-	e.logs.spare(r.synced.files == nil)
+	e.logs.Spare(r.synced.files == nil)
 }
 
 // straysDir has table and blob files that a manifest did not name which may have been
@@ -116,7 +116,7 @@ const straysDir = "strays"
 
 // noteStrays tells what was found beside the database, once it is open.
 func (s *Store) noteStrays() {
-	if n := s.engine.logs.spare(false); n > 0 {
+	if n := s.engine.logs.Spare(false); n > 0 {
 		s.logger.Warn("table files that the manifest does not name were moved aside, since nothing says that the manifest is whole; remove them when nothing is missing",
 			"files", n, "dir", filepath.Join(s.dir, straysDir))
 	}

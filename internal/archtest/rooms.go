@@ -77,9 +77,12 @@ var rooms = map[string]room{
 	// What RocksDB writes, read without it.
 	"cf/rocks/internal/wal": {imports: []string{"cf"}},
 	// What the packages of the store share. Each of them may import C.
-	"cf/rocks/internal/native": {imports: []string{"cf"}, tests: []string{grocksdb}, c: true},
-	"cf/cftest":                {imports: []string{"cf", "cf/bulk", rapid}},
-	"cf/rocks":                 {imports: []string{"cf", "cf/rocks/internal/native", "cf/rocks/internal/wal", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}, c: true},
+	"cf/rocks/internal/native":    {imports: []string{"cf"}, tests: []string{grocksdb}, c: true},
+	"cf/rocks/internal/callbacks": {imports: []string{"cf/rocks/internal/native", grocksdb}, c: true},
+	"cf/rocks/internal/files":     {imports: []string{"cf", "cf/rocks/internal/native", "internal/claim", grocksdb}, c: true},
+	"cf/rocks/internal/tablefile": {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
+	"cf/cftest":                   {imports: []string{"cf", "cf/bulk", rapid}},
+	"cf/rocks":                    {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/native", "cf/rocks/internal/tablefile", "cf/rocks/internal/wal", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}, c: true},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere"}},

@@ -46,3 +46,11 @@ func TakeError(msg unsafe.Pointer) error {
 	defer C.rocksdb_free(msg)
 	return Wrap(errors.New(C.GoString((*C.char)(msg))))
 }
+
+// Flag is a bool as C has it in a uint8_t.
+func Flag(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}

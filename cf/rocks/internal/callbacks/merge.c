@@ -326,8 +326,9 @@ static char* full_merge(void* state, const char* key, size_t key_len, const char
   return out;
 }
 
-char* smolwc_merge_operands(const char* const* operands, const size_t* lens, size_t n,
-                            size_t* len) {
+// Merges operands into one, in new memory; NULL when they have no kind in common or
+// there are none.
+static char* merge_operands(const char* const* operands, const size_t* lens, size_t n, size_t* len) {
   input in = {{NULL, 0}, operands, lens, n};
   *len = 0;
   int kind = kind_of(&in);
@@ -344,7 +345,7 @@ static char* partial_merge(void* state, const char* key, size_t key_len,
                            const char* const* operands, const size_t* lens, int operands_len,
                            unsigned char* success, size_t* len) {
   (void)state, (void)key, (void)key_len;
-  char* out = smolwc_merge_operands(operands, lens, (size_t)operands_len, len);
+  char* out = merge_operands(operands, lens, (size_t)operands_len, len);
   *success = out != NULL;
   return out;
 }
@@ -359,4 +360,21 @@ static void merge_destroy(void* state) { (void)state; }
 rocksdb_mergeoperator_t* smolwc_merge_operator(void) {
   return rocksdb_mergeoperator_create(NULL, merge_destroy, full_merge, partial_merge, NULL,
                                       merge_name);
+}
+
+char* smolwc_merge_all(const char* data, const uint32_t* ends, size_t n, size_t* len) {
+  const char** operands = malloc(n * sizeof *operands);
+  size_t* lens = malloc(n * sizeof *lens);
+  char* out = NULL;
+  if (operands != NULL && lens != NULL) {
+    for (size_t i = 0, from = 0; i < n; i++) {
+      operands[i] = data + from;
+      lens[i] = ends[i] - from;
+      from = ends[i];
+    }
+    out = merge_operands(operands, lens, n, len);
+  }
+  free(operands);
+  free(lens);
+  return out;
 }

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "internal/native/key.h"
+#include "../native/key.h"
 
 // An expiry is used by a family, and by the factories of the engine's options.
 struct smolwc_expiry {

@@ -5,13 +5,14 @@
 
 #include <rocksdb/c.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // The operator's name is in the files' properties and its results are on disk: a
 // change needs a new name.
 rocksdb_mergeoperator_t* smolwc_merge_operator(void);
 
-// Merges operands into one, in new memory; NULL when they have no kind in common or
-// are none.
-char* smolwc_merge_operands(const char* const* operands, const size_t* lens, size_t n, size_t* len);
+// Merges operands that lie end to end in data and end at ends[i] into one, in new
+// memory; NULL when that cannot be.
+char* smolwc_merge_all(const char* data, const uint32_t* ends, size_t n, size_t* len);
 
 #endif

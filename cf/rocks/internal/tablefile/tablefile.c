@@ -1,9 +1,7 @@
-#include "bulk.h"
+#include "tablefile.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "merge.h"
 
 // The upper bit of the length of a value that is an operand to merge.
 #define OPERAND UINT32_C(0x80000000)
@@ -56,7 +54,7 @@ static size_t write_group(rocksdb_sstfilewriter_t* writer, const char* p, buffer
   return bytes;
 }
 
-size_t smolwc_bulk_write(rocksdb_sstfilewriter_t* writer, const char* data, const uint32_t* at,
+size_t smolwc_write_groups(rocksdb_sstfilewriter_t* writer, const char* data, const uint32_t* at,
                          size_t n, uint64_t file_size, char** err) {
   buffer key = {malloc(1024), 1024};
   size_t done = 0, since = 0;
@@ -72,21 +70,4 @@ size_t smolwc_bulk_write(rocksdb_sstfilewriter_t* writer, const char* data, cons
   }
   free(key.data);
   return done;
-}
-
-char* smolwc_bulk_merge(const char* data, const uint32_t* ends, size_t n, size_t* len) {
-  const char** operands = malloc(n * sizeof *operands);
-  size_t* lens = malloc(n * sizeof *lens);
-  char* out = NULL;
-  if (operands != NULL && lens != NULL) {
-    for (size_t i = 0, from = 0; i < n; i++) {
-      operands[i] = data + from;
-      lens[i] = ends[i] - from;
-      from = ends[i];
-    }
-    out = smolwc_merge_operands(operands, lens, n, len);
-  }
-  free(operands);
-  free(lens);
-  return out;
 }

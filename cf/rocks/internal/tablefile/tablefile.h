@@ -1,6 +1,6 @@
 // Writing sorted cells to a table file, many in one call from Go.
-#ifndef SMOLWC_BULK_H
-#define SMOLWC_BULK_H
+#ifndef SMOLWC_TABLEFILE_H
+#define SMOLWC_TABLEFILE_H
 
 #include <rocksdb/c.h>
 #include <stddef.h>
@@ -10,11 +10,7 @@
 // data + at[i]. Stops behind the group with which the file has reached file_size
 // bytes. Returns how many groups were written; *err, to be freed with
 // rocksdb_free, says why there are fewer for another reason.
-size_t smolwc_bulk_write(rocksdb_sstfilewriter_t* writer, const char* data, const uint32_t* at,
+size_t smolwc_write_groups(rocksdb_sstfilewriter_t* writer, const char* data, const uint32_t* at,
                          size_t n, uint64_t file_size, char** err);
-
-// Merges operands that lie end to end in data and end at ends[i] into one, in new
-// memory; NULL when that cannot be.
-char* smolwc_bulk_merge(const char* data, const uint32_t* ends, size_t n, size_t* len);
 
 #endif

@@ -1,6 +1,5 @@
-package rocks
+package files
 
-// #cgo CXXFLAGS: -O2 -Wall -Wextra -std=c++20 -fno-rtti
 // #include <stdlib.h>
 // #include "infolog.h"
 import "C"
@@ -10,15 +9,20 @@ import (
 	"path/filepath"
 	"unsafe"
 
+	"github.com/linxGnu/grocksdb"
+
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// setInfoLog has RocksDB keep its log in the database's directory, in LOG, and
+// MaxInfoLog is the size of a LOG, in bytes, that becomes LOG.old.
+const MaxInfoLog = 4 << 20
+
+// SetInfoLog has RocksDB keep its log in the database's directory, in LOG, and
 // in LOG.old what was there before the last time that it had grown long. A
 // database that is opened for reading alone writes none: the log is the writer's.
-func (e *engine) setInfoLog(dir string, readOnly bool) {
+func SetInfoLog(o *grocksdb.Options, dir string, readOnly bool) {
 	path := filepath.Join(dir, "LOG")
-	if info, err := os.Stat(path); err == nil && info.Size() > maxInfoLog && !readOnly {
+	if info, err := os.Stat(path); err == nil && info.Size() > MaxInfoLog && !readOnly {
 		_ = os.Rename(path, path+".old") // else it grows on
 	}
 	if readOnly {
@@ -26,5 +30,5 @@ func (e *engine) setInfoLog(dir string, readOnly bool) {
 	}
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
-	C.smolwc_set_info_log((*C.rocksdb_options_t)(native.Handle(e.db)), text)
+	C.smolwc_set_info_log((*C.rocksdb_options_t)(native.Handle(o)), text)
 }

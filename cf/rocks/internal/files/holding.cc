@@ -3,7 +3,7 @@
 // opens when the first value of them is read, which may be too late.
 
 #include "holding.h"
-#include "internal/native/handles.h"
+#include "../native/handles.h"
 
 #include <errno.h>
 #include <fcntl.h>

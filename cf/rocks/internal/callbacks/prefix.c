@@ -1,7 +1,8 @@
+#include "prefix.h"
+
 #include <string.h>
 
-#include "cursor.h"
-#include "internal/native/key.h"
+#include "../native/key.h"
 
 // The extractor's results and its name are part of the files' filters: a
 // change needs a new name.

@@ -1,7 +1,7 @@
 // RocksDB's C interface can set a logger, and until version 8 has none to set.
 
 #include "infolog.h"
-#include "internal/native/handles.h"
+#include "../native/handles.h"
 
 #include <fcntl.h>
 #include <rocksdb/env.h>

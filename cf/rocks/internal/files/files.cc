@@ -2,9 +2,8 @@
 // for all databases alike; whether someone wants them is known later. A file
 // system of ours can change its mind.
 
-#include "changes_files.h"
-#include "cache.h"
-#include "internal/native/handles.h"
+#include "files.h"
+#include "../native/handles.h"
 #include "properties.h"
 #include "synced.h"
 
@@ -139,19 +138,23 @@ class ManifestFile : public rocksdb::FSWritableFileOwnerWrapper {
 // A TableFile does not read a block for which there is no room.
 class TableFile : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
-  using FSRandomAccessFileOwnerWrapper::FSRandomAccessFileOwnerWrapper;
+  TableFile(std::unique_ptr<rocksdb::FSRandomAccessFile>&& file, smolwc_refused* refused)
+      : FSRandomAccessFileOwnerWrapper(std::move(file)), refused_(refused) {}
 
   IOStatus Read(uint64_t at, size_t n, const IOOptions& options, rocksdb::Slice* result, char* scratch,
                 IODebugContext* debug) const override {
-    if (smolwc_large_refused()) return IOStatus::Busy("no room for a block");
+    if (refused_ != nullptr && refused_()) return IOStatus::Busy("no room for a block");
     return FSRandomAccessFileOwnerWrapper::Read(at, n, options, result, scratch, debug);
   }
+
+ private:
+  smolwc_refused* refused_;
 };
 
 class LogFiles : public rocksdb::FileSystemWrapper {
  public:
-  explicit LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base)
-      : FileSystemWrapper(base), synced(std::make_shared<smolwc::Synced>(base)) {}
+  LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base, smolwc_refused* refused)
+      : FileSystemWrapper(base), synced(std::make_shared<smolwc::Synced>(base)), refused_(refused) {}
 
   const char* Name() const override { return "smolwc.LogFiles"; }
 
@@ -220,7 +223,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     uint64_t size = 0;
     if (!s.ok() || !is_table(path) || !GetFileSize(path, IOOptions(), &size, debug).ok()) return s;
     s = smolwc::CheckProperties(file->get(), size, path);
-    file->reset(s.ok() ? new TableFile(std::move(*file)) : nullptr);
+    file->reset(s.ok() ? new TableFile(std::move(*file), refused_) : nullptr);
     return s;
   }
 
@@ -280,6 +283,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> in_doubt{false};
 
  private:
+  smolwc_refused* const refused_;
   std::string dir_;  // "" for no guard
   uint64_t device_ = 0, inode_ = 0;
 };
@@ -348,14 +352,14 @@ struct smolwc_files {
 
 extern "C" {
 
-smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory) {
+smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory, smolwc_refused* refused) {
   auto files = new smolwc_files;
   rocksdb::Env* base = rocksdb::Env::Default();
   if (in_memory) {
     files->memory.reset(rocksdb::NewMemEnv(base));
     base = files->memory.get();
   }
-  files->logs = std::make_shared<LogFiles>(base->GetFileSystem());
+  files->logs = std::make_shared<LogFiles>(base->GetFileSystem(), refused);
   files->env = rocksdb::NewCompositeEnv(files->logs);
   options->rep.env = files->env.get();
   options->rep.listeners.push_back(files->faults);

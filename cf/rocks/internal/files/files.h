@@ -1,9 +1,10 @@
 // The files of RocksDB's log of writes: keeping those that it would delete, and
 // reading them beside it.
-#ifndef SMOLWC_CHANGES_FILES_H
-#define SMOLWC_CHANGES_FILES_H
+#ifndef SMOLWC_FILES_H
+#define SMOLWC_FILES_H
 
 #include <rocksdb/c.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,9 +15,13 @@ extern "C" {
 // A file system between RocksDB and its own, on the disk or in memory.
 typedef struct smolwc_files smolwc_files;
 
-// Makes one and has a database that is opened with the options use it. It is to
-// be freed after the database and the options.
-smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory);
+// Whether this thread must not read the block that it is about to read.
+typedef bool smolwc_refused(void);
+
+// Makes one. A database that is opened with the options uses it, and reads no block of
+// a table that refused refuses; NULL refuses nothing. Free it after the database and the
+// options.
+smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory, smolwc_refused* refused);
 void smolwc_files_free(smolwc_files* files);
 
 // From now on nothing is made, opened or removed in dir unless it is the directory
