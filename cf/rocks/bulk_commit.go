@@ -16,7 +16,10 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
+	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
@@ -27,11 +30,9 @@ import (
 // the tokens which families are done, does the others, and then removes marker
 // and tokens in one batch. docs/format.md has their bytes.
 
-// prefixIngest begins the keys of markers; the ingestion's id follows. A token
-// has the same key, behind a zero byte that puts it before all cells.
-const prefixIngest = "ingest/"
-
-func tokenKey(id string) []byte { return append([]byte{0}, prefixIngest+id...) }
+// tokenKey is the key of a token: that of the marker, behind a zero byte that puts it
+// before all cells.
+func tokenKey(id string) []byte { return append([]byte{0}, recovery.MarkerPrefix+id...) }
 
 // A marker is what is left to do for an ingestion.
 type marker struct {
@@ -57,7 +58,7 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	if err != nil {
 		return 0, err
 	}
-	pos, err := s.letIn(ctx, func() (cf.Position, int, error) {
+	pos, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
 		pos, err := in.handOver(ctx, m, rows, fn)
 		return pos, 0, err
 	})
@@ -73,14 +74,14 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	return pos, nil
 }
 
-// handOver gives the files to the engine. It returns errStalled, and has done
+// handOver gives the files to the engine. It returns gate.ErrStalled, and has done
 // nothing, when the engine takes no writes.
 func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, err error) {
 	s := in.store
-	if err := s.locks.lock(ctx, allStripes); err != nil { // not between an update's read and its write
+	if err := s.locks.Lock(ctx, isolation.AllStripes); err != nil { // not between an update's read and its write
 		return 0, err
 	}
-	defer s.locks.unlock(allStripes)
+	defer s.locks.Unlock(isolation.AllStripes)
 	if m.Meta, err = in.entries(ctx, fn); err != nil {
 		return 0, err
 	}
@@ -89,7 +90,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn 
 	}
 	s.mu.Lock() // no snapshot sees one family without another
 	defer s.mu.Unlock()
-	if err := cmp.Or(s.writable(), s.ending(), s.engine.logs.TakesFiles()); err != nil {
+	if err := cmp.Or(s.writable(), s.gate.Ending(), s.engine.logs.TakesFiles()); err != nil {
 		return 0, err
 	}
 	defer s.noteLoaded()
@@ -97,7 +98,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn 
 		in.keep = s.broken != nil
 		return 0, err
 	}
-	s.history.addRange(slices.Collect(maps.Keys(m.Files)), rows)
+	s.history.AddRange(slices.Collect(maps.Keys(m.Files)), rows)
 	return cf.Position(s.db.GetLatestSequenceNumber()), nil
 }
 
@@ -215,7 +216,7 @@ func (s *Store) ingest(m *marker) error {
 // finished ends an ingestion whose cells are all there, when the engine takes
 // writes.
 func (s *Store) finished(m *marker) error {
-	_, err := s.letIn(context.Background(), func() (cf.Position, int, error) {
+	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		if err := s.writable(); err != nil {
@@ -246,7 +247,7 @@ func (s *Store) mark(m *marker) error {
 	}
 	batch := grocksdb.NewWriteBatch()
 	defer batch.Destroy()
-	batch.Put([]byte(prefixIngest+m.id), text)
+	batch.Put([]byte(recovery.MarkerPrefix+m.id), text)
 	return s.writeSynced(batch)
 }
 
@@ -257,19 +258,19 @@ func (s *Store) unmark(m *marker, meta map[string][]byte) error {
 	for key, value := range meta {
 		batch.Put([]byte(key), value)
 	}
-	batch.Delete([]byte(prefixIngest + m.id))
+	batch.Delete([]byte(recovery.MarkerPrefix + m.id))
 	for family := range m.Files {
 		f, err := s.families.Load().get(family)
 		if err != nil {
 			return err
 		}
-		batch.DeleteCF(f.handle, tokenKey(m.id))
+		batch.DeleteCF(f.Handle, tokenKey(m.id))
 	}
 	return s.writeSynced(batch)
 }
 
 // writeSynced writes a batch to the disk, whatever the options say: so is what is
-// ingested. It returns errStalled when the engine turns it away.
+// ingested. It returns gate.ErrStalled when the engine turns it away.
 func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()
@@ -280,10 +281,10 @@ func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 		return nil
 	}
 	if isStall(err.Error()) {
-		return errStalled
+		return gate.ErrStalled
 	}
 	err = native.Wrap(err)
-	s.refused(err)
+	s.refusal.Refused(err)
 	return err
 }
 
@@ -300,7 +301,7 @@ func (s *Store) ingestFamily(name string, m *marker) error {
 	opts := grocksdb.NewDefaultIngestExternalFileOptions()
 	defer opts.Destroy()
 	opts.SetMoveFiles(true)
-	return s.changeManifest(func() error { return s.db.IngestExternalFileCF(f.handle, paths, opts) })
+	return s.changeManifest(func() error { return s.db.IngestExternalFileCF(f.Handle, paths, opts) })
 }
 
 // step is where tests stop an ingestion.

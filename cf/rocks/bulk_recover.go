@@ -15,6 +15,8 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
@@ -48,13 +50,13 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 		return nil, err
 	}
 	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, prefixIngest)
+	entries, err := snap.MetaPrefix(ctx, recovery.MarkerPrefix)
 	if err != nil {
 		return nil, err
 	}
 	var all []*marker
 	for key, text := range entries {
-		m := &marker{id: strings.TrimPrefix(key, prefixIngest)}
+		m := &marker{id: strings.TrimPrefix(key, recovery.MarkerPrefix)}
 		m.dir = filepath.Join(s.dir, bulkDir, m.id)
 		if err := json.Unmarshal(text, m); err != nil {
 			return nil, fmt.Errorf("%w: catalog entry %s: %w", cf.ErrCorrupt, key, err)
@@ -63,10 +65,6 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 	}
 	return all, nil
 }
-
-// errHalfLoaded: some families have their part of a load and some have not. Beside
-// a writer that passes in a moment.
-var errHalfLoaded = fmt.Errorf("%w: it is half done, and the database is opened for reading; opening it for writing finishes it", cf.ErrUnavailable)
 
 // finishIngestion does what is left to do. Where nothing has been done and files
 // are missing, as in a copy of the database without them, nothing is done.
@@ -80,7 +78,7 @@ func (s *Store) finishIngestion(m *marker) error {
 		if none || len(left) == 0 {
 			return nil // a reader sees nothing of it, or all
 		}
-		return errHalfLoaded
+		return steady.ErrHalfLoaded
 	}
 	for _, family := range left {
 		for _, file := range m.Files[family] {
@@ -102,7 +100,7 @@ func (s *Store) finishIngestion(m *marker) error {
 }
 
 func (s *Store) unmarkStalled(m *marker, meta map[string][]byte) error {
-	_, err := s.letIn(context.Background(), func() (cf.Position, int, error) { return 0, 0, s.unmark(m, meta) })
+	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) { return 0, 0, s.unmark(m, meta) })
 	return err
 }
 
@@ -115,7 +113,7 @@ func (s *Store) notIngested(m *marker) (left []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 		}
-		token, err := s.db.GetCF(opts, f.handle, tokenKey(m.id))
+		token, err := s.db.GetCF(opts, f.Handle, tokenKey(m.id))
 		if err != nil {
 			return nil, native.Wrap(err)
 		}

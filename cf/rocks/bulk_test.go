@@ -18,6 +18,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
@@ -114,9 +115,9 @@ func shm(t *testing.T) string {
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	for range 100 {
-		before := stampOf(from)
+		before := steady.StampOf(from)
 		err := os.CopyFS(to, os.DirFS(from))
-		if err == nil && before.equal(stampOf(from)) {
+		if err == nil && before.Equal(steady.StampOf(from)) {
 			return
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -156,7 +157,7 @@ func (l loaded) state(t *testing.T) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "%s %s; ", f, rows)
-		it := s.db.NewIteratorCF(opts, (*s.families.Load())[f].handle)
+		it := s.db.NewIteratorCF(opts, (*s.families.Load())[f].Handle)
 		if it.SeekToFirst(); it.Valid() && it.Key().Data()[0] == 0 {
 			t.Errorf("%s has a token %q", f, it.Key().Data())
 		}

@@ -1,8 +1,6 @@
-package rocks
+//go:build cgo
 
-// #include <stdlib.h>
-// #include "verify.h"
-import "C"
+package rocks
 
 import (
 	"bytes"
@@ -15,12 +13,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
+	"github.com/smolwc/smolwc/cf/rocks/internal/verify"
 )
 
 var (
@@ -49,7 +49,7 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 	files := s.db.GetLiveFilesMetaData()
 	slices.SortFunc(files, func(a, b grocksdb.LiveFileMetadata) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range files {
-		if err := cmp.Or(ctx.Err(), s.ending()); err != nil {
+		if err := cmp.Or(ctx.Err(), s.gate.Ending()); err != nil {
 			return err
 		}
 		file := cf.CheckedFile{Name: strings.TrimPrefix(f.Name, "/"), Family: f.ColumnFamilyName, Bytes: f.Size}
@@ -87,11 +87,11 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 		}
 		files = append(files, names...)
 	}
-	_, fault := steady(ctx, s.dir, openPatience, func() error {
-		_, err := checkLogs(s.dir)
+	_, fault := steady.Read(ctx, s.dir, steady.OpenPatience, func() error {
+		_, err := recovery.Check(s.dir)
 		return err
 	})
-	if errors.Is(fault, errTooBusy) || ctx.Err() != nil {
+	if errors.Is(fault, steady.ErrTooBusy) || ctx.Err() != nil {
 		return fault
 	}
 	for _, path := range files {
@@ -116,23 +116,12 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 // verify reads a table file.
 func (s *Store) verify(name string) error {
 	path := filepath.Join(s.dir, name)
-	fault := s.engine.verifyTable(path, 1)
+	fault := verify.Table(s.engine.data, path, true)
 	// A compaction may have removed it, before or meanwhile: then that is the fault.
 	if _, err := os.Stat(path); fault != nil && err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 	}
 	return native.Wrap(fault)
-}
-
-func (e *engine) verifyTable(path string, all C.int) error {
-	text := C.CString(path)
-	defer C.free(unsafe.Pointer(text))
-	msg := C.smolwc_verify_table((*C.rocksdb_options_t)(native.Handle(e.data)), text, all)
-	if msg == nil {
-		return nil
-	}
-	defer C.free(unsafe.Pointer(msg))
-	return errors.New(C.GoString(msg))
 }
 
 // whichTable gives an error of opening a database the table file that it comes
@@ -147,12 +136,12 @@ func (e *engine) whichTable(dir string, err error) error {
 	if strings.Contains(err.Error(), ".sst") {
 		return err
 	}
-	if _, fault := checkLogs(dir); fault != nil {
+	if _, fault := recovery.Check(dir); fault != nil {
 		return err
 	}
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")) // the pattern is sound
 	for _, path := range tables {
-		if fault := e.verifyTable(path, 0); fault != nil && strings.HasPrefix(err.Error(), native.Wrap(fault).Error()) {
+		if fault := verify.Table(e.data, path, false); fault != nil && strings.HasPrefix(err.Error(), native.Wrap(fault).Error()) {
 			return fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, path, fault)
 		}
 	}
@@ -176,7 +165,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 	return s.read(func(opts *grocksdb.ReadOptions) error {
 		opts.SetTotalOrderSeek(true)
 		opts.SetFillCache(false)
-		it := s.store.db.NewIteratorCF(opts, f.handle)
+		it := s.store.db.NewIteratorCF(opts, f.Handle)
 		defer it.Close()
 		n := 0
 		for it.SeekToFirst(); it.Valid(); it.Next() {
@@ -193,14 +182,9 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 			}
 		}
 		if err := it.Err(); err != nil {
-			return s.store.inFamily(f, native.Wrap(err))
+			return s.store.inFamily(&f.Family, native.Wrap(err))
 		}
-		for _, start := range s.store.fileStarts(f) {
-			if err := s.store.readable(f, start.key, nil); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.Engine.CheckStarts(&f.Family)
 	})
 }
 

@@ -90,7 +90,7 @@ func storeWith(t *testing.T, cells string, raw []byte) (*Store, cf.Snapshot) {
 		t.Fatal(err)
 	}
 	putCells(t, s, cells)
-	if err := s.db.PutCF(s.write, (*s.families.Load())["t"].handle, raw, []byte("?")); err != nil {
+	if err := s.db.PutCF(s.write, (*s.families.Load())["t"].Handle, raw, []byte("?")); err != nil {
 		t.Fatal(err)
 	}
 	snap, err := s.Snapshot(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 // catalogFamily is RocksDB's own column family; it holds the catalog.
@@ -21,16 +22,11 @@ const catalogFamily = "default"
 
 // A family is an open column family.
 type family struct {
-	name   string
+	scan.Family
 	id     uint32
-	handle *grocksdb.ColumnFamilyHandle
-	c      familyPointer // the handle's
-	kept   keptCursors
-	shape  shape
-	expiry callbacks.Expiry           // of a declared family
-	tuning atomic.Pointer[cf.Tuning]  // nil is the zero one
-	starts atomic.Pointer[fileStarts] // of its files
-	period atomic.Int64               // in seconds, after which the engine rewrites files; 0 is never
+	expiry callbacks.Expiry          // of a declared family
+	tuning atomic.Pointer[cf.Tuning] // nil is the zero one
+	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
 }
 
 // families is the set of open families by name. It is replaced, never changed,
@@ -38,7 +34,9 @@ type family struct {
 type families map[string]*family
 
 func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e callbacks.Expiry) *family {
-	return &family{name: name, id: h.ID(), handle: h, c: familyHandle(h), kept: newKeptCursors(), expiry: e}
+	f := &family{id: h.ID(), expiry: e}
+	f.Open(name, h)
+	return f
 }
 
 func (f families) get(name string) (*family, error) {
@@ -65,7 +63,7 @@ func (s *Store) Dropped() []string {
 	if s.engine.found == nil {
 		return nil
 	}
-	return s.engine.found.dropped
+	return s.engine.found.Dropped
 }
 
 // Dropped implements cf.DropTeller.
@@ -107,13 +105,13 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 		if !ok {
 			return nil
 		}
-		if err := s.changeManifest(func() error { return s.db.DropColumnFamily(f.handle) }); err != nil {
+		if err := s.changeManifest(func() error { return s.db.DropColumnFamily(f.Handle) }); err != nil {
 			return err
 		}
-		f.kept.clear()
+		f.ClearKept()
 		delete(to, name)
 		s.dropped.add(f)
-		s.history.addRange([]string{name}, cf.Range{})
+		s.history.AddRange([]string{name}, cf.Range{})
 		return nil
 	})
 }
@@ -143,11 +141,23 @@ func (s *Store) changeFamilies(names []string, change func(to families, name str
 	return nil
 }
 
+// sweep clears the cursors that families keep.
+func (s *Store) sweep() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return
+	}
+	s.scans.Swept()
+	for _, f := range *s.families.Load() {
+		f.ClearKept()
+	}
+}
+
 // free gives up what a family holds in memory, and on the disk if it was dropped.
 // Nobody uses it any more.
 func (f *family) free() {
-	f.kept.free()
-	f.handle.Destroy()
+	f.Family.Free()
 	f.expiry.Free()
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
 )
 
 // A Follower is a read-only store beside a writer. It shows one moment until
@@ -32,10 +33,15 @@ var (
 	_ cf.Refresher = (*Follower)(nil)
 )
 
+// ErrCreating is the error of [OpenFollower] for a database that has nothing yet, no
+// entry of a catalog either: a writer is creating it, or ended while it did. It matches
+// [cf.ErrUnavailable].
+var ErrCreating = steady.ErrCreating
+
 // A view is the database at a moment. It closes when nobody uses it.
 type view struct {
 	*Store
-	stamp stamp
+	stamp steady.Stamp
 	users atomic.Int64 // the follower itself, while it is the newest, reads and snapshots; 0 is for good
 }
 
@@ -58,7 +64,7 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 // only if meanwhile the manifest stayed as it was and no log was removed.
 func openView(ctx context.Context, dir string, o Options) (*view, error) {
 	var s *Store
-	at, err := steady(ctx, dir, openPatience, func() (err error) {
+	at, err := steady.Read(ctx, dir, steady.OpenPatience, func() (err error) {
 		if s != nil { // of a try that did not count
 			_ = s.Close() // nothing was written
 		}
@@ -98,7 +104,7 @@ func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []strin
 	defer f.refreshing.Unlock()
 	old := f.use()
 	defer f.unuse(old)
-	if old.stamp.equal(stampOf(f.dir)) {
+	if old.stamp.Equal(steady.StampOf(f.dir)) {
 		return old.open()
 	}
 	v, err := openView(ctx, f.dir, f.options)

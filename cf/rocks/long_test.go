@@ -186,17 +186,16 @@ func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 		}
 		c := opened.(*cursor)
 		defer c.Close()
-		first, err := c.fill(t.Context())
-		if err != nil || first.end {
-			t.Fatal(first.end, err)
-		}
-		if c.cost = first.cost; c.cost.CellsScanned > 3*cellsBeforeAhead {
-			t.Errorf("reverse %v: %d cells before anybody helps", reverse, c.cost.CellsScanned)
-		}
-		if _, err := c.fill(t.Context()); err != nil {
+		if err := c.Fill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if c.ahead == nil || c.ahead.cuts == nil {
+		if n := c.Cost().CellsScanned; n > 3<<12 || c.Ahead() {
+			t.Errorf("reverse %v: %d cells before anybody helps, %v", reverse, n, c.Ahead())
+		}
+		if err := c.Fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Ahead() {
 			t.Errorf("reverse %v: nobody helps", reverse)
 		}
 		if b, err := c.Next(t.Context()); b != nil || err != nil {
@@ -224,7 +223,7 @@ func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range fillsBeforeAhead + 3 {
+		for range 7 {
 			if b, err := c.Next(ctx); b == nil || err != nil {
 				t.Fatal(b, err)
 			}
@@ -248,9 +247,9 @@ func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 			}
 		}
 		c.Close()
-		for deadline := time.Now().Add(5 * time.Minute); s.helpers.Load() != 0; {
+		for deadline := time.Now().Add(5 * time.Minute); s.scans.Helpers() != 0; {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: %d helpers are left", leave, s.helpers.Load())
+				t.Fatalf("%s: %d helpers are left", leave, s.scans.Helpers())
 			}
 			runtime.Gosched()
 		}

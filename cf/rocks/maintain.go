@@ -5,6 +5,7 @@ package rocks
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -24,7 +25,7 @@ func (s *Store) Flush(ctx context.Context, name string) error {
 	case <-ctx.Done():
 	}
 	if state, _ := s.stall(); state != cf.NotStalled {
-		return s.stallError(ctx.Err())
+		return s.gate.Error(ctx.Err())
 	}
 	return ctx.Err()
 }
@@ -34,7 +35,7 @@ func (s *Store) flush(name string) error {
 		opts := grocksdb.NewDefaultFlushOptions()
 		defer opts.Destroy()
 		opts.SetWait(true)
-		if err := s.db.FlushCF(f.handle, opts); err != nil {
+		if err := s.db.FlushCF(f.Handle, opts); err != nil {
 			return native.Wrap(err)
 		}
 		// The catalog has a few entries in memory, which would keep every log
@@ -64,9 +65,9 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 		defer opts.Destroy()
 		opts.SetBottommostLevelCompaction(grocksdb.KForce)
 		start, end := rows.Bounds()
-		s.db.CompactRangeCFOpt(f.handle, grocksdb.Range{Start: start, Limit: end}, opts)
-		f.kept.clear()                       // the old files can go
-		return cmp.Or(ctx.Err(), s.ending()) // the engine does not say that it gave up
+		s.db.CompactRangeCFOpt(f.Handle, grocksdb.Range{Start: start, Limit: end}, opts)
+		f.ClearKept()                             // the old files can go
+		return cmp.Or(ctx.Err(), s.gate.Ending()) // the engine does not say that it gave up
 	})
 }
 
@@ -91,7 +92,7 @@ func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err erro
 	}
 	fam, err = s.families.Load().get(name)
 	if err == nil {
-		err = cmp.Or(s.ending(), s.engine.logs.Lasting())
+		err = cmp.Or(s.gate.Ending(), s.engine.logs.Lasting())
 	}
 	if err != nil {
 		return nil, 0, err
@@ -99,3 +100,95 @@ func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err erro
 	s.maintenance.Add(1)
 	return fam, s.dropped.use(), nil
 }
+
+const (
+	// keptLogs is up to how many bytes of logs a closed database keeps. It is as
+	// much as the next open replays in some milliseconds; a process that makes a
+	// few small writes leaves no small file of each family behind.
+	keptLogs = 1 << 20
+	// closingTime is how long a close waits for its flushes. What is not flushed
+	// then stays in the logs.
+	closingTime = 3 * time.Second
+)
+
+// dropLogs flushes what is in memory, so that the logs can go, before the database is
+// closed. Nothing depends on it: what cannot be flushed at once stays in the logs.
+func (s *Store) dropLogs() {
+	if s.options.ReadOnly || s.options.InMemory || s.logBytes() <= keptLogs {
+		return
+	}
+	all, set, err := s.flushable()
+	if all == nil || err != nil {
+		return
+	}
+	began, done := time.Now(), make(chan error, 1)
+	go func() {
+		defer s.maintenance.Done()
+		defer s.dropped.unuse(set)
+		done <- s.flushAll(all)
+	}()
+	late := time.NewTimer(closingTime)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			s.logger.Warn("the logs stay, since what is in memory could not be flushed", "err", err)
+		}
+	case <-late.C:
+		s.logger.Warn("the logs stay, since flushing takes long", "duration", time.Since(began).Round(time.Millisecond))
+	}
+}
+
+// flushable are the families that have something in memory, and the catalog, if the
+// engine can flush them at once. The caller ends a maintenance, and the use of the set
+// that they are in: they may be dropped meanwhile.
+func (s *Store) flushable() (some []*family, set uint64, err error) {
+	if s.gate.On() || s.refusal.On() {
+		return nil, 0, nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := cmp.Or(s.writable(), s.gate.Ending()); err != nil {
+		return nil, 0, err
+	}
+	bytes := int64(0)
+	for name, f := range *s.families.Load() {
+		waiting := s.property(f, "num-immutable-mem-table")
+		if name == catalogFamily || waiting+s.property(f, "num-entries-active-mem-table") == 0 {
+			continue
+		}
+		// From here on the engine puts a flush off.
+		if s.property(f, "num-files-at-level0")+1 >= l0Slowdown || waiting+1 >= maxMemtables-1 ||
+			s.property(f, "estimate-pending-compaction-bytes") >= softPending {
+			return nil, 0, nil
+		}
+		bytes += s.property(f, "cur-size-all-mem-tables")
+		some = append(some, f)
+	}
+	if rate := s.options.BackgroundRate; rate > 0 && bytes > rate { // more than a second
+		return nil, 0, nil
+	}
+	s.maintenance.Add(1)
+	return append(some, (*s.families.Load())[catalogFamily]), s.dropped.use(), nil
+}
+
+// flushAll flushes families; the last one is the catalog, whose few entries would keep
+// every log.
+func (s *Store) flushAll(all []*family) error {
+	opts := grocksdb.NewDefaultFlushOptions()
+	defer opts.Destroy()
+	for _, wait := range []bool{false, true} { // all of them, side by side
+		opts.SetWait(wait)
+		for _, f := range all {
+			if err := s.db.FlushCF(f.Handle, opts); err != nil {
+				return native.Wrap(err)
+			}
+		}
+	}
+	return nil
+}
+
+// ReleaseMemory gives memory that the C library holds and nothing uses back to
+// the system. It concerns the whole process, and takes some milliseconds in which
+// C's allocations wait.
+func ReleaseMemory() { native.ReleaseMemory() }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 // Options say how a database is opened. The zero value opens, or creates, a
@@ -72,7 +75,7 @@ type engine struct {
 	table *grocksdb.BlockBasedTableOptions
 	data  *grocksdb.Options // of a declared family
 	logs  *files.System
-	found *recovery // before it was opened; nil for a new one
+	found *recovery.Found // before it was opened; nil for a new one
 
 	holding *files.Held // of one that is opened for reading
 }
@@ -82,7 +85,7 @@ type engine struct {
 // the number of families nor the size of the data multiplies it.
 func newEngine(o Options) *engine {
 	buffers := uint64(o.memory() / writeShare)
-	e := &engine{cache: newCache(uint64(o.memory()) - buffers)}
+	e := &engine{cache: scan.NewCache(uint64(o.memory()) - buffers)}
 	e.db = grocksdb.NewDefaultOptions()
 	e.db.SetCreateIfMissing(!o.MustExist)
 	e.db.SetDbWriteBufferSize(buffers)
@@ -100,7 +103,7 @@ func newEngine(o Options) *engine {
 	// When a full disk has stopped writes, the engine goes on by itself once there
 	// is room for the largest memtable of a family.
 	e.db.SetWriteBufferSize(memtableSize(buffers))
-	e.logs = files.New(e.db, o.InMemory, blockRefused())
+	e.logs = files.New(e.db, o.InMemory, scan.BlockRefused())
 	e.table = newTableOptions(e.cache)
 	e.data = e.db.Clone()
 	if o.FileSize > 0 {
@@ -112,7 +115,7 @@ func newEngine(o Options) *engine {
 	// To a family with a compaction filter the engine would give a period of 30
 	// days of its own accord.
 	// Level 1 of zstd makes files as small as 3, the engine's, in less time.
-	if err := setOptions(e.data, "periodic_compaction_seconds=0;compression_opts={level=1}"); err != nil {
+	if err := native.SetOptions(e.data, "periodic_compaction_seconds=0;compression_opts={level=1}"); err != nil {
 		panic(err) // a version of the engine that does not know the options
 	}
 	return e

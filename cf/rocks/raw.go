@@ -39,9 +39,9 @@ func (s *Store) Raw(name string) (Raw, error) {
 	}
 	return Raw{
 		DB:            s.db,
-		Family:        f.handle,
+		Family:        f.Handle,
 		DBHandle:      native.Handle(s.db),
-		FamilyHandle:  native.Handle(f.handle),
+		FamilyHandle:  native.Handle(f.Handle),
 		OptionsHandle: native.Handle(s.engine.data),
 	}, nil
 }

@@ -9,27 +9,41 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 // A snapshot implements cf.Snapshot. Its families are those of its time.
 type snapshot struct {
+	scan.View
 	store    *Store
 	families families
-	set      uint64                 // of the families
-	overlay  *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
-	locked   []cf.RowID             // the rows of an update, if they are few
+	set      uint64     // of the families
+	locked   []cf.RowID // the rows of an update, if they are few
 
 	mu     sync.RWMutex // held shared while the snapshot must not close
-	take   sync.Once
-	engine *grocksdb.Snapshot // nil until taken; see at
 	closed bool
-	uses   atomic.Int64 // itself until closed, and its cursors: they read engine
+}
+
+// Read implements cf.Store.
+func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, cf.Cost{}, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.Cost{}, cf.ErrClosed
+	}
+	fam, err := s.families.Load().get(spec.Family)
+	if err != nil {
+		return nil, cf.Cost{}, err
+	}
+	return s.scans.Read(ctx, &fam.Family, &spec)
 }
 
 // Snapshot implements cf.Store.
@@ -59,22 +73,15 @@ func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	if s.broken != nil {
 		return nil, s.broken
 	}
-	snap := &snapshot{store: s, families: *s.families.Load(), set: s.dropped.use()}
+	snap := &snapshot{View: scan.View{Engine: s.scans}, store: s, families: *s.families.Load(), set: s.dropped.use()}
 	if n := len(locked); n > 0 && n <= fewLocked {
-		snap.locked = locked
+		snap.locked = locked // the engine's is taken when the update first reads something else, which most never do
 	} else {
-		snap.at()
+		snap.At()
 	}
-	snap.uses.Store(1)
+	snap.Users.Store(1)
 	s.open.add(snap)
 	return snap, nil
-}
-
-// at is the engine's snapshot. That of an update is taken when the update first reads
-// something else than its own rows, which most updates never do. The snapshot is in use.
-func (s *snapshot) at() *grocksdb.Snapshot {
-	s.take.Do(func() { s.engine = s.store.db.NewSnapshot() })
-	return s.engine
 }
 
 // locks reports whether a scan is of one row, which nothing changes while the
@@ -102,15 +109,9 @@ func (s *snapshot) release() {
 	}
 }
 
-// unuse gives the engine's snapshot back after its last use.
+// unuse ends a use of the snapshot.
 func (s *snapshot) unuse() {
-	if s.uses.Add(-1) == 0 {
-		if s.engine != nil {
-			s.store.db.ReleaseSnapshot(s.engine)
-		}
-		if s.overlay != nil {
-			s.overlay.Destroy()
-		}
+	if s.Leave() {
 		s.store.dropped.unuse(s.set)
 	}
 }
@@ -124,7 +125,7 @@ func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
 	}
 	opts := grocksdb.NewDefaultReadOptions()
 	defer opts.Destroy()
-	opts.SetSnapshot(s.at())
+	opts.SetSnapshot(s.At())
 	return f(opts)
 }
 
@@ -156,6 +157,62 @@ func (s *snapshot) MetaPrefix(_ context.Context, prefix string) (map[string][]by
 		return nil
 	})
 	return found, err
+}
+
+// Scan implements cf.Snapshot.
+func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	fam, err := s.families.get(spec.Family)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	if s.locks(&spec) {
+		return s.scanLocked(ctx, fam, &spec)
+	}
+	c := &cursor{snapshot: s}
+	if err := c.Begin(ctx, &s.View, &fam.Family, spec); err != nil {
+		return nil, err
+	}
+	s.store.open.addCursor(c)
+	return c, nil
+}
+
+// scanLocked opens a cursor over a row that nothing changes while the snapshot is in
+// use; s.mu is held. It has read the row already if it fits into one block.
+func (s *snapshot) scanLocked(ctx context.Context, fam *family, spec *cf.Scan) (cf.Cursor, error) {
+	done, rest, err := s.BeginNewest(ctx, &fam.Family, spec)
+	if done != nil || err != nil {
+		return done, err
+	}
+	c := &cursor{snapshot: s}
+	rest(&c.Cursor)
+	s.store.open.addCursor(c)
+	return c, nil
+}
+
+// A cursor is a scan of a snapshot, which stays in use until the cursor is closed.
+type cursor struct {
+	scan.Cursor
+	snapshot *snapshot
+}
+
+// Close implements cf.Cursor.
+func (c *cursor) Close() {
+	c.release()
+	c.snapshot.store.open.removeCursor(c)
+}
+
+func (c *cursor) release() {
+	if c.Stop() {
+		c.snapshot.unuse()
+	}
 }
 
 // An openSet holds the snapshots and cursors in use, so that closing the store

@@ -5,7 +5,6 @@ package rocks
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 const (
@@ -59,7 +59,7 @@ func (d *divider) sizes() (files, memory uint64, err error) {
 		return 0, 0, err
 	}
 	err = d.each(func(f *family) error {
-		n, _ := d.store.db.GetIntPropertyCF("rocksdb.cur-size-all-mem-tables", f.handle)
+		n, _ := d.store.db.GetIntPropertyCF("rocksdb.cur-size-all-mem-tables", f.Handle)
 		memory += n
 		return nil
 	})
@@ -69,7 +69,7 @@ func (d *divider) sizes() (files, memory uint64, err error) {
 // size is about how many bytes of files lie between two physical keys.
 func (d *divider) size(start, end []byte) (sum uint64, err error) {
 	err = d.each(func(f *family) error {
-		sizes, err := d.store.db.GetApproximateSizesCF(f.handle, []grocksdb.Range{{Start: start, Limit: end}})
+		sizes, err := d.store.db.GetApproximateSizesCF(f.Handle, []grocksdb.Range{{Start: start, Limit: end}})
 		if err != nil {
 			return native.Wrap(err)
 		}
@@ -134,7 +134,7 @@ func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target,
 		if err := ctx.Err(); err != nil {
 			return "", 0, err
 		}
-		mid, ok := midway(lo, hi)
+		mid, ok := scan.Midway(lo, hi)
 		if !ok {
 			break
 		}
@@ -157,24 +157,6 @@ func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target,
 	}
 	size, err = d.size(start, cf.AppendRowBound(nil, row))
 	return row, size, err
-}
-
-// midway is a key between two, of those that differ in the eight bytes after
-// what lo and hi have in common.
-func midway(lo, hi string) (string, bool) {
-	same := 0
-	for same < len(lo) && same < len(hi) && lo[same] == hi[same] {
-		same++
-	}
-	var a, b [8]byte
-	copy(a[:], lo[same:])
-	copy(b[:], hi[same:])
-	x, y := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])
-	if y-x < 2 {
-		return "", false
-	}
-	mid := binary.BigEndian.AppendUint64([]byte(lo[:same]), x+(y-x)/2)
-	return strings.TrimRight(string(mid), "\x00"), true
 }
 
 // first is the first row, or the last, that any of the families has in a range;

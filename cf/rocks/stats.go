@@ -56,7 +56,7 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 		stats.Levels = append(stats.Levels, s.property(f, "num-files-at-level"+strconv.Itoa(level)))
 	}
 	if stats.Files() > 0 {
-		files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.handle))
+		files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.Handle))
 		// A range of cells that is deleted counts as a deletion, and an entry, too.
 		stats.Entries += files["# entries"]
 		stats.Tombstones += files["# deletions"]
@@ -66,7 +66,7 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 
 // property is a number that the engine knows of a family, 0 when it does not.
 func (s *Store) property(f *family, name string) int64 {
-	n, _ := strconv.ParseInt(s.db.GetPropertyCF("rocksdb."+name, f.handle), 10, 64)
+	n, _ := strconv.ParseInt(s.db.GetPropertyCF("rocksdb."+name, f.Handle), 10, 64)
 	return n
 }
 
@@ -129,7 +129,7 @@ func (s *Store) engineStats(t map[string]ticker) cf.EngineStats {
 			Flushes: t["db.flush.micros"].count, Compactions: t["compaction.times.micros"].count,
 			RunningFlushes: s.number("num-running-flushes"), RunningCompactions: s.number("num-running-compactions"),
 			FlushedBytes: t["flush.write.bytes"].count, CompactedBytes: t["compact.write.bytes"].count,
-			Errors: s.number("background-errors"), Refused: s.refusal.cause(),
+			Errors: s.number("background-errors"), Refused: s.refusal.Cause(),
 		},
 		Open:     cf.OpenStats{Snapshots: int64(snapshots), Cursors: int64(cursors)},
 		BytesIn:  t["bytes.written"].count,
@@ -147,8 +147,9 @@ func (s *Store) number(name string) int64 {
 // pass it, in the engine. The engine's own count has writes that it turned away.
 func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
 	state, rate := s.stallLocked()
-	wait := time.Duration(s.gate.micros.Load()+t["stall.micros"].count) * time.Microsecond
-	return cf.StallStats{State: state, Rate: rate, Waiting: s.gate.waiting.Load(), Count: s.gate.count.Load(), Time: wait}
+	waiting, count, wait := s.gate.Stats()
+	wait += time.Duration(t["stall.micros"].count) * time.Microsecond
+	return cf.StallStats{State: state, Rate: rate, Waiting: waiting, Count: count, Time: wait}
 }
 
 // logBytes is the size of the log's files; one in memory is not known.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -17,7 +16,11 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
+	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
+	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
+	"github.com/smolwc/smolwc/cf/rocks/internal/writequeue"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/lock"
 )
@@ -30,15 +33,16 @@ type Store struct {
 	claim    *claim.Claim // nil unless the store writes to a disk
 	options  Options
 	write    *grocksdb.WriteOptions
-	c        handles
+	scans    *scan.Engine
+	writer   native.Writer
 	logger   *slog.Logger
 	families atomic.Pointer[families]
-	locks    rowLocks
-	history  commitLog
-	gate     *stallGate
-	refusal  refusal
+	locks    isolation.Locks
+	history  isolation.Log
+	gate     *gate.Gate
+	refusal  gate.Refusal
 	changes  changeLog
-	queue    *writeQueue
+	queue    *writequeue.Queue
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.
@@ -54,9 +58,7 @@ type Store struct {
 	ended       sync.Once      // by EndWaits
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
-	open     openSet      // snapshots and cursors
-	sweeping atomic.Bool  // a sweep of kept cursors is due
-	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
+	open openSet // snapshots and cursors
 }
 
 var _ cf.Store = (*Store)(nil)
@@ -107,9 +109,10 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	s.gate = newStallGate()
-	s.queue = newWriteQueue()
-	s.locks = newRowLocks()
+	s.gate = gate.New(s.stall, s.describeStall, s.logger)
+	s.refusal.Logger = s.logger
+	s.queue = writequeue.New()
+	s.locks = isolation.NewLocks()
 	s.ingesting = lock.NewRW()
 	if err := s.openChanges(); err != nil {
 		e.destroy()
@@ -124,7 +127,8 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
 	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
-	s.c = newHandles(s.db, s.write)
+	s.writer = native.NewWriter(s.db, s.write)
+	s.scans = scan.NewEngine(s.db, s.engine.cache, s.inFamily, s.sweep)
 	if o.ReadOnly {
 		if err := s.holdFiles(); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -137,79 +141,6 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.logger.Info("opened the database", "dir", dir, "families", len(names)-1, "replayed_bytes", replayed,
 		"duration", time.Since(began).Round(time.Millisecond))
 	return s, nil
-}
-
-// memoryDir is where a database in memory lies: its environment wants an
-// absolute path.
-const memoryDir = "/smolwc"
-
-// checkDir finds what RocksDB would report less clearly.
-func checkDir(dir string, o Options) error {
-	if o.InMemory {
-		return nil
-	}
-	switch info, err := os.Stat(dir); {
-	case errors.Is(err, os.ErrNotExist) && (o.MustExist || o.ReadOnly):
-		return fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
-	case errors.Is(err, os.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("cannot create %s: %w: %w", dir, cf.ErrUnavailable, err)
-		}
-	case err != nil:
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	case !info.IsDir():
-		return fmt.Errorf("%s is a file, not a directory: %w", dir, cf.ErrUnavailable)
-	}
-	return nil
-}
-
-// familyNames lists the column families of the database, just the default one
-// for a database that is yet to be made.
-func familyNames(e *engine, dir string, o Options) ([]string, error) {
-	if o.InMemory {
-		return []string{catalogFamily}, nil
-	}
-	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); errors.Is(err, os.ErrNotExist) {
-		e.logs.Begin(dir, nil)
-		return missingDatabase(dir, o)
-	}
-	r, err := checkLogs(dir)
-	if err != nil {
-		return nil, err
-	}
-	e.recovered(r)
-	names, err := grocksdb.ListColumnFamilies(e.db, dir)
-	return names, native.Wrap(err)
-}
-
-// missingDatabase decides what a directory without a CURRENT file is: a place
-// for a new database, or a database whose CURRENT file was lost, which must not
-// be written over.
-func missingDatabase(dir string, o Options) ([]string, error) {
-	if manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*")); len(manifests) > 0 {
-		switch {
-		case !begun(dir, manifests):
-			return nil, fmt.Errorf("%w: %s has a MANIFEST but no CURRENT file", cf.ErrCorrupt, dir)
-		case o.ReadOnly:
-			return nil, ErrCreating
-		}
-	}
-	if o.MustExist || o.ReadOnly {
-		return nil, fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
-	}
-	return []string{catalogFamily}, nil
-}
-
-// begun reports whether a directory without a CURRENT file is that of a database whose
-// creation goes on, or was ended by a crash: its first manifest is there, which every
-// opening replaces, and nothing that has data.
-func begun(dir string, manifests []string) bool {
-	for _, pattern := range []string{"*.log", "*.sst", "*.blob"} {
-		if files, _ := filepath.Glob(filepath.Join(dir, pattern)); len(files) > 0 {
-			return false
-		}
-	}
-	return len(manifests) == 1 && filepath.Base(manifests[0]) == "MANIFEST-000001"
 }
 
 func (s *Store) openFamilies(dir string, names []string) error {
@@ -272,7 +203,7 @@ func (s *Store) Close() error {
 	}
 	s.stopEngine()
 	s.db.Close()
-	s.c.free()
+	s.scans.Free()
 	s.write.Destroy()
 	s.engine.destroy()
 	if s.claim != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 )
 
 // A txn implements cf.Txn: a snapshot, an overlay of the changes made so far
@@ -16,17 +17,17 @@ import (
 type txn struct {
 	*snapshot
 	batch cf.Batch
-	reads readSet
+	reads isolation.ReadSet
 	start uint64
 	ended bool
 }
 
 // Begin implements cf.Store.
 func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
-	t := &txn{start: s.history.begin()}
+	t := &txn{start: s.history.Begin()}
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
-		s.history.end(t.start)
+		s.history.End(t.start)
 		return nil, err
 	}
 	t.snapshot = snap.(*snapshot)
@@ -43,17 +44,17 @@ func (t *txn) overlaid() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
-		t.overlay = grocksdb.NewWriteBatchWI(0, true)
+		t.Overlay = grocksdb.NewWriteBatchWI(0, true)
 	}
 	return !t.closed
 }
 
 // Read implements cf.Txn.
-func (t *txn) Read(space string, rows cf.Range) { t.reads.add(space, rows) }
+func (t *txn) Read(space string, rows cf.Range) { t.reads.Add(space, rows) }
 
 // Scan implements cf.Snapshot.
 func (t *txn) Scan(ctx context.Context, s cf.Scan) (cf.Cursor, error) {
-	t.reads.addFamily(s.Family)
+	t.reads.AddFamily(s.Family)
 	return t.snapshot.Scan(ctx, s)
 }
 
@@ -76,14 +77,14 @@ func (t *txn) Add(b *cf.Batch) error {
 		if err != nil {
 			return err
 		}
-		t.reads.addFamily(op.Family)
+		t.reads.AddFamily(op.Family)
 		switch op.Kind {
 		case cf.OpPut:
-			t.overlay.PutCF(f.handle, b.Key(op), b.Value(op))
+			t.Overlay.PutCF(f.Handle, b.Key(op), b.Value(op))
 		case cf.OpDelete:
-			t.overlay.DeleteCF(f.handle, b.Key(op))
+			t.Overlay.DeleteCF(f.Handle, b.Key(op))
 		case cf.OpMerge:
-			t.overlay.MergeCF(f.handle, b.Key(op), b.Value(op))
+			t.Overlay.MergeCF(f.Handle, b.Key(op), b.Value(op))
 		default:
 			return fmt.Errorf("a transaction cannot carry operation %d", op.Kind)
 		}
@@ -103,17 +104,17 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 	if len(t.batch.Ops()) == 0 {
 		return 0, nil // what was read is consistent as of the snapshot
 	}
-	return s.letIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
+	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
 }
 
 // try commits unless the engine turns the batch away; see letIn.
 func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
 	s, set := t.store, t.lockSet()
-	if err := s.locks.lock(ctx, set); err != nil {
+	if err := s.locks.Lock(ctx, set); err != nil {
 		return 0, 0, err
 	}
-	defer s.locks.unlock(set)
-	if s.history.changed(t.start, &t.reads) {
+	defer s.locks.Unlock(set)
+	if s.history.Changed(t.start, &t.reads) {
 		return 0, 0, cf.ErrConflict
 	}
 	b := t.batch // ends where it ended, whatever last has added in an earlier run
@@ -121,7 +122,7 @@ func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Posit
 		if err := last(&b); err != nil {
 			return 0, 0, err
 		}
-		if err := checkStripes(set, s.locks.setOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
+		if err := isolation.CheckStripes(set, s.locks.SetOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -129,13 +130,13 @@ func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Posit
 	return pos, b.Size(), err
 }
 
-func (t *txn) lockSet() stripeSet {
-	if len(t.reads.ranges) > 0 {
-		return allStripes
+func (t *txn) lockSet() isolation.Stripes {
+	if len(t.reads.Ranges) > 0 {
+		return isolation.AllStripes
 	}
-	set := t.store.locks.setOf(t.batch.Rows())
-	for id := range t.reads.rows {
-		set.add(t.store.locks.stripe(id))
+	set := t.store.locks.SetOf(t.batch.Rows())
+	for id := range t.reads.Rows {
+		set.Add(t.store.locks.StripeOf(id))
 	}
 	return set
 }
@@ -147,6 +148,6 @@ func (t *txn) Close() {
 		return
 	}
 	t.ended = true
-	t.store.history.end(t.start)
+	t.store.history.End(t.start)
 	t.snapshot.Close()
 }

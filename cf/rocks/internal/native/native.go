@@ -5,6 +5,8 @@ package native
 
 // #cgo LDFLAGS: -lrocksdb
 // #include <rocksdb/c.h>
+//
+// int smolwc_release(void);
 import "C"
 
 import (
@@ -54,3 +56,7 @@ func Flag(b bool) uint8 {
 	}
 	return 0
 }
+
+// ReleaseMemory gives memory that the C library holds and nothing uses back to the
+// system.
+func ReleaseMemory() { C.smolwc_release() }

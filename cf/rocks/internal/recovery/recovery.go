@@ -1,0 +1,182 @@
+// Package recovery reads what the manifest, the logs and the file SYNCED of a database
+// tell before RocksDB opens it, and tells what a crash cut off from damage.
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+)
+
+// MarkerPrefix begins the keys of the catalog's entries that mark a load; the load's id
+// follows.
+const MarkerPrefix = "ingest/"
+
+// A Found is what the manifest and the logs of a database tell before RocksDB
+// opens it.
+//
+// RocksDB reads them up to the first record that is not whole, and takes that for
+// what a crash has cut off. A damaged length looks like that too, and all that
+// follows would be gone without a word. A file that was cut off between two records
+// looks whole. So all are read here first: what cannot have come of a crash is an
+// error that names the file (docs/decisions/0017-torn-or-damaged.md,
+// docs/decisions/0031-what-was-synced-is-written-down.md).
+type Found struct {
+	Dir    string
+	Synced synced
+	Ends   map[string]int64 // by name, where files end that go on with what was never written
+	// dropped are families that the manifest says were dropped and that were not
+	// created again.
+	Dropped []string
+}
+
+// Check looks for damage in the manifest and the logs of a database. Beside a
+// writer it may meet a fault that is of the writer's making: see steady.
+func Check(dir string) (*Found, error) {
+	said, err := ReadSynced(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Found{Dir: dir, Synced: said, Ends: map[string]int64{}}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Found) read() error {
+	current, err := os.ReadFile(filepath.Join(r.Dir, "CURRENT"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	manifest, ok := strings.CutSuffix(string(current), "\n")
+	if !ok || !strings.HasPrefix(manifest, "MANIFEST-") || strings.Contains(manifest, "/") {
+		return fmt.Errorf("%w: %s is %q, which names no manifest", cf.ErrCorrupt, filepath.Join(r.Dir, "CURRENT"), current)
+	}
+	r.Synced.bind(manifest)
+	if err := r.checkManifest(manifest); errors.Is(err, fs.ErrNotExist) {
+		return r.manifestGone(string(current))
+	} else if err != nil {
+		return err
+	}
+	paths, err := filepath.Glob(filepath.Join(r.Dir, "*.log"))
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(paths, ByNumber)
+	return r.checkWrites(paths)
+}
+
+// ByNumber compares the names of logs, whose numbers have six digits or more.
+func ByNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// manifestGone decides what it means that the manifest is not there: a writer may
+// have made another since CURRENT was read.
+func (r *Found) manifestGone(current string) error {
+	if now, err := os.ReadFile(filepath.Join(r.Dir, "CURRENT")); err == nil && string(now) != current {
+		return r.read()
+	}
+	return fmt.Errorf("%w: %s names %s, which is not there", cf.ErrCorrupt, filepath.Join(r.Dir, "CURRENT"), strings.TrimSpace(current))
+}
+
+func (r *Found) checkManifest(name string) error {
+	var families familyEdits
+	state := wal.State{Path: filepath.Join(r.Dir, name), Unwritten: -1, Synced: -1, Take: families.note}
+	if wrote, ok := r.Synced.Files[name]; ok {
+		state.Synced = wrote // as soon as it was
+	}
+	if err := state.Check(); err != nil {
+		return err
+	}
+	r.Dropped = families.droppedNames()
+	return r.judge(&state)
+}
+
+// judge compares a file with what is known to have been synced of it.
+func (r *Found) judge(l *wal.State) error {
+	name := filepath.Base(l.Path)
+	if err := r.Synced.judge(l); err != nil {
+		return err
+	}
+	if l.Torn && l.Unwritten >= 0 {
+		r.Ends[name] = l.Begin
+	}
+	return nil
+}
+
+// checkWrites checks the logs of writes, one after the other.
+func (r *Found) checkWrites(paths []string) error {
+	for name := range r.Synced.Files {
+		if path := filepath.Join(r.Dir, name); strings.HasSuffix(name, ".log") && !slices.Contains(paths, path) {
+			return fmt.Errorf("%w: %s is not there, and had changes that are in no table file; %s", cf.ErrCorrupt, path, wayOut)
+		}
+	}
+	var before *wal.State // the last one that has anything
+	empty := ""           // the first one behind it that has nothing
+	for _, path := range paths {
+		state, err := wal.Check(path, MarkerPrefix)
+		if errors.Is(err, fs.ErrNotExist) { // a writer has just removed it, and is about to remove those before it
+			before = nil
+			continue
+		}
+		if err == nil {
+			err = r.judge(&state)
+		}
+		switch {
+		case err != nil || before == nil:
+		case state.Records > 0:
+			err = leads(before, &state, empty)
+		case state.Torn && !before.Torn:
+			state.Next = before.Next // its first write failed
+		}
+		switch {
+		case err != nil:
+			return err
+		case state.Records > 0 || state.Torn:
+			before, empty = &state, ""
+		case empty == "":
+			empty = path
+		}
+	}
+	return nil
+}
+
+// leads is an error when something is missing between two logs; empty is the first
+// of those between them.
+func leads(l, next *wal.State, empty string) error {
+	if goesOn(l, next) {
+		return nil
+	}
+	// A writer may have gone on with both since.
+	again, err := wal.Check(l.Path, MarkerPrefix)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && goesOn(&again, next) {
+		return nil
+	}
+	if empty == "" || l.Torn {
+		empty = l.Path
+	}
+	return fmt.Errorf("%w: %s is cut off: changes between it and %s are missing; restore a backup", cf.ErrCorrupt, empty, filepath.Base(next.Path))
+}
+
+// goesOn reports whether nothing is missing between two logs. A record that was
+// not written to the end, for want of room, was never acknowledged; the numbers of
+// one whose write failed are given out again; and a load takes numbers that are in
+// no log, right behind its marker.
+func goesOn(l, next *wal.State) bool {
+	if l.Torn {
+		return l.Next > 0 && next.First == l.Next
+	}
+	return next.First <= l.Next || l.Loading
+}

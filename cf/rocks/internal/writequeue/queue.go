@@ -1,0 +1,154 @@
+// Package writequeue joins writes that wait for the engine.
+package writequeue
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+)
+
+// A Queue joins writes: while there are enough in the engine, those that
+// come wait, and the first of them writes then what all of them have, as one
+// batch. The engine joins the writes of threads that wait in it; but a goroutine
+// that waits there takes a thread along, and with many of them the processors do
+// little but change threads. docs/performance.md has the figures.
+type Queue struct {
+	most int // writes in the engine at once
+
+	mu      sync.Mutex
+	inside  int
+	waiting []*queuedWrite
+}
+
+// A queuedWrite waits for its turn, or for another to write what it has.
+type queuedWrite struct {
+	rep  []byte
+	turn chan bool // true is its turn; false, another has written it
+	pos  cf.Position
+	err  error
+}
+
+func New() *Queue {
+	// The other half of the processors is for the callers, who encode meanwhile,
+	// and for flushes.
+	return &Queue{most: max(1, runtime.GOMAXPROCS(0)/2)}
+}
+
+// maxGroup is from how many bytes on a group of writes takes no more of them.
+const maxGroup = 1 << 20
+
+var (
+	queuedWrites = sync.Pool{New: func() any { return &queuedWrite{turn: make(chan bool, 1)} }}
+	joinedReps   = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+// Write writes a batch given in RocksDB's representation, alone or with others. A
+// context that ends while it waits ends the wait; what the engine has been handed
+// is waited for.
+func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
+	q.mu.Lock()
+	if q.inside < q.most {
+		q.inside++
+		q.mu.Unlock()
+		defer q.next()
+		return put(rep)
+	}
+	w := queuedWrites.Get().(*queuedWrite)
+	defer queuedWrites.Put(w)
+	w.rep = rep
+	q.waiting = append(q.waiting, w)
+	q.mu.Unlock()
+	var first bool
+	select {
+	case first = <-w.turn:
+	case <-ctx.Done():
+		if q.leave(w) {
+			return 0, fmt.Errorf("nothing was written; waiting for the writes before it: %w", ctx.Err())
+		}
+		first = <-w.turn
+	}
+	if first {
+		q.lead(w, put)
+	}
+	return w.pos, w.err
+}
+
+// leave takes a write off the queue, unless it is on its way into the engine.
+func (q *Queue) leave(w *queuedWrite) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, w)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// lead writes what is waiting behind a write whose turn it is, together with it.
+func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, error)) {
+	defer q.next()
+	group := q.take(len(first.rep))
+	rep := first.rep
+	if len(group) > 0 {
+		joined := joinedReps.Get().(*[]byte)
+		defer joinedReps.Put(joined)
+		*joined = append((*joined)[:0], rep...)
+		for _, w := range group {
+			*joined = joinRep(*joined, w.rep)
+		}
+		rep = *joined
+	}
+	first.pos, first.err = put(rep)
+	for _, w := range group {
+		w.pos, w.err = first.pos, first.err
+		w.turn <- false
+	}
+}
+
+// take takes writes off the queue, up to maxGroup with those bytes.
+func (q *Queue) take(bytes int) []*queuedWrite {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for n < len(q.waiting) && bytes+len(q.waiting[n].rep) <= maxGroup {
+		bytes += len(q.waiting[n].rep)
+		n++
+	}
+	group := append([]*queuedWrite(nil), q.waiting[:n]...)
+	q.drop(n)
+	return group
+}
+
+// next ends a write in the engine: it is the turn of the first that waits.
+func (q *Queue) next() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.inside--
+		return
+	}
+	q.waiting[0].turn <- true
+	q.drop(1)
+}
+
+func (q *Queue) drop(n int) {
+	rest := copy(q.waiting, q.waiting[n:])
+	clear(q.waiting[rest:])
+	q.waiting = q.waiting[:rest]
+}
+
+// joinRep appends the records of a batch to another.
+func joinRep(dst, rep []byte) []byte {
+	binary.LittleEndian.PutUint32(dst[8:], repCount(dst)+repCount(rep))
+	return append(dst, rep[wal.RepHeader:]...)
+}
+
+// repCount is the number of records of a batch.
+func repCount(rep []byte) uint32 { return binary.LittleEndian.Uint32(rep[8:]) }
