@@ -43,8 +43,8 @@ type Part struct {
 	lo, hi []byte // row prefixes, lo inclusive, hi exclusive; nil is no bound
 }
 
-// Parts divides all cells into parts to be worked on by so many goroutines: those
-// of one family follow one another. A family without cells has none.
+// Parts divides all cells into parts for this many goroutines; the parts of one family
+// follow one another. A family without cells has none.
 func (s *Sorted) Parts(workers int) []Part {
 	var parts []Part
 	s.unread = make([]atomic.Int32, len(s.arena.entries))

@@ -69,10 +69,10 @@ const (
 	arenaStart  = 1 << 20
 )
 
-// NewSorter makes a sorter of cells of a number of families, which it calls by
-// their index. It takes about so many bytes of memory, if dir is a directory for
-// what does not fit; without one it keeps everything in memory. merge makes one
-// operand of several.
+// NewSorter makes a sorter of cells of a number of families, which it calls by their
+// index. It takes about this many bytes of memory if dir is a directory for the rest;
+// without a directory it keeps everything in memory. merge makes one operand of
+// several.
 func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]byte, bool)) *Sorter {
 	s := &Sorter{families: families, dir: dir, settler: settler{merge: merge}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

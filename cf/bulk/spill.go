@@ -107,9 +107,9 @@ type spillWriter struct {
 	packed []byte
 }
 
-// newSpillWriter begins a spill of about so many bytes of groups in a directory. As
-// many goroutines as there are processors read it, each at a place of its own, so that
-// each of them keeps a segment.
+// newSpillWriter begins a spill of about this many bytes of groups in a directory. Each
+// processor has a goroutine that reads the spill at a place of its own, and keeps a
+// segment.
 func newSpillWriter(dir string, families, tier int, raw int64, p *packer) *spillWriter {
 	return &spillWriter{
 		dir: dir, packer: p, spill: &spill{tier: tier, runs: make([]spillRun, families)},

@@ -54,7 +54,7 @@ func testHugeValues(f *fixture) {
 	}
 }
 
-// manyCells is rows of so many cells that none fits into a block.
+// manyCells is rows with too many cells for one block.
 func manyCells(rows, cells int) (all Rows) {
 	for r := range rows {
 		row := Row{Key: fmt.Sprintf("span%d", r)}

@@ -1,5 +1,5 @@
-// Package cftest is the suite that every [cf.Store] has to pass, for whoever
-// writes one:
+// Package cftest is the suite that every [cf.Store] has to pass. The test of a store
+// calls it:
 //
 //	func TestStore(t *testing.T) {
 //		cftest.Run(t, func(t *testing.T) cftest.Harness {

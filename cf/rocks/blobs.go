@@ -17,15 +17,14 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/verify"
 )
 
-// blobFiles are those that a family uses.
+// blobFiles are the blob files of a family.
 func (s *Store) blobFiles(f *scan.Family) []verify.BlobFile {
 	return verify.Blobs(s.db, f.Handle)
 }
 
-// holdFiles has a store that is opened for reading keep its blob files, whatever
-// the writer does with them. One that is gone already is not its fault: either the
-// view is out of date, and its opening does not count, or the file is lost, which
-// reads of it will say.
+// holdFiles makes a store that is opened for reading keep its blob files, even if the
+// writer removes them. A file that is gone already is no error: either the view is out
+// of date, and the open does not count, or the file is lost, and reads of it will fail.
 func (s *Store) holdFiles() error {
 	for _, f := range *s.families.Load() {
 		for _, b := range s.blobFiles(&f.Family) {
@@ -43,7 +42,7 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 	for _, name := range s.Families() {
 		f, ok := families[name]
 		if !ok {
-			continue // it was created just now
+			continue // it has just been created
 		}
 		for _, b := range s.blobFiles(&f.Family) {
 			if err := cmp.Or(ctx.Err(), s.gate.Ending()); err != nil {
@@ -55,7 +54,7 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 			case file.Err != nil && ctx.Err() != nil:
 				return ctx.Err()
 			case errors.Is(file.Err, fs.ErrNotExist) && (s.options.ReadOnly || !slices.Contains(s.blobFiles(&f.Family), b)):
-				continue // it is not used any more
+				continue // it is no longer used
 			}
 			if err := fn(file); err != nil {
 				return err
@@ -65,11 +64,11 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 	return nil
 }
 
-// most of what is read to find out which file is damaged: some seconds.
+// locateBytes is how much is read to find the damaged file: it takes some seconds.
 const locateBytes = 1 << 30
 
-// inFamily gives an error of the engine the family that was read, and, where it
-// does not name a file, the blob file that is damaged.
+// inFamily adds the family to an error of the engine. If the error names no file, it
+// also adds the damaged blob file.
 func (s *Store) inFamily(f *scan.Family, err error) error {
 	if err == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
-// An ingestion implements cf.Ingestion: its runs are table files in a directory
-// of its own, which Commit hands to the engine.
+// An ingestion implements cf.Ingestion. Its runs are table files in a directory of its
+// own; Commit hands them to the engine.
 type ingestion struct {
 	store *Store
 	id    string
@@ -30,7 +30,7 @@ type ingestion struct {
 	files map[string][]string // of runs that are closed, by family
 	open  int                 // runs that are not
 	ended bool
-	keep  bool // the files are needed for the end of a Commit that stopped
+	keep  bool // the next open needs the files to finish a Commit that stopped
 }
 
 const (
@@ -182,8 +182,8 @@ func (in *ingestion) Merge(operands [][]byte) ([]byte, bool) {
 	return callbacks.Merge(operands)
 }
 
-// Close implements cf.Ingestion. In memory, files of an ingestion that was given
-// up stay until the database is closed: its environment removes none.
+// Close implements cf.Ingestion. In a database in memory, the files of an ingestion
+// without a Commit stay until the database is closed.
 func (in *ingestion) Close() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

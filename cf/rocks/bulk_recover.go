@@ -20,8 +20,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
-// finishIngestions brings those to an end that a crash interrupted, and removes
-// the files of those that had not come so far.
+// finishIngestions finishes the ingestions that a crash interrupted after the marker,
+// and removes the files of the others.
 func (s *Store) finishIngestions(ctx context.Context) error {
 	if s.options.InMemory {
 		return nil
@@ -66,8 +66,9 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 	return all, nil
 }
 
-// finishIngestion does what is left to do. Where nothing has been done and files
-// are missing, as in a copy of the database without them, nothing is done.
+// finishIngestion does the rest of an ingestion. If no family has its files yet and
+// files are missing, as in a copy of the database without them, it gives the ingestion
+// up.
 func (s *Store) finishIngestion(m *marker) error {
 	left, err := s.notIngested(m)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Store) finishIngestion(m *marker) error {
 	none := len(left) == len(m.Files)
 	if s.options.ReadOnly {
 		if none || len(left) == 0 {
-			return nil // a reader sees nothing of it, or all
+			return nil // a reader sees nothing of it, or everything
 		}
 		return steady.ErrHalfLoaded
 	}
@@ -104,7 +105,7 @@ func (s *Store) unmarkStalled(m *marker, meta map[string][]byte) error {
 	return err
 }
 
-// notIngested are the families without the token.
+// notIngested are the families that do not have the token.
 func (s *Store) notIngested(m *marker) (left []string, err error) {
 	opts := grocksdb.NewDefaultReadOptions()
 	defer opts.Destroy()

@@ -273,7 +273,7 @@ func TestReadersWaitForAnIngestion(t *testing.T) {
 	}
 }
 
-// A store in which a load stopped half-way shows nothing any more.
+// A store in which a load stopped half-way shows nothing.
 func TestStoreStopsWithAnIngestion(t *testing.T) {
 	s, err := Open("", Options{InMemory: true})
 	if err != nil {

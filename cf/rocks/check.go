@@ -66,7 +66,7 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 	return nil
 }
 
-// use keeps the store from being closed until done is called.
+// use keeps the store open until done is called.
 func (s *Store) use() (done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -97,7 +97,7 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // the engine has just removed it
+			continue // the engine has removed it meanwhile
 		}
 		file := cf.CheckedFile{Name: filepath.Base(path), Bytes: info.Size()}
 		if fault != nil && strings.Contains(fault.Error(), path) {
@@ -117,15 +117,15 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 func (s *Store) verify(name string) error {
 	path := filepath.Join(s.dir, name)
 	fault := verify.Table(s.engine.data, path, true)
-	// A compaction may have removed it, before or meanwhile: then that is the fault.
+	// If a compaction has removed the file, that is the fault.
 	if _, err := os.Stat(path); fault != nil && err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 	}
 	return native.Wrap(fault)
 }
 
-// whichTable gives an error of opening a database the table file that it comes
-// of. RocksDB 7.8 names the manifest, which was read before and is sound.
+// whichTable adds the damaged table file to the error of an open. RocksDB 7.8 names the
+// manifest instead, which is sound.
 func (e *engine) whichTable(dir string, err error) error {
 	if !errors.Is(err, cf.ErrCorrupt) {
 		return err
@@ -148,12 +148,12 @@ func (e *engine) whichTable(dir string, err error) error {
 	return err
 }
 
-// replaced reports whether a file that is not there any more is not needed either.
+// replaced reports whether a file that is gone is no longer needed.
 func (s *Store) replaced(name string) bool {
 	return s.options.ReadOnly || !slices.ContainsFunc(s.db.GetLiveFilesMetaData(), func(f grocksdb.LiveFileMetadata) bool { return f.Name == name })
 }
 
-// entriesPause is after how many entries the context is looked at.
+// entriesPause is the number of entries between two looks at the context.
 const entriesPause = 4096
 
 // Entries implements cf.EntryReader.
@@ -188,7 +188,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 	})
 }
 
-// isToken reports whether a key is that of a load which is yet to be finished.
+// isToken reports whether a key is the token of a load that is not finished.
 func (s *snapshot) isToken(ctx context.Context, key []byte) (bool, error) {
 	if !bytes.HasPrefix(key, tokenKey("")) {
 		return false, nil

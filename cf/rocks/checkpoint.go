@@ -12,11 +12,10 @@ import (
 
 var _ cf.Checkpointer = (*Store)(nil)
 
-// flushAlways writes what memory holds to files first, so that the log, which
-// is copied, is short.
+// flushAlways has a checkpoint flush memory first, so that it copies a short log.
 const flushAlways = 0
 
-// Checkpoint implements cf.Checkpointer. Families may come and go meanwhile.
+// Checkpoint implements cf.Checkpointer. Families may be created and dropped meanwhile.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -27,7 +26,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if err := s.inPlace(); err != nil {
 		return 0, err
 	}
-	if err := s.ingesting.Lock(ctx); err != nil { // a copy has all of a load, or nothing
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy has all of a load, or nothing of it
 		return 0, err
 	}
 	defer s.ingesting.Unlock()

@@ -31,7 +31,7 @@ func filesOf(t *testing.T, dir, ending string) (names []string, bytes int64) {
 	return names, bytes
 }
 
-// fillTwo writes so many kilobytes, half to each of two families.
+// fillTwo writes this many kilobytes, half to each of two families.
 func fillTwo(t *testing.T, s *rocks.Store, kilobytes int) {
 	t.Helper()
 	noise := rand.NewChaCha8([32]byte{})

@@ -20,7 +20,7 @@ import (
 // absolute path.
 const memoryDir = "/smolwc"
 
-// checkDir finds what RocksDB would report less clearly.
+// checkDir finds faults that RocksDB would report less clearly.
 func checkDir(dir string, o Options) error {
 	if o.InMemory {
 		return nil
@@ -40,8 +40,8 @@ func checkDir(dir string, o Options) error {
 	return nil
 }
 
-// familyNames lists the column families of the database, just the default one
-// for a database that is yet to be made.
+// familyNames lists the column families of the database. A database that does not exist
+// yet has the default one.
 func familyNames(e *engine, dir string, o Options) ([]string, error) {
 	if o.InMemory {
 		return []string{catalogFamily}, nil
@@ -59,9 +59,8 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 	return names, native.Wrap(err)
 }
 
-// missingDatabase decides what a directory without a CURRENT file is: a place
-// for a new database, or a database whose CURRENT file was lost, which must not
-// be written over.
+// missingDatabase tells a place for a new database from a database that has lost its
+// CURRENT file and must not be overwritten.
 func missingDatabase(dir string, o Options) ([]string, error) {
 	if manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*")); len(manifests) > 0 {
 		switch {
@@ -77,9 +76,9 @@ func missingDatabase(dir string, o Options) ([]string, error) {
 	return []string{catalogFamily}, nil
 }
 
-// begun reports whether a directory without a CURRENT file is that of a database whose
-// creation goes on, or was ended by a crash: its first manifest is there, which every
-// opening replaces, and nothing that has data.
+// begun reports whether a directory without a CURRENT file has a database whose
+// creation is under way or was ended by a crash. Such a directory has the first
+// manifest, which every open replaces, and no file with data.
 func begun(dir string, manifests []string) bool {
 	for _, pattern := range []string{"*.log", "*.sst", "*.blob"} {
 		if files, _ := filepath.Glob(filepath.Join(dir, pattern)); len(files) > 0 {
@@ -89,10 +88,10 @@ func begun(dir string, manifests []string) bool {
 	return len(manifests) == 1 && filepath.Base(manifests[0]) == "MANIFEST-000001"
 }
 
-// claimDir keeps everybody else from writing to the database. RocksDB has a lock
-// of its own, on the file LOCK, which other programs and older versions look at.
-// But that lock goes by the file's path within a process, and it is lost when the
-// process closes the file by whatever way, or somebody removes it.
+// claimDir keeps others from writing to the database. RocksDB has a lock of its own, on
+// the file LOCK, which other programs and older versions respect. But within a process
+// that lock goes by the file's path, and it is lost when any part of the process closes
+// the file, or when the file is removed.
 func claimDir(dir string) (*claim.Claim, error) {
 	c, err := claim.Take(dir)
 	switch {
@@ -123,8 +122,8 @@ func openClaimed(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// inPlace fails when the path of the database leads elsewhere by now. What the
-// engine itself does with files is guarded by their file system.
+// inPlace fails when the path of the database now leads elsewhere. The file system of
+// the database guards the engine's own use of files.
 func (s *Store) inPlace() error {
 	if s.claim != nil && !s.claim.Holds(s.dir) {
 		return moved(s.dir)
@@ -136,8 +135,8 @@ func moved(dir string) error {
 	return fmt.Errorf("%w: %s was moved or replaced while the database was open", cf.ErrUnavailable, dir)
 }
 
-// recovered has the engine go on with what was found before it opens a database. It
-// passes over what a loss of power left unwritten, and keeps SYNCED.
+// recovered tells the engine what was found, before it opens the database: the engine
+// ignores zeros that a loss of power left, and keeps the file SYNCED.
 func (e *engine) recovered(r *recovery.Found) {
 	e.found = r
 	e.logs.Begin(r.Dir, r.Synced.Text)
@@ -147,16 +146,17 @@ func (e *engine) recovered(r *recovery.Found) {
 	for name, end := range r.Ends {
 		e.logs.End(name, end)
 	}
-	// Without the file nothing says that the manifest is whole, and that files that
-	// it does not name are of no use.
+	// Without the file nothing says that the manifest is whole, and that the files that
+	// it does not name are useless.
 	e.logs.Spare(r.Synced.Files == nil)
 }
 
-// straysDir has table and blob files that a manifest did not name which may have been
-// cut off.
+// straysDir holds table and blob files that were moved aside, since a manifest that may
+// have been cut off does not name them.
 const straysDir = "strays"
 
-// noteStrays tells what was found beside the database, once it is open.
+// noteStrays logs what the open found: files that were moved aside, and zeros in place
+// of a write.
 func (s *Store) noteStrays() {
 	if n := s.engine.logs.Spare(false); n > 0 {
 		s.logger.Warn("table files that the manifest does not name were moved aside, since nothing says that the manifest is whole; remove them when nothing is missing",

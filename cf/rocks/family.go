@@ -29,8 +29,8 @@ type family struct {
 	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
 }
 
-// families is the set of open families by name. It is replaced, never changed,
-// so that a snapshot can hold on to the one of its time.
+// families is the set of open families by name. A change replaces the set, so that a
+// snapshot keeps the set of its time.
 type families map[string]*family
 
 func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e callbacks.Expiry) *family {
@@ -58,7 +58,7 @@ var (
 	_ cf.DropTeller = (*Follower)(nil)
 )
 
-// Dropped implements cf.DropTeller: the manifest that was in force before says so.
+// Dropped implements cf.DropTeller: the manifest from before the open names them.
 func (s *Store) Dropped() []string {
 	if s.engine.found == nil {
 		return nil
@@ -116,10 +116,10 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 	})
 }
 
-// changeFamilies changes one family after the other, up to an error. After each
-// RocksDB writes the options of all families into a file, reads it again and
-// compares, so that it takes time that grows with the square of their number;
-// nothing needs the file before the last.
+// changeFamilies changes one family after the other, up to an error. After each change
+// RocksDB writes the options of all families to a file, reads it and compares. That
+// takes quadratic time, and only the last such file is needed: RocksDB does not write
+// the others.
 func (s *Store) changeFamilies(names []string, change func(to families, name string) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,16 +154,16 @@ func (s *Store) sweep() {
 	}
 }
 
-// free gives up what a family holds in memory, and on the disk if it was dropped.
-// Nobody uses it any more.
+// free frees what a family holds in memory, and on the disk if it was dropped. Nothing
+// uses the family any longer.
 func (f *family) free() {
 	f.Family.Free()
 	f.expiry.Free()
 }
 
-// droppedFamilies frees families after the last use of a set that has them. A use
-// is a snapshot, with its cursors, or maintenance; a caller that holds Store.mu
-// shared needs none. The store is not closed while a method runs.
+// droppedFamilies frees dropped families after the last use of a set of families that
+// has them. Snapshots, with their cursors, and maintenance use a set; a caller that
+// holds Store.mu shared need not. The store is not closed while a method runs.
 type droppedFamilies struct {
 	mu   sync.Mutex
 	set  uint64         // the number of the set in force
@@ -176,14 +176,14 @@ type droppedFamily struct {
 	last uint64 // the last set that has it
 }
 
-// add says that the sets from the next one on do not have a family.
+// add says that a family is in no set from the next one on.
 func (d *droppedFamilies) add(f *family) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, droppedFamily{f, d.set})
 }
 
-// next says that another set is in force.
+// next puts another set in force.
 func (d *droppedFamilies) next() {
 	d.mu.Lock()
 	d.set++
@@ -210,8 +210,8 @@ func (d *droppedFamilies) unuse(set uint64) {
 	d.freeAndUnlock()
 }
 
-// freeAndUnlock frees the families that no set in use has. The engine then removes
-// their files, for which nobody else waits.
+// freeAndUnlock frees the families that are in no set in use. It unlocks first: the
+// engine then removes their files, which can take long.
 func (d *droppedFamilies) freeAndUnlock() {
 	oldest := d.set
 	for set := range d.uses {

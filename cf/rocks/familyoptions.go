@@ -15,9 +15,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// familyOption makes the options of one family from those of all, with a
-// compaction filter of its own. The caller destroys them once the family is
-// open.
+// familyOption makes the options of one family from those of all families, with a
+// compaction filter of its own. The caller destroys them once the family is open.
 func (e *engine) familyOption() (callbacks.Expiry, *grocksdb.Options, error) {
 	opts := e.data.Clone()
 	x, err := callbacks.NewExpiry(opts)
@@ -28,8 +27,8 @@ func (e *engine) familyOption() (callbacks.Expiry, *grocksdb.Options, error) {
 	return x, opts, nil
 }
 
-// familyOptions are the options of families that are about to be opened, with
-// an expiry for each but the catalog's, and a function that destroys them.
+// familyOptions are the options of families that are about to be opened, an expiry for
+// each but the catalog's, and a function that destroys the options.
 func (e *engine) familyOptions(names []string) (all []callbacks.Expiry, opts []*grocksdb.Options, destroy func(), err error) {
 	all, opts = make([]callbacks.Expiry, len(names)), make([]*grocksdb.Options, len(names))
 	destroy = func() {
@@ -70,8 +69,8 @@ func (s *Store) SetExpiry(name string, e cf.Expiry) error {
 	return s.setPeriod(f, e.Period)
 }
 
-// setPeriod has the engine rewrite files of this age. It writes the engine's
-// options to the disk, so it is done only for a change.
+// setPeriod has the engine rewrite files of this age. The engine writes its options to
+// the disk then, so that setPeriod does nothing without a change.
 func (s *Store) setPeriod(f *family, period time.Duration) error {
 	seconds := int64(period / time.Second)
 	if f.period.Swap(seconds) == seconds {
@@ -88,8 +87,8 @@ func (s *Store) setPeriod(f *family, period time.Duration) error {
 
 const unknownPeriod = -1
 
-// engineCompression are the engine's names of compressions, of all files and of
-// those at the bottom.
+// engineCompression are the engine's names of compressions: of all files, and of files
+// at the last level.
 var engineCompression = map[string][2]string{
 	"":     {"kLZ4Compression", "kZSTD"},
 	"none": {"kNoCompression", "kNoCompression"},
@@ -97,8 +96,8 @@ var engineCompression = map[string][2]string{
 	"zstd": {"kZSTD", "kZSTD"},
 }
 
-// tuningOptions are the options of a tuning by the engine's names, which both an
-// open family and options that are yet to be used understand.
+// tuningOptions are the options of a tuning by the engine's names, for an open family
+// and for options that are yet to be used.
 func (s *Store) tuningOptions(t cf.Tuning) (names, values []string, err error) {
 	set := func(name, value string) { names, values = append(names, name), append(values, value) }
 	compression, ok := engineCompression[t.Compression]
@@ -118,7 +117,7 @@ func (s *Store) tuningOptions(t cf.Tuning) (names, values []string, err error) {
 	set("enable_blob_files", strconv.FormatBool(t.BlobMinSize > 0))
 	set("min_blob_size", strconv.FormatInt(t.BlobMinSize, 10))
 	set("blob_compression_type", compression[0])
-	// Without it, a blob file stays until its last value is gone.
+	// Otherwise a blob file stays until its last value is gone.
 	set("enable_blob_garbage_collection", "true")
 	return names, values, nil
 }
@@ -143,12 +142,12 @@ func (s *Store) SetTuning(name string, t cf.Tuning) error {
 		was = &cf.Tuning{}
 	}
 	if *was == t {
-		return nil // it would write the engine's options to the disk for nothing
+		return nil // the engine would write its options to the disk for nothing
 	}
 	return s.changeManifest(func() error { return s.db.SetOptionsCF(f.Handle, names, values) })
 }
 
-// tune makes options that are used for files of a family those of its tuning.
+// tune gives options for files of a family the family's tuning.
 func (s *Store) tune(o *grocksdb.Options, f *family) error {
 	t := f.tuning.Load()
 	if t == nil {

@@ -98,7 +98,7 @@ func TestServiceResumesWhenSpaceReturns(t *testing.T) {
 	}
 }
 
-// fillDisk leaves so many bytes of a disk.
+// fillDisk fills a disk up to this many free bytes.
 func fillDisk(path string, leave int64) error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(path), &st); err != nil {

@@ -71,7 +71,7 @@ func onAFaultyDisk(t *testing.T) *faultyDisk {
 	return &faultyDisk{os.Getenv("FAULTYDISK_DIR"), &n[0], &n[1], &n[2], &n[3]}
 }
 
-// breaks has so many calls fail after so many that go well.
+// breaks lets a number of calls succeed, and the next ones fail.
 func (d *faultyDisk) breaks(well, fail int, with syscall.Errno) {
 	atomic.StoreInt32(d.error, int32(with))
 	atomic.StoreInt32(d.well, int32(well))

@@ -138,8 +138,8 @@ func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 	reading.Wait()
 }
 
-// TestKeptCursorsLetFilesGo: what a compaction replaced is removed though nobody
-// reads any more.
+// TestKeptCursorsLetFilesGo: files that a compaction replaced are removed even if no
+// further read comes.
 func TestKeptCursorsLetFilesGo(t *testing.T) {
 	dir := shm(t)
 	s, err := Open(dir, Options{Memory: 8 << 20})

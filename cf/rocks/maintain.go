@@ -13,9 +13,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Flush implements cf.Store. The engine puts a flush off while it would stall
-// writes, and no context ends that: a flush that nobody waits for any more is made
-// all the same.
+// Flush implements cf.Store. The engine puts a flush off while it would stall writes,
+// and no context ends that: the flush is made even after the caller stopped waiting.
 func (s *Store) Flush(ctx context.Context, name string) error {
 	done := make(chan error, 1)
 	go func() { done <- s.flush(name) }()
@@ -38,13 +37,13 @@ func (s *Store) flush(name string) error {
 		if err := s.db.FlushCF(f.Handle, opts); err != nil {
 			return native.Wrap(err)
 		}
-		// The catalog has a few entries in memory, which would keep every log
-		// from the first of them on.
+		// The few entries of the catalog in memory would keep every log from the first
+		// of them on.
 		return native.Wrap(s.db.Flush(opts))
 	})
 }
 
-// Compact implements cf.Store. A context that is done stops it between files.
+// Compact implements cf.Store. The end of the context stops it between two files.
 func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 	if err := s.Flush(ctx, name); err != nil {
 		return err
@@ -67,13 +66,13 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 		start, end := rows.Bounds()
 		s.db.CompactRangeCFOpt(f.Handle, grocksdb.Range{Start: start, Limit: end}, opts)
 		f.ClearKept()                             // the old files can go
-		return cmp.Or(ctx.Err(), s.gate.Ending()) // the engine does not say that it gave up
+		return cmp.Or(ctx.Err(), s.gate.Ending()) // the engine does not report that it gave up
 	})
 }
 
-// maintain runs f, which may take long, on a family. Families may come and go
-// meanwhile, the handle stays valid; Close waits for the end, and EndWaits brings
-// it about.
+// maintain runs f, which may take long, on a family. Families may be created and
+// dropped meanwhile; the family's handle stays valid. Close waits until f returns, and
+// EndWaits makes it return.
 func (s *Store) maintain(name string, f func(*family) error) error {
 	fam, set, err := s.beginMaintenance(name)
 	if err != nil {
@@ -102,17 +101,18 @@ func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err erro
 }
 
 const (
-	// keptLogs is up to how many bytes of logs a closed database keeps. It is as
-	// much as the next open replays in some milliseconds; a process that makes a
-	// few small writes leaves no small file of each family behind.
+	// keptLogs is the size of logs, in bytes, that a closed database may keep. The next
+	// open replays it in some milliseconds. So a process that makes a few small writes
+	// does not leave a small file for each family.
 	keptLogs = 1 << 20
-	// closingTime is how long a close waits for its flushes. What is not flushed
-	// then stays in the logs.
+	// closingTime is how long a close waits for its flushes. Data that is not flushed
+	// by then stays in the logs.
 	closingTime = 3 * time.Second
 )
 
-// dropLogs flushes what is in memory, so that the logs can go, before the database is
-// closed. Nothing depends on it: what cannot be flushed at once stays in the logs.
+// dropLogs flushes memory before the database is closed, so that the logs can be
+// removed. Nothing depends on it: data that cannot be flushed at once stays in the
+// logs.
 func (s *Store) dropLogs() {
 	if s.options.ReadOnly || s.options.InMemory || s.logBytes() <= keptLogs {
 		return
@@ -139,9 +139,9 @@ func (s *Store) dropLogs() {
 	}
 }
 
-// flushable are the families that have something in memory, and the catalog, if the
-// engine can flush them at once. The caller ends a maintenance, and the use of the set
-// that they are in: they may be dropped meanwhile.
+// flushable are the families with data in memory, and the catalog, if the engine can
+// flush them at once. The families may be dropped meanwhile: the caller must end one
+// maintenance, and the use of the set.
 func (s *Store) flushable() (some []*family, set uint64, err error) {
 	if s.gate.On() || s.refusal.On() {
 		return nil, 0, nil
@@ -172,7 +172,7 @@ func (s *Store) flushable() (some []*family, set uint64, err error) {
 	return append(some, (*s.families.Load())[catalogFamily]), s.dropped.use(), nil
 }
 
-// flushAll flushes families; the last one is the catalog, whose few entries would keep
+// flushAll flushes families. The last one is the catalog: its few entries would keep
 // every log.
 func (s *Store) flushAll(all []*family) error {
 	opts := grocksdb.NewDefaultFlushOptions()
@@ -188,7 +188,6 @@ func (s *Store) flushAll(all []*family) error {
 	return nil
 }
 
-// ReleaseMemory gives memory that the C library holds and nothing uses back to
-// the system. It concerns the whole process, and takes some milliseconds in which
-// C's allocations wait.
+// ReleaseMemory returns unused memory of the C library to the system. It concerns the
+// whole process. It takes some milliseconds, and allocations of C wait meanwhile.
 func ReleaseMemory() { native.ReleaseMemory() }

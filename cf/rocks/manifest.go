@@ -7,10 +7,11 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// changeManifest makes a change that the engine writes to its manifest. Where that
-// fails, the engine recovers by another manifest, and expects that no file has been
-// removed since: of its own changes it sees to that, of those that it is asked for it
-// does not, and ends the process.
+// changeManifest makes a change that the engine writes to its manifest. If the write
+// fails, the engine recovers with another manifest, and expects that no file was
+// removed meanwhile. It sees to that for its own changes, but not for changes that it
+// is asked for: then it ends the process. So changeManifest keeps files from being
+// removed.
 func (s *Store) changeManifest(change func() error) error {
 	if err := s.db.DisableFileDeletions(); err != nil {
 		return native.Wrap(err)
@@ -21,7 +22,7 @@ func (s *Store) changeManifest(change func() error) error {
 	return err
 }
 
-// releaseFiles lets the engine remove files again when its manifest is not in doubt.
+// releaseFiles lets the engine remove files again unless its manifest is in doubt.
 func (s *Store) releaseFiles() {
 	for n := s.held.Load(); n > 0 && !s.engine.logs.InDoubt(); n = s.held.Load() {
 		if s.held.CompareAndSwap(n, n-1) {

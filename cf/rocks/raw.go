@@ -13,16 +13,15 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Raw is the engine under a store, as grocksdb and as C know it, for measuring
-// against and for tools. It is valid until the store is closed; what is written
-// through it is not checked.
+// Raw is the engine under a store, as grocksdb and as C know it, for benchmarks, tests
+// and tools. It is valid until the store is closed. Writes through it are not checked.
 type Raw struct {
 	DB           *grocksdb.DB
 	Family       *grocksdb.ColumnFamilyHandle
 	DBHandle     unsafe.Pointer // rocksdb_t*
 	FamilyHandle unsafe.Pointer // rocksdb_column_family_handle_t*
-	// OptionsHandle is what families are opened with, rocksdb_options_t*:
-	// for table files that are made outside.
+	// OptionsHandle is the families' options, rocksdb_options_t*, for table files that
+	// are made outside.
 	OptionsHandle unsafe.Pointer
 }
 
@@ -46,17 +45,17 @@ func (s *Store) Raw(name string) (Raw, error) {
 	}, nil
 }
 
-// Put sets a key of the family to a value, whatever they are: for tests of what
-// reads a database.
+// Put sets any key of the family to any value. It is for tests of readers of a
+// database.
 func (r *Raw) Put(key, value []byte) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()
 	return r.DB.PutCF(opts, r.Family, key, value)
 }
 
-// Stall has the engine take no more writes once the family has so many files that
-// are not compacted, and keeps it, and every other database of the process, from
-// compacting until release: for tests of what waits then.
+// Stall has the engine take no more writes once the family has this many files that are
+// not compacted. Until release, no database of the process compacts. It is for tests of
+// what waits then.
 func (r *Raw) Stall(files int) (release func(), err error) {
 	env := grocksdb.NewDefaultEnv()
 	env.SetBackgroundThreads(0)

@@ -242,8 +242,8 @@ func TestACutLogIsFound(t *testing.T) {
 	t.Logf("%d cuts", n)
 }
 
-// The first write to a log failed, for want of room, and the next one went to another
-// log: nothing is missing.
+// The first write to a log failed on a full disk, and the next one went to another log:
+// nothing is missing.
 func TestALogWhoseFirstWriteFailed(t *testing.T) {
 	dir, rows, logs := cutDatabase(t)
 	next, err := os.ReadFile(logs[1])

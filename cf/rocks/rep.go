@@ -9,8 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// appendRep appends the representation of a batch to dst, in which nothing may
-// stand before.
+// appendRep appends the representation of a batch to dst, which must be empty.
 func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 	dst = append(dst, make([]byte, wal.RepHeader)...)
 	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())-b.Notes()))

@@ -47,8 +47,8 @@ func TestAReverseScanIsCutBehindARow(t *testing.T) {
 	}
 }
 
-// openRows is a store of many chunks, a row of so many small cells, and one that is
-// larger than a chunk.
+// openRows is a store with many chunks, a row of this many small cells, and a row that
+// is larger than a chunk.
 func openRows(t *testing.T, cells int, at int64) *Store {
 	t.Helper()
 	s, err := Open("", Options{InMemory: true})

@@ -58,11 +58,11 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return snap, nil
 }
 
-// fewLocked is up to how many rows of an update are read without the engine's snapshot.
-// Each scan looks for its row among them.
+// fewLocked is the largest number of rows for which an update does without the engine's
+// snapshot. Each scan searches these rows for its own.
 const fewLocked = 32
 
-// snapshot is a snapshot for an update of rows whose locks are held, or of this moment
+// snapshot makes a snapshot for an update of rows whose locks are held, or a plain one
 // if no rows are given.
 func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	s.mu.RLock()
@@ -84,7 +84,7 @@ func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	return snap, nil
 }
 
-// locks reports whether a scan is of one row, which nothing changes while the
+// locks reports whether a scan reads one row, and nothing changes that row while the
 // snapshot is in use.
 func (s *snapshot) locks(spec *cf.Scan) bool {
 	if len(s.locked) == 0 || len(spec.Rows) != 1 {
@@ -97,7 +97,7 @@ func (s *snapshot) locks(spec *cf.Scan) bool {
 // Close implements cf.Snapshot.
 func (s *snapshot) Close() {
 	s.release()
-	s.store.open.remove(s) // last, so that Store.Close waits for the release
+	s.store.open.remove(s) // last, so that Store.Close waits until it is released
 }
 
 func (s *snapshot) release() {
@@ -116,7 +116,7 @@ func (s *snapshot) unuse() {
 	}
 }
 
-// read runs f with read options at the snapshot.
+// read runs f with options to read at the snapshot.
 func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -145,7 +145,7 @@ func (s *snapshot) MetaPrefix(_ context.Context, prefix string) (map[string][]by
 		it := s.store.db.NewIterator(opts)
 		defer it.Close()
 		for it.Seek([]byte(prefix)); it.Valid(); it.Next() {
-			key := string(it.Key().Data()) // an iterator's slices are not to be freed
+			key := string(it.Key().Data()) // an iterator's slices must not be freed
 			if !strings.HasPrefix(key, prefix) {
 				break
 			}
@@ -258,7 +258,7 @@ func (o *openSet) closeAll() {
 	snapshots := maps.Clone(o.snapshots)
 	o.mu.Unlock()
 	for s := range snapshots {
-		s.release() // waits for a Scan that is opening its cursor
+		s.release() // waits for a Scan that opens its cursor
 	}
 	o.mu.Lock()
 	cursors := maps.Clone(o.cursors) // no more can come

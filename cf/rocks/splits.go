@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// Up to so many bytes of files are looked at row by row.
+	// Files of up to this many bytes are read row by row.
 	smallFiles = 4 << 20
-	// So many points a family is known by then, at most.
+	// The most points that stand for a family then.
 	maxPoints = 4096
-	// A split may be off by this part of a part.
+	// A split may be off by 1/splitSlack of a part.
 	splitSlack = 16
 )
 
-// Splits implements cf.Store. Files are divided by the engine's index of them,
-// without being read. What is small, or lies in memory for the most part, of
-// which the engine has no index, is read through.
+// Splits implements cf.Store. Files are divided by the engine's index, without being
+// read. Small data is read through, and so is data that lies mostly in memory: the
+// engine has no index of it.
 func (s *Store) Splits(ctx context.Context, names []string, rows cf.Range, n int) ([]cf.Part, error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) Splits(ctx context.Context, names []string, rows cf.Range, n int
 	return d.byFiles(ctx, n, files)
 }
 
-// A divider divides the rows of some families.
+// A divider divides the rows of several families.
 type divider struct {
 	store *Store
 	snap  *snapshot
@@ -52,7 +52,7 @@ type divider struct {
 	rows  cf.Range
 }
 
-// sizes is how much of the range lies in files, and of the families in memory.
+// sizes are the bytes of the range in files, and of whole families in memory.
 func (d *divider) sizes() (files, memory uint64, err error) {
 	start, end := d.rows.Bounds()
 	if files, err = d.size(start, end); err != nil {
@@ -100,8 +100,8 @@ func (d *divider) each(f func(*family) error) error {
 
 // --- by the engine's index
 
-// byFiles finds, for each split, the place before which its share of the bytes
-// lies, by halving the span of row keys that it must be in.
+// byFiles finds the place of each split by halving the span of row keys that it must be
+// in, until its share of the bytes lies before it.
 func (d *divider) byFiles(ctx context.Context, n int, total uint64) ([]cf.Part, error) {
 	lo, err := d.first(ctx, d.rows, false)
 	if err != nil {
@@ -127,8 +127,8 @@ func (d *divider) byFiles(ctx context.Context, n int, total uint64) ([]cf.Part, 
 	return append(parts, cf.Part{End: d.rows.End, Bytes: int64(total - min(before, total))}), nil
 }
 
-// seek finds a row between lo, exclusive, and hi, inclusive, before which about
-// target bytes lie, and how many do.
+// seek finds a row between lo, exclusive, and hi, inclusive, so that about target bytes
+// lie before it. It also returns the bytes that do.
 func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target, slack uint64) (row string, size uint64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -159,8 +159,8 @@ func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target,
 	return row, size, err
 }
 
-// first is the first row, or the last, that any of the families has in a range;
-// "" when there is none.
+// first is the first or the last row of any of the families in a range; "" when there
+// is none.
 func (d *divider) first(ctx context.Context, rows cf.Range, last bool) (string, error) {
 	found := ""
 	for _, name := range d.names {
@@ -187,8 +187,7 @@ func (d *divider) first(ctx context.Context, rows cf.Range, last bool) (string, 
 
 // --- by the rows
 
-// A point is a row where a run of a family's rows begins, and the bytes of the
-// run.
+// A point is the first row of a run of a family's rows, and the bytes of the run.
 type point struct {
 	row   string
 	bytes int64
@@ -221,8 +220,8 @@ func (d *divider) byRows(ctx context.Context, n int) ([]cf.Part, error) {
 	return append(parts, cf.Part{End: d.rows.End, Bytes: sum - cut}), nil
 }
 
-// points reads a family, and takes every row for a point until there are too
-// many, then every second one, and so on.
+// points reads a family. Every row is a point until there are too many; then every
+// second row is, and so on.
 func (d *divider) points(ctx context.Context, name string) (points []point, err error) {
 	c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.Range{d.rows}})
 	if err != nil {
@@ -257,7 +256,7 @@ func (d *divider) points(ctx context.Context, name string) (points []point, err 
 	}
 }
 
-// halve joins each two points.
+// halve joins points in pairs.
 func halve(points []point) []point {
 	half := points[:0]
 	for pair := range slices.Chunk(points, 2) {

@@ -6,20 +6,20 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// EndWaits implements cf.Store. What is in memtables is in the log as well, and the
-// engine needs to flush nothing to be closed; so only what it can flush at once is
-// flushed.
+// EndWaits implements cf.Store. The log has everything that is in memtables, so that
+// the engine can be closed without a flush. EndWaits flushes only what it can flush at
+// once.
 func (s *Store) EndWaits() {
 	s.ended.Do(s.dropLogs)
 	s.gate.End()
-	s.mu.RLock() // not within an ingestion, which would stop half-way
+	s.mu.RLock() // not during an ingestion, which would stop half-way
 	defer s.mu.RUnlock()
 	if !s.closed && !s.options.ReadOnly {
 		s.db.CancelAllBackgroundWork(false)
 	}
 }
 
-// stall is the engine's state, and the bytes a second that it grants when it is
+// stall is the engine's state, and the bytes a second that it grants while it is
 // delayed.
 func (s *Store) stall() (cf.StallState, int64) {
 	s.mu.RLock()
@@ -30,7 +30,7 @@ func (s *Store) stall() (cf.StallState, int64) {
 	return s.stallLocked()
 }
 
-// stallLocked is stall for those who hold s.mu.
+// stallLocked is stall while s.mu is held.
 func (s *Store) stallLocked() (cf.StallState, int64) {
 	rate := s.number("actual-delayed-write-rate")
 	switch {
@@ -42,7 +42,7 @@ func (s *Store) stallLocked() (cf.StallState, int64) {
 	return cf.NotStalled, 0
 }
 
-// describeStall finds the family that holds writes up, by what the engine
+// describeStall finds the family that stalls writes, by the numbers that the engine
 // compares with its limits.
 func (s *Store) describeStall() *cf.StallError {
 	state, _ := s.stall()
@@ -65,8 +65,8 @@ func (s *Store) describeStall() *cf.StallError {
 	return e
 }
 
-// The engine's limits from which on it delays writes: its defaults, and ours of
-// write buffers.
+// From these limits on the engine delays writes. The first and the last are its
+// defaults; we set the number of write buffers.
 const (
 	l0Slowdown   = 20
 	maxMemtables = 4

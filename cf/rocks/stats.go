@@ -16,8 +16,8 @@ import (
 // levels is how many levels the engine has.
 const levels = 7
 
-// Stats implements cf.Store. It reads no data. Entries and tombstones come from
-// the properties of the open files.
+// Stats implements cf.Store. It reads no data. Entries and tombstones come from the
+// properties of open files.
 func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -64,7 +64,7 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 	return stats
 }
 
-// property is a number that the engine knows of a family, 0 when it does not.
+// property is a numeric property of a family, 0 if the engine does not have it.
 func (s *Store) property(f *family, name string) int64 {
 	n, _ := strconv.ParseInt(s.db.GetPropertyCF("rocksdb."+name, f.Handle), 10, 64)
 	return n
@@ -82,8 +82,8 @@ func parseProperties(text string) map[string]int64 {
 	return numbers
 }
 
-// A ticker is one counter of the engine; of those that measure something each
-// time, sum is the total of what they measured.
+// A ticker is a counter of the engine. For a histogram, sum is the total of its
+// measurements.
 type ticker struct{ count, sum int64 }
 
 // parseTickers reads the engine's statistics, one a line:
@@ -137,14 +137,15 @@ func (s *Store) engineStats(t map[string]ticker) cf.EngineStats {
 	}
 }
 
-// number is a number that the engine knows of the whole database.
+// number is a numeric property of the whole database.
 func (s *Store) number(name string) int64 {
 	n, _ := s.db.GetIntProperty("rocksdb." + name)
 	return int64(n)
 }
 
-// stallStats adds up the waits of writes, at the gate and, of the few that do not
-// pass it, in the engine. The engine's own count has writes that it turned away.
+// stallStats adds up the waits of writes at the gate, and in the engine, where the few
+// writes wait that do not pass the gate. The engine's own count is not used: it also
+// counts writes that were turned away.
 func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
 	state, rate := s.stallLocked()
 	waiting, count, wait := s.gate.Stats()
@@ -152,10 +153,10 @@ func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
 	return cf.StallStats{State: state, Rate: rate, Waiting: waiting, Count: count, Time: wait}
 }
 
-// logBytes is the size of the log's files; one in memory is not known.
+// logBytes is the size of the log's files; it is 0 for a database in memory.
 func (s *Store) logBytes() int64 { return s.bytesOfLogs(s.dir) }
 
-// keptBytes is that of the logs which are kept for their changes alone.
+// keptBytes is the size of the logs that are kept only for their changes.
 func (s *Store) keptBytes() int64 { return s.bytesOfLogs(filepath.Join(s.dir, archiveDir)) }
 
 func (s *Store) bytesOfLogs(dir string) (sum int64) {
@@ -164,7 +165,7 @@ func (s *Store) bytesOfLogs(dir string) (sum int64) {
 	}
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	for _, name := range logs {
-		if info, err := os.Stat(name); err == nil { // it may have gone meanwhile
+		if info, err := os.Stat(name); err == nil { // it may be gone meanwhile
 			sum += info.Size()
 		}
 	}

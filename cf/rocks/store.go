@@ -50,10 +50,10 @@ type Store struct {
 	closed  bool
 	dropped droppedFamilies
 
-	ingesting lock.RW            // held by the Commit of an ingestion; before all other locks
+	ingesting lock.RW            // held by the Commit of an ingestion; taken before all other locks
 	broken    error              // set when one stopped half-way
 	onStep    func(string) error // for tests, at each step of one
-	held      atomic.Int32       // changes that left the manifest in doubt: no files are removed
+	held      atomic.Int32       // changes that left the manifest in doubt; RocksDB removes no files meanwhile
 
 	ended       sync.Once      // by EndWaits
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
@@ -63,8 +63,8 @@ type Store struct {
 
 var _ cf.Store = (*Store)(nil)
 
-// Open opens the database in dir, which it creates unless told otherwise. The
-// errors of cf tell a database that is in use, corrupt, missing or out of reach.
+// Open opens the database in dir. It creates the database unless the options forbid it.
+// Errors match the kinds of cf: in use, corrupt, missing, unavailable.
 func Open(dir string, o Options) (*Store, error) {
 	if o.InMemory {
 		dir = memoryDir
@@ -87,8 +87,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return openClaimed(dir, o)
 }
 
-// openStore opens the database in a directory, which is claimed if it is to be
-// written.
+// openStore opens the database in a directory. A database that is opened for writing
+// comes with its claim.
 func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	e := newEngine(o)
 	if !o.InMemory {
@@ -126,7 +126,7 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.noteStrays()
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
-	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
+	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context can end the wait
 	s.writer = native.NewWriter(s.db, s.write)
 	s.scans = scan.NewEngine(s.db, s.engine.cache, s.inFamily, s.sweep)
 	if o.ReadOnly {
@@ -169,8 +169,8 @@ func (s *Store) openFamilies(dir string, names []string) error {
 	return nil
 }
 
-// Limits implements cf.Store. The bounds on keys and values are Bigtable's; a
-// batch is held in memory several times over while it is written.
+// Limits implements cf.Store. The bounds on keys and values are Bigtable's. A batch is
+// in memory several times while it is written.
 func (s *Store) Limits() cf.Limits {
 	return cf.Limits{RowKey: 4096, Qualifier: 16384, Value: 100 << 20, Batch: 1 << 30}
 }
@@ -186,8 +186,8 @@ func (s *Store) writable() error {
 	return s.broken
 }
 
-// Close implements cf.Store. Snapshots and cursors that are still open are
-// closed; their further use is an error.
+// Close implements cf.Store. It closes open snapshots and cursors; using them
+// afterwards is an error.
 func (s *Store) Close() error {
 	s.EndWaits()
 	s.mu.Lock()

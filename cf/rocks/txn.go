@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 )
 
-// A txn implements cf.Txn: a snapshot, an overlay of the changes made so far
-// for its scans, and what it has read, to be checked against the commit log.
+// A txn implements cf.Txn. It has a snapshot, an overlay with its changes for its
+// scans, and the set of what it read, which is compared with the log of commits.
 type txn struct {
 	*snapshot
 	batch cf.Batch
@@ -38,8 +38,8 @@ func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
 	return t, nil
 }
 
-// overlaid makes the overlay. It reports whether there was time: the store may be
-// closed meanwhile, which ends the snapshot and what belongs to it.
+// overlaid makes the overlay. It reports whether it could: closing the store ends the
+// snapshot and all that belongs to it.
 func (t *txn) overlaid() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *txn) Add(b *cf.Batch) error {
 	for i := range b.Ops() {
 		op := &b.Ops()[i]
 		if op.Kind == cf.OpNote {
-			continue // of no use to the transaction's scans
+			continue // the transaction's scans do not need it
 		}
 		f, err := t.families.get(op.Family)
 		if err != nil {
@@ -93,8 +93,8 @@ func (t *txn) Add(b *cf.Batch) error {
 	return nil
 }
 
-// Commit implements cf.Txn. The rows read and written are locked, all rows
-// when ranges were read: nothing can change between the check and the write.
+// Commit implements cf.Txn. It locks the rows that were read and written, or all rows
+// if ranges were read: nothing can change between the check and the write.
 func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
 	defer t.Close()
 	if err := ctx.Err(); err != nil {
@@ -107,7 +107,7 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
 }
 
-// try commits unless the engine turns the batch away; see letIn.
+// try commits unless the engine turns the batch away; see gate.LetIn.
 func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
 	s, set := t.store, t.lockSet()
 	if err := s.locks.Lock(ctx, set); err != nil {
@@ -117,7 +117,7 @@ func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Posit
 	if s.history.Changed(t.start, &t.reads) {
 		return 0, 0, cf.ErrConflict
 	}
-	b := t.batch // ends where it ended, whatever last has added in an earlier run
+	b := t.batch // without what last has added in an earlier run
 	if last != nil {
 		if err := last(&b); err != nil {
 			return 0, 0, err

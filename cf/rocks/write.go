@@ -16,9 +16,9 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Write implements cf.Store. The rows' locks are held shared from before fn
-// runs: a timestamp that fn takes from a clock falls where the commit does among
-// the updates of the row, which hold them exclusively.
+// Write implements cf.Store. It holds the rows' locks shared from before fn runs.
+// Updates hold them exclusively: so a timestamp that fn takes from a clock has the same
+// place among the updates of the row as the commit.
 func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -26,7 +26,7 @@ func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) e
 	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryWrite(ctx, rows, fn) })
 }
 
-// tryWrite makes the write unless the engine turns it away; see letIn.
+// tryWrite makes the write unless the engine turns it away; see gate.LetIn.
 func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (pos cf.Position, size int, err error) {
 	set := s.locks.SetOf(rows)
 	if rows != nil {
@@ -74,7 +74,7 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryUpdate(ctx, rows, fn) })
 }
 
-// tryUpdate makes the update unless the engine turns it away; see letIn.
+// tryUpdate makes the update unless the engine turns it away; see gate.LetIn.
 func (s *Store) tryUpdate(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, size int, err error) {
 	set := s.locks.SetOf(rows)
 	if err := s.locks.Lock(ctx, set); err != nil {
@@ -103,7 +103,7 @@ var (
 	reps    = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// checkRows refuses a batch that touches a row whose lock is not held.
+// checkRows refuses a batch with a row whose lock is not held.
 func checkRows(locked, touched []cf.RowID) error {
 	if slices.Equal(locked, touched) {
 		return nil
@@ -150,7 +150,7 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 	return pos, err
 }
 
-// syncLog brings what has been written to the disk.
+// syncLog syncs the log to the disk.
 func (s *Store) syncLog() error {
 	if s.options.InMemory {
 		return nil
@@ -175,26 +175,26 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	}
 	err := native.Wrap(errors.New(text))
 	if errors.Is(err, cf.ErrUnavailable) && strings.Contains(text, "sync") {
-		err = fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err) // it is in the log, and perhaps on the disk
+		err = fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err) // the batch is in the log, and perhaps on the disk
 	}
 	s.refusal.Refused(err)
 	return 0, err
 }
 
-// isStall reports whether the engine has turned a write away. It says the second when
-// it is to be closed.
+// isStall reports whether the engine has turned a write away. The second text comes
+// from an engine that is being closed.
 func isStall(text string) bool {
 	return strings.Contains(text, "Write stall") || strings.Contains(text, "Shutdown in progress: stalled writes")
 }
 
-// DropRange implements cf.Store: one range tombstone a family, in one batch.
+// DropRange implements cf.Store: one batch with a range tombstone for each family.
 func (s *Store) DropRange(ctx context.Context, names []string, rows cf.Range) error {
 	var b cf.Batch
 	for _, name := range names {
 		b.DeleteRows(name, rows)
 	}
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
-		if err := s.locks.RLock(ctx, isolation.AllStripes); err != nil { // not between an update's read and its write
+		if err := s.locks.RLock(ctx, isolation.AllStripes); err != nil { // not between the read and the write of an update
 			return 0, 0, err
 		}
 		defer s.locks.RUnlock(isolation.AllStripes)

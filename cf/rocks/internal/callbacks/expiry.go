@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// An Expiry is what the compactions of one family may drop. The memory is C's,
-// and the engine keeps it for as long as a compaction may read it.
+// An Expiry says what the compactions of one family may drop. Its memory belongs to C,
+// and the engine keeps it while a compaction may read it.
 type Expiry struct{ c *C.smolwc_expiry }
 
 // NewExpiry gives the options of one family a compaction filter of its own, which
@@ -26,10 +26,10 @@ func NewExpiry(o *grocksdb.Options) (Expiry, error) {
 	return x, nil
 }
 
-// Set lets the compactions to come drop the cells with timestamps less than before.
+// Set lets later compactions drop the cells with timestamps less than before.
 func (x Expiry) Set(before int64) { C.smolwc_expiry_set(x.c, C.int64_t(before)) }
 
-// Free ends the use of the expiry by the family.
+// Free ends the family's use of the expiry.
 func (x Expiry) Free() {
 	if x.c != nil {
 		C.smolwc_expiry_free(x.c)

@@ -269,7 +269,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   // These are set before RocksDB sees the database.
   std::string dir;
-  std::map<std::string, uint64_t> ends;  // by name, where files end that go on with what was never written
+  std::map<std::string, uint64_t> ends;  // by name, the ends of files that continue with bytes that were never written
 
   const std::shared_ptr<smolwc::Synced> synced;
   std::atomic<bool> spare{false};

@@ -22,8 +22,8 @@ import (
 	"github.com/smolwc/smolwc/internal/claim"
 )
 
-// System is the file system of a database: the disk's or one in memory, and in
-// it the logs that RocksDB writes, and those that it has no more use for.
+// System is the file system of a database, on the disk or in memory. It also keeps logs
+// that RocksDB no longer needs.
 type System struct{ c *C.smolwc_files }
 
 // New makes the file system of a database that is opened with the options.
@@ -35,7 +35,8 @@ func New(o *grocksdb.Options, inMemory bool, refused unsafe.Pointer) *System {
 
 func (l *System) Free() { C.smolwc_files_free(l.c) }
 
-// Guard has RocksDB touch nothing in dir once it is no longer the claimed directory.
+// Guard keeps RocksDB from touching files in dir when dir is no longer the claimed
+// directory.
 func (l *System) Guard(dir string, c *claim.Claim) {
 	path := C.CString(dir)
 	defer C.free(unsafe.Pointer(path))
@@ -43,33 +44,34 @@ func (l *System) Guard(dir string, c *claim.Claim) {
 	C.smolwc_files_guard(l.c, path, C.uint64_t(device), C.uint64_t(inode))
 }
 
-// Keep has RocksDB move logs to the archive instead of deleting them, or not any
-// more.
+// Keep has RocksDB move logs to the archive instead of deleting them; false has it
+// delete them again.
 func (l *System) Keep(keep bool) { C.smolwc_files_keep(l.c, C.uint8_t(native.Flag(keep))) }
 
 func (l *System) Keeps() bool { return C.smolwc_files_keeps(l.c) != 0 }
 
-// HoldOptions has RocksDB write no file of options, or write them again.
+// HoldOptions keeps RocksDB from writing files of options; false lets it write them
+// again.
 func (l *System) HoldOptions(hold bool) {
 	C.smolwc_files_hold_options(l.c, C.uint8_t(native.Flag(hold)))
 }
 
-// Begin says where the database lies, and has its file SYNCED kept, which has this
-// text now.
+// Begin names the directory of the database, and keeps its file SYNCED up to date from
+// now on. synced is the file's current text.
 func (l *System) Begin(dir string, synced []byte) {
 	path := C.CString(dir)
 	defer C.free(unsafe.Pointer(path))
 	C.smolwc_files_begin(l.c, path, (*C.char)(unsafe.Pointer(unsafe.SliceData(synced))), C.size_t(len(synced)))
 }
 
-// Claim takes over what SYNCED says of a file.
+// Claim takes over the length that SYNCED has of a file.
 func (l *System) Claim(name string, bytes int64) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
 	C.smolwc_files_claim(l.c, text, C.uint64_t(bytes))
 }
 
-// End has a file end before what was left unwritten of it.
+// End has a file end before bytes that were never written.
 func (l *System) End(name string, size int64) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -77,20 +79,21 @@ func (l *System) End(name string, size int64) {
 }
 
 // Spare has RocksDB move table and blob files to the directory strays instead of
-// deleting them, or not any more. It returns how many it has moved.
+// deleting them; false has it delete them again. Spare returns the number of files that
+// were moved.
 func (l *System) Spare(spare bool) uint64 {
 	return uint64(C.smolwc_files_spare(l.c, C.uint8_t(native.Flag(spare))))
 }
 
-// Begun is how many logs there have been since the database was opened.
+// Begun is the number of logs begun since the database was opened.
 func (l *System) Begun() uint64 { return uint64(C.smolwc_files_begun(l.c)) }
 
-// Lasting is an error that does not pass: the engine takes no more until it is opened
-// anew.
+// Lasting is an error that does not pass: the engine takes no more writes until it is
+// opened again.
 func (l *System) Lasting() error { return fileError(C.smolwc_files_lasting(l.c)) }
 
 // TakesFiles is an error when the engine takes no files of a load: while it recovers
-// from an error, and with some versions after a full disk.
+// from an error and, in some versions, after a full disk.
 func (l *System) TakesFiles() error {
 	if err := fileError(C.smolwc_files_recovering(l.c)); err != nil {
 		return err
@@ -101,15 +104,15 @@ func (l *System) TakesFiles() error {
 	return nil
 }
 
-// InDoubt reports whether a write to the manifest has failed, and no other one is in
-// force since.
+// InDoubt reports whether a write to the manifest has failed and no new manifest has
+// replaced it since.
 func (l *System) InDoubt() bool { return C.smolwc_files_in_doubt(l.c) != 0 }
 
-// AwaitRecovery waits until the engine does not try again after an error, which it
-// does each second. Its background work is cancelled.
+// AwaitRecovery waits until the engine no longer retries after an error, as it does
+// each second. Its background work is cancelled.
 func (l *System) AwaitRecovery() { C.smolwc_files_await_recovery(l.c) }
 
-// List is the names in a directory; exists is false when there is none.
+// List is the names in a directory; exists is false when there is no such directory.
 func (l *System) List(dir string) (names []string, exists bool, err error) {
 	path := C.CString(dir)
 	defer C.free(unsafe.Pointer(path))
@@ -144,7 +147,7 @@ func (l *System) Read(name string, at int64, to []byte) (n int, exists bool, err
 	return int(max(got, 0)), got >= 0, err
 }
 
-// Modified is when a file was written last, in seconds since 1970.
+// Modified is the time of a file's last write, in seconds since 1970.
 func (l *System) Modified(name string) (int64, error) {
 	path := C.CString(name)
 	defer C.free(unsafe.Pointer(path))

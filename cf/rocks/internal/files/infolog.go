@@ -17,13 +17,13 @@ import (
 // MaxInfoLog is the size of a LOG, in bytes, that becomes LOG.old.
 const MaxInfoLog = 4 << 20
 
-// SetInfoLog has RocksDB keep its log in the database's directory, in LOG, and
-// in LOG.old what was there before the last time that it had grown long. A
-// database that is opened for reading alone writes none: the log is the writer's.
+// SetInfoLog has RocksDB write its log to LOG in the database's directory. A LOG that
+// has grown long becomes LOG.old at the next open. A database that is opened for
+// reading writes no log: LOG belongs to the writer.
 func SetInfoLog(o *grocksdb.Options, dir string, readOnly bool) {
 	path := filepath.Join(dir, "LOG")
 	if info, err := os.Stat(path); err == nil && info.Size() > MaxInfoLog && !readOnly {
-		_ = os.Rename(path, path+".old") // else it grows on
+		_ = os.Rename(path, path+".old") // otherwise LOG grows on
 	}
 	if readOnly {
 		path = ""

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// A Refusal is the time in which the engine refuses writes. It does so after a flush
-// or the log has failed, on a full disk above all, until it has recovered by itself
-// or, of a lasting fault, until it is opened anew.
+// A Refusal tells whether the engine refuses writes. It refuses them after a flush or a
+// write of the log has failed, mostly on a full disk, until it has recovered by itself.
+// After a lasting fault it refuses them until the database is opened again.
 type Refusal struct {
 	Logger *slog.Logger
 
 	on atomic.Bool
 
 	mu    sync.Mutex
-	err   error // by which it refused the last write
+	err   error // of the last write
 	since time.Time
 }
 
-// Refused notes that the engine has refused a write, and logs it when the write
-// before was not.
+// Refused notes that the engine has refused a write. It logs the first refusal.
 func (r *Refusal) Refused(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +33,8 @@ func (r *Refusal) Refused(err error) {
 	r.Logger.Error("writes are refused", "err", err)
 }
 
-// Taken notes that the engine has taken a write. It costs one load while it does.
+// Taken notes that the engine has taken a write. It costs one load unless the write
+// before was refused.
 func (r *Refusal) Taken() {
 	if !r.on.Load() {
 		return
@@ -48,7 +48,7 @@ func (r *Refusal) Taken() {
 	}
 }
 
-// Cause is why the engine refused the last write, nil when it took it.
+// Cause is the error of the last write, nil if the engine took it.
 func (r *Refusal) Cause() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package gate is where writes wait while RocksDB takes no writes, and it keeps in mind
-// that RocksDB refuses them.
+// Package gate is where writes wait while RocksDB takes none, and where refused writes
+// are noted.
 package gate
 
 import (
@@ -13,20 +13,21 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// ErrStalled: the engine has turned a write away; nothing was written.
+// ErrStalled is the error of a write that the engine has turned away. Nothing was
+// written.
 var ErrStalled = errors.New("the store takes no writes now")
 
-// A Gate is where writes wait while the engine does not take them, because
-// flushes or compactions have fallen behind. The engine's own wait is a call into
-// C that no context ends; so it is told to turn writes away instead, and they
-// wait here: decision 15.
+// A Gate is where writes wait while the engine does not take them, because flushes or
+// compactions have fallen behind. In the engine they would wait in a call of C that no
+// context ends. So the engine is told to turn them away, and they wait here: decision
+// 15.
 //
-// Writes that wait go one at a time, in any order: the engine grants a delayed
-// store a rate, and a write that asks too early pays for it.
+// Waiting writes are let in one at a time, in any order: the engine grants a delayed
+// store a rate, and a write that asks too early puts the next grant off.
 type Gate struct {
 	on   atomic.Bool // the engine has turned a write away and is not known to have recovered
 	turn chan struct{}
-	ends context.Context // of all waits: when the store is to be closed
+	ends context.Context // of all waits, when the store is about to be closed
 	end  context.CancelFunc
 
 	waiting, count, micros atomic.Int64
@@ -53,8 +54,9 @@ const (
 )
 
 // LetIn runs try, which makes a write of some size, or returns ErrStalled when the
-// engine has turned it away. It runs it again until it gets in or the context ends,
-// and waits between: all locks are try's. It costs one load while nothing is stalled.
+// engine has turned it away. Then LetIn waits and runs it again, until the write gets
+// in or the context ends. While it waits it holds no locks: try takes them. While
+// nothing is stalled it costs one load.
 func (g *Gate) LetIn(ctx context.Context, try func() (pos cf.Position, size int, err error)) (cf.Position, error) {
 	if !g.on.Load() {
 		pos, _, err := try()
@@ -90,9 +92,8 @@ func (g *Gate) letInStalled(ctx context.Context, try func() (pos cf.Position, si
 		if state != cf.Delayed {
 			continue
 		}
-		// Asking has put the next grant off by the time that the rate
-		// gives for the batch before, however large that was: only longer
-		// and longer pauses come by a grant for certain.
+		// Asking has put the next grant off, by the time that the rate gives for the
+		// batch before, of any size. Only pauses that grow are sure to meet a grant.
 		pause = max(2*pause, time.Duration(2*float64(size)/float64(rate)*float64(time.Second)), leastPause)
 		if err := g.pause(ctx, pause); err != nil {
 			return 0, err
@@ -116,7 +117,7 @@ func (g *Gate) awaitStart(ctx context.Context) error {
 	}
 }
 
-// wait counts a write that waits; what it returns ends that.
+// wait counts a waiting write until the function that it returns is called.
 func (g *Gate) wait() func() {
 	began := time.Now()
 	g.waiting.Add(1)
@@ -127,7 +128,7 @@ func (g *Gate) wait() func() {
 	}
 }
 
-// pause waits for some time of a stall.
+// pause waits for a time, unless the context or the gate ends.
 func (g *Gate) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -155,7 +156,7 @@ func (g *Gate) Stats() (waiting, count int64, waited time.Duration) {
 // End ends all waits, those to come too: the store is to be closed.
 func (g *Gate) End() { g.end() }
 
-// Ending reports, as an error, that the store is to be closed.
+// Ending is an error when the store is about to be closed.
 func (g *Gate) Ending() error {
 	if g.ends.Err() != nil {
 		return cf.ErrClosed
@@ -163,7 +164,7 @@ func (g *Gate) Ending() error {
 	return nil
 }
 
-// stalled notes, and logs, that a stall has begun.
+// stalled notes and logs the beginning of a stall.
 func (g *Gate) stalled() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Log remembers which rows were changed while transactions are open, so
-// that a transaction can tell at its commit whether anything that it read has
-// changed since it began. While none is open it remembers nothing.
+// A Log holds the rows that commits changed while transactions are open. A transaction
+// asks it at its commit whether anything that it read has changed since it began. While
+// no transaction is open the log is empty.
 //
-// A writer commits to the engine first and adds to the log then, both while it
-// holds the locks of its rows. A transaction counts itself as open first and
-// takes its snapshot then. So a commit that a snapshot misses is in the log, at
-// or after the place where the transaction began.
+// A writer first commits to the engine and then adds to the log, and holds the locks of
+// its rows for both. A transaction first counts itself as open and then takes its
+// snapshot. So a commit that a snapshot misses is in the log, at or after the place
+// where the transaction began.
 type Log struct {
 	open atomic.Int64 // transactions; read without mu by writers
 
@@ -28,7 +28,7 @@ type Log struct {
 // A commit is what one commit changed.
 type commit struct {
 	rows     []cf.RowID
-	families []string // in which a range of rows of any space was changed, too
+	families []string // in which a range of rows, of any space, was changed too
 	rowRange cf.Range
 }
 
@@ -45,7 +45,7 @@ func (l *Log) Begin() uint64 {
 	return at
 }
 
-// End forgets a transaction that began at start, and what only it needed.
+// End forgets a transaction that began at start, and the commits that only it needed.
 func (l *Log) End(start uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *Log) add(c commit) {
 	l.commits = append(l.commits, c)
 }
 
-// AddRows notes a commit of these rows, which may be changed afterwards.
+// AddRows notes a commit of these rows. The caller may reuse the slice.
 func (l *Log) AddRows(rows []cf.RowID) {
 	if l.open.Load() == 0 || len(rows) == 0 {
 		return
@@ -97,7 +97,7 @@ func (l *Log) Changed(start uint64, r *ReadSet) bool {
 	return false
 }
 
-// A ReadSet is what a transaction has read: rows, and ranges of rows; and the
+// A ReadSet is the rows and ranges of rows that a transaction has read, and the
 // families in which it has read or written.
 type ReadSet struct {
 	Rows     map[cf.RowID]struct{}

@@ -13,9 +13,9 @@ import (
 	"github.com/smolwc/smolwc/internal/lock"
 )
 
-// Locks serialise updates of rows. Rows share stripes by hash: an update
-// that reads before it writes holds its rows' stripes exclusively, a blind
-// write holds them shared, so that it cannot fall between the two.
+// Locks serialise updates of rows. Rows share stripes by hash. An update that reads
+// before it writes holds its rows' stripes exclusively. A blind write holds them
+// shared: it cannot fall between the read and the write of an update.
 type Locks struct {
 	seed    maphash.Seed
 	stripes [stripeCount]lock.RW
@@ -68,8 +68,8 @@ func (set *Stripes) each(f func(stripe int) error) error {
 	return nil
 }
 
-// Lock takes stripes exclusively, and rlock shared: all of them, or none and an
-// error when the context ends before.
+// Lock takes stripes exclusively, and RLock takes them shared. If the context ends
+// before they have all stripes, they return an error and hold no stripe.
 func (l *Locks) Lock(ctx context.Context, set Stripes) error {
 	return l.take(set, func(i int) error { return l.stripes[i].Lock(ctx) }, l.Unlock)
 }
@@ -98,7 +98,7 @@ func (l *Locks) RUnlock(set Stripes) {
 	_ = set.each(func(i int) error { l.stripes[i].RUnlock(); return nil })
 }
 
-// CheckStripes refuses a batch that touches rows whose locks are not held.
+// CheckStripes refuses a batch that touches a row whose lock is not held.
 func CheckStripes(locked, touched Stripes) error {
 	for i := range touched {
 		if touched[i]&^locked[i] != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// kinds maps what RocksDB's messages say to the kinds of cf, first match wins.
+// kinds maps words of RocksDB's messages to the kinds of cf. The first match wins.
 var kinds = []struct {
 	text string
 	kind error
@@ -29,8 +29,8 @@ var kinds = []struct {
 	{"IO error:", cf.ErrUnavailable},
 }
 
-// levelName is the name that LevelDB gave table files. Of one that is not there RocksDB
-// says this one, which it tries last.
+// levelName is the name that LevelDB gave table files. RocksDB tries it last, and names
+// it when a table file is missing.
 var levelName = regexp.MustCompile(`\b(\d{6,})\.ldb\b`)
 
 // Wrap gives an error of RocksDB its kind.

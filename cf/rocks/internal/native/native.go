@@ -1,6 +1,6 @@
-// Package native reaches what RocksDB and grocksdb keep to themselves: the structs
-// behind the handles of c.h, the C pointers behind grocksdb's types, and the kinds
-// of errors that are text. It also has the layout of a cell's key for C.
+// Package native has what the other packages need below grocksdb: the structs behind
+// the handles of c.h, the C pointers behind grocksdb's types, the kinds of errors,
+// writes in one call of C, and the layout of a cell's key for C.
 package native
 
 // #cgo LDFLAGS: -lrocksdb
@@ -57,6 +57,5 @@ func Flag(b bool) uint8 {
 	return 0
 }
 
-// ReleaseMemory gives memory that the C library holds and nothing uses back to the
-// system.
+// ReleaseMemory returns unused memory of the C library to the system.
 func ReleaseMemory() { C.smolwc_release() }

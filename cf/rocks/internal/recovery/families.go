@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// A familyEdits collects from the records of a manifest which families were created
-// and dropped. A record, a version edit, is fields led by their tags; those that are
-// needed, and all that stand before them in such an edit, are numbers and strings
+// A familyEdits collects the families that the records of a manifest create and drop. A
+// record is a version edit: fields that begin with their tags. The fields that are
+// needed, and those before them in such an edit, are numbers and strings
 // (db/version_edit.h).
 type familyEdits struct {
 	names map[uint64]string // of all families, by their number
-	gone  map[string]bool   // those that were dropped last
+	gone  map[string]bool   // dropped, and not created again
 }
 
-// The tags of a version edit. Tags from editIgnorable on lead a string that may be
-// passed over.
+// The tags of a version edit. From editIgnorable on, a tag begins a string that may be
+// skipped.
 const (
 	editComparator    = 1
 	editLogNumber     = 2
@@ -32,7 +32,7 @@ const (
 	editIgnorable     = 1 << 13
 )
 
-// note takes a record. One with other fields changes no families.
+// note takes a record. A record with other fields changes no family.
 func (f *familyEdits) note(record []byte) {
 	var id uint64
 	var name *string

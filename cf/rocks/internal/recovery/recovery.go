@@ -1,5 +1,5 @@
-// Package recovery reads what the manifest, the logs and the file SYNCED of a database
-// tell before RocksDB opens it, and tells what a crash cut off from damage.
+// Package recovery reads the manifest, the logs and the file SYNCED of a database
+// before RocksDB opens it. It tells what a crash cut off from damage.
 package recovery
 
 import (
@@ -19,26 +19,26 @@ import (
 // follows.
 const MarkerPrefix = "ingest/"
 
-// A Found is what the manifest and the logs of a database tell before RocksDB
+// A Found is the content of the manifest and the logs of a database before RocksDB
 // opens it.
 //
-// RocksDB reads them up to the first record that is not whole, and takes that for
-// what a crash has cut off. A damaged length looks like that too, and all that
-// follows would be gone without a word. A file that was cut off between two records
-// looks whole. So all are read here first: what cannot have come of a crash is an
-// error that names the file (docs/decisions/0017-torn-or-damaged.md,
+// RocksDB reads them up to the first record that is not whole, and assumes that a crash
+// cut the record off. A damaged length looks the same, and all later records would be
+// lost silently. A file that was cut off between two records looks whole. So all files
+// are read here first: a fault that no crash can cause is an error that names the file
+// (docs/decisions/0017-torn-or-damaged.md,
 // docs/decisions/0031-what-was-synced-is-written-down.md).
 type Found struct {
 	Dir    string
 	Synced synced
-	Ends   map[string]int64 // by name, where files end that go on with what was never written
+	Ends   map[string]int64 // by name, the ends of files that continue with bytes that were never written
 	// dropped are families that the manifest says were dropped and that were not
 	// created again.
 	Dropped []string
 }
 
-// Check looks for damage in the manifest and the logs of a database. Beside a
-// writer it may meet a fault that is of the writer's making: see steady.
+// Check looks for damage in the manifest and the logs of a database. Beside a writer it
+// may meet a fault that the writer is about to mend: see package steady.
 func Check(dir string) (*Found, error) {
 	said, err := ReadSynced(dir)
 	if err != nil {
@@ -82,8 +82,8 @@ func ByNumber(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// manifestGone decides what it means that the manifest is not there: a writer may
-// have made another since CURRENT was read.
+// manifestGone is called when the manifest is missing. A writer may have made another
+// one since CURRENT was read.
 func (r *Found) manifestGone(current string) error {
 	if now, err := os.ReadFile(filepath.Join(r.Dir, "CURRENT")); err == nil && string(now) != current {
 		return r.read()
@@ -104,7 +104,7 @@ func (r *Found) checkManifest(name string) error {
 	return r.judge(&state)
 }
 
-// judge compares a file with what is known to have been synced of it.
+// judge compares a file with its synced length.
 func (r *Found) judge(l *wal.State) error {
 	name := filepath.Base(l.Path)
 	if err := r.Synced.judge(l); err != nil {
@@ -123,11 +123,11 @@ func (r *Found) checkWrites(paths []string) error {
 			return fmt.Errorf("%w: %s is not there, and had changes that are in no table file; %s", cf.ErrCorrupt, path, wayOut)
 		}
 	}
-	var before *wal.State // the last one that has anything
-	empty := ""           // the first one behind it that has nothing
+	var before *wal.State // the last one that has a record
+	empty := ""           // the first one after it that has no record
 	for _, path := range paths {
 		state, err := wal.Check(path, MarkerPrefix)
-		if errors.Is(err, fs.ErrNotExist) { // a writer has just removed it, and is about to remove those before it
+		if errors.Is(err, fs.ErrNotExist) { // a writer has removed it, and is about to remove those before it
 			before = nil
 			continue
 		}
@@ -153,13 +153,13 @@ func (r *Found) checkWrites(paths []string) error {
 	return nil
 }
 
-// leads is an error when something is missing between two logs; empty is the first
-// of those between them.
+// leads is an error when a change is missing between two logs; empty is the first empty
+// log between them.
 func leads(l, next *wal.State, empty string) error {
 	if goesOn(l, next) {
 		return nil
 	}
-	// A writer may have gone on with both since.
+	// A writer may have written to both since.
 	again, err := wal.Check(l.Path, MarkerPrefix)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && goesOn(&again, next) {
 		return nil
@@ -170,10 +170,9 @@ func leads(l, next *wal.State, empty string) error {
 	return fmt.Errorf("%w: %s is cut off: changes between it and %s are missing; restore a backup", cf.ErrCorrupt, empty, filepath.Base(next.Path))
 }
 
-// goesOn reports whether nothing is missing between two logs. A record that was
-// not written to the end, for want of room, was never acknowledged; the numbers of
-// one whose write failed are given out again; and a load takes numbers that are in
-// no log, right behind its marker.
+// goesOn reports whether nothing is missing between two logs. A record that was cut off
+// by a full disk was never acknowledged. The numbers of a failed write are given out
+// again. A load takes numbers that are in no log, right behind its marker.
 func goesOn(l, next *wal.State) bool {
 	if l.Torn {
 		return l.Next > 0 && next.First == l.Next

@@ -14,20 +14,20 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// SyncedFile says how many bytes of each log and manifest are on the disk; synced.cc
+// SyncedFile tells how many bytes of each log and manifest are on the disk. synced.cc
 // writes it, and docs/format.md describes it.
 const SyncedFile = "SYNCED"
 
-// wayOut ends an error of a file that has less than SYNCED says.
+// wayOut ends the error of a file that is shorter than SYNCED says.
 const wayOut = "restore a backup, or remove " + SyncedFile + " to open what is left"
 
-// A synced is what the file says.
+// A synced is the content of the file.
 type synced struct {
 	Text  []byte           // nil when there is no such file
-	Files map[string]int64 // by name; nil when it says nothing of the manifest in force
+	Files map[string]int64 // by name; nil when the file does not name the current manifest
 }
 
-// ReadSynced reads the file. It is replaced as a whole, so it is there whole.
+// ReadSynced reads the file. The file is always replaced as a whole.
 func ReadSynced(dir string) (synced, error) {
 	path := filepath.Join(dir, SyncedFile)
 	text, err := os.ReadFile(path)
@@ -70,15 +70,15 @@ func parseSynced(text []byte) (map[string]int64, error) {
 	return files, nil
 }
 
-// bind says which manifest is in force. If the file does not know it, something else
-// than this smolwc has opened the database since, and may have removed any log.
+// bind names the current manifest. If the file does not name it, another program has
+// opened the database since, and may have removed any log.
 func (s *synced) bind(manifest string) {
 	if _, ok := s.Files[manifest]; !ok {
 		s.Files = nil
 	}
 }
 
-// judge is an error when a log or manifest has less than was synced of it.
+// judge is an error when a log or manifest is shorter than its synced length.
 func (s *synced) judge(l *wal.State) error {
 	wrote, ok := s.Files[filepath.Base(l.Path)]
 	switch {

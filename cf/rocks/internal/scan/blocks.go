@@ -11,16 +11,16 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A blockSizer makes the blocks of one scan: small at first, so that a read of
-// one row does not pay for a scan, then growing, shaped like the data that the
-// blocks before turned out to hold.
+// A blockSizer makes the blocks of one scan. The first ones are small, so that a read
+// of one row does not pay for a scan. Later ones grow, shaped by the data of the blocks
+// before.
 type blockSizer struct {
-	cells    int           // that the next block has room for
+	cells    int           // in the next block
 	perCell  int           // bytes of data that a cell takes
 	perRow   int           // cells that a row has
 	keysOnly bool          // blocks have rows and no cells
 	whole    bool          // rows are read as they are in the family
-	sparse   bool          // most rows have no cells, as far as is known
+	sparse   bool          // it is known or likely that most rows have no cells
 	uses     *atomic.Int64 // of the snapshot: its cursors, mostly; nil without one
 }
 
@@ -36,11 +36,11 @@ const (
 	guessedPerRow  = 8
 	minData        = 512
 	maxBlockData   = 512 << 10 // unless one cell is larger
-	smallBlock     = 32 << 10  // so large a block is made whatever else there is
+	smallBlock     = 32 << 10  // a block of this size is made even if memory is short
 
-	// fewCursors may have the largest blocks, and read ahead; more of one
-	// snapshot share what so many take. A row of two hundred families is read
-	// with as many cursors at once.
+	// fewCursors of one snapshot may have the largest blocks, and read ahead. More
+	// cursors share the memory that these would take: a row of two hundred families is
+	// read with two hundred cursors at once.
 	fewCursors = 8
 )
 
@@ -62,8 +62,8 @@ func newBlockSizer(s *cf.Scan, like *shape, uses *atomic.Int64) blockSizer {
 	return b
 }
 
-// A shape is what the blocks of a family's last reads were like: bytes of data
-// that a cell takes, and cells that a row has.
+// A shape describes the blocks of a family's last reads: the bytes of data of a cell,
+// and the cells of a row.
 type shape struct{ bits atomic.Uint64 }
 
 func (s *shape) load() (perCell, perRow int) {
@@ -79,8 +79,8 @@ func (s *shape) store(perCell, perRow int) {
 	}
 }
 
-// make gives a block the memory to fill: as much as the scan is worth, when its room
-// has that to spare, and little otherwise.
+// make gives a block its memory: the size that suits the scan if the room has it to
+// spare, and little otherwise.
 func (s *blockSizer) make(b *cf.Block, r *room) error {
 	s.cells = min(s.cells, max(s.share(maxCells), minCells))
 	cells, rows, data := s.sizes()
@@ -99,7 +99,7 @@ func (s *blockSizer) make(b *cf.Block, r *room) error {
 	return nil
 }
 
-// sizes are what the next block has room for.
+// sizes are the cells, rows and bytes of the next block.
 func (s *blockSizer) sizes() (cells, rows, data int) {
 	cells, rows = s.cells, s.cells/s.perRow+1
 	if s.keysOnly {
@@ -116,7 +116,7 @@ func (s *blockSizer) sizes() (cells, rows, data int) {
 	return cells, rows, min(max(size, minData), max(s.share(maxBlockData), minData))
 }
 
-// share is a scan's part of what one of few may take.
+// share is this scan's part of the memory that one of few scans may take.
 func (s *blockSizer) share(all int) int {
 	if s.uses == nil {
 		return all
@@ -124,7 +124,7 @@ func (s *blockSizer) share(all int) int {
 	return all * fewCursors / max(int(s.uses.Load()), fewCursors)
 }
 
-// learn shapes the next blocks, and the first ones of further scans, after one that
+// learn shapes the next blocks, and the first blocks of later scans, by a block that
 // was filled.
 func (s *blockSizer) learn(b *cf.Block, family *shape) {
 	used := len(b.Cells)
@@ -132,7 +132,7 @@ func (s *blockSizer) learn(b *cf.Block, family *shape) {
 		used = len(b.Rows)
 	}
 	s.sparse = s.sparse && len(b.Cells) < cap(b.Cells)
-	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or few cells are wanted
+	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or most cells are unwanted
 		s.cells = max(2*used, minCells)
 	} else {
 		s.cells = min(s.cells*growth, maxCells)
@@ -149,9 +149,8 @@ func (s *blockSizer) learn(b *cf.Block, family *shape) {
 	}
 }
 
-// uncleared is n bytes of memory, aligned for any type without pointers, that
-// hold what was there before. A strings.Builder is the only thing in the
-// standard library that gives such memory.
+// uncleared is n bytes of uninitialised memory, aligned for any type without pointers.
+// Only strings.Builder of the standard library gives such memory.
 func uncleared(n int) []byte {
 	var b strings.Builder
 	b.Grow(n)

@@ -11,11 +11,11 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// keptPart is the part of the cache that is for what has been read again, and for
-// indexes and filters. Blocks of files that a compaction has replaced stay there until
-// others that are read again push them out, which takes long when half of the cache, as
-// the engine has it, is taken by them: a scan of what the other half does not hold finds
-// none of it there the next time.
+// keptPart is the part of the cache for blocks that were read again, and for indexes
+// and filters. Blocks of files that a compaction has replaced stay there until other
+// blocks that are read again push them out. With half of the cache, the engine's
+// default, that takes long, and a repeated scan that does not fit into the other half
+// finds nothing in the cache.
 const keptPart = 0.25
 
 // BlockRefused is smolwc_large_refused, for the file system of a database.

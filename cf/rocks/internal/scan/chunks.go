@@ -11,42 +11,41 @@ import (
 )
 
 const (
-	// A chunk is about so much of a family's bytes: enough to make the seek
-	// to it cheap, little enough for its blocks to wait in memory. How much
-	// that is depends on how well the files are compressed.
+	// A chunk has about this many bytes of a family: enough that the seek to it is
+	// cheap, and few enough that its blocks can wait in memory. The best number depends
+	// on how well the files are compressed.
 	firstChunk = 1 << 20
 	minChunk   = 128 << 10
 	maxChunk   = 4 << 20
-	// chunkRanges is how many ranges of rows are in a chunk of a scan that
-	// has more of them than that.
+	// chunkRanges is the number of ranges of rows in a chunk of a scan with more ranges
+	// than that.
 	chunkRanges = 256
-	// chunkProbes bounds the search for one bound. Between the cells of a
-	// row that is larger than a chunk there is none to be found.
+	// chunkProbes limits the search for one bound. A row that is larger than a chunk
+	// has no bound inside.
 	chunkProbes = 200
 )
 
-// A chunker divides what is left of a scan into chunks, in the order of the
-// scan, by the sizes that the engine's index tells, and its estimate of those in
-// memory. It looks for the bounds as it goes.
+// A chunker divides the rest of a scan into chunks, in the order of the scan. It uses
+// the sizes from the engine's index, and the engine's estimate of sizes in memory. It
+// looks for each bound when it is needed.
 type chunker struct {
 	view    *View
 	family  *Family
 	spec    cf.Scan
 	bytes   uint64 // in a chunk
-	list    bool   // there are many ranges: a chunk is some of them
+	list    bool   // there are many ranges, and a chunk is some of them
 	pending []span // the next one last
 }
 
-// A span is rows of which a chunk is yet to be cut. What there is of them lies
-// between lo and hi.
+// A span is a range of rows that is not yet cut into chunks. Its rows lie between lo
+// and hi.
 type span struct {
 	rows   cf.Range
 	lo, hi string
 	bytes  uint64
 }
 
-// newChunker divides the rows of a scan from the one on that it is at; that is ""
-// at the beginning.
+// newChunker divides the rows of a scan from the row at on; at is "" at the beginning.
 func newChunker(s *View, f *Family, spec cf.Scan, at string) *chunker {
 	c := &chunker{view: s, family: f, spec: spec, bytes: firstChunk}
 	for i := range spec.Rows {
@@ -69,8 +68,8 @@ func newChunker(s *View, f *Family, spec cf.Scan, at string) *chunker {
 	return c
 }
 
-// learn makes the chunks to come such that one fill does for each: the blocks of
-// a chunk that takes more are not all filled ahead.
+// learn adapts the size of later chunks so that one fill is enough for each: of a
+// larger chunk, not all blocks are filled ahead.
 func (c *chunker) learn(blocks int) {
 	switch {
 	case blocks > maxFill:
@@ -80,7 +79,7 @@ func (c *chunker) learn(blocks int) {
 	}
 }
 
-// measure prepares a span for being cut.
+// measure finds the bounds and the size of a span.
 func (c *chunker) measure(s *span) {
 	s.lo, s.hi = s.rows.Start, s.rows.End
 	if s.hi == "" {
@@ -89,7 +88,7 @@ func (c *chunker) measure(s *span) {
 	s.bytes = c.size(s.rows)
 }
 
-// next is the ranges of the next chunk in ascending order, none at the end.
+// next is the ranges of the next chunk in ascending order, nil at the end.
 func (c *chunker) next() []cf.Range {
 	switch {
 	case len(c.pending) == 0:
@@ -116,8 +115,8 @@ func (c *chunker) take(n int) []cf.Range {
 	return rows
 }
 
-// divide halves the span of row keys in which the next span's bytes lie. It
-// reports whether there is more to divide.
+// divide halves the span of row keys that holds the bytes of the next span. It reports
+// whether there is more to divide.
 func (c *chunker) divide() bool {
 	s := &c.pending[len(c.pending)-1]
 	if s.bytes <= c.bytes {
@@ -145,8 +144,8 @@ func (c *chunker) divide() bool {
 	return true
 }
 
-// size is about how many bytes of files and memtables rows take. An error makes it zero: the
-// rows are then not divided, and whoever reads them meets it too. It does not
+// size is about the number of bytes of rows in files and memtables. An error makes it
+// zero: the rows are then not divided, and the scan meets the same error. It does not
 // lock the store, which the scan's cursor keeps open.
 func (c *chunker) size(rows cf.Range) uint64 {
 	start, end := rows.Bounds()

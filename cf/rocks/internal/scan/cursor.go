@@ -19,57 +19,56 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// A Cursor is a scan on the C cursor. Its zero value is to be begun.
+// A Cursor is a scan with a cursor of C. A method of [View] or Begin begins it.
 type Cursor struct {
 	view *View
 	spec cf.Scan
 
-	mu     sync.Mutex // held by Next, Cost and release
+	mu     sync.Mutex // held by Next, Cost and Stop
 	filler *filler    // nil once ahead has it
-	ahead  *readAhead // nil until the scan has proved long
+	ahead  *readAhead // nil until the scan turns out to be long
 	fills  int        // before that
 	ready  []*cf.Block
 	given  *cf.Block // by the last Next
 	room   *room
 	closed bool
 	end    bool
-	err    error // what ended it before its end
+	err    error // the error that ended it early
 	cost   cf.Cost
 }
 
-// A filler makes blocks with the C cursor. It belongs to one goroutine at a time.
+// A filler makes blocks with a cursor of C. It belongs to one goroutine at a time.
 type filler struct {
 	family *Family
 	size   blockSizer
-	at     string // the last row that it has read, "" before the first
-	early  bool   // the scan has not proved long, and is to do so soon
-	begun  bool   // it has filled something, or tried to
+	at     string // the last row that it has read, "" at first
+	early  bool   // the scan is not known to be long yet
+	begun  bool   // it has been asked to fill a block
 	crossings
 	c *C.smolwc_cursor
 
 	room    *room
 	fetch   int   // bytes that the engine reads ahead
-	large   int   // bytes of large blocks that the engine has
+	large   int   // bytes of large blocks that the engine holds for it
 	refused error // there is no room
-	// Bytes of further such blocks, which it may have until the end.
+	// Bytes of further large blocks that are not counted.
 	uncounted C.size_t
 
-	returned cf.Cost // what C does not count: what is in the blocks
+	returned cf.Cost // the part of the cost that C does not count: cells, rows and bytes in blocks
 }
 
 const (
 	// maxFill is how many blocks are filled at a time.
 	maxFill = 6
-	// patience is after how many cells that it has looked at a block is
-	// delivered that is not full, so that the caller can see whether the scan
-	// is still wanted.
+	// patience is the number of cells after which a block is delivered although it is
+	// not full, so that the caller can see whether the scan is still wanted.
 	patience = 1 << 16
 )
 
-// cellsPerCall is how many cells a call of C looks at. Go watches over calls that
-// take more than 20 microseconds by waking up as often, at the cost of some percent
-// of a core; but where there is one core it does so for many short calls and not
-// for few long ones (docs/performance.md).
+// cellsPerCall is the number of cells that a call of C looks at. Go wakes up a thread
+// to watch calls that take more than 20 microseconds, which costs some percent of a
+// core. With one core it is the other way round: many short calls cost more than a few
+// long ones (docs/performance.md).
 func cellsPerCall() int {
 	if runtime.GOMAXPROCS(0) == 1 {
 		return patience
@@ -77,16 +76,16 @@ func cellsPerCall() int {
 	return 96
 }
 
-// A filled is what a filler has filled at a time.
+// A filled is the result of one fill.
 type filled struct {
-	blocks []*cf.Block // may be empty, each and all
+	blocks []*cf.Block // each block may be empty, and so may the list
 	end    bool
-	err    error   // what came after the blocks
+	err    error   // the error after the blocks
 	cost   cf.Cost // of the whole scan so far
 }
 
-// Begin begins a scan of a family. If it succeeds, it adds a user to the view, which must
-// be in use; end of the scan leaves that to the caller.
+// Begin begins a scan of a family. The view must be in use. If Begin succeeds it adds a
+// use of the view, which the caller leaves after Stop.
 func (c *Cursor) Begin(ctx context.Context, v *View, fam *Family, spec cf.Scan) error {
 	f, err := newFiller(v, fam, spec, 0)
 	if err != nil {
@@ -97,15 +96,15 @@ func (c *Cursor) Begin(ctx context.Context, v *View, fam *Family, spec cf.Scan) 
 	return nil
 }
 
-// adopt makes the cursor that of a filler.
+// adopt gives the cursor its filler.
 func (c *Cursor) adopt(v *View, spec cf.Scan, f *filler) {
 	c.view, c.spec, c.filler, c.room = v, spec, f, f.room
 	v.Users.Add(1)
 }
 
-// newFiller makes a filler that reads a view, which must stay in use until
-// the filler is freed. It reads about so many bytes of a file at a time, when they are
-// not cached; 0 leaves that to the engine, which begins with little.
+// newFiller makes a filler that reads a view. The view must stay in use until the
+// filler is freed. Of what is not cached, it reads about fetch bytes of a file at a
+// time; 0 leaves that to the engine, which begins with little.
 func newFiller(v *View, fam *Family, spec cf.Scan, fetch int) (*filler, error) {
 	f := &filler{family: fam, size: newBlockSizer(&spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, &spec), c: v.newCursor(fam, spec, fetch)}
 	if f.c == nil {
@@ -195,7 +194,7 @@ func (c *Cursor) Fill(ctx context.Context) error {
 // Ahead reports whether the scan is divided, for goroutines that read ahead of the caller.
 func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.cuts != nil }
 
-// fill gets the next blocks: made now, or by the goroutines that read ahead.
+// fill returns the next blocks, filled now or by the goroutines that read ahead.
 func (c *Cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
 	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
@@ -209,8 +208,8 @@ func (c *Cursor) fill(ctx context.Context) (filled, error) {
 	return c.filler.fill(1), nil
 }
 
-// fill fills up to n blocks. It stops after some ten thousand cells that were not
-// wanted, so that the caller can see whether the scan still is.
+// fill fills up to n blocks. It stops after some ten thousand unwanted cells, so that
+// the caller can see whether the scan is still wanted.
 func (f *filler) fill(n int) (out filled) {
 	for len(out.blocks) < n && !out.end && out.err == nil {
 		b, status := f.fillBlock()
@@ -223,7 +222,7 @@ func (f *filler) fill(n int) (out filled) {
 	return out
 }
 
-// deliver adds a block in which a call of C has ended with a status.
+// deliver adds a block, with the status of the call of C that ended in it.
 func (f *filler) deliver(out *filled, b *cf.Block, status C.smolwc_status) {
 	switch status {
 	case C.SMOLWC_CORRUPT:
@@ -251,8 +250,8 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 	}, C.SMOLWC_MORE)
 }
 
-// fillOn has C go on with a block that is as cb says, where a call has left it
-// with a status.
+// fillOn has C continue with a block. cb and status are the state in which the last
+// call left it.
 func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (*cf.Block, C.smolwc_status) {
 	var pin runtime.Pinner // cb is Go memory that points at Go memory
 	defer pin.Unpin()
@@ -286,15 +285,14 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	return b, status
 }
 
-// put takes over what C has put into a block.
+// put makes a block what C has put into it.
 func (f *filler) put(b *cf.Block, cb *C.smolwc_block) {
 	b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
 	b.Continued = cb.continued != 0
 	f.learn(b)
 }
 
-// learn notes what there is to know from a block: what the next one had better
-// be like, what it cost, and what the last row was.
+// learn notes the best shape of the next block, the cost of this one, and its last row.
 func (f *filler) learn(b *cf.Block) {
 	f.size.learn(b, &f.family.shape)
 	f.returned.Cells += int64(len(b.Cells))
@@ -309,12 +307,12 @@ func (f *filler) learn(b *cf.Block) {
 	}
 }
 
-// pinBlock has C fill the memory of a block, which is held where it is until p is undone.
+// pinBlock gives the memory of a block to C. The memory is pinned until p is unpinned.
 func pinBlock(p *runtime.Pinner, b *cf.Block, cb *C.smolwc_block) {
 	cb.data, cb.rows, cb.cells = (*C.char)(pinned(p, b.Data)), (*C.smolwc_row)(pinned(p, b.Rows)), (*C.smolwc_cell)(pinned(p, b.Cells))
 }
 
-// pinned is the address of a slice's memory, held where it is until p is undone.
+// pinned is the address of a slice's memory, which is pinned until p is unpinned.
 func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
 	at := unsafe.SliceData(s)
 	if cap(s) > 0 {
@@ -323,15 +321,14 @@ func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
 	return unsafe.Pointer(at)
 }
 
-// key is the key that the engine's iterator stands on, which is empty at its end.
+// key is the key at which the engine's iterator stands, empty at the end.
 func (f *filler) key() []byte {
 	var n C.size_t
 	key := C.smolwc_cursor_key(f.c, &n)
 	return C.GoBytes(unsafe.Pointer(key), C.int(n))
 }
 
-// row is the row of that key: all before it, in the order of the scan, have been
-// judged, and most of them returned if they were wanted.
+// row is the row of that key. All rows before it in the scan's order have been judged.
 func (f *filler) row() (key string, ok bool) {
 	row, _, _, err := cf.SplitCellKey(f.key())
 	return string(row), err == nil
@@ -369,14 +366,15 @@ func (f *filler) costOf(cost *C.smolwc_cost) cf.Cost {
 	}
 }
 
-// Cost implements cf.Cursor. What was read ahead of the caller is not counted.
+// Cost implements cf.Cursor. It does not count what was read ahead of the caller.
 func (c *Cursor) Cost() cf.Cost {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cost
 }
 
-// Stop ends the scan. It reports whether it did: the caller then leaves the view.
+// Stop ends the scan. It reports whether this call did; the caller then leaves the
+// view.
 func (c *Cursor) Stop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// A Engine is what the scans of an open database share.
+// An Engine is shared by all scans of an open database.
 type Engine struct {
 	db      *grocksdb.DB
 	c       *C.rocksdb_t
@@ -28,9 +28,9 @@ type Engine struct {
 	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
 }
 
-// NewEngine makes it. explain says more of an error that the engine gave for a family.
-// sweep clears the cursors that families keep; it is called a second after some were
-// kept, and calls swept first.
+// NewEngine makes the engine of a database. explain adds details to an error of a
+// family. sweep clears the cursors that families keep; it is called a second after some
+// were kept, and must call Swept first.
 func NewEngine(db *grocksdb.DB, cache *grocksdb.Cache, explain func(*Family, error) error, sweep func()) *Engine {
 	c := (*C.rocksdb_t)(native.Handle(db))
 	return &Engine{
@@ -42,19 +42,20 @@ func NewEngine(db *grocksdb.DB, cache *grocksdb.Cache, explain func(*Family, err
 // Free is called when no scan uses the engine any longer.
 func (e *Engine) Free() { C.smolwc_reader_free(e.reader) }
 
-// keptFor is how long a cursor may be kept. Making another one every now and then
-// costs nothing, and what a compaction made superfluous goes soon.
+// keptFor is how long a cursor may be kept. Making a new one once a second costs
+// little, and files that a compaction replaced are removed soon.
 const keptFor = time.Second
 
-// sweepLater has what is kept cleared after keptFor. The caller has put back what it
-// took, and keeps the database open.
+// sweepLater has the kept cursors cleared after keptFor. The caller has put back its
+// cursor, and keeps the database open.
 func (e *Engine) sweepLater() {
 	if !e.sweeping.Load() && e.sweeping.CompareAndSwap(false, true) {
 		time.AfterFunc(keptFor, e.sweep)
 	}
 }
 
-// Swept says that a sweep begins: what is put back from now on is for the next one.
+// Swept notes that a sweep begins: cursors that are put back from now on are for the
+// next one.
 func (e *Engine) Swept() { e.sweeping.Store(false) }
 
 // A Family is an open column family, and what its scans have learned of it.
@@ -83,8 +84,8 @@ func (f *Family) Free() {
 	f.Handle.Destroy()
 }
 
-// A View is a state of the database that scans read. Its owner and each of its
-// cursors are users.
+// A View is a state of the database that scans read. Its owner and each of its cursors
+// use it.
 type View struct {
 	Engine  *Engine
 	Overlay *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
@@ -94,14 +95,13 @@ type View struct {
 	snap *grocksdb.Snapshot // nil until taken; see at
 }
 
-// At is the engine's snapshot, which it takes when it is first asked for. The moment is
-// in use.
+// At is the engine's snapshot. The first call takes it. The view must be in use.
 func (m *View) At() *grocksdb.Snapshot {
 	m.take.Do(func() { m.snap = m.Engine.db.NewSnapshot() })
 	return m.snap
 }
 
-// Leave ends a use. It reports whether that was the last one: the moment is freed then.
+// Leave ends a use. It reports whether that was the last one; the view is freed then.
 func (m *View) Leave() (last bool) {
 	if m.Users.Add(-1) != 0 {
 		return false

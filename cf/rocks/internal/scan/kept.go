@@ -10,19 +10,19 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// keptCursors are cursors of a family that reads of single rows left for the next
-// ones. They hold on to memory and files that the engine would give up otherwise.
+// keptCursors are cursors of a family that reads of single rows left for later reads.
+// They hold memory and files that the engine would free otherwise.
 type keptCursors struct{ c *C.smolwc_kept }
 
 func newKeptCursors() keptCursors { return keptCursors{C.smolwc_kept_new()} }
 
-// clear frees what no read is using.
+// clear frees the cursors that no read is using.
 func (k keptCursors) clear() { C.smolwc_kept_clear(k.c) }
 
 func (k keptCursors) free() { C.smolwc_kept_free(k.c) }
 
-// filesOf is a number that rows in the same files of a family have in common, for
-// the first row of a scan; begins says that a file begins in that row.
+// filesOf is a number for the first row of a scan: rows in the same files of a family
+// have the same number. begins says that a file begins in that row.
 func (e *Engine) filesOf(f *Family, spec *cf.Scan) (files C.size_t, begins bool) {
 	starts := e.fileStarts(f)
 	if len(starts) == 0 || len(spec.Rows) == 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Midway is a key between two, of those that differ in the eight bytes after
-// what lo and hi have in common.
+// Midway is a key halfway between lo and hi, in the eight bytes after their common
+// prefix. It reports false if these bytes have no room for another key.
 func Midway(lo, hi string) (string, bool) {
 	same := 0
 	for same < len(lo) && same < len(hi) && lo[same] == hi[same] {

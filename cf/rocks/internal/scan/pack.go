@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// A packed is a scan as C takes it: the bounds of its rows, qualifiers, values
-// and conditions lie end to end, and ends says where each of them ends.
+// A packed is a scan in the form for C: the bounds of its rows, qualifiers, values and
+// conditions lie end to end, and ends are their ends.
 type packed struct {
 	scan       C.smolwc_scan
 	bounds     []byte
@@ -20,7 +20,7 @@ type packed struct {
 	conditions []C.smolwc_condition
 }
 
-// pack takes a scan, in the memory of the one before.
+// pack packs a scan into the memory of the one before.
 func (p *packed) pack(s *cf.Scan) {
 	f := &s.Filter
 	p.bounds, p.ends, p.retention, p.conditions = p.bounds[:0], p.ends[:0], p.retention[:0], p.conditions[:0]

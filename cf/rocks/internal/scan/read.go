@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A request is what a read gives to C: one call of smolwc_read needs all of it
-// beside the block, a cursor the scan alone.
+// A request is the memory that a read shares with C. One call of smolwc_read needs all
+// of it besides the block; a cursor needs the scan alone.
 type request struct {
 	packed
 	block C.smolwc_block
@@ -44,9 +44,9 @@ func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan) ([]*cf.Bl
 	return made.list[:], cost, nil
 }
 
-// readOnce begins a scan of the newest state with one call of C, which is all of it if
-// it fits into the block. Otherwise the filler has a cursor to go on with, and the
-// block is as the call has left it. The caller keeps the database open.
+// readOnce begins a scan of the newest state with one call of C. If all cells fit into
+// the block, the scan is complete. Otherwise the filler has a cursor to continue with,
+// and the block is as the call has left it. The caller keeps the database open.
 func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cost cf.Cost, status C.smolwc_status, err error) {
 	e, fam := f.engine, f.family
 	r := requests.Get().(*request)
@@ -143,7 +143,7 @@ func (c *readCursor) Cost() cf.Cost { return c.cost }
 // Close implements cf.Cursor.
 func (c *readCursor) Close() { c.room.close() }
 
-// goOn reads what is left behind the first call.
+// goOn reads the rest after the first call.
 func (f *filler) goOn(ctx context.Context, b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (blocks []*cf.Block, cost cf.Cost, err error) {
 	b, status = f.fillOn(b, cb, status)
 	for {

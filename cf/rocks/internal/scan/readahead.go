@@ -11,32 +11,28 @@ import (
 )
 
 const (
-	// fillsBeforeAhead is the fill with which a scan counts as long; the
-	// blocks before it are small.
+	// With this fill a scan counts as long; the blocks before it are small.
 	fillsBeforeAhead = 4
-	// cellsBeforeAhead is how many cells a scan that counts as long has looked
-	// at, if they are so little wanted that they fill no blocks; a seek is as
-	// good as some of them.
+	// After this many cells a scan counts as long, even if few of them are wanted and
+	// fill no blocks; a seek counts as cellsPerSeek cells.
 	cellsBeforeAhead = 1 << 12
 	cellsPerSeek     = 8
-	// maxHelpers is how many goroutines help one scan at most.
+	// maxHelpers is the largest number of goroutines that help one scan.
 	maxHelpers = 3
-	// chunksPerHelper is how many chunks may be under way or wait for the
-	// caller, for each helper there could be, beside the one that the caller
-	// is in. They are what a slow caller costs in memory, and a scan that is
-	// left early in work.
+	// chunksPerHelper is the number of chunks that may be filled or wait for the
+	// caller, for each possible helper, besides the caller's own chunk. They bound the
+	// memory that a slow caller costs, and the wasted work of a scan that ends early.
 	chunksPerHelper = 3
-	// chunkFetch is how much of a file a chunk reads at a time. The engine, left
-	// to itself, begins each chunk with 8 KiB and goes up to 256.
+	// chunkFetch is the number of bytes of a file that a chunk reads at a time. By
+	// itself the engine begins each chunk with 8 KiB and goes up to 256 KiB.
 	chunkFetch = 512 << 10
 )
 
-// A readAhead is a long scan that several goroutines work on. What is left of it
-// is cut into chunks. Helpers fill the blocks of chunks ahead; the caller
-// consumes the blocks of one chunk after another, and fills blocks itself where
-// he would have to wait. So there are never more goroutines at work than there
-// are cores, and with one core, or with many scans at a time, there is only the
-// caller.
+// A readAhead is a long scan on which several goroutines work. The rest of the scan is
+// cut into chunks. Helpers fill the blocks of chunks ahead of the caller. The caller
+// consumes the blocks of one chunk after another, and fills blocks itself where it
+// would have to wait. So there are never more goroutines at work than cores. With one
+// core, or with many scans at a time, the caller works alone.
 type readAhead struct {
 	view *View
 	spec cf.Scan
@@ -45,7 +41,7 @@ type readAhead struct {
 
 	mu     sync.Mutex
 	cuts   *chunker // nil when there are no more chunks to cut
-	queue  []*chunk // those cut and not consumed, in the order of the scan
+	queue  []*chunk // cut and not consumed, in the order of the scan
 	before cf.Cost  // of those consumed
 	closed bool
 	wake   chan struct{} // tells the caller that a helper has filled something
@@ -59,7 +55,7 @@ type chunk struct {
 	filler *filler
 	blocks []*cf.Block // filled, not consumed
 	filled int         // blocks so far
-	busy   bool        // somebody is filling, or about to
+	busy   bool        // a goroutine is filling it, or about to
 	end    bool
 	err    error
 	cost   cf.Cost
@@ -74,8 +70,8 @@ func startReadAhead(s *View, spec cf.Scan, first *filler) *readAhead {
 	return r
 }
 
-// cutFirst divides the scan that the first filler is at the beginning of, and
-// leaves it the first chunk. A scan with a limit on its rows stays whole.
+// cutFirst divides the scan, and leaves the first chunk to the first filler, which is
+// at its beginning. A scan with a limit on its rows stays whole.
 func (r *readAhead) cutFirst(first *filler) {
 	if r.spec.Limit != 0 || helpersFor() == 0 {
 		return
@@ -84,10 +80,10 @@ func (r *readAhead) cutFirst(first *filler) {
 	if first.begun {
 		var ok bool
 		at, ok = first.row()
-		if r.spec.Reverse && first.returned.Rows > 0 { // behind a row's last cell it stands on the row before
+		if r.spec.Reverse && first.returned.Rows > 0 { // after a row's last cell it stands at the row before
 			at = min(at, first.at)
 		}
-		if !ok || r.spec.Reverse && at == "" { // behind the row of the empty key there is none
+		if !ok || r.spec.Reverse && at == "" { // no row comes after the row of the empty key
 			return
 		}
 	}
@@ -99,8 +95,7 @@ func (r *readAhead) cutFirst(first *filler) {
 
 func helpersFor() int { return min(runtime.GOMAXPROCS(0)-1, maxHelpers) }
 
-// next is the next blocks. After those that are the end or come with an error it
-// must not be called.
+// next is the next blocks. It must not be called after the end or an error.
 func (r *readAhead) next(ctx context.Context) (filled, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,9 +146,9 @@ func (r *readAhead) wait(ctx context.Context) error {
 	}
 }
 
-// ahead claims a chunk to be filled beside the one that the caller is in, or the
-// rest of that one when there are no others. It is nil when enough is under way, or
-// when there is no room to spare.
+// ahead claims a chunk to be filled, besides the one that the caller is in, or the rest
+// of that one when there are no others. It is nil when enough is being filled, or when
+// there is no memory to spare.
 func (r *readAhead) ahead() *chunk {
 	if len(r.queue) > helpersFor()*chunksPerHelper || !r.room.spare() {
 		return nil
@@ -173,7 +168,7 @@ func (r *readAhead) ahead() *chunk {
 	return head
 }
 
-// cut cuts the next chunk off, nil when there is none.
+// cut cuts the next chunk off. It is nil at the end.
 func (r *readAhead) cut() (*chunk, error) {
 	if r.cuts == nil {
 		return nil, nil
@@ -198,7 +193,7 @@ func (r *readAhead) cut() (*chunk, error) {
 	return c, nil
 }
 
-// fill fills up to n blocks of a chunk that was claimed, unlocked meanwhile.
+// fill fills up to n blocks of a claimed chunk. r.mu is unlocked meanwhile.
 func (r *readAhead) fill(c *chunk, n int) {
 	r.mu.Unlock()
 	out := c.filler.fill(n)
@@ -212,7 +207,7 @@ func (r *readAhead) fill(c *chunk, n int) {
 	}
 }
 
-// help starts a helper if there is a core for it and something to do.
+// help starts a helper if there is a free core and a chunk to fill.
 func (r *readAhead) help() {
 	if r.helpers >= helpersFor() || r.closed {
 		return
@@ -244,8 +239,8 @@ func (r *readAhead) help() {
 	})
 }
 
-// stop ends the helpers, waits for them, a call of C cannot be interrupted but is
-// short, and frees the fillers.
+// stop ends the helpers, waits for them and frees the fillers. A call of C cannot be
+// interrupted, but it is short.
 func (r *readAhead) stop() {
 	r.mu.Lock()
 	r.closed = true

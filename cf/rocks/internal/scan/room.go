@@ -12,14 +12,14 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A room counts what a scan holds: its blocks, and the large values that the engine
-// has of it. Of a nil one nothing is counted.
+// A room counts the bytes that a scan holds: its blocks, and the large values that the
+// engine has read for it. A nil room counts nothing.
 type room struct {
 	hold  cf.Holding
 	taken atomic.Int64
 }
 
-// newRoom is nil when nothing counts the reads of a context.
+// newRoom is nil when the reads of the context are not counted.
 func newRoom(ctx context.Context) *room {
 	if hold := cf.HoldingOf(ctx); hold != nil {
 		return &room{hold: hold}
@@ -39,24 +39,24 @@ func (r *room) take(n int, needed bool) error {
 	return nil
 }
 
-// spare reports whether there is room for what is not needed.
+// spare reports whether there is room for more than is needed.
 func (r *room) spare() bool { return r == nil || r.hold.Hold(0, false) == nil }
 
-// drop no longer counts a block, which may be nil.
+// drop ends the count of a block. The block may be nil.
 func (r *room) drop(b *cf.Block) {
 	if r != nil && b != nil {
 		_ = r.take(-blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)), true) // less is never too much
 	}
 }
 
-// close ends the count of all that the scan holds.
+// close ends the count of everything that the scan holds.
 func (r *room) close() {
 	if r != nil {
 		_ = r.take(-int(r.taken.Load()), true)
 	}
 }
 
-// blockBytes is what a block takes.
+// blockBytes is the size of a block.
 func blockBytes(cells, rows, data int) int { return cells*cellSize + rows*rowSize + data }
 
 const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
@@ -70,7 +70,7 @@ func makeBlock(b *cf.Block, cells, rows, data int) {
 	b.Data = raw[cells*cellSize+rows*rowSize:][:0:data]
 }
 
-// grow makes an empty block large enough for a cell that it has no room for.
+// grow makes an empty block large enough for the next cell.
 func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 	need, before := int(cb.need), blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data))
 	if err := f.room.take(blockBytes(minCells, minCells, need)-before, true); err != nil {
@@ -81,9 +81,9 @@ func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 	return nil
 }
 
-// counts takes over the count of the large blocks that the engine has read, or lets go
-// of those that it has no more. When there is no room for them and for what is made of
-// them, they stay uncounted.
+// counts counts the large blocks that the engine has read, and ends the count of those
+// that it no longer holds. If there is no room for them and for the copies that are
+// made of them, they stay uncounted.
 func (f *filler) counts(l *C.smolwc_large) error {
 	if l.refused {
 		f.uncounted += l.read
@@ -104,11 +104,12 @@ func (f *filler) counts(l *C.smolwc_large) error {
 	return nil
 }
 
-// refusal is the error of a scan that had no room for a block, and for what would have
-// been made of it.
+// refusal is the error of a scan that had no room for a block and the copy that would
+// have been made of it.
 func (r *room) refusal(l *C.smolwc_large) error { return r.hold.Refusal(2 * int(l.size)) }
 
-// letGo lets others read where the filler has read large blocks without a count.
+// letGo gives up the large blocks that the filler has read without a count, so that
+// others may read.
 func (f *filler) letGo() {
 	f.engine.counted(f.uncounted)
 	f.uncounted = 0
@@ -121,7 +122,7 @@ func (e *Engine) counted(large C.size_t) {
 	}
 }
 
-// large is what C is told of a room that a scan has beside what it holds.
+// large tells C how many bytes a scan may read, besides those that it holds.
 func (r *room) large(held int) C.smolwc_large {
 	if r == nil {
 		return C.smolwc_large{}

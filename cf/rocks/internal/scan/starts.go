@@ -14,16 +14,15 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Going forward from one file of a level into the next, an iterator of RocksDB
-// 7.8 forgets the error when it cannot read where the next one begins: what that
-// file and all behind it in the level have is missing, and nobody says so. A seek
-// to the place does say so. Therefore a scan, before its cells are handed out,
-// seeks to the beginnings of the files that it has come to
-// (TestAFlippedByteIsNeverAWrongAnswer). That is one seek, to a block that has
-// just been read, for each file, which has 64 MiB.
+// Going forward from one file of a level into the next, an iterator of RocksDB 7.8
+// forgets the error when it cannot read where the next one begins: the cells of that
+// file and all later ones of the level are missing, without an error. A seek to that
+// place does give the error. So before a scan returns cells, it seeks to the beginnings
+// of the files that it has come to (TestAFlippedByteIsNeverAWrongAnswer). That is one
+// seek, to a block that has just been read, for each file, which has 64 MiB.
 
-// fileStarts are where the files of a family begin, but for the first of each
-// level, sorted.
+// fileStarts are the beginnings of a family's files, sorted, without the first file of
+// each level.
 type fileStarts struct {
 	version string // of the set of files
 	checked time.Time
@@ -35,11 +34,11 @@ type fileStart struct {
 	key []byte
 }
 
-// startsAge is how old a set of files may be that is still taken for the one in
-// force: a file that has just been written is not damaged yet.
+// startsAge is how long a list of files is used: a file that has just been written is
+// not damaged yet.
 const startsAge = time.Second
 
-// fileStarts are the family's at this moment, or shortly before.
+// fileStarts are the family's now or shortly before.
 func (e *Engine) fileStarts(f *Family) []fileStart {
 	have := f.starts.Load()
 	if have != nil && time.Since(have.checked) < startsAge {
@@ -104,21 +103,21 @@ func rowOfBound(key []byte) []byte {
 	return row
 }
 
-// crossings are what a filler knows of the way that it has come.
+// crossings are the rows that a filler has come through.
 type crossings struct {
 	engine  *Engine
-	rows    []cf.Range // of the scan, or of the part of it that the filler has
+	rows    []cf.Range // of the scan, or of the filler's part of it
 	reverse bool
 	limit   int
-	sound   string // the row up to which all is well; "" before the first
+	sound   string // the row up to which the files have been checked; "" at first
 }
 
 func newCrossings(e *Engine, spec *cf.Scan) crossings {
 	return crossings{engine: e, rows: spec.Rows, reverse: spec.Reverse, limit: spec.Limit}
 }
 
-// crossed seeks to the files that the filler has come to since it was called
-// last. end says that the scan is at its end.
+// crossed seeks to the files that the filler has come to since the last call. end says
+// that the scan is at its end.
 func (f *filler) crossed(end bool) error {
 	c := &f.crossings
 	if len(c.rows) == 0 || !end && f.at == "" {
@@ -142,8 +141,8 @@ func (f *filler) crossed(end bool) error {
 	return nil
 }
 
-// interval is the rows, from lo to hi inclusive, that a filler has come by when it
-// is at a row, or at the end. A hi of "" is no bound.
+// interval is the rows, from lo to hi inclusive, that a filler has passed since the
+// last call when it is at a row, or at the end. A hi of "" is no bound.
 func (c *crossings) interval(at string, end bool) (lo, hi string) {
 	lo, hi = c.rows[0].Start, c.rows[len(c.rows)-1].End
 	switch {
@@ -174,7 +173,8 @@ func wanted(rows []cf.Range, row string) bool {
 	return i < len(rows) && rows[i].Start <= row
 }
 
-// readable seeks to a key, and says what is wrong there. A room has large blocks count.
+// readable seeks to a key, and returns the error of a file that cannot be read there. A
+// room counts large blocks.
 func (e *Engine) readable(f *Family, key []byte, r *room) error {
 	large := r.large(0)
 	msg := C.smolwc_readable(e.c, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), &large)

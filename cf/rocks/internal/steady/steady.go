@@ -16,20 +16,20 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 )
 
-// A reader gives up after this long and this many tries: a machine that sleeps, or
-// has no time for the process, makes one take long.
+// A reader gives up after this time and this many tries: on a machine that sleeps or is
+// busy, one try alone may take long.
 const (
 	OpenPatience = 10 * time.Second
 	openTries    = 20
 	openPause    = 5 * time.Millisecond
-	// What a writer is about to finish gets this long while the files stay as they are.
+	// A writer gets this long to finish what it began while the files stay as they are.
 	unfinishedPatience = 2 * time.Second
 )
 
-// Read reads the files of a database beside a writer if need be: it has try read
-// them until they stay as they were meanwhile, and gives their stamp and the error of
-// that try. A fault of any other try may be of the writer's making. If the files never
-// stay, the error is of the kind ErrUnavailable.
+// Read calls try, which reads the files of a database, until the files stay the same
+// during a try. It returns their stamp and the error of that try. A fault of any other
+// try may be caused by a writer. If the files never stay the same, the error is of the
+// kind ErrUnavailable.
 func Read(ctx context.Context, dir string, patience time.Duration, try func() error) (Stamp, error) {
 	began, last := time.Now(), ""
 	for n := 1; ; n++ {
@@ -55,11 +55,11 @@ func Read(ctx context.Context, dir string, patience time.Duration, try func() er
 	}
 }
 
-// ErrTooBusy: the files did not stay as they were for the length of an opening.
+// ErrTooBusy: the files did not stay the same for the time of an open.
 var ErrTooBusy = fmt.Errorf("the writer changes files faster than they can be opened; try again: %w", cf.ErrUnavailable)
 
-// tooBusy is the error after the last try, which may have found a fault; the kind of
-// that does not count.
+// tooBusy is the error after the last try. The kind of a fault that the try found does
+// not count.
 func tooBusy(fault error) error {
 	switch {
 	case fault == nil:
@@ -70,17 +70,17 @@ func tooBusy(fault error) error {
 	return fmt.Errorf("%w (the last try: %v)", ErrTooBusy, fault)
 }
 
-// ErrHalfLoaded: some families have their part of a load and some have not. Beside
-// a writer that passes in a moment.
+// ErrHalfLoaded: some families have their part of a load and others do not. Beside a
+// writer that ends in a moment.
 var ErrHalfLoaded = fmt.Errorf("%w: it is half done, and the database is opened for reading; opening it for writing finishes it", cf.ErrUnavailable)
 
 // ErrCreating: see rocks.ErrCreating.
 var ErrCreating = fmt.Errorf("%w: it is being created; try again, or open it for writing, which finishes it", cf.ErrUnavailable)
 
-// unfinished reports whether a writer is about to mend a fault.
+// unfinished reports whether a fault is one that a writer is about to mend.
 func unfinished(err error) bool { return errors.Is(err, ErrHalfLoaded) || errors.Is(err, ErrCreating) }
 
-// A Stamp is what changes in a directory when a database is written.
+// A Stamp is the part of a directory that changes when the database is written.
 type Stamp struct {
 	current  string           // the name of the manifest
 	manifest int64            // its size
@@ -89,7 +89,7 @@ type Stamp struct {
 	synced   string           // the text of SYNCED
 }
 
-// StampOf never fails: what is wrong with a directory is for Open to say.
+// StampOf never fails: the open reports what is wrong with a directory.
 func StampOf(dir string) Stamp {
 	st := Stamp{logs: map[string]int64{}}
 	text, _ := os.ReadFile(filepath.Join(dir, "CURRENT"))
@@ -109,9 +109,10 @@ func StampOf(dir string) Stamp {
 	return st
 }
 
-// settles reports whether the outcome of a try between two stamps counts. Logs that
-// grow do not matter to a try that went well. A fault may be what the writer was about
-// to write, unless nothing was written or the try before met the same.
+// settles reports whether the outcome of a try between two stamps counts. A success
+// counts even if logs have grown. A fault counts only if nothing was written meanwhile,
+// or if the try before met the same fault: otherwise the writer may have been about to
+// complete the write.
 func (a Stamp) settles(b Stamp, err error, last string) bool {
 	if err == nil || !a.sameFiles(b) {
 		return a.sameFiles(b)
@@ -119,7 +120,7 @@ func (a Stamp) settles(b Stamp, err error, last string) bool {
 	return a.synced == b.synced && (maps.Equal(a.logs, b.logs) || err.Error() == last)
 }
 
-// sameFiles reports whether the files of one moment can be read between two.
+// sameFiles reports whether a try between two stamps read the files of one moment.
 func (a Stamp) sameFiles(b Stamp) bool {
 	for name := range a.logs {
 		if _, still := b.logs[name]; !still {

@@ -8,18 +8,17 @@ import (
 	"os"
 )
 
-// SequenceName ends the name of the property under which a table file that was made
-// outside keeps the sequence number that it was given, in 8 bytes right behind the
-// name; of the name, what it has in common with the one before is not there. The
-// properties stand behind all data and index.
+// SequenceName ends the name of a property of table files that were made outside of a
+// database: their sequence number, in 8 bytes right after the name. The file has only
+// the end of the name, since it leaves out what the name shares with the one before.
+// The properties come after all data and the index.
 var SequenceName = []byte("sst_file.global_seqno")
 
 const propertiesTail = 256 << 10 // more than properties and footer take
 
-// ClearSequence takes the sequence number out of a file that the engine may have
-// begun to ingest: it gives it one before the file is part of the database, and
-// does not take a file that has one. The checksum of the properties is made
-// without it.
+// ClearSequence clears the sequence number of a file that the engine may have begun to
+// ingest. The engine writes the number before the file is part of the database, and
+// refuses a file that has one. The checksum of the properties leaves the number out.
 func ClearSequence(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -16,14 +16,13 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// A blob file holds values that are kept apart from their keys. RocksDB compares
-// a value with its checksum when it is read, says then neither which file nor
-// which key it was, and has no function that reads a whole file. So it is read
-// here.
+// A blob file holds values that are kept apart from their keys. RocksDB compares a
+// value with its checksum when it reads the value. Its error names neither the file nor
+// the key, and it has no function that reads a whole file. So this package reads it.
 //
-// A file is a header, records, and a footer, without which it is not in use. A
-// record is a header, a key and a value; the footer counts the records. Numbers
-// have the low byte first (db/blob/blob_log_format.h, stable since 2018).
+// A file is a header, records and a footer. RocksDB does not use a file without the
+// footer. A record is a header, a key and a value; the footer counts the records.
+// Numbers have the low byte first (db/blob/blob_log_format.h, stable since 2018).
 const (
 	blobMagic      = 2395959
 	blobVersion    = 1
@@ -130,7 +129,7 @@ func (r *blobReader) record() error {
 	return nil
 }
 
-// next reads n bytes, which are good until it is called again.
+// next reads n bytes. They are valid until the next call.
 func (r *blobReader) next(n int64) ([]byte, error) {
 	if err := r.ctx.Err(); err != nil {
 		return nil, err

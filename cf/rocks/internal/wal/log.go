@@ -214,8 +214,8 @@ func checksumMatches(b []byte, n int) bool {
 	return binary.LittleEndian.Uint32(b) == Masked(crc32.Checksum(b[6:n], Castagnoli))
 }
 
-// Masked is what RocksDB stores of a checksum: a checksum of checksums
-// would be none of zeros.
+// Masked is the form in which RocksDB stores a checksum: it is not itself the checksum
+// of data that holds checksums.
 func Masked(sum uint32) uint32 {
 	const maskDelta = 0xa282ead8
 	return (sum>>15 | sum<<17) + maskDelta

@@ -13,11 +13,11 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// A Queue joins writes: while there are enough in the engine, those that
-// come wait, and the first of them writes then what all of them have, as one
-// batch. The engine joins the writes of threads that wait in it; but a goroutine
-// that waits there takes a thread along, and with many of them the processors do
-// little but change threads. docs/performance.md has the figures.
+// A Queue joins writes. While enough writes are in the engine, further ones wait; then
+// the first of them writes the batches of all as one batch. The engine would join
+// waiting writes too, but a goroutine that waits in it occupies a thread, and with many
+// threads the processors do little but switch between them. docs/performance.md has the
+// figures.
 type Queue struct {
 	most int // writes in the engine at once
 
@@ -26,10 +26,10 @@ type Queue struct {
 	waiting []*queuedWrite
 }
 
-// A queuedWrite waits for its turn, or for another to write what it has.
+// A queuedWrite waits for its turn, or for another write to take its batch along.
 type queuedWrite struct {
 	rep  []byte
-	turn chan bool // true is its turn; false, another has written it
+	turn chan bool // true: it is its turn; false: another write has written it
 	pos  cf.Position
 	err  error
 }
@@ -40,7 +40,7 @@ func New() *Queue {
 	return &Queue{most: max(1, runtime.GOMAXPROCS(0)/2)}
 }
 
-// maxGroup is from how many bytes on a group of writes takes no more of them.
+// maxGroup bounds the bytes of joined writes.
 const maxGroup = 1 << 20
 
 var (
@@ -48,9 +48,9 @@ var (
 	joinedReps   = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// Write writes a batch given in RocksDB's representation, alone or with others. A
-// context that ends while it waits ends the wait; what the engine has been handed
-// is waited for.
+// Write writes a batch, in RocksDB's representation, alone or joined with others. The
+// end of the context ends the wait for other writes; Write still waits for a batch that
+// the engine already has.
 func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
 	q.mu.Lock()
 	if q.inside < q.most {
@@ -79,7 +79,7 @@ func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.
 	return w.pos, w.err
 }
 
-// leave takes a write off the queue, unless it is on its way into the engine.
+// leave removes a write from the queue, unless it is on its way into the engine.
 func (q *Queue) leave(w *queuedWrite) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +91,7 @@ func (q *Queue) leave(w *queuedWrite) bool {
 	return true
 }
 
-// lead writes what is waiting behind a write whose turn it is, together with it.
+// lead writes the batch of the first write together with those that wait behind it.
 func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, error)) {
 	defer q.next()
 	group := q.take(len(first.rep))
@@ -112,7 +112,8 @@ func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, erro
 	}
 }
 
-// take takes writes off the queue, up to maxGroup with those bytes.
+// take removes writes from the queue. Together with the given bytes they have up to
+// maxGroup.
 func (q *Queue) take(bytes int) []*queuedWrite {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,7 +127,7 @@ func (q *Queue) take(bytes int) []*queuedWrite {
 	return group
 }
 
-// next ends a write in the engine: it is the turn of the first that waits.
+// next ends a write in the engine. It is then the turn of the first write that waits.
 func (q *Queue) next() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -84,7 +84,7 @@ func TestWritesAreJoined(t *testing.T) {
 	}
 }
 
-// awaitQueued waits until so many writes wait.
+// awaitQueued waits until n writes wait.
 func (q *Queue) awaitQueued(t *testing.T, n int) {
 	t.Helper()
 	for range 10_000 {
