@@ -39,6 +39,9 @@ func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, e
 	if s.closed {
 		return nil, cf.Cost{}, cf.ErrClosed
 	}
+	if s.broken != nil {
+		return nil, cf.Cost{}, s.broken
+	}
 	fam, err := s.families.Load().get(spec.Family)
 	if err != nil {
 		return nil, cf.Cost{}, err
