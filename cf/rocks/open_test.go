@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/linxGnu/grocksdb"
 	"go.uber.org/goleak"
 
 	"github.com/smolwc/smolwc/cf"
@@ -23,8 +24,14 @@ import (
 // childDir tells the test binary to be a child that writes to a database.
 const childDir = "SMOLWC_TEST_CHILD_DIR"
 
+// otherProgram begins childDir for a child that knows RocksDB and not smolwc.
+const otherProgram = "other:"
+
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
+	if dir, ok := strings.CutPrefix(os.Getenv(childDir), otherProgram); ok {
+		other(dir)
+		return
+	} else if dir != "" {
 		child(dir)
 		return
 	}
@@ -50,6 +57,27 @@ func child(dir string) {
 		}
 		fmt.Printf("wrote w%d\n", i)
 	}
+}
+
+// other opens a database as RocksDB does alone, says so, and keeps it open until it is
+// killed.
+func other(dir string) {
+	db, err := openAlone(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	fmt.Println("open")
+	select {}
+}
+
+// openAlone opens a database without smolwc's claim.
+func openAlone(dir string) (*grocksdb.DB, error) {
+	opts := grocksdb.NewDefaultOptions()
+	defer opts.Destroy()
+	opts.SetCreateIfMissing(true)
+	return grocksdb.OpenDb(opts, dir)
 }
 
 // spawn starts a child and waits until it has said n things.
@@ -135,6 +163,21 @@ func TestOpenInUseByAnotherProcess(t *testing.T) {
 	if err := put(s, "r q@1=v"); !errors.Is(err, cf.ErrReadOnly) {
 		t.Errorf("writing: error %v, want %v", err, cf.ErrReadOnly)
 	}
+}
+
+// Other programs, and versions of smolwc before its claim, hold RocksDB's own lock alone.
+func TestOpenInUseByAnotherProgram(t *testing.T) {
+	dir := t.TempDir()
+	_, kill := spawn(t, otherProgram+dir, 1)
+	expectOpenError(t, dir, rocks.Options{}, cf.ErrBusy)
+	kill()
+	db, err := openAlone(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectOpenError(t, dir, rocks.Options{}, cf.ErrOpenHere)
+	db.Close()
+	open(t, dir, rocks.Options{}).Close()
 }
 
 func TestOpenTwice(t *testing.T) {

@@ -115,3 +115,31 @@ func TestADatabaseBeingCreated(t *testing.T) {
 	}
 	f.Close()
 }
+
+// TestMaintenanceOfADroppedFamily: the engine says that a family was dropped meanwhile.
+func TestMaintenanceOfADroppedFamily(t *testing.T) {
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		b.Row(cf.RowID{Row: "r"})
+		b.Put("t", "q", 1, []byte("v"))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.maintain("t", func(f *family) error {
+		if err := s.DropFamily(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+		return s.flushAll([]*family{f})
+	})
+	if !errors.Is(err, cf.ErrNotExist) {
+		t.Errorf("flushed: %v", err)
+	}
+}

@@ -18,7 +18,6 @@ var kinds = []struct {
 	{"While lock file", cf.ErrBusy},
 	{"lock hold by current process", cf.ErrOpenHere},
 	{"Corruption:", cf.ErrCorrupt},
-	{"does not exist (create_if_missing is false)", cf.ErrNotExist},
 	{"Column family dropped", cf.ErrNotExist},
 	{"Shutdown in progress", cf.ErrClosed},
 	{"No space left on device", cf.ErrUnavailable},

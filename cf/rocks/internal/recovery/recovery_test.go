@@ -49,3 +49,22 @@ func FuzzRecovery(f *testing.F) {
 		}
 	})
 }
+
+// TestTheManifestNamesDroppedFamilies: those that were dropped and not created again.
+func TestTheManifestNamesDroppedFamilies(t *testing.T) {
+	dir, ctx := t.TempDir(), t.Context()
+	s, err := rocks.Open(dir, rocks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.CreateFamily(ctx, "gone", "back", "kept"), s.DropFamily(ctx, "gone", "back"), s.CreateFamily(ctx, "back"), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := recovery.Check(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(found.Dropped, []string{"gone"}) {
+		t.Errorf("dropped: %q", found.Dropped)
+	}
+}
