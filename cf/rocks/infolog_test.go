@@ -33,6 +33,10 @@ func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
 	if again, _ := os.ReadFile(log); string(again) != string(first) {
 		t.Error("a reader wrote to the log")
 	}
+	open(Options{})
+	if again, _ := os.ReadFile(log); !strings.HasPrefix(string(again), string(first)) || len(again) == len(first) {
+		t.Error("the next writer did not append to the log; RocksDB's own logger renames it") // and our logger was not taken
+	}
 	if err := os.Truncate(log, files.MaxInfoLog+1); err != nil {
 		t.Fatal(err)
 	}
