@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An operand is a kind and a value; a value is a tag and a payload. What comes of
-// merging is a value again, an operand again when it is a partial merge.
+// An operand is a kind and a value; a value is a tag and a payload. The result of a
+// merge is a value, and that of a partial merge an operand.
 enum { KIND_SUM = 1, KIND_MIN = 2, KIND_MAX = 3, KIND_DISTINCT = 4 };
 enum { TAG_UNMERGED = 0x00, TAG_BYTES = 0x01, TAG_I64 = 0x06 };
 
 enum {
   I64_LEN = 1 + 8,    // a value of 64 bits
-  WIDE_LEN = 1 + 16,  // a sum that does not fit into it
+  WIDE_LEN = 1 + 16,  // a sum that does not fit into 64 bits
 
   SKETCH_VERSION = 1,
   SKETCH_HEADER = 3,  // tag, version, form
@@ -21,7 +21,7 @@ enum {
   INDEX_BITS = 14,
   REGISTERS = 1 << INDEX_BITS,
   MAX_RANK = 64 - INDEX_BITS + 1,
-  MAX_HASHES = REGISTERS / HASH_LEN  // from there on hashes are no smaller than registers
+  MAX_HASHES = REGISTERS / HASH_LEN  // with more of them, hashes are no smaller than registers
 };
 
 typedef struct {
@@ -83,8 +83,8 @@ static size_t write_sum(char* out, __int128 n) {
 
 // --- sketches
 
-// A union of sketches: hashes, of which the first sorted are in order and differ,
-// until there are too many of them; then registers.
+// A union of sketches: hashes until there are too many of them, then registers. The
+// first `sorted` hashes are in order and differ.
 typedef struct {
   int dense;
   size_t len, sorted;
@@ -141,7 +141,7 @@ static void add_hash(sketch* s, uint64_t hash) {
   s->hashes[s->len++] = hash;
 }
 
-// Takes a sketch into the union; 0 when it is none.
+// Takes a sketch into the union; 0 when the bytes are not a sketch.
 static int add_hashes(sketch* s, const char* data, size_t len) {
   if (len == 0 || len % HASH_LEN != 0 || len / HASH_LEN > MAX_HASHES) return 0;
   for (size_t i = HASH_LEN; i < len; i += HASH_LEN)
@@ -192,8 +192,8 @@ static void write_sketch(char* out, const sketch* s) {
 
 // --- merging
 
-// What is to be merged: the value that is there, data NULL when there is none,
-// and operands.
+// What is to be merged: the existing value, with data NULL when there is none, and
+// operands.
 typedef struct {
   slice existing;
   const char* const* operands;
@@ -212,7 +212,7 @@ static slice value_at(const input* in, size_t i) {
 
 static size_t values_len(const input* in) { return in->len + (in->existing.data != NULL); }
 
-// The kind that all operands have; 0 when they have none in common.
+// The kind that all operands have; 0 when they differ.
 static int kind_of(const input* in) {
   if (in->len == 0 || in->lens[0] == 0) return 0;
   for (size_t i = 1; i < in->len; i++)
@@ -277,10 +277,9 @@ static char* merge(const input* in, int kind, size_t* len) {
 
 // --- what cannot be merged
 
-// A full merge that fails would fail every flush and compaction that meets it,
-// and with them the database. So it gives a value that readers refuse, and that
-// loses nothing: the tag 00, then the existing value and the operands, each led
-// by its length.
+// A full merge that fails would fail every flush and compaction with the cell, and with
+// them the database. So it returns a value that readers refuse and that loses nothing:
+// the tag 00, then the existing value and the operands, each after its length.
 static char* keep_unmerged(const input* in, size_t* len) {
   slice old = in->existing;
   int again = old.data != NULL && old.len != 0 && old.data[0] == TAG_UNMERGED;

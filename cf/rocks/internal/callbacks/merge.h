@@ -1,5 +1,5 @@
-// The merge operator: what becomes of the operands of one cell. See "Aggregates"
-// in docs/format.md.
+// The merge operator: it merges the operands of one cell. See "Aggregates" in
+// docs/format.md.
 #ifndef SMOLWC_MERGE_H
 #define SMOLWC_MERGE_H
 
@@ -12,7 +12,7 @@
 rocksdb_mergeoperator_t* smolwc_merge_operator(void);
 
 // Merges operands that lie end to end in data and end at ends[i] into one, in new
-// memory; NULL when that cannot be.
+// memory; NULL when they have no kind in common, or when there are none.
 char* smolwc_merge_all(const char* data, const uint32_t* ends, size_t n, size_t* len);
 
 #endif

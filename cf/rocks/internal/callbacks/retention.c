@@ -32,9 +32,8 @@ static int is_cell(const char* key, size_t len) {
   return row != 0 && smolwc_element_len(key + row, elements - row) == elements - row;
 }
 
-// Whether a cell has expired. A key that is no cell's is kept, for reads to
-// report. The state is the compaction's own bound, so that all its cells are
-// judged alike.
+// Whether a cell has expired. A key that is not that of a cell is kept, so that reads
+// report it. The state is the compaction's own bound: all its cells are judged alike.
 static unsigned char drops(void* state, int level, const char* key, size_t len, const char* value,
                            size_t value_len, char** new_value, size_t* new_value_len,
                            unsigned char* value_changed) {
@@ -51,8 +50,8 @@ static const char* filter_name(void* state) {
   return "smolwc.Expired";
 }
 
-// The engine makes a filter for each compaction after it has chosen the files:
-// what is written once the bound has been lowered is not in them.
+// The engine makes a filter for each compaction after it has chosen the files. Cells
+// that are written after the bound was lowered are not in these files.
 static rocksdb_compactionfilter_t* new_filter(void* state,
                                               rocksdb_compactionfiltercontext_t* context) {
   (void)context;

@@ -8,11 +8,10 @@
 // What a family's compactions may drop. Go sets it while compactions read it.
 typedef struct smolwc_expiry smolwc_expiry;
 
-// A new expiry drops nothing. NULL is returned when memory is out.
+// A new expiry drops nothing. Returns NULL when memory is out.
 smolwc_expiry* smolwc_expiry_new(void);
 
-// Ends the caller's use. The memory is given back when no options have the expiry
-// any more.
+// Ends the caller's use. The memory is freed when no options have the expiry.
 void smolwc_expiry_free(smolwc_expiry* e);
 
 // From the next compaction on, cells with timestamps less than before are

@@ -1,6 +1,5 @@
-// RocksDB keeps logs of its own accord only as it was told when it was opened, and
-// for all databases alike; whether someone wants them is known later. A file
-// system of ours can change its mind.
+// RocksDB keeps logs only by options that are set at the open. Whether logs are wanted
+// is known later: this file system can start and stop keeping them.
 
 #include "files.h"
 #include "../native/handles.h"
@@ -64,9 +63,9 @@ bool is_data(const std::string& path) {
   return is_table(path) || is_blob(path);
 }
 
-// Passing tells RocksDB of errors that end without its doing: it then tries again
-// each second, and takes writes as soon as they have passed. Otherwise it would
-// take none until it is opened anew.
+// Passing marks errors that may end by themselves. RocksDB then tries again each
+// second, and takes writes as soon as the error has passed. Otherwise it would take no
+// writes until it is opened again.
 IOStatus Passing(IOStatus s) {
   if (!s.IsIOError()) return s;
   std::string text = s.ToString();
@@ -92,8 +91,8 @@ class ShortFile : public rocksdb::FSSequentialFileOwnerWrapper {
   uint64_t left_;
 };
 
-// Retried is the error of a file that could not be made on a full disk. RocksDB would
-// take it for one that lasts until the database is opened anew.
+// Retried is the error of a file that could not be created on a full disk. Without it
+// RocksDB would take the error for one that lasts until the database is opened again.
 IOStatus Retried(const IOStatus& s) {
   IOStatus error = IOStatus::IOError(s.ToString().substr(std::string("IO error: ").size()));
   error.SetRetryable(true);
@@ -158,9 +157,9 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   const char* Name() const override { return "smolwc.LogFiles"; }
 
-  // From now on no file is made, opened or removed in dir when it is another
-  // directory than this one. RocksDB finds its files by their paths: it would go on
-  // in a database that has taken the place of its own.
+  // From now on no file is made, opened or removed in dir if dir is another directory
+  // than this one. RocksDB finds its files by their paths: it would continue in a
+  // database that has replaced its own.
   void Guard(const std::string& dir, uint64_t device, uint64_t inode) {
     dir_ = dir + "/";
     device_ = device;
@@ -168,7 +167,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     synced->place = [this] { return InPlace(dir_); };
   }
 
-  // InPlace is an error when a path is in dir, and dir leads elsewhere.
+  // InPlace is an error when a path is in dir and dir now leads elsewhere.
   IOStatus InPlace(const std::string& path) {
     if (dir_.empty() || path.compare(0, dir_.size(), dir_) != 0) return IOStatus::OK();
     struct stat now;
@@ -277,19 +276,19 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> keep{false};
   std::atomic<bool> hold_options{false};
   std::atomic<uint64_t> begun{0};
-  // After a write to the manifest has failed, nobody knows whether it is there. When
-  // RocksDB then removes the files that it gave up, as it does after an ingestion, a
-  // manifest that names them cannot be opened any more.
+  // After a failed write to the manifest it is unknown whether the manifest has the
+  // change. RocksDB then removes the files that it gave up, as after an ingestion; if
+  // the manifest names them, the database no longer opens.
   std::atomic<bool> in_doubt{false};
 
  private:
   smolwc_refused* const refused_;
-  std::string dir_;  // "" for no guard
+  std::string dir_;  // "" without a guard
   uint64_t device_ = 0, inode_ = 0;
 };
 
-// Faults knows of errors that do not pass, and whether RocksDB tries again after one
-// that may.
+// Faults notes errors that do not pass, and whether RocksDB tries again after one that
+// may.
 class Faults : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* s) override {

@@ -1,6 +1,6 @@
-// A reader beside a writer shows a moment whose files the writer may remove. It
-// goes on reading table files, which RocksDB opens once and for all. Blob files it
-// opens when the first value of them is read, which may be too late.
+// A reader beside a writer shows a moment whose files the writer may remove. RocksDB
+// opens table files once and keeps them open. It opens a blob file at the first read of
+// a value in it, which may be too late.
 
 #include "holding.h"
 #include "../native/handles.h"
@@ -54,7 +54,7 @@ class HoldingFiles : public rocksdb::FileSystemWrapper {
   }
 
  private:
-  // Place is where to find a file: by its descriptor, if it is held.
+  // Place is the path of a file: by its descriptor, if the file is held.
   std::string Place(const std::string& path) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto file = held_.find(path);

@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-// A file system that goes on finding the files that it holds when their names
-// have been removed.
+// A file system that still finds the files that it holds after their names have been
+// removed.
 typedef struct smolwc_holding smolwc_holding;
 
 // Has a database opened with these options use one. It outlives the database.

@@ -1,4 +1,4 @@
-// RocksDB's C interface can set a logger, and until version 8 has none to set.
+// RocksDB's C interface can set a logger, but before version 8 it cannot make one.
 
 #include "infolog.h"
 #include "../native/handles.h"
@@ -39,7 +39,7 @@ class FileLogger : public rocksdb::Logger {
     n += text;
     if (n > static_cast<int>(sizeof line) - 2) n = sizeof line - 2;
     if (line[n - 1] != '\n') line[n++] = '\n';
-    if (write(fd_, line, n) < 0) return;  // there is nowhere to say so
+    if (write(fd_, line, n) < 0) return;  // there is no place to report it
   }
 
  private:

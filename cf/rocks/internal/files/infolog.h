@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-// Has RocksDB write its own log to the file at path, behind what is there. What
-// cannot be written is left out. An empty path: it writes none.
+// Has RocksDB append its own log to the file at path. Lines that cannot be written are
+// dropped. With an empty path it writes no log.
 void smolwc_set_info_log(rocksdb_options_t* options, const char* path);
 
 #ifdef __cplusplus

@@ -147,7 +147,7 @@ void Synced::Closed(Entry* entry) {
 IOStatus Synced::Removing(const std::string& path) {
   std::string name = NameIn(dir_, path);
   std::lock_guard<std::mutex> lock(mutex_);
-  if (IsManifest(name)) entries_.erase(name);  // what the file says of it does not matter
+  if (IsManifest(name)) entries_.erase(name);  // its length in the file does not matter
   if (!IsLog(name)) return IOStatus::OK();
   bool said = false;
   for (auto e = entries_.begin(); e != entries_.end();) {

@@ -1,4 +1,5 @@
-// How much of the logs and the manifest of a database is known to be on the disk.
+// How many bytes of the logs and the manifest of a database are known to be on the
+// disk.
 #ifndef SMOLWC_SYNCED_H
 #define SMOLWC_SYNCED_H
 
@@ -13,7 +14,7 @@
 
 namespace smolwc {
 
-// NameIn is the name of a file that lies in a directory itself, "" of others.
+// NameIn is the name of a file directly in a directory, "" for any other file.
 std::string NameIn(const std::string& dir, const std::string& path);
 
 // Synced keeps the file SYNCED of a database: a line for each log and manifest, with
@@ -24,20 +25,21 @@ class Synced : public std::enable_shared_from_this<Synced> {
  public:
   explicit Synced(const std::shared_ptr<rocksdb::FileSystem>& disk) : disk_(disk) {}
 
-  // Begin has the file kept in a directory. It has this text now, "" if it is not there.
+  // Begin keeps the file in a directory up to date from now on. text is its current
+  // text, "" if there is no file.
   void Begin(const std::string& dir, const std::string& text);
-  // Claim takes over what the file says of a log or a manifest.
+  // Claim takes over the length that the file has of a log or a manifest.
   void Claim(const std::string& name, uint64_t bytes);
   // Unchanged reports whether the file still has the text that Begin was told.
   bool Unchanged();
 
-  // An error of place keeps the file as it is: the directory leads elsewhere. It is set
-  // before RocksDB sees the database.
+  // While place returns an error the file is not written: the directory leads
+  // elsewhere. place is set before RocksDB sees the database.
   std::function<rocksdb::IOStatus()> place;
 
   // Opened watches a new file, if it is a log or a manifest.
   void Opened(const std::string& path, std::unique_ptr<rocksdb::FSWritableFile>* file);
-  // Removing takes a log, and those before it, out of the file for good.
+  // Removing removes a log, and those before it, from the file for good.
   rocksdb::IOStatus Removing(const std::string& path);
 
   // An Entry is a log or a manifest.
@@ -50,7 +52,7 @@ class Synced : public std::enable_shared_from_this<Synced> {
   // Note is told that an entry has been synced. Of the log that is being written the
   // file needs to say nothing new with each write.
   void Note(Entry* entry);
-  // Closed is told that nothing more is written to an entry.
+  // Closed notes that nothing more is written to an entry.
   void Closed(Entry* entry);
 
  private:

@@ -1,6 +1,6 @@
-// What is behind the handles of RocksDB's C interface, for what its C++ interface can do
-// and its C interface cannot. c.h keeps these structs to itself; README.md says which
-// tests fail when one of them changes.
+// The structs behind the handles of RocksDB's C interface, to use the C++ interface
+// where the C interface lacks something. c.h hides these structs; cf/rocks/README.md
+// lists the tests that fail when one of them changes.
 
 #ifndef SMOLWC_HANDLES_H
 #define SMOLWC_HANDLES_H
@@ -17,7 +17,7 @@
 static_assert(ROCKSDB_MAJOR > 7 || (ROCKSDB_MAJOR == 7 && ROCKSDB_MINOR >= 8), "smolwc needs RocksDB 7.8 or later");
 static_assert(ROCKSDB_MAJOR <= 11, "compare handles.h with db/c.cc of this RocksDB, then raise the number");
 
-// As in db/c.cc in all versions from 7.8 to 11. Some versions have more behind it.
+// As in db/c.cc in all versions from 7.8 to 11. Some versions have further fields.
 struct rocksdb_t {
   rocksdb::DB* rep;
 };

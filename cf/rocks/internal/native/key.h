@@ -15,8 +15,8 @@ enum {
   SMOLWC_VERSION_LEN = 9
 };
 
-// Elements are short and there are several to a cell: a call of the library
-// costs more than the work. These are for them.
+// A cell has several elements, and they are short: a call of the library would cost
+// more than the work. So these are inline.
 
 static inline uint64_t smolwc_load8(const char* p) {
   uint64_t v;
@@ -60,8 +60,8 @@ static inline size_t smolwc_zero(const char* p, size_t n) {
   return i;
 }
 
-// The length of the byte string element that key starts with, terminator
-// included; 0 when it starts with none.
+// The length of the byte string element at the start of key, terminator included; 0
+// when there is none.
 static inline size_t smolwc_element_len(const char* key, size_t len) {
   if (len < 2 || key[0] != SMOLWC_TAG_BYTES) return 0;
   size_t at = 1;
@@ -74,8 +74,8 @@ static inline size_t smolwc_element_len(const char* key, size_t len) {
   }
 }
 
-// Writes the bytes that an element of len bytes stands for to out, which has
-// room for len-2, and returns how many there are.
+// Decodes an element of len bytes into out, which has room for len-2, and returns the
+// number of bytes.
 static inline size_t smolwc_unescape(const char* element, size_t len, char* out) {
   const char* from = element + 1;
   size_t left = len - 2;
@@ -107,7 +107,7 @@ static inline void smolwc_put_version(char* version, int64_t ts) {
   memcpy(version + 1, &inverted, sizeof inverted);
 }
 
-// Whether a version element's bytes are one: the inverted timestamp is not negative.
+// Whether the bytes are a version element: the inverted timestamp is not negative.
 static inline int smolwc_is_version(const char* version) {
   return version[0] == SMOLWC_TAG_VERSION && (version[1] & 0x80) == 0;
 }

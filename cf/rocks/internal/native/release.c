@@ -4,9 +4,8 @@
 #include <malloc.h>
 #endif
 
-// Gives free memory back to the system, also what lies between memory in use,
-// which the C library would keep: memtables, and what compactions had. It is
-// whether there was any.
+// Returns free memory to the system, also memory between blocks in use, which the C
+// library would keep: that of memtables and compactions. Returns whether there was any.
 int smolwc_release(void) {
 #ifdef __GLIBC__
   return malloc_trim(0);

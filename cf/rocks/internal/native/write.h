@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Writes a batch given in RocksDB's own representation, and says up to which
-// sequence number the database is written then. The error, NULL when there is
-// none, is to be freed with rocksdb_free.
+// Writes a batch in RocksDB's own representation. *sequence is the sequence number up
+// to which the database is written then. Returns the error, to be freed with
+// rocksdb_free, or NULL.
 char* smolwc_write(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* rep,
                    size_t len, uint64_t* sequence);
 

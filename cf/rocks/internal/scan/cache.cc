@@ -1,10 +1,9 @@
-// RocksDB's cache can be told how much of it is for what is read again and again, and
-// how its memory is got, and its C interface cannot.
+// RocksDB's C++ interface can set the part of a cache for blocks that are read again,
+// and the allocator of its memory. Its C interface cannot.
 //
-// A value of 100 MB is a block as large, and only once it has been read does anyone
-// know. Scans of many clients could each read one at the same moment. The size is known
-// a little earlier, where the memory for a block is got. Reading it into that memory can
-// still fail then.
+// A value of 100 MB is a block of that size, and scans of many clients could each read
+// one at the same time. The size becomes known when the memory of the block is
+// allocated. At that point the read into the memory can still fail.
 
 #include "cache.h"
 #include "../native/handles.h"
@@ -25,15 +24,16 @@
 namespace {
 
 const size_t kLarge = 1 << 20;
-// A block that is unpacked cannot fail any more: those without room have their turns. A
-// thread that waits may hold a lock of the engine that the one needs whose turn it is.
+// Unpacking a block can no longer fail, so threads without room take turns. A waiting
+// thread may hold a lock of the engine that the thread with the turn needs: so it waits
+// no longer than this.
 const std::chrono::seconds kPatience(10);
 
 class Memory;
 
 struct Reading {
   smolwc_large large;
-  Memory* turn;  // whose turn the thread has
+  Memory* turn;  // whose turn this thread has, or NULL
 };
 thread_local Reading reading;
 
@@ -65,7 +65,7 @@ class Memory : public rocksdb::MemoryAllocator {
   void EndTurn() {
     std::lock_guard<std::mutex> lock(mutex_);
     taken_ = false;
-    ended_.notify_all();  // those that go on waiting begin their time again
+    ended_.notify_all();  // the others start their wait again
   }
 
  private:
@@ -74,7 +74,7 @@ class Memory : public rocksdb::MemoryAllocator {
     if (l->refused) return;
     std::unique_lock<std::mutex> lock(mutex_);
     bool others = uncounted_ > l->read;
-    // What is made of a block has its size again.
+    // The copy of a block takes its size again.
     if (uncounted_ + 2 * size <= l->room || (!others && (l->alone || l->read > 0))) {
       uncounted_ += size;
       l->read += size;

@@ -9,10 +9,10 @@
 enum {
   // Stepping over unwanted cells costs about a tenth of a seek.
   SKIP_STEPS = 8,
-  // A scan fetches the memory that it is going to read and to write so many bytes ahead.
+  // A scan fetches the memory that it will read and write this many bytes ahead.
   READ_AHEAD = 2 << 10,
   WRITE_AHEAD = 1 << 10,
-  // A kept cursor keeps so many bytes of its last scan's bounds.
+  // A kept cursor keeps up to this many bytes for bounds.
   KEPT_COPY = 16 << 10
 };
 
@@ -52,15 +52,15 @@ struct smolwc_cursor {
   smolwc_cost cost;
 
   size_t range;     // index into ranges of the range being read
-  uint8_t started;  // the iterator stands at or behind the range's start
+  uint8_t started;  // the iterator stands at the range's start or after it
   uint8_t done;
   uint8_t backward;  // the iterator moves through a range from its end
   size_t last;       // index of the range that is read last
   char* cut;         // the bound that smolwc_cursor_cut set, or NULL
   uint8_t row_open;  // the current row has been put into a block
   uint8_t column_full;   // no more versions of the current column are wanted
-  uint8_t every_cell;    // nothing is asked of a cell but its row: columns are not tracked
-  int64_t row_cells, row_columns; // of the current row, that passed
+  uint8_t every_cell;    // all cells of a row are wanted: columns are not tracked
+  int64_t row_cells, row_columns; // cells and columns of the current row that passed
   int64_t rows;      // rows that have been put into blocks
 
   // The element of the current row, then the element of the current column.
@@ -68,11 +68,11 @@ struct smolwc_cursor {
   buffer prefix;
   size_t row_len, column_len;
   size_t qualifier;      // index into qualifiers
-  size_t judged;         // conditions that the current row satisfies, as far as it has been read
+  size_t judged;         // conditions that the part of the current row that was read satisfies
   int64_t rank, passed;  // of the current column: cells seen, cells passed
-  int64_t ranks;         // a rank of more than this is as good as any for retention
+  int64_t ranks;         // retention treats all greater ranks alike
   buffer target;         // scratch for seeks
-  uint64_t sequence;     // of a kept one: what its iterator sees at least
+  uint64_t sequence;     // of a kept cursor: its iterator sees at least this
 };
 
 static int reserve(buffer* b, size_t n) {
@@ -152,13 +152,14 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
   }
   rocksdb_readoptions_set_total_order_seek(c->options, 1);
   if (s->fetch != 0) rocksdb_readoptions_set_readahead_size(c->options, s->fetch);
-  // The engine compares every key with a bound; what bounds nothing is left out.
+  // The engine compares every key with a bound, so that a bound without effect is left
+  // out.
   const slice low = c->ranges[0].start, high = c->ranges[s->rows_len - 1].end;
   if (low.len > 1 && c->backward) rocksdb_readoptions_set_iterate_lower_bound(c->options, low.data, low.len);
   if (high.len > 1) rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
 }
 
-// Sets a cursor, whose memory is its own and otherwise zero, to the start of a scan.
+// Sets a cursor to the start of a scan. Apart from its memory the cursor is zero.
 static int start_scan(smolwc_cursor* c, const smolwc_scan* scan, const char* bounds,
                       const uint32_t* ends, const smolwc_retention* retention,
                       const smolwc_condition* conditions) {
@@ -172,7 +173,7 @@ static int start_scan(smolwc_cursor* c, const smolwc_scan* scan, const char* bou
     c->range = c->last;
     c->last = 0;
   }
-  // A range of one row is read forward whatever the order of the ranges.
+  // A range of one row is always read forward.
   c->backward = scan->reverse && !scan->single_rows;
   c->every_cell = scan->qualifiers_len == 0 && scan->retention_len == 0 && scan->since == 0 &&
                   scan->until == 0 && scan->versions == 0 && scan->cells_per_row == 0 &&
@@ -235,9 +236,9 @@ int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len) {
   c->cut = malloc(len + 1);
   if (c->cut == NULL) return 0;
   memcpy(c->cut, bound, len);
-  // A row that was begun beyond the cut and is in no block is judged again by whoever
-  // reads there, and all before the cut has been read. Any other is left as it is, since
-  // some of its cells may have been passed over.
+  // A row that was begun beyond the cut and is in no block is judged again by the scan
+  // that reads there; everything before the cut has been read. Any other row stays as
+  // it is, since some of its cells may have been skipped.
   if (c->row_len != 0 && !c->row_open &&
       (compare(c->prefix.data, c->row_len, bound, len) < 0) == (c->scan.reverse != 0)) {
     forget_row(c);
@@ -271,7 +272,7 @@ static void seek(smolwc_cursor* c, const char* key, size_t len) {
   rocksdb_iter_seek(c->it, key, len);
 }
 
-// Looks at the key that the iterator stands on; 0 when it stands on none.
+// Looks at the key at which the iterator stands; 0 when it stands at no key.
 static inline int look(const smolwc_cursor* c, const char** key, size_t* len) {
   if (!rocksdb_iter_valid(c->it)) return 0;
   *key = rocksdb_iter_key(c->it, len);
@@ -289,15 +290,15 @@ static inline int in_column(const smolwc_cursor* c, const char* key, size_t len)
          smolwc_same(key + c->row_len, c->prefix.data + c->row_len, c->column_len - c->row_len);
 }
 
-// Whether a key that is not in the current row starts with its prefix all the
-// same, and not because its row key goes on with 00.
+// Whether a key outside of the current row starts with the row's prefix, and not
+// because its row key continues with 00.
 static int beside_row(const smolwc_cursor* c, const char* key, size_t len) {
   return len >= c->row_len && memcmp(key, c->prefix.data, c->row_len) == 0 &&
          (len == c->row_len || (unsigned char)key[c->row_len] != SMOLWC_ESCAPE);
 }
 
-// Moves to the first key that is not less than target, by stepping while that
-// is likely to be near. target must not lie before the iterator.
+// Moves to the first key that is not less than target. It steps while that key is
+// likely to be near. target must not lie before the iterator.
 static void advance_to_target(smolwc_cursor* c) {
   const char* key;
   size_t len;
@@ -320,8 +321,8 @@ static int aim(smolwc_cursor* c, size_t prefix_len, const char* suffix, size_t s
   return 1;
 }
 
-// Positions at the start of the current range, in the iterator's direction; in a
-// single row, at the first column that is wanted.
+// Moves to the start of the current range, in the iterator's direction; in a single
+// row, to the first wanted column.
 static int start_range(smolwc_cursor* c) {
   const interval* r = &c->ranges[c->range];
   c->started = 1;
@@ -359,8 +360,8 @@ static int in_range(const smolwc_cursor* c, const char* key, size_t len) {
   return compare(key, len, r->end.data, r->end.len) < 0;
 }
 
-// Ends the current row. Forward, the iterator moves behind it; backward, to
-// the last cell of the row before it.
+// Ends the current row. The iterator moves behind it when it reads forward, and to the
+// last cell of the row before it when it reads backward.
 static int leave_row(smolwc_cursor* c) {
   const char behind = SMOLWC_TAG_BYTES + 1;
   if (c->scan.single_rows) {
@@ -378,12 +379,12 @@ static int leave_row(smolwc_cursor* c) {
   return 1;
 }
 
-// Whether no column behind the current one is wanted.
+// Whether no later column than the current one is wanted.
 static int is_last_column(const smolwc_cursor* c) {
   const smolwc_scan* s = &c->scan;
   if (s->columns_per_row != 0 && c->row_columns >= s->columns_per_row) return 1;
   if (s->qualifiers_len == 0 || c->qualifier + 1 != s->qualifiers_len) return 0;
-  // The next qualifier there can be is this one and a zero: the element and ff.
+  // The next possible qualifier is this one and a zero: the element and ff.
   const slice end = c->qualifiers[c->qualifier].end;
   const char* element = c->prefix.data + c->row_len;
   size_t len = c->column_len - c->row_len;
@@ -405,7 +406,7 @@ static int skip_newer(smolwc_cursor* c) {
 
 typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_CORRUPT, STEP_ERROR } step;
 
-// Forgets what has been read of the current row.
+// Forgets the current row.
 static void start_row(smolwc_cursor* c) {
   c->column_len = 0;
   c->row_open = 0;
@@ -458,8 +459,8 @@ static step enter_column(smolwc_cursor* c, const char* key, size_t len) {
 
 typedef enum { WANTED, UNWANTED_COLUMN, UNWANTED_ROW } verdict;
 
-// Whether the qualifier of a key of the current row is wanted. When it is not,
-// target is where the next wanted one may stand.
+// Whether the qualifier of a key of the current row is wanted. If not, target is the
+// place of the next wanted one.
 static verdict judge_qualifier(smolwc_cursor* c, const char* key, size_t len) {
   const char* suffix = key + c->row_len;
   size_t suffix_len = len - c->row_len;
@@ -479,7 +480,7 @@ static inline int retained(const smolwc_cursor* c, int64_t rank, int64_t ts) {
   return 1;
 }
 
-// Puts the current row into the block, or says that there is no room.
+// Puts the current row into the block, if there is room.
 static step open_row(smolwc_cursor* c, smolwc_block* b, int continued) {
   if (b->rows_len == b->rows_cap) return STEP_FULL;
   if (b->data_cap - b->data_len < c->row_len) {
@@ -538,8 +539,8 @@ static inline step count(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Begins to fetch memory that later cells are read from and written to, two lines a
-// cell. The processor foresees as much within a page of memory, but not the next page.
+// Begins to fetch memory for later cells, to read and to write, two cache lines a cell.
+// The processor does that itself within a page of memory, but not for the next page.
 static inline void fetch_ahead(const char* value, const char* at) {
   enum { LINE = 64 };
   __builtin_prefetch(value + READ_AHEAD);
@@ -548,8 +549,8 @@ static inline void fetch_ahead(const char* value, const char* at) {
   __builtin_prefetch(at + WRITE_AHEAD + LINE, 1);
 }
 
-// Puts the cell that the iterator stands on into the block, or only its row when its
-// value is not wanted, and adds the size of the value to scanned.
+// Puts the current cell into the block, or only its row when its value is not wanted,
+// and adds the size of the value to scanned.
 static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int64_t ts,
                         size_t* scanned) {
   if (c->scan.count_only) return count(c, b);
@@ -590,7 +591,7 @@ static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int
   return STEP_ON;
 }
 
-// Reads the version at the end of a key; 0 when it is none.
+// Reads the version at the end of a key; 0 when there is no version.
 static inline int read_version(const char* key, size_t len, int64_t* ts) {
   const char* version = key + len - SMOLWC_VERSION_LEN;
   if (!smolwc_is_version(version)) return 0;
@@ -612,8 +613,8 @@ static inline step take_any_cell(smolwc_cursor* c, smolwc_block* b, const char* 
   return STEP_ON;
 }
 
-// Puts cells that are left of the current row, which is in the block, into it. A
-// plain scan spends its time in this loop: what it counts, it counts in registers.
+// Puts further cells of the current row, which is in the block, into the block. A plain
+// scan spends its time in this loop, so that it counts in registers.
 static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
   smolwc_cell* const first = b->cells + b->cells_len;
   smolwc_cell* const cells_end = b->cells + b->cells_cap;
@@ -729,9 +730,9 @@ static int satisfies(const condition* w, const char* value, size_t len) {
   return value_in(w->values, w->values_len, value, len);
 }
 
-// Judges the conditions on columns before a key of the current row, which are
-// not there, and on the key's own, of which it is the newest cell. Returns
-// whether the row may still be wanted.
+// Judges the conditions on columns before a key of the current row, which do not exist,
+// and on the key's own column, whose newest cell it is. Returns whether the row may
+// still be wanted.
 static int judge_cell(smolwc_cursor* c, const char* key, size_t len) {
   const char* suffix = key + c->row_len;
   size_t suffix_len = len - c->row_len;
@@ -749,15 +750,15 @@ static int judge_cell(smolwc_cursor* c, const char* key, size_t len) {
   return 1;
 }
 
-// Whether a row of which there are no more cells satisfies the conditions.
+// Whether a row without further cells satisfies the conditions.
 static int judge_rest(smolwc_cursor* c) {
   for (; is_undecided(c); c->judged++)
     if (c->conditions[c->judged].values_len != 0) return 0;
   return 1;
 }
 
-// Takes what there is of the current row out of the block again. It is all
-// there: a row does not go on in a further block before it is decided.
+// Removes the current row from the block. All of it is in this block: a row does not
+// continue in another block before it is decided.
 static void take_back_row(smolwc_cursor* c, smolwc_block* b) {
   if (!c->row_open) return;
   const smolwc_row* r = &b->rows[b->rows_len - 1];
@@ -769,15 +770,15 @@ static void take_back_row(smolwc_cursor* c, smolwc_block* b) {
   c->row_open = 0;
 }
 
-// Takes the current row, of which there are no more cells, out of the block if
-// it does not satisfy the conditions.
+// Removes the current row, which has no further cells, from the block if it does not
+// satisfy the conditions.
 static void settle_row(smolwc_cursor* c, smolwc_block* b) {
   if (c->row_len == 0 || judge_rest(c)) return;
   take_back_row(c, b);
   c->judged = c->scan.conditions_len;
 }
 
-// Ends the current row, of which no more is wanted.
+// Ends the current row; no further cell of it is wanted.
 static step end_row(smolwc_cursor* c, smolwc_block* b) {
   settle_row(c, b);
   return leave_row(c) ? STEP_ON : STEP_ERROR;
@@ -788,9 +789,8 @@ static step reject_row(smolwc_cursor* c, smolwc_block* b) {
   return leave_row(c) ? STEP_ON : STEP_ERROR;
 }
 
-// Looks up the columns that decide about the current row, of which the block
-// could not hold enough, and moves to the row's first cell, or, if the row is
-// not wanted, behind it.
+// Looks up the columns that decide about the current row, which did not fit into the
+// block, and moves to the row's first cell, or behind the row if it is not wanted.
 static step decide_row(smolwc_cursor* c, smolwc_block* b) {
   take_back_row(c, b);
   start_row(c);
@@ -896,7 +896,7 @@ static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size
   return s == STEP_ON ? take_cell(c, b, key, len) : s;
 }
 
-// The iterator stands on nothing: at the end of its range, or at an error.
+// The iterator stands at no key: at the end of its range, or at an error.
 static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
   char* err = smolwc_cursor_error(c);
   if (err != NULL) {
@@ -909,7 +909,7 @@ static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Does one thing at the place where the cursor stands.
+// Does one step at the place of the cursor.
 static step advance(smolwc_cursor* c, smolwc_block* b) {
   const char* key;
   size_t len;
@@ -967,8 +967,8 @@ static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
   return SMOLWC_END;
 }
 
-// Tombstones are counted by the engine's counters of the thread, which cost some
-// percent of a scan and are on unless somebody turns them off.
+// The engine's counters of the thread count tombstones. They cost some percent of a
+// scan, and are on unless they are turned off.
 static smolwc_status fill_counting(smolwc_cursor* c, smolwc_block* b) {
   rocksdb_perfcontext_t* counters = rocksdb_perfcontext_create();
   uint64_t before = rocksdb_perfcontext_metric(counters, rocksdb_internal_delete_skipped_count);
@@ -1030,8 +1030,8 @@ void smolwc_reader_free(smolwc_reader* r) {
   free(r);
 }
 
-// Brings the iterator of a kept cursor to the newest state. What it sees is at
-// least what the sequence number stands for that was read before.
+// Brings the iterator of a kept cursor to the newest state. It sees at least the
+// sequence number that was read before.
 static int refresh(smolwc_cursor* c, rocksdb_t* db) {
   uint64_t sequence = rocksdb_get_latest_sequence_number(db);
   if (sequence != c->sequence && !smolwc_iterator_refresh(c->it)) return 0;
@@ -1039,7 +1039,7 @@ static int refresh(smolwc_cursor* c, rocksdb_t* db) {
   return 1;
 }
 
-// Forgets a scan but for its iterator and its memory, unless that is much.
+// Forgets a scan, except for its iterator and its memory, if that is small.
 static void clear_scan(smolwc_cursor* c) {
   if (c->copy.cap > KEPT_COPY) {
     free(c->copy.data);

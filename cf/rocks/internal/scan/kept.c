@@ -5,11 +5,11 @@
 
 enum {
   SETS = 16,
-  WAYS = 4,  // as many reads of one set at once find a cursor
+  WAYS = 4,  // this many reads of one set find a cursor at once
   CACHE_LINE = 64
 };
 
-// A set holds cursors that have read the same files last.
+// A set holds cursors that last read the same files.
 typedef struct {
   _Alignas(CACHE_LINE) _Atomic(smolwc_cursor*) cursors[WAYS];
 } set;
@@ -40,7 +40,7 @@ static smolwc_cursor* take(set* s) {
   return NULL;
 }
 
-// One look at each place: busy reads put cursors back as fast as they are freed.
+// It looks at each place once: busy reads put cursors back as fast as they are freed.
 void smolwc_kept_clear(smolwc_kept* k) {
   if (k == NULL) return;
   for (int i = 0; i < SETS; i++) {
@@ -56,7 +56,7 @@ smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files) {
 }
 
 void smolwc_kept_put(smolwc_kept* k, size_t files, smolwc_cursor* c) {
-  if (k == NULL) { // there was no memory for it
+  if (k == NULL) { // it could not be allocated
     smolwc_cursor_free(c);
     return;
   }

@@ -1,9 +1,9 @@
-// Cursors that are kept between reads of single rows. Making the engine's iterator
-// and freeing it takes longer than some of these reads; a kept one is brought to
-// the newest state instead. Such an iterator has open, of each level, the file that
-// it read last, and opening another one takes as long again: so cursors are kept by
-// where the files begin, and each stays within its files. A kept cursor holds on to
-// memtables and files, so what is kept is cleared every now and then.
+// Cursors that are kept between reads of single rows. Making and freeing an iterator of
+// the engine takes longer than some of these reads, so a kept iterator is refreshed
+// instead. It has the file of each level open that it read last, and opening another
+// one takes as long again: so cursors are kept by the beginnings of files, and each
+// stays within its files. A kept cursor holds memtables and files, so the kept ones are
+// cleared now and then.
 #ifndef SMOLWC_KEPT_H
 #define SMOLWC_KEPT_H
 
@@ -13,20 +13,20 @@
 extern "C" {
 #endif
 
-// NULL is returned when memory is out.
+// Returns NULL when memory is out.
 smolwc_kept* smolwc_kept_new(void);
 // Clears it too.
 void smolwc_kept_free(smolwc_kept* k);
-// Frees the cursors that nobody has taken.
+// Frees the cursors that are not taken.
 void smolwc_kept_clear(smolwc_kept* k);
-// NULL when there is none. files is a number that rows in the same files have in
-// common; it decides about speed alone.
+// NULL when there is none. files is the same number for rows in the same files; it
+// affects only speed.
 smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files);
-// The cursor is not the caller's any more, and may be freed at once.
+// The cursor no longer belongs to the caller, and may be freed at once.
 void smolwc_kept_put(smolwc_kept* k, size_t files, smolwc_cursor* c);
 
-// Makes an iterator without a snapshot see the newest state; it then stands
-// nowhere. Returns 0 when it cannot.
+// Makes an iterator without a snapshot see the newest state; it then stands at no key.
+// Returns 0 when it cannot.
 int smolwc_iterator_refresh(rocksdb_iterator_t* it);
 
 // About how many bytes lie between two keys, in files and in memtables; 0 when there

@@ -147,8 +147,8 @@ func (r *readAhead) wait(ctx context.Context) error {
 }
 
 // ahead claims a chunk to be filled, besides the one that the caller is in, or the rest
-// of that one when there are no others. It is nil when enough is being filled, or when
-// there is no memory to spare.
+// of that block when there are no others. It is nil when enough is being filled, or
+// when there is no memory to spare.
 func (r *readAhead) ahead() *chunk {
 	if len(r.queue) > helpersFor()*chunksPerHelper || !r.room.spare() {
 		return nil

@@ -29,7 +29,7 @@ static int reserve(buffer* b, size_t len) {
   return 1;
 }
 
-// Writes a group; returns the bytes that its cells have, 0 on failure.
+// Writes a group; returns the bytes of its cells, 0 on failure.
 static size_t write_group(rocksdb_sstfilewriter_t* writer, const char* p, buffer* key, char** err) {
   uint32_t prefix = load32(p), cells = load32(p + 4);
   size_t bytes = 0;

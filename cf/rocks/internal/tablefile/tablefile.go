@@ -36,8 +36,8 @@ func (w *Writer) Open(path string) error { return native.Wrap(w.to.Open(path)) }
 // groupsPerCall is how many groups are written in one call into C.
 const groupsPerCall = 1 << 16
 
-// Add writes groups, and returns those that are left. It stops behind the group with
-// which the file has reached this size in bytes: the file is full then.
+// Add writes groups, and returns the rest of them. It stops after the group with which
+// the file has reached this size in bytes: the file is full then.
 func (w *Writer) Add(c cf.CellGroups, size int) (left cf.CellGroups, full bool, err error) {
 	n := min(len(c.At), groupsPerCall)
 	var msg *C.char

@@ -1,4 +1,4 @@
-// What RocksDB can do and its C interface cannot, in all versions from 7.8 to 11.
+// Functions of RocksDB, from 7.8 to 11, that its C interface lacks.
 
 #include "verify.h"
 #include "../native/handles.h"
