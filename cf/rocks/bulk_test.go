@@ -27,8 +27,8 @@ var errCrash = errors.New("crash")
 // A loaded is a database in which a load stopped at a step, as a crash leaves it.
 type loaded struct{ dir string }
 
-// crashAt makes a load over three families and returns a copy of the database as it
-// was at a step of its commit; "" is before the commit.
+// crashAt makes a load into three families, and returns a copy of the database at a
+// step of the commit; "" is before the commit.
 func crashAt(t *testing.T, step string) loaded {
 	t.Helper()
 	ctx := context.Background()
@@ -110,8 +110,8 @@ func shm(t *testing.T) string {
 	return dir
 }
 
-// copyDir copies a database that is open as a crash would leave it: again, if its
-// files have changed meanwhile, as the engine's background work does.
+// copyDir copies an open database as a crash would leave it. It copies again if the
+// engine's background work has changed files meanwhile.
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	for range 100 {
@@ -130,8 +130,8 @@ func copyDir(t *testing.T, from, to string) {
 	t.Fatal("the files change faster than they can be copied")
 }
 
-// state opens the database and describes what is visible; it also checks that
-// nothing of the load is left beside.
+// state opens the database and describes the visible cells. It also checks that no
+// other trace of the load is left.
 func (l loaded) state(t *testing.T) string {
 	t.Helper()
 	s, err := Open(l.dir, Options{Async: true, Memory: 8 << 20})
@@ -178,7 +178,7 @@ const (
 	nothingOfIt = `t/a r q@1=old; t/b ; t/sum r q@0=\x06\x00\x00\x00\x00\x00\x00\x00\x05; `
 )
 
-// Wherever a crash stops a load, all of it is there afterwards, or nothing.
+// Wherever a crash stops a load, afterwards all of it is there or nothing.
 func TestIngestionIsAllOrNothing(t *testing.T) {
 	for step, want := range map[string]string{
 		"":               nothingOfIt,
@@ -199,7 +199,7 @@ func TestIngestionIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// The engine may have begun on a file, and given its cells a sequence number.
+// The engine may have begun with a file, and given its cells a sequence number.
 func TestIngestionGoesOnWithFilesThatWereBegun(t *testing.T) {
 	crashed := crashAt(t, "marked")
 	files, err := filepath.Glob(filepath.Join(crashed.dir, bulkDir, "*", "*.sst"))
@@ -221,7 +221,8 @@ func TestIngestionGoesOnWithFilesThatWereBegun(t *testing.T) {
 	}
 }
 
-// A copy of a database without the load's files has all of it, nothing, or is refused.
+// A copy of a database without the load's files has all of the load or nothing, or is
+// refused.
 func TestIngestionWhoseFilesAreMissing(t *testing.T) {
 	crashed := crashAt(t, "marked")
 	if err := os.RemoveAll(filepath.Join(crashed.dir, bulkDir)); err != nil {
@@ -251,7 +252,7 @@ func TestReadersDoNotSeeHalfAnIngestion(t *testing.T) {
 	}
 }
 
-// A reader that opens while a load is handed over waits for the end of that.
+// A reader that opens while a load is handed over waits until that ends.
 func TestReadersWaitForAnIngestion(t *testing.T) {
 	dir := crashAt(t, "ingested t/a").dir
 	opened := make(chan error)

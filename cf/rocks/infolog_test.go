@@ -50,8 +50,8 @@ func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
 	}
 }
 
-// The engine's own logger ends the process at the second line that finds no
-// room.
+// The engine's own logger ends the process at the second line that does not fit on the
+// disk.
 func TestALogThatCannotBeWrittenIsNoFailure(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/dev/full", filepath.Join(dir, "LOG")); err != nil {

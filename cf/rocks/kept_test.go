@@ -25,8 +25,8 @@ func readRow(t *testing.T, s *Store, key string) string {
 	return rows.String()
 }
 
-// TestKeptCursorsSeeWhatChanged: each kind of change, with a cursor that was made
-// before it.
+// TestKeptCursorsSeeWhatChanged: a cursor that was made before a change sees it, for
+// each kind of change.
 func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 	s, err := Open(shm(t), Options{Memory: 8 << 20})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 	}
 }
 
-// TestReadsSeeWhatWasAcknowledged, whatever goes on beside them.
+// TestReadsSeeWhatWasAcknowledged: whatever else is under way.
 func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 	s, err := Open(shm(t), Options{Memory: 8 << 20, Async: true})
 	if err != nil {

@@ -119,8 +119,7 @@ func summarise(t *testing.T, s *Store, spec cf.Scan, cores int) (sum summary) {
 	return sum
 }
 
-// TestLongScansAreTheSameInParallel: what several goroutines read of a scan's
-// chunks is what one reads.
+// TestLongScansAreTheSameInParallel: several goroutines read the same cells as one.
 func TestLongScansAreTheSameInParallel(t *testing.T) {
 	s := longTable(t)
 	var many []cf.Range
@@ -168,8 +167,8 @@ func TestLongScansAreTheSameInParallel(t *testing.T) {
 	}
 }
 
-// TestAScanOfUnwantedCellsIsSoonLong: not by blocks that are full, which never come,
-// and what it has looked at is not read again.
+// TestAScanOfUnwantedCellsIsSoonLong: such a scan fills no blocks, and counts as long
+// all the same. It does not read again what it has looked at.
 func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 	s := longTable(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
@@ -208,7 +207,7 @@ func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 	}
 }
 
-// TestLongScansEndWhenTheyAreLeft: helpers do not go on.
+// TestLongScansEndWhenTheyAreLeft: the helpers end too.
 func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 	s := longTable(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))

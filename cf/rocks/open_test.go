@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child writes the rows w0, w1, ... one after another, says so on its standard
-// output after each, and goes on until it is killed.
+// child writes the rows w0, w1, ... one after another. It prints each to its standard
+// output, and continues until it is killed.
 func child(dir string) {
 	s, err := rocks.Open(dir, rocks.Options{})
 	if err != nil {
@@ -59,7 +59,7 @@ func child(dir string) {
 	}
 }
 
-// other opens a database as RocksDB does alone, says so, and keeps it open until it is
+// other opens a database with RocksDB alone, prints that, and keeps it open until it is
 // killed.
 func other(dir string) {
 	db, err := openAlone(dir)
@@ -80,7 +80,7 @@ func openAlone(dir string) (*grocksdb.DB, error) {
 	return grocksdb.OpenDb(opts, dir)
 }
 
-// spawn starts a child and waits until it has said n things.
+// spawn starts a child and waits until it has printed n lines.
 func spawn(t *testing.T, dir string, n int) (said []string, kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -262,9 +262,9 @@ func TestOpenCorruptManifest(t *testing.T) {
 	expectOpenError(t, dir, rocks.Options{}, cf.ErrCorrupt)
 }
 
-// TestCorruptBlocksAreReported damages a file of cells at many places. A read
-// of all of them then gives an error, or, where the damage is in no cell, the
-// right cells; never others.
+// TestCorruptBlocksAreReported damages a file of cells at many places. A read of all
+// cells then gives an error or, if the damage is in no cell, the right cells; never
+// others.
 func TestCorruptBlocksAreReported(t *testing.T) {
 	var want strings.Builder
 	for i := range 2000 {
@@ -348,7 +348,7 @@ func TestOpenAndCloseAHundredTimes(t *testing.T) {
 	}
 }
 
-// TestATableFileThatIsGone: the error names the file that there was.
+// TestATableFileThatIsGone: the error names the missing file.
 func TestATableFileThatIsGone(t *testing.T) {
 	dir := database(t, "r q@1=v")
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))

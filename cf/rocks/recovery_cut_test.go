@@ -68,8 +68,7 @@ func (w *writer) flush() {
 	w.must(w.Flush(w.t.Context(), "t"))
 }
 
-// load makes a bulk load of a row into t and u, which takes numbers that are in
-// no log.
+// load loads a row into t and u, which takes numbers that are in no log.
 func (w *writer) load() {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -176,8 +175,8 @@ func cutDatabase(t *testing.T) (dir string, rows int, logs []string) {
 	return dir, w.rows, logs
 }
 
-// refused expects that a database is opened neither for writing nor for reading, that
-// the error names a file of it, and that nothing of it has changed.
+// refused expects that a database opens neither for writing nor for reading, that the
+// error names one of its files, and that no file has changed.
 func refused(t *testing.T, dir, what, name string) {
 	t.Helper()
 	before, _ := filepath.Glob(filepath.Join(dir, "*.*"))
@@ -266,7 +265,7 @@ func TestALogWhoseFirstWriteFailed(t *testing.T) {
 	refused(t, dir, "and the next log is empty", filepath.Base(logs[1]))
 }
 
-// The last log may end anywhere behind what is known to have been synced of it.
+// The last log may end anywhere after its synced length.
 func TestTheLastLogIsCutOff(t *testing.T) {
 	w := newWriter(t, Options{})
 	for range 3 {
@@ -325,7 +324,8 @@ func TestACutManifestIsFound(t *testing.T) {
 	}
 	t.Logf("%d cuts", len(all))
 
-	// Where nothing says how long it was, the table files that it does not name stay.
+	// If nothing says how long the manifest was, the table files that it does not name
+	// stay.
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
 	if err := os.Remove(filepath.Join(dir, recovery.SyncedFile)); err != nil {
 		t.Fatal(err)
@@ -390,8 +390,8 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// What the file says holds for the manifest that it knows: another smolwc, of before
-// there was the file, or a tool, may have opened the database since, and removed logs.
+// The file SYNCED counts only for the manifest that it names: an older smolwc without
+// this file, or a tool, may have opened the database since and removed logs.
 func TestWhatWasSyncedBeforeAnotherOpenedDoesNotCount(t *testing.T) {
 	dir, rows, _ := cutDatabase(t)
 	text, err := os.ReadFile(filepath.Join(dir, recovery.SyncedFile))
@@ -406,8 +406,8 @@ func TestWhatWasSyncedBeforeAnotherOpenedDoesNotCount(t *testing.T) {
 	}
 }
 
-// A file with another byte is an error that says what to do; without it, the database
-// opens.
+// A file SYNCED with a changed byte is an error that says what to do. Without the file,
+// the database opens.
 func TestADamagedFileOfWhatWasSynced(t *testing.T) {
 	w := newWriter(t, Options{})
 	w.put(10)

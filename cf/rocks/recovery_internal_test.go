@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// Whatever bytes a log has, it is sound, torn or damaged, and what is called whole
-// stays so when more comes.
+// A log of any bytes is sound, torn or damaged, and records that count as whole stay
+// whole when more comes.
 func FuzzLog(f *testing.F) {
 	dir := f.TempDir()
 	s, err := Open(dir, Options{})
@@ -58,8 +58,8 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// A process that reads the files, and gets the lock only after another one has had the
-// database open, does not open it by what it read.
+// A process reads the files, and gets the lock only after another process has had the
+// database open. It does not open the database with what it read.
 func TestAnotherOpenedInBetween(t *testing.T) {
 	dir := shm(t)
 	s, err := Open(dir, Options{})
@@ -88,8 +88,9 @@ func TestAnotherOpenedInBetween(t *testing.T) {
 	}
 }
 
-// TestADatabaseBeingCreated: before its first manifest is in force, and before its
-// catalog has an entry, a reader is told to try again, and a writer creates it.
+// TestADatabaseBeingCreated: before the first manifest is in force, and before the
+// catalog has an entry, a reader is told to try again, and a writer creates the
+// database.
 func TestADatabaseBeingCreated(t *testing.T) {
 	dir := shm(t)
 	if err := os.WriteFile(filepath.Join(dir, "MANIFEST-000001"), []byte("half"), 0o600); err != nil {
@@ -116,7 +117,8 @@ func TestADatabaseBeingCreated(t *testing.T) {
 	f.Close()
 }
 
-// TestMaintenanceOfADroppedFamily: the engine says that a family was dropped meanwhile.
+// TestMaintenanceOfADroppedFamily: flushing a family that was dropped meanwhile is an
+// error.
 func TestMaintenanceOfADroppedFamily(t *testing.T) {
 	s, err := Open("", Options{InMemory: true})
 	if err != nil {

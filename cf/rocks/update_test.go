@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
-// TestAnUpdateTakesASnapshotForOtherRows: its own rows are read without the engine's
-// snapshot, and left to it when they are many.
+// TestAnUpdateTakesASnapshotForOtherRows: it reads its own rows without the engine's
+// snapshot, unless they are many.
 func TestAnUpdateTakesASnapshotForOtherRows(t *testing.T) {
 	ctx := t.Context()
 	s, err := Open("", Options{InMemory: true})
@@ -64,7 +64,7 @@ func TestAnUpdateTakesASnapshotForOtherRows(t *testing.T) {
 	}
 }
 
-// Every write of many writers is there afterwards, and positions only grow.
+// After many writers, every write is there, and positions only grow.
 func TestJoinedWritesAreAllThere(t *testing.T) {
 	s, err := Open("", Options{InMemory: true})
 	if err != nil {

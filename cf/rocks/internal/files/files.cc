@@ -33,35 +33,14 @@ using rocksdb::DataVerificationInfo;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-bool is_log(const std::string& path) {
-  return path.size() > 4 && path.compare(path.size() - 4, 4, ".log") == 0;
-}
+std::string base(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-bool is_table(const std::string& path) {
-  return path.size() > 4 && path.compare(path.size() - 4, 4, ".sst") == 0;
-}
-
-bool is_blob(const std::string& path) {
-  return path.size() > 5 && path.compare(path.size() - 5, 5, ".blob") == 0;
-}
-
-bool is_options(const std::string& path) {
-  size_t slash = path.rfind('/');
-  return path.compare(slash == std::string::npos ? 0 : slash + 1, 8, "OPTIONS-") == 0;
-}
-
-bool is_manifest(const std::string& path) {
-  size_t slash = path.rfind('/');
-  return path.compare(slash == std::string::npos ? 0 : slash + 1, 9, "MANIFEST-") == 0;
-}
-
-bool is_current(const std::string& path) {
-  return path.size() > 8 && path.compare(path.size() - 8, 8, "/CURRENT") == 0;
-}
-
-bool is_data(const std::string& path) {
-  return is_table(path) || is_blob(path);
-}
+bool is_log(const std::string& path) { return path.ends_with(".log"); }
+bool is_table(const std::string& path) { return path.ends_with(".sst"); }
+bool is_data(const std::string& path) { return is_table(path) || path.ends_with(".blob"); }
+bool is_options(const std::string& path) { return base(path).starts_with("OPTIONS-"); }
+bool is_manifest(const std::string& path) { return base(path).starts_with("MANIFEST-"); }
+bool is_current(const std::string& path) { return path.ends_with("/CURRENT"); }
 
 // Passing marks errors that may end by themselves. RocksDB then tries again each
 // second, and takes writes as soon as the error has passed. Otherwise it would take no

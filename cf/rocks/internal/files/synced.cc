@@ -17,11 +17,8 @@ using rocksdb::Slice;
 
 const char kFile[] = "/SYNCED";
 
-bool IsLog(const std::string& name) {
-  return name.size() > 4 && name.compare(name.size() - 4, 4, ".log") == 0;
-}
-
-bool IsManifest(const std::string& name) { return name.compare(0, 9, "MANIFEST-") == 0; }
+bool IsLog(const std::string& name) { return name.ends_with(".log"); }
+bool IsManifest(const std::string& name) { return name.starts_with("MANIFEST-"); }
 
 // Before is the order of the numbers of logs, which have six digits or more.
 bool Before(const std::string& a, const std::string& b) {

@@ -129,7 +129,7 @@ func (r *ReadSet) touchedBy(c *commit) bool {
 			return true
 		}
 		for _, in := range r.Ranges[id.Space] {
-			if contains(in, id.Row) {
+			if in.Contains(id.Row) {
 				return true
 			}
 		}
@@ -140,7 +140,7 @@ func (r *ReadSet) touchedBy(c *commit) bool {
 
 func (r *ReadSet) overlaps(rows cf.Range) bool {
 	for id := range r.Rows {
-		if contains(rows, id.Row) {
+		if rows.Contains(id.Row) {
 			return true
 		}
 	}
@@ -152,8 +152,4 @@ func (r *ReadSet) overlaps(rows cf.Range) bool {
 		}
 	}
 	return false
-}
-
-func contains(r cf.Range, row string) bool {
-	return row >= r.Start && (r.End == "" || row < r.End)
 }

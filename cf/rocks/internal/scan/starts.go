@@ -130,7 +130,7 @@ func (f *filler) crossed(end bool) error {
 	lo, hi := c.interval(f.at, end && (c.limit == 0 || f.returned.Rows < int64(c.limit)))
 	i, _ := slices.BinarySearchFunc(starts, lo, func(s fileStart, lo string) int { return strings.Compare(s.row, lo) })
 	for ; i < len(starts) && (hi == "" || starts[i].row <= hi); i++ {
-		if !wanted(c.rows, starts[i].row) {
+		if !cf.InRanges(c.rows, starts[i].row) {
 			continue
 		}
 		if err := c.engine.readable(f.family, starts[i].key, f.room); err != nil {
@@ -160,17 +160,6 @@ func (c *crossings) interval(at string, end bool) (lo, hi string) {
 		hi = at
 	}
 	return lo, hi
-}
-
-// wanted reports whether a row is in one of the ranges.
-func wanted(rows []cf.Range, row string) bool {
-	i, _ := slices.BinarySearchFunc(rows, row, func(r cf.Range, row string) int {
-		if r.End != "" && r.End <= row {
-			return -1
-		}
-		return 1
-	})
-	return i < len(rows) && rows[i].Start <= row
 }
 
 // readable seeks to a key, and returns the error of a file that cannot be read there. A

@@ -37,9 +37,9 @@ func watched(t *testing.T) string {
 	return dir
 }
 
-// TestDamageBesideAWriter: what a reader finds is damage if the files have stayed as
-// they were, or the same is found again while only the log grows; otherwise the writer
-// may have made it.
+// TestDamageBesideAWriter: a fault counts as damage if the files stayed the same, or if
+// the same fault is found again while only the log grows. Otherwise the writer may be
+// its cause.
 func TestDamageBesideAWriter(t *testing.T) {
 	found := fmt.Errorf("%w: 000007.sst", cf.ErrCorrupt)
 	for _, c := range []struct {

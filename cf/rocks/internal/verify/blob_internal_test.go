@@ -29,8 +29,8 @@ func blobText(values ...string) []byte {
 	return append(b, le.AppendUint32(foot, wal.Masked(crc32.Checksum(foot, wal.Castagnoli)))...)
 }
 
-// FuzzBlob: a file of any bytes is sound or damaged, and no byte of a sound one, but
-// for the name of the compression, can be another one.
+// FuzzBlob: a file of any bytes is sound or damaged. A change of any byte of a sound
+// file, except for the name of the compression, is found.
 func FuzzBlob(f *testing.F) {
 	f.Add(blobText(), 0, byte(1))
 	f.Add(blobText("", "value", string(make([]byte, 100))), 50, byte(0x80))

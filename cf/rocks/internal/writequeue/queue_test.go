@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// A slowEngine takes batches that are written one at a time, when it is told to.
+// A slowEngine takes one batch at a time, when the test lets it.
 type slowEngine struct {
 	begun chan []byte // what a write has
 	end   chan error  // how it ends
@@ -31,8 +31,8 @@ func repOf(key string, size int) []byte {
 	return append(binary.AppendUvarint(rep, uint64(size)), make([]byte, size)...)
 }
 
-// Writes that come while one is in the engine are written as one batch, each once,
-// and share its outcome.
+// Writes that come while another is in the engine are joined into one batch. Each is
+// written once, and all share the outcome.
 func TestWritesAreJoined(t *testing.T) {
 	for _, want := range []error{nil, errors.New("refused")} {
 		q, e := &Queue{most: 1}, slowEngine{make(chan []byte), make(chan error)}

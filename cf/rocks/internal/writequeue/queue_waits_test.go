@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A context ends a write's wait for those before it, which the engine is slow to
-// make: it is not written then, and those behind it are.
+// A context ends a write's wait for slow writes before it. The write is then not made,
+// and later writes are.
 func TestAContextEndsTheWaitForOtherWrites(t *testing.T) {
 	q, e := &Queue{most: 1}, slowEngine{make(chan []byte), make(chan error)}
 	var done sync.WaitGroup
