@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,58 +83,45 @@ func parseProperties(text string) map[string]int64 {
 	return numbers
 }
 
-// A ticker is a counter of the engine. For a histogram, sum is the total of its
-// measurements.
-type ticker struct{ count, sum int64 }
-
-// parseTickers reads the engine's statistics, one a line:
+// parseTickers reads the engine's counters, and the counts of its histograms, one a line:
 //
 //	rocksdb.wal.synced COUNT : 3
 //	rocksdb.db.flush.micros P50 : 1.0 P95 : 2.0 P99 : 2.0 P100 : 2.0 COUNT : 2 SUM : 3
 //
 // Text is the only form in which the C API of every version has them.
-func parseTickers(text string) map[string]ticker {
-	tickers := map[string]ticker{}
+func parseTickers(text string) map[string]int64 {
+	tickers := map[string]int64{}
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		var t ticker
-		for i := 1; i+2 < len(words); i++ {
-			n, _ := strconv.ParseInt(words[i+2], 10, 64)
-			switch words[i] {
-			case "COUNT":
-				t.count = n
-			case "SUM":
-				t.sum = n
-			}
-		}
-		if len(words) > 0 {
-			tickers[strings.TrimPrefix(words[0], "rocksdb.")] = t
+		if at := slices.Index(words, "COUNT"); at > 0 && at+2 < len(words) {
+			n, _ := strconv.ParseInt(words[at+2], 10, 64)
+			tickers[strings.TrimPrefix(words[0], "rocksdb.")] = n
 		}
 	}
 	return tickers
 }
 
-func (s *Store) engineStats(t map[string]ticker) cf.EngineStats {
+func (s *Store) engineStats(t map[string]int64) cf.EngineStats {
 	cache := s.engine.cache
 	snapshots, cursors := s.Open()
 	return cf.EngineStats{
 		Cache: cf.CacheStats{
 			Capacity: int64(cache.GetCapacity()), Used: int64(cache.GetUsage()), Pinned: int64(cache.GetPinnedUsage()),
-			Hits: t["block.cache.hit"].count, Misses: t["block.cache.miss"].count,
-			DataHits: t["block.cache.data.hit"].count, DataMisses: t["block.cache.data.miss"].count,
+			Hits: t["block.cache.hit"], Misses: t["block.cache.miss"],
+			DataHits: t["block.cache.data.hit"], DataMisses: t["block.cache.data.miss"],
 		},
-		Filters: cf.FilterStats{Checked: t["bloom.filter.prefix.checked"].count, Useful: t["bloom.filter.prefix.useful"].count},
+		Filters: cf.FilterStats{Checked: t["bloom.filter.prefix.checked"], Useful: t["bloom.filter.prefix.useful"]},
 		Stalls:  s.stallStats(t),
-		Log:     cf.LogStats{Bytes: s.logBytes(), Kept: s.keptBytes(), Written: t["wal.bytes"].count, Syncs: t["wal.synced"].count},
+		Log:     cf.LogStats{Bytes: s.logBytes(), Kept: s.keptBytes(), Written: t["wal.bytes"], Syncs: t["wal.synced"]},
 		Work: cf.WorkStats{
-			Flushes: t["db.flush.micros"].count, Compactions: t["compaction.times.micros"].count,
+			Flushes: t["db.flush.micros"], Compactions: t["compaction.times.micros"],
 			RunningFlushes: s.number("num-running-flushes"), RunningCompactions: s.number("num-running-compactions"),
-			FlushedBytes: t["flush.write.bytes"].count, CompactedBytes: t["compact.write.bytes"].count,
+			FlushedBytes: t["flush.write.bytes"], CompactedBytes: t["compact.write.bytes"],
 			Errors: s.number("background-errors"), Refused: s.refusal.Cause(),
 		},
 		Open:     cf.OpenStats{Snapshots: int64(snapshots), Cursors: int64(cursors)},
-		BytesIn:  t["bytes.written"].count,
-		BytesOut: t["db.iter.bytes.read"].count + t["bytes.read"].count,
+		BytesIn:  t["bytes.written"],
+		BytesOut: t["db.iter.bytes.read"] + t["bytes.read"],
 	}
 }
 
@@ -146,10 +134,10 @@ func (s *Store) number(name string) int64 {
 // stallStats adds up the waits of writes at the gate, and in the engine, where the few
 // writes wait that do not pass the gate. The engine's own count is not used: it also
 // counts writes that were turned away.
-func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
+func (s *Store) stallStats(t map[string]int64) cf.StallStats {
 	state, rate := s.stallLocked()
 	waiting, count, wait := s.gate.Stats()
-	wait += time.Duration(t["stall.micros"].count) * time.Microsecond
+	wait += time.Duration(t["stall.micros"]) * time.Microsecond
 	return cf.StallStats{State: state, Rate: rate, Waiting: waiting, Count: count, Time: wait}
 }
 

@@ -24,7 +24,6 @@ var kinds = []struct {
 	{"Permission denied", cf.ErrUnavailable},
 	{"Read-only file system", cf.ErrUnavailable},
 	{"Too many open files", cf.ErrUnavailable},
-	{"Not implemented: Not supported operation in read only mode", cf.ErrReadOnly},
 	{"IO error:", cf.ErrUnavailable},
 }
 
