@@ -2,9 +2,9 @@ package cf
 
 import "bytes"
 
-// A Batch collects changes that are committed together, in the order in which
-// they were added: a later one wins over an earlier one. The zero Batch is
-// ready to use. It belongs to one goroutine.
+// A Batch collects changes that are committed together, in the order in which they were
+// added: a later change wins over an earlier one. The zero Batch is ready to use. It
+// belongs to one goroutine.
 //
 // Changes of cells apply to the row that [Batch.Row] named last.
 type Batch struct {
@@ -51,7 +51,7 @@ func (b *Batch) Put(family, qualifier string, ts int64, value []byte) {
 	b.add(OpPut, family, key, b.mark(append(b.arena, value...)))
 }
 
-// PutFunc is Put with a value that appendValue appends to the bytes it is given.
+// PutFunc is Put with a value that appendValue appends to its argument.
 func (b *Batch) PutFunc(family, qualifier string, ts int64, appendValue func([]byte) []byte) {
 	key := b.mark(AppendVersion(AppendQualifier(append(b.arena, b.row...), qualifier), ts))
 	b.add(OpPut, family, key, b.mark(appendValue(b.arena)))
@@ -63,8 +63,8 @@ func (b *Batch) DeleteCell(family, qualifier string, ts int64) {
 	b.add(OpDelete, family, key, span{})
 }
 
-// DeleteVersions removes the versions of a column from since, inclusive, to
-// until, exclusive, however many there are; an until of 0 is no bound.
+// DeleteVersions removes all versions of a column from since, inclusive, to until,
+// exclusive; an until of 0 is no bound.
 func (b *Batch) DeleteVersions(family, qualifier string, since, until int64) {
 	col := AppendQualifier(append([]byte(nil), b.row...), qualifier)
 	from := append(b.arena, col...)
@@ -81,22 +81,24 @@ func (b *Batch) DeleteVersions(family, qualifier string, since, until int64) {
 	b.deleteRange(family, key, b.mark(to))
 }
 
-// DeleteRow removes the row's cells from a family, however many there are.
+// DeleteRow removes all of the row's cells from a family, at a cost that does not
+// depend on their number.
 func (b *Batch) DeleteRow(family string) {
 	key := b.mark(append(b.arena, b.row...))
 	b.deleteRange(family, key, b.mark(append(append(b.arena, b.row...), tagBytes+1)))
 }
 
-// DeleteRows removes the cells of a range of rows from a family, however many
-// there are. It names no row: rows in the range are not locked for it.
+// DeleteRows removes the cells of a range of rows from a family, at a cost that does
+// not depend on their number. It names no row, so that no row in the range is locked
+// for it.
 func (b *Batch) DeleteRows(family string, rows Range) {
 	start, end := rows.Bounds()
 	key := b.mark(append(b.arena, start...))
 	b.deleteRange(family, key, b.mark(append(b.arena, end...)))
 }
 
-// Sync has the store sync the batch, and all before it, to the disk before the write
-// returns, whatever it does with other batches.
+// Sync has the store sync the batch and all earlier ones to the disk before the write
+// returns, even if the store does not sync other batches.
 func (b *Batch) Sync() { b.sync = true }
 
 // Synced reports whether the batch asks for Sync.
@@ -149,16 +151,16 @@ func (b *Batch) Reset() {
 	b.ops, b.rows, b.arena, b.row, b.notes, b.sync = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0], 0, false
 }
 
-// mark makes grown, which is the arena with bytes appended, the arena, and
-// returns where those bytes are.
+// mark takes grown, the arena with bytes appended, for the new arena. It returns the
+// place of those bytes.
 func (b *Batch) mark(grown []byte) span {
 	s := span{uint32(len(b.arena)), uint32(len(grown))}
 	b.arena = grown
 	return s
 }
 
-// deleteRange adds the removal of a range of keys unless it is empty: an engine
-// may take a range that ends before it begins for a broken log.
+// deleteRange adds the removal of a range of keys unless the range is empty: an engine
+// may take a range that ends before it begins for damage.
 func (b *Batch) deleteRange(family string, from, to span) {
 	op := Op{Kind: OpDeleteRange, Family: family, key: from, value: to}
 	if bytes.Compare(b.Key(&op), b.Value(&op)) < 0 {

@@ -17,10 +17,11 @@ var (
 	// ErrNotExist: there is no database, or no such family.
 	ErrNotExist = errors.New("does not exist")
 	// ErrReadOnly: the store was opened for reading.
-	ErrReadOnly = errors.New("opened read-only")
+	ErrReadOnly = errors.New("the database is opened read-only")
 	// ErrTooLarge: a batch or an item is beyond the engine's [Limits].
 	ErrTooLarge = errors.New("too large")
-	// ErrUnavailable: the engine cannot do it now, for want of space or rights.
+	// ErrUnavailable: the engine cannot do it now; the disk is full or access is
+	// denied, for example.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrUnknownOutcome: a commit may or may not have taken effect.
 	ErrUnknownOutcome = errors.New("unknown outcome")
@@ -30,14 +31,14 @@ var (
 	ErrClosed = errors.New("closed")
 )
 
-// A StallError is a write that was not made, because the store took none for as
-// long as its context lived: flushes or compactions have fallen behind. Nothing
-// was written. It matches [ErrUnavailable] and the context's error.
+// A StallError is the error of a write whose context ended while the store took no
+// writes, because flushes or compactions had fallen behind. Nothing was written. It
+// matches [ErrUnavailable] and the context's error.
 type StallError struct {
 	State StallState
-	// Family is the one that is furthest behind, with the files that its
-	// compaction has to begin with, its memory that waits to become files,
-	// and the bytes that compactions have yet to rewrite.
+	// Family is the family that is furthest behind. Files are its files at level 0,
+	// Memtables its write buffers that wait to be flushed, and Pending the bytes that
+	// compactions have yet to rewrite.
 	Family           string
 	Files, Memtables int64
 	Pending          int64
@@ -56,7 +57,7 @@ func (e *StallError) Error() string {
 // Unwrap gives both the kind and the cause.
 func (e *StallError) Unwrap() []error { return []error{ErrUnavailable, e.Err} }
 
-// A CorruptCell is a key or value in a family that does not decode. It matches
+// A CorruptCell is a key or value of a family that cannot be decoded. It matches
 // [ErrCorrupt].
 type CorruptCell struct {
 	Family string

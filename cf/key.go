@@ -13,10 +13,9 @@ import (
 //
 //	01 esc(row) 00 | 01 esc(qualifier) 00 | 1c <8 bytes, big-endian>
 //
-// where esc writes 00 as 00 ff. The row prefix is the key up to and including
-// the row's terminator. A bound is an element without its terminator: it sorts
-// before every key whose row, or qualifier, is not less. docs/format.md has
-// worked examples.
+// where esc writes 00 as 00 ff. The row prefix is the key up to and including the row's
+// terminator. A bound is an element without its terminator: it sorts before every key
+// with that row or qualifier or a greater one. docs/format.md has worked examples.
 
 // VersionLen is the fixed length in bytes of a key's last element. An integer
 // below 2^56 has eight bytes here too, where package tuple writes fewer and
@@ -38,9 +37,9 @@ func AppendRowPrefix(dst []byte, row string) []byte {
 	return tuple.AppendBytes(dst, []byte(row))
 }
 
-// AppendRowBound appends the bound of a row key to dst: the place before the
-// first cell of that row and of every row after it. A row-key prefix begins
-// there too.
+// AppendRowBound appends the bound of a row key to dst: the place before the first cell
+// of that row and of every later row. The rows with a prefix begin at the bound of the
+// prefix.
 func AppendRowBound(dst []byte, row string) []byte {
 	dst = AppendRowPrefix(dst, row)
 	return dst[:len(dst)-1]
@@ -65,8 +64,8 @@ func AppendCellKey(dst []byte, row, qualifier string, ts int64) []byte {
 	return AppendVersion(AppendQualifier(AppendRowPrefix(dst, row), qualifier), ts)
 }
 
-// SplitCellKey is the inverse of AppendCellKey. It accepts no bytes that
-// AppendCellKey does not write; the error matches [ErrMalformedKey].
+// SplitCellKey is the inverse of AppendCellKey. It accepts only bytes that
+// AppendCellKey writes; the error matches [ErrMalformedKey].
 func SplitCellKey(key []byte) (row, qualifier []byte, ts int64, err error) {
 	row, rest, err := tuple.DecodeBytes(key)
 	if err != nil {

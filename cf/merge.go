@@ -1,8 +1,8 @@
 package cf
 
-// A MergeKind says what becomes of the values merged into one cell. Its number
-// is the first byte of what an engine keeps of a merge until it carries it out;
-// docs/format.md shows the values that each kind takes and makes.
+// A MergeKind says how values are merged into one cell. Its number is the first byte of
+// an operand that an engine keeps until it merges; docs/format.md shows the values of
+// each kind.
 type MergeKind byte
 
 // The kinds of merges. Each gives the same result in any order and grouping.
@@ -13,10 +13,9 @@ const (
 	MergeDistinct MergeKind = 4 // a sketch of a set of hashes: the union
 )
 
-// Merge puts a value into a cell together with what is merged into it already,
-// without reading it. What cannot be merged is not refused here: it makes the
-// cell's value one with the tag 00, which is none, and which holds everything
-// that went into it.
+// Merge merges a value into a cell without reading the cell. Merge does not refuse a
+// value that cannot be merged: the cell's value then has the tag 00, which no valid
+// value has, and holds everything that went into it.
 func (b *Batch) Merge(family, qualifier string, ts int64, kind MergeKind, value []byte) {
 	key := b.mark(AppendVersion(AppendQualifier(append(b.arena, b.row...), qualifier), ts))
 	b.add(OpMerge, family, key, b.mark(append(append(b.arena, byte(kind)), value...)))

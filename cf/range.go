@@ -20,7 +20,7 @@ func Prefix(p string) Range {
 	return Range{Start: p, End: end}
 }
 
-// Single returns the string when the range can hold just one.
+// Single returns the string of a range that holds exactly one.
 func (r Range) Single() (s string, ok bool) {
 	if len(r.End) == len(r.Start)+1 && r.End[len(r.Start)] == 0 && r.End[:len(r.Start)] == r.Start {
 		return r.Start, true
@@ -38,10 +38,9 @@ func (r Range) Contains(s string) bool { return s >= r.Start && (r.End == "" || 
 // [start, end).
 func (r Range) Bounds() (start, end []byte) { return AppendRowBound(nil, r.Start), r.AppendEnd(nil) }
 
-// AppendEnd appends the physical bound at the end of a range of row keys to dst, or of
-// a range of qualifiers within a row. The bound at its start is that of
-// [AppendRowBound]. Keys of the range lie between them, the start inclusive, the end
-// exclusive.
+// AppendEnd appends to dst the physical bound at the end of a range of row keys, or of
+// a range of qualifiers within a row. [AppendRowBound] gives the bound at its start.
+// The keys of the range lie between them, the start inclusive, the end exclusive.
 func (r Range) AppendEnd(dst []byte) []byte {
 	if r.End == "" {
 		return append(dst, rowsEnd...)
@@ -49,8 +48,8 @@ func (r Range) AppendEnd(dst []byte) []byte {
 	return AppendRowBound(dst, r.End)
 }
 
-// MergeRanges are the ranges sorted and disjoint, without empty ones. Ranges that only
-// touch stay two.
+// MergeRanges returns the ranges sorted and disjoint, without empty ones. Ranges that
+// only touch stay two.
 func MergeRanges(ranges []Range) []Range {
 	ranges = slices.DeleteFunc(slices.Clone(ranges), Range.Empty)
 	slices.SortFunc(ranges, func(a, b Range) int { return strings.Compare(a.Start, b.Start) })

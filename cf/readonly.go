@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ReadOnly is a store that reads from r and refuses everything else with
-// [ErrReadOnly]. Its log keeps no changes.
+// ReadOnly is a store that reads from r and refuses writes with [ErrReadOnly]. It keeps
+// no log of changes.
 func ReadOnly(r Reader) Store { return readOnly{r} }
 
 type readOnly struct{ Reader }

@@ -1,30 +1,30 @@
 package cf
 
-// A Scan says which cells of one family a cursor yields.
+// A Scan selects the cells of one family that a cursor yields.
 type Scan struct {
 	Family string
-	// Rows are the ranges of row keys to read, sorted and disjoint. None
-	// means no row; Range{} is every row.
+	// Rows are the ranges of row keys to read, sorted and disjoint. No ranges mean no
+	// rows; Range{} is every row.
 	Rows []Range
-	// Reverse yields the rows in descending order. Within a row the order
-	// stays: qualifiers ascending, newest version first.
+	// Reverse yields the rows in descending order. Within a row, qualifiers still
+	// ascend and the newest version comes first.
 	Reverse bool
 	Filter  Filter
-	// Sample yields only rows whose [RowHash] is less; 0 yields all. It
-	// comes before Limit.
+	// Sample yields only rows whose [RowHash] is less than Sample; 0 yields all. It is
+	// judged before Limit.
 	Sample uint64
 	// Limit ends the scan after this many rows; 0 is no limit.
 	Limit int
-	// CountTombstones has [Cost] count tombstones too, which may make the
-	// scan a little slower.
+	// With CountTombstones, [Cost] counts tombstones, which may make the scan a little
+	// slower.
 	CountTombstones bool
-	// Hint is the number of rows expected, 0 when unknown: a small read gets
-	// a small first block.
+	// Hint is the expected number of rows, 0 when unknown: a small read gets a small
+	// first block.
 	Hint int
 }
 
-// RowHash is the hash of a row key that samples go by: FNV-1a of 64 bits,
-// mixed by the finalizer of MurmurHash3. It never changes.
+// RowHash is the hash of a row key for [Scan.Sample]: FNV-1a of 64 bits, mixed by the
+// finalizer of MurmurHash3. It never changes.
 func RowHash(row string) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := range len(row) {
@@ -35,11 +35,11 @@ func RowHash(row string) uint64 {
 	return h ^ h>>33
 }
 
-// A Part is a run of rows: from the end of the part before it to End, exclusive,
-// as in a [Range].
+// A Part is the rows from the end of the part before it to End, exclusive, as in a
+// [Range].
 type Part struct {
 	End   string
-	Bytes int64 // about what the rows take in the store
+	Bytes int64 // about the size of the rows in the store
 }
 
 // A Filter is the part of a read that the engine evaluates. The zero Filter
@@ -48,29 +48,29 @@ type Part struct {
 type Filter struct {
 	// Retention hides what retention rules have dropped; see [Retention].
 	Retention []Retention
-	// Qualifiers are the ranges of qualifiers wanted, sorted and disjoint;
-	// none means all.
+	// Qualifiers are the ranges of qualifiers to read, sorted and disjoint; no ranges
+	// mean all.
 	Qualifiers []Range
 	// Since and Until bound the timestamps: Since inclusive, Until
 	// exclusive; an Until of 0 is no bound.
 	Since, Until int64
-	// Versions is how many of the newest cells of each column pass, of
-	// those in the time range; 0 is no limit.
+	// Versions is the number of cells of each column that pass: the newest ones in the
+	// time range; 0 is no limit.
 	Versions int
-	// ColumnsPerRow is how many columns of each row pass, of those that have
-	// a cell that does; 0 is no limit.
+	// ColumnsPerRow is the number of columns of each row that pass; columns without a
+	// passing cell do not count; 0 is no limit.
 	ColumnsPerRow int
-	// CellsPerRow is how many cells of each row pass; 0 is no limit.
+	// CellsPerRow is the number of cells of each row that pass; 0 is no limit.
 	CellsPerRow int
 	// StripValues yields cells without their values.
 	StripValues bool
 	// KeysOnly yields rows without cells: each row that has one that passes.
 	KeysOnly bool
-	// Values are the ranges of which a cell's value must be in one, sorted and
-	// disjoint; none means any value. They come behind Versions. Of a row whose
-	// cells pass but for their values there is the row without cells, so that
-	// readers know how far a scan has come. They cannot be given with
-	// ColumnsPerRow, CellsPerRow, StripValues, KeysOnly, Where or CountOnly.
+	// A cell passes if its value is in one of these ranges, which are sorted and
+	// disjoint; no ranges mean any value. Values are judged after Versions. A row whose
+	// cells fail by their values alone is returned without cells, so that readers know
+	// how far a scan has come. They cannot be given with ColumnsPerRow, CellsPerRow,
+	// StripValues, KeysOnly, Where or CountOnly.
 	Values []Range
 	// Where passes only rows that satisfy every condition; they are sorted by
 	// qualifier. It cannot be given with ColumnsPerRow or CellsPerRow.
@@ -94,8 +94,8 @@ type Retention struct {
 // newest cell of the column that passes the rest of the filter.
 type RowCondition struct {
 	Qualifier string
-	// Values are the ranges of which the cell's value must be in one, sorted
-	// and disjoint. None means that the row may have no such cell.
+	// The cell's value must be in one of these ranges, which are sorted and disjoint.
+	// No ranges mean that the row must not have the cell.
 	Values []Range
 }
 

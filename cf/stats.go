@@ -124,7 +124,7 @@ type WorkStats struct {
 	FlushedBytes                       int64
 	CompactedBytes                     int64 // that compactions wrote
 	Errors                             int64 // after which the store may take no writes
-	Refused                            error // by which it refused the last write, nil when it took it
+	Refused                            error // of the last write, nil when it took it
 }
 
 // OpenStats are of what callers hold.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
@@ -78,7 +79,7 @@ var ErrNotFound = errors.New("not found")
 
 // ErrReadOnly matches, with errors.Is, the error of an operation that needs the
 // database open for writing.
-var ErrReadOnly = errors.New("the database is opened read-only")
+var ErrReadOnly = cf.ErrReadOnly
 
 // ErrNoEngine matches, with errors.Is, the error of [Open], [OpenInMemory] and
 // [OpenReadOnly] in a program that was built without cgo.

@@ -3,6 +3,7 @@ package query_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -90,6 +91,35 @@ func TestRefresh(t *testing.T) {
 	}
 	if err := w.Refresh(ctx); err != nil {
 		t.Errorf("refreshing a writer: %v", err)
+	}
+}
+
+// TestAReaderRefusesWrites: each way to write to a database that is opened for reading
+// gives an error that errors.Is finds.
+func TestAReaderRefusesWrites(t *testing.T) {
+	dir, ctx := t.TempDir(), t.Context()
+	if err := openAt(t, dir, query.Options{Schema: pairSchema()}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := query.OpenReadOnly(dir, query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	m := write.NewMutation()
+	m.Set("a", "n", cells.I64(1))
+	table := db.Table("t")
+	_, increment := table.Increment(ctx, "r", "a", "n", 1)
+	for what, err := range map[string]error{
+		"a write":           table.Apply(ctx, "r", m),
+		"an increment":      increment,
+		"a compaction":      table.Compact(ctx),
+		"a table's removal": db.DropTable(ctx, "t"),
+	} {
+		var e *query.Error
+		if !errors.Is(err, query.ErrReadOnly) || !errors.As(err, &e) || e.Kind != query.KindFailedPrecondition {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -2,8 +2,8 @@ package bulk
 
 import "github.com/smolwc/smolwc/cf"
 
-// GroupsOf are the cells of a block of an unfiltered scan, as a [cf.Run] takes them:
-// what was merged is a value. They refer to no memory of the block.
+// GroupsOf are the cells of a block of an unfiltered scan, as a [cf.Run] takes them.
+// Merged cells are values. The groups do not refer to the block's memory.
 func GroupsOf(b *cf.Block) cf.CellGroups {
 	w := groupWriter{most: maxGroup, data: make([]byte, 0, len(b.Data)+len(b.Cells)*(cellHeader+cf.VersionLen+4))}
 	var rest []byte

@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// maxGroup is about the most bytes of a group that was put together, so that a
-// row of any size can be merged group by group.
+// maxGroup is about the largest size in bytes of a combined group, so that a row of any
+// size can be merged group by group.
 const maxGroup = 256 << 10
 
 // rowAt is the row prefix of the group at a place in data.
@@ -18,14 +18,14 @@ func rowAt(data []byte, at uint32) []byte {
 	return data[at+groupHeader : at+groupHeader+n]
 }
 
-// A groupCell is a cell as it stands in a group.
+// A groupCell is a cell of a group.
 type groupCell struct {
 	rest    []byte // of the key: qualifier and version
 	value   []byte
 	operand bool
 }
 
-// cellAt is the cell at a place in data, and the place behind it.
+// cellAt is the cell at a place in data, and the place after it.
 func cellAt(data []byte, at int) (c groupCell, end int) {
 	n := int(binary.NativeEndian.Uint32(data[at:]))
 	v := binary.NativeEndian.Uint32(data[at+4:])
@@ -62,8 +62,8 @@ func (c *combiner) collect(data []byte, at uint32) {
 	}
 }
 
-// groups appends groups of what was collected to dst, which refers to none of it,
-// and returns the places where they begin.
+// groups appends the collected cells as groups to dst, and returns the places where the
+// groups begin. dst does not refer to the collected cells.
 func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
 	slices.SortStableFunc(c.cells, func(a, b groupCell) int { return bytes.Compare(a.rest, b.rest) })
 	w := groupWriter{data: dst, at: c.at[:0], row: c.row, most: c.most}
@@ -113,7 +113,7 @@ func (w *groupWriter) add(c groupCell) {
 	w.cells++
 }
 
-// end ends the group that is open, if one is.
+// end ends the open group, if there is one.
 func (w *groupWriter) end() {
 	if w.open {
 		binary.NativeEndian.PutUint32(w.data[w.at[len(w.at)-1]+4:], w.cells)

@@ -44,7 +44,7 @@ func (h *sourceHeap) Pop() any {
 	return last
 }
 
-// add adds a source, later than those before.
+// add adds a source, which is later than those before.
 func (m *merger) add(s source) error {
 	m.sources = append(m.sources, s)
 	ok, err := s.next()
@@ -88,7 +88,7 @@ func (m *merger) run() error {
 	return m.hand(true)
 }
 
-// tied reports whether the first row is that of several sources.
+// tied reports whether several sources have the first row.
 func (m *merger) tied() bool {
 	row := m.heads[0].row()
 	for _, child := range []int{1, 2} {
@@ -181,9 +181,9 @@ func (h *head) peek() groupCell {
 	return c
 }
 
-// advance moves a source past a cell if it stands on it. It is false when the
-// source has no more cells of the row; it is back among the heads then, if it has
-// any at all.
+// advance moves a source past a cell if it stands at it. It is false when the source
+// has no further cell of the row. A source with other cells is then among the heads
+// again.
 func (m *merger) advance(h *head, rest, row []byte) (bool, error) {
 	c, end := cellAt(h.group(), h.cell)
 	if !bytes.Equal(c.rest, rest) {

@@ -10,8 +10,8 @@ import (
 // An entry stands for a group while groups are sorted.
 type entry struct {
 	key uint64 // eight bytes of the row prefix, those that are compared now
-	at  uint32 // the group's place in the arena: what came later lies behind
-	len uint32 // of the group; the upper bit says that the row is that of the entry before
+	at  uint32 // the group's place in the arena; later groups have greater places
+	len uint32 // of the group; the upper bit says that the entry before has the same row
 }
 
 const againBit = 1 << 31
@@ -21,10 +21,10 @@ func (e *entry) again() bool { return e.len&againBit != 0 }
 // group is the group's bytes.
 func (e *entry) group(data []byte) []byte { return data[e.at : e.at+e.len&^againBit] }
 
-// sortEntries sorts groups by their rows, those of one row by when they came, and
-// marks the latter. It is a quicksort of words of eight bytes: keys of the rows in
-// question are compared where they lie in the entries, and the next eight bytes of
-// the row are fetched only for those that are equal so far.
+// sortEntries sorts groups by their rows, and groups of one row in the order in which
+// they came; it marks the latter. It is a quicksort of words of eight bytes: the words
+// are compared in the entries, and the next eight bytes of a row are fetched only for
+// rows that are equal so far.
 func sortEntries(data []byte, es []entry) {
 	if len(es) < 2 {
 		return
@@ -32,7 +32,7 @@ func sortEntries(data []byte, es []entry) {
 	sortFrom(data, es, commonPrefix(data, es))
 }
 
-// commonPrefix is how many bytes all rows begin with.
+// commonPrefix is the number of bytes with which all rows begin.
 func commonPrefix(data []byte, es []entry) int {
 	first := rowAt(data, es[0].at)
 	n := len(first)
@@ -84,15 +84,15 @@ func sortFrom(data []byte, es []entry, depth int) {
 	}
 }
 
-// ended reports whether all rows have ended at a depth up to which they are equal,
-// so that they are equal. One may go on where another ends: 01 61 00, and
-// 01 61 00 ff 00. None goes on with 00, which stands for the end in their words.
+// ended reports whether all rows, which are equal up to a depth, end there. A row may
+// continue where another ends: 01 61 00, and 01 61 00 ff 00. No row continues with 00,
+// which stands for the end in their words.
 func ended(data []byte, es []entry, depth int) bool {
 	return !slices.ContainsFunc(es, func(e entry) bool { return len(rowAt(data, e.at)) > depth })
 }
 
-// wordAt is eight bytes of a row from a depth on, zeros behind its end, as a
-// number that compares like them.
+// wordAt is eight bytes of a row from a depth on, with zeros after its end, as a number
+// with the same order.
 func wordAt(row []byte, depth int) uint64 {
 	if depth+8 <= len(row) {
 		return binary.BigEndian.Uint64(row[depth:])

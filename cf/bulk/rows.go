@@ -23,7 +23,7 @@ type Cell struct {
 	Value     []byte // or what is merged into the cell
 }
 
-// Rows are the rows of groups of cells. They are good for as long as those.
+// Rows are the rows of groups of cells. They are valid as long as the groups are.
 func Rows(c cf.CellGroups) []Row {
 	rows := make([]Row, len(c.At))
 	for i, at := range c.At {

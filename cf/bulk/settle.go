@@ -8,15 +8,15 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A mark is what a load notes of a row beside its cells: in a group it stands behind
-// them, as a cell whose key goes on with this byte, which no column begins with. It
-// never leaves the sorter.
+// A mark is a note of a load about a row. In a group it follows the cells, as a cell
+// whose key continues with this byte, with which no column begins. It never leaves the
+// sorter.
 const markByte = 0xff
 
 func isMark(c groupCell) bool { return len(c.rest) > 0 && c.rest[0] == markByte }
 
-// A settler makes one of the cells that have one key, and counts what it drops. It
-// is safe for concurrent use, if its functions are.
+// A settler makes one cell of the cells with one key, and counts the cells that it
+// drops. It is safe for concurrent use if its functions are.
 type settler struct {
 	merge    func(operands [][]byte) ([]byte, bool)
 	repeated func(row string, first, again []byte) // see Sorter.OnRepeat; may be nil
@@ -24,8 +24,7 @@ type settler struct {
 	replaced, merged atomic.Int64
 }
 
-// settle makes one of the cells with one key, in the order in which they were
-// given.
+// settle makes one cell of the cells with one key, given in their order.
 func (s *settler) settle(row []byte, same []groupCell) []groupCell {
 	last := len(same) - 1
 	switch {
@@ -43,7 +42,7 @@ func (s *settler) settle(row []byte, same []groupCell) []groupCell {
 		operands[i] = same[i].value
 	}
 	merged, ok := s.merge(operands)
-	if !ok { // nobody adds such operands to one cell
+	if !ok { // no caller adds such operands to one cell
 		s.replaced.Add(int64(last))
 		return same[last:]
 	}
@@ -51,8 +50,8 @@ func (s *settler) settle(row []byte, same []groupCell) []groupCell {
 	return []groupCell{{rest: same[0].rest, value: merged, operand: true}}
 }
 
-// repeat tells of marks with one key. One without an identity only says that the row
-// is there.
+// repeat reports marks with one key. A mark without an identity only says that the row
+// exists.
 func (s *settler) repeat(row []byte, marks []groupCell) {
 	if s.repeated == nil || len(marks[0].rest) == 1 {
 		return
@@ -63,13 +62,13 @@ func (s *settler) repeat(row []byte, marks []groupCell) {
 	}
 }
 
-// A rowCounter counts the rows of groups in order, and takes the marks out of them.
+// A rowCounter counts the rows of groups in order, and removes the marks from them.
 type rowCounter struct {
 	rows int64
 	last []byte // the row prefix of the group before
 }
 
-// take counts the groups' rows, and cuts off their marks, and groups without cells.
+// take counts the groups' rows, and removes their marks and the groups without cells.
 func (r *rowCounter) take(c *cf.CellGroups) {
 	row := r.last
 	left := c.At[:0]
@@ -86,7 +85,7 @@ func (r *rowCounter) take(c *cf.CellGroups) {
 	r.last = append(r.last[:0], row...)
 }
 
-// cutMarks lets a group end before its marks, and returns how many cells it has.
+// cutMarks lets a group end before its marks, and returns its number of cells.
 func cutMarks(data []byte, at uint32) uint32 {
 	n, next := cellsAt(data, at)
 	for i := range n {

@@ -22,29 +22,29 @@ type Sorted struct {
 	rows    atomic.Int64
 }
 
-// A Count is what a load comes to.
+// A Count is the outcome of a load.
 type Count struct {
 	Rows     int64 // that have cells
 	Cells    int64
-	Replaced int64 // cells that were given again, and so were replaced
+	Replaced int64 // cells that were given several times, and so were replaced
 }
 
-// Count is what the load comes to, once all parts have been read.
+// Count is the outcome of the load, once all parts have been read.
 func (s *Sorted) Count() Count {
 	replaced := s.settler.replaced.Load()
 	return Count{s.rows.Load(), s.given - replaced - s.settler.merged.Load(), replaced}
 }
 
-// A Part is a run of rows of a family. Parts may be read by several
-// goroutines, one each, and once each: what has been read is given up.
+// A Part is a run of rows of a family. Several goroutines may read parts, one goroutine
+// each part. A part can be read once: reading frees it.
 type Part struct {
 	Family int
 	s      *Sorted
 	lo, hi []byte // row prefixes, lo inclusive, hi exclusive; nil is no bound
 }
 
-// Parts divides all cells into parts to be worked on by so many goroutines: those
-// of one family follow one another. A family without cells has none.
+// Parts divides all cells into parts for this many goroutines; the parts of one family
+// follow one another. A family without cells has none.
 func (s *Sorted) Parts(workers int) []Part {
 	var parts []Part
 	s.unread = make([]atomic.Int32, len(s.arena.entries))
@@ -63,7 +63,7 @@ func (s *Sorted) Parts(workers int) []Part {
 	return parts
 }
 
-// minPart is from how many bytes on a family is divided: each part makes files.
+// A family of fewer than minPart bytes is not divided: each part makes files.
 const minPart = 4 << 20
 
 func (s *Sorted) size(family int) int64 {
@@ -100,8 +100,8 @@ func (s *Sorted) bounds(family, n int) [][]byte {
 	return append(bounds, nil)
 }
 
-// Each calls fn with the part's cells in order, some thousand at a time. They are
-// good until fn returns.
+// Each calls fn with the part's cells in order, some thousand at a time. They are valid
+// until fn returns.
 func (p *Part) Each(ctx context.Context, fn func(cf.CellGroups) error) error {
 	s := p.s
 	if p.Family == s.anchor {
@@ -156,7 +156,7 @@ func (p *Part) entries() []entry {
 	return es[from:to]
 }
 
-// blockGroups is how many groups are handed on at once.
+// blockGroups is the number of groups that are handed on at once.
 const blockGroups = 4096
 
 func eachInMemory(ctx context.Context, data []byte, es []entry, fn func(cf.CellGroups) error) error {

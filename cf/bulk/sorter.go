@@ -1,6 +1,6 @@
 // Package bulk sorts the cells of a bulk load: an external merge sort, which a
-// [cf.Ingestion] takes run by run. A [Sorter] is given cells in any order, by row,
-// and [Sorted] gives them in the order of their keys.
+// [cf.Ingestion] takes run by run. A [Sorter] takes cells in any order, by row, and
+// [Sorted] returns them in the order of their keys.
 package bulk
 
 import (
@@ -15,10 +15,9 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// A Sorter brings the cells of a load, given in any order, into that of their
-// keys, in bounded memory: what does not fit goes to files, sorted, which are
-// merged in the end. A cell that is given twice is what it was given last;
-// operands for one cell are merged.
+// A Sorter sorts the cells of a load by their keys in bounded memory: it writes sorted
+// files and merges them in the end. Of a cell that is given several times the last one
+// counts; operands for one cell are merged.
 //
 // It belongs to one goroutine. Rows are added one by one: [Sorter.Row], then for
 // each family [Sorter.Group], for each cell [Sorter.Cell] and [Sorter.Value], and
@@ -69,10 +68,10 @@ const (
 	arenaStart  = 1 << 20
 )
 
-// NewSorter makes a sorter of cells of a number of families, which it calls by
-// their index. It takes about so many bytes of memory, if dir is a directory for
-// what does not fit; without one it keeps everything in memory. merge makes one
-// operand of several.
+// NewSorter makes a sorter of cells of a number of families, which it calls by their
+// index. It takes about this many bytes of memory if dir is a directory for the rest;
+// without a directory it keeps everything in memory. merge makes one operand of
+// several.
 func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]byte, bool)) *Sorter {
 	s := &Sorter{families: families, dir: dir, settler: settler{merge: merge}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -82,17 +81,16 @@ func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]b
 	return s
 }
 
-// Anchor says which family tells the rows that the load has: a row without cells in
-// it has a mark there. It is 0 otherwise; it must be said before the first row.
+// Anchor names the family that has all rows of the load: a row without cells in it has
+// a mark there. It is family 0 by default. Anchor must be called before the first row.
 func (s *Sorter) Anchor(family int) { s.anchor = family }
 
-// OnRepeat has fn called when two marks of a row have the same identity, with the
-// notes of the first and of the other. It is called by several goroutines, until all
-// that is sorted has been read.
+// OnRepeat has fn called with the notes of two marks of a row that have the same
+// identity. Several goroutines call it, until all sorted cells have been read.
 func (s *Sorter) OnRepeat(fn func(row string, first, again []byte)) { s.settler.repeated = fn }
 
-// maxArena keeps places in an arena, and in one that has grown by a row more,
-// within 32 bits.
+// maxArena keeps places in an arena within 32 bits, also after it has grown by another
+// row.
 const maxArena = 1 << 30
 
 func newArena(families int) *arena {
@@ -111,8 +109,7 @@ func (s *Sorter) Row(key string) {
 // bytesOf is the string's bytes, for reading.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// grow makes room in good time, in few steps: append alone would copy the arena many
-// times over.
+// grow makes room in few steps: append alone would copy the arena many times.
 func (a *arena) grow(limit int) {
 	if n := cap(a.data); n-len(a.data) < arenaStart/4 {
 		a.data = slices.Grow(a.data, max(arenaStart, min(4*n, limit+arenaStart)-len(a.data)))
@@ -157,8 +154,9 @@ func (s *Sorter) Value(d []byte, operand bool) {
 	}
 }
 
-// Mark adds a mark to a group of the anchor: the row is there even if the group has
-// no cells. The identity is at most eight bytes; marks without one are never repeated.
+// Mark adds a mark to a group of the anchor: the row exists even if the group has no
+// cells. The identity has at most eight bytes; marks without an identity are never
+// repeated.
 func (s *Sorter) Mark(identity, note []byte) {
 	d := s.arena.data
 	s.last, s.cell = s.cell, len(d)
@@ -169,7 +167,7 @@ func (s *Sorter) Mark(identity, note []byte) {
 	s.cells++
 }
 
-// EndGroup ends the cells of a family; there must be one, or a mark.
+// EndGroup ends the cells of a family; there must be a cell or a mark.
 func (s *Sorter) EndGroup() {
 	a := s.arena
 	binary.NativeEndian.PutUint32(a.data[s.group+4:], s.cells)
@@ -190,11 +188,11 @@ func (s *Sorter) tidy() {
 	s.arena.data = append(d[:s.group], s.tidied...)
 }
 
-// Spilled is how many times cells went to files so far.
+// Spilled is the number of times that cells were written to files.
 func (s *Sorter) Spilled() int { return len(s.spills) }
 
-// rotate hands the arena to a goroutine that sorts and spills it, after the one
-// before is through, and goes on with another.
+// rotate hands the arena to a goroutine that sorts and spills it, once the goroutine
+// before it has ended, and continues with another arena.
 func (s *Sorter) rotate() {
 	s.wait()
 	full := s.arena
@@ -217,15 +215,14 @@ func (s *Sorter) rotate() {
 	}()
 }
 
-// spilled is the outcome of a spill: all spills that there are, and the arena that is
-// free again.
+// spilled is the outcome of a spill: all spills, and the arena that is free again.
 type spilled struct {
 	spills []*spill
 	arena  *arena
 	err    error
 }
 
-// wait waits for the spill under way.
+// wait waits for the current spill.
 func (s *Sorter) wait() {
 	if s.spilling == nil {
 		return
@@ -235,11 +232,11 @@ func (s *Sorter) wait() {
 	s.err = cmp.Or(s.err, done.err)
 }
 
-// Err is the error of a spill that has failed: what is added from there on is lost.
+// Err is the error of a failed spill: cells that are added after it are lost.
 func (s *Sorter) Err() error { return s.err }
 
-// Finish ends the adding and gives the cells in order. The sorter must be closed
-// all the same.
+// Finish ends the adding and returns the cells in order. The caller must still close
+// the sorter.
 func (s *Sorter) Finish(ctx context.Context) (*Sorted, error) {
 	s.wait()
 	if err := cmp.Or(s.err, ctx.Err()); err != nil {
@@ -268,7 +265,7 @@ func (a *arena) reset() {
 	}
 }
 
-// sort puts each family's groups in order, and makes one of those of one row.
+// sort sorts each family's groups, and combines the groups of one row.
 func (a *arena) sort(st *settler) {
 	for i := range a.entries {
 		sortEntries(a.data, a.entries[i])
@@ -278,8 +275,8 @@ func (a *arena) sort(st *settler) {
 	}
 }
 
-// combine makes one of the groups that have one row; they stand side by side. The
-// new ones are appended to the arena.
+// combine combines neighbouring groups of one row. The new groups are appended to the
+// arena.
 func (a *arena) combine(es []entry, st *settler) []entry {
 	out := make([]entry, 0, len(es))
 	for from := 0; from < len(es); {

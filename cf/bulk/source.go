@@ -14,18 +14,18 @@ import (
 
 // A source gives groups of one family in order.
 type source interface {
-	// next moves to the next group, and is false at the end.
+	// next moves to the next group. It is false at the end.
 	next() (bool, error)
-	// row and group are the current group's row prefix and bytes; they are
-	// good until next.
+	// row and group are the current group's row prefix and bytes. They are valid until
+	// next.
 	row() []byte
 	group() []byte
 	close()
 }
 
-// A spillSource reads rows of a run from a spill, and gives its frames up: each is read
-// for the last time by one source, except for those in which one part of the rows ends
-// and the next begins. Those stay until the family has been read.
+// A spillSource reads rows of a run from a spill, and frees the frames that it has
+// read. A frame in which one part of the rows ends and the next begins stays until the
+// family has been read.
 type spillSource struct {
 	packer  *packer
 	frames  []frame // still to be read
@@ -82,7 +82,7 @@ func (s *spillSource) next() (bool, error) {
 	}
 }
 
-// length is that of the next group in the frame.
+// length is the length of the next group in the frame.
 func (s *spillSource) length() (int, bool) {
 	left := s.raw[s.pos:]
 	if len(left) < spillHeader {
@@ -92,7 +92,7 @@ func (s *spillSource) length() (int, bool) {
 	return n, n <= len(left)-spillHeader
 }
 
-// frame reads the next frame, and is false when there is none.
+// frame reads the next frame. It is false when there is none.
 func (s *spillSource) frame() (bool, error) {
 	if len(s.frames) == 0 {
 		if s.hi == nil {
@@ -118,7 +118,7 @@ func (s *spillSource) frame() (bool, error) {
 	return true, nil
 }
 
-// release gives up the frame that has been read, if no other part needs it.
+// release frees the frame that has been read, if no other part needs it.
 func (s *spillSource) release() {
 	f, shared := s.reading, s.shared
 	if f == nil {

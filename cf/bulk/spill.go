@@ -13,14 +13,14 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A spill is sorted groups in files, one family behind the other. It belongs to the
-// machine and the process that wrote it.
+// A spill is sorted groups in files, one family after the other. Only the process that
+// wrote it can read it.
 //
-// The groups lie in compressed frames, each group behind its length. A frame has
-// groups of one family, and lies in one of the spill's segments: files that are removed
-// one by one, as they are read, so that a load does not lie on the disk twice.
+// The groups lie in compressed frames, each group after its length. A frame has groups
+// of one family, and lies in one of the spill's segments. Segments are files that are
+// removed one by one as they are read, so that a load does not lie on the disk twice.
 type spill struct {
-	tier     int        // 0 of an arena; one more than that of the spills it was merged from
+	tier     int        // 0 for a spilled arena; a merged spill has one more than the spills it was made of
 	runs     []spillRun // by family
 	segments []*segment
 }
@@ -31,7 +31,7 @@ type spillRun struct {
 	frames []frame
 }
 
-// A frame is where groups lie.
+// A frame is a compressed run of groups in a segment.
 type frame struct {
 	row      string // the prefix of its first row
 	segment  *segment
@@ -46,17 +46,17 @@ type segment struct {
 	left atomic.Int64 // bytes of frames that are still to be read
 }
 
-// release gives a frame up, and with the last one the file.
+// release frees a frame, and with the last one the file.
 func (f *frame) release() {
 	if !f.released {
 		f.released = true
 		if f.segment.left.Add(-int64(f.size)) == 0 {
-			_ = os.Remove(f.segment.path) // with the load's directory otherwise
+			_ = os.Remove(f.segment.path) // otherwise it is removed with the load's directory
 		}
 	}
 }
 
-// release gives up what is left of a family.
+// release frees the rest of a family.
 func (s *spill) release(family int) {
 	for i := range s.runs[family].frames {
 		s.runs[family].frames[i].release()
@@ -71,7 +71,7 @@ func (s *spill) remove() {
 }
 
 const (
-	spillStep   = 64 << 10 // bytes of groups from which on a frame ends
+	spillStep   = 64 << 10 // bytes of groups at which a frame ends
 	spillHeader = 4        // the length of a group
 )
 
@@ -95,7 +95,7 @@ type spillWriter struct {
 	dir    string
 	packer *packer
 	spill  *spill
-	most   int64 // bytes of groups from which on a segment ends
+	most   int64 // bytes of groups at which a segment ends
 	run    *spillRun
 
 	file   *os.File // of the segment that is open; nil when none is
@@ -107,9 +107,9 @@ type spillWriter struct {
 	packed []byte
 }
 
-// newSpillWriter begins a spill of about so many bytes of groups in a directory. As
-// many goroutines as there are processors read it, each at a place of its own, so that
-// each of them keeps a segment.
+// newSpillWriter begins a spill of about this many bytes of groups in a directory. Each
+// processor has a goroutine that reads the spill at a place of its own, and keeps a
+// segment.
 func newSpillWriter(dir string, families, tier int, raw int64, p *packer) *spillWriter {
 	return &spillWriter{
 		dir: dir, packer: p, spill: &spill{tier: tier, runs: make([]spillRun, families)},
@@ -132,7 +132,7 @@ func (w *spillWriter) add(group []byte) error {
 	return w.endFrame()
 }
 
-// groups adds groups, one behind the other in c.Data.
+// groups adds groups, which follow one another in c.Data.
 func (w *spillWriter) groups(c cf.CellGroups) error {
 	for i, at := range c.At {
 		end := len(c.Data)

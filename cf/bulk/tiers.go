@@ -2,15 +2,14 @@ package bulk
 
 import "runtime"
 
-// A load of any size has few spills, so that reading them takes bounded memory and
-// few files: when there are fan spills of a tier, they are merged into one of the
-// next.
+// A load of any size has few spills, so that reading them takes bounded memory and few
+// files: fan spills of one tier are merged into one of the next tier.
 
-// fan is how many spills are merged at once. Each takes a frame of memory, and its
-// compressed form, for every goroutine that reads.
+// fan is the number of spills that are merged at once. Each takes the memory of a frame
+// and of its compressed form for every goroutine that reads.
 func (s *Sorter) fan() int { return min(max(s.limit/(2*spillStep), 16), 128) }
 
-// spill spills an arena, behind the spills that there are, and returns all.
+// spill spills an arena and returns all spills, with the new one last.
 func (s *Sorter) spill(full *arena, spills []*spill) (_ []*spill, err error) {
 	if s.packer == nil {
 		if s.packer, err = newPacker(runtime.GOMAXPROCS(0)); err != nil {
@@ -28,8 +27,8 @@ func (s *Sorter) spill(full *arena, spills []*spill) (_ []*spill, err error) {
 	return spills, err
 }
 
-// crowded reports whether the last spills are to be merged. Earlier spills have the
-// same tier or a higher one.
+// crowded reports whether the last spills must be merged. Earlier spills have the same
+// tier or a higher one.
 func (s *Sorter) crowded(spills []*spill) bool {
 	n := len(spills)
 	return n >= s.fan() && spills[n-s.fan()].tier == spills[n-1].tier

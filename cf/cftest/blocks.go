@@ -54,7 +54,7 @@ func testHugeValues(f *fixture) {
 	}
 }
 
-// manyCells is rows of so many cells that none fits into a block.
+// manyCells is rows with too many cells for one block.
 func manyCells(rows, cells int) (all Rows) {
 	for r := range rows {
 		row := Row{Key: fmt.Sprintf("span%d", r)}
@@ -106,7 +106,7 @@ func testSpanningRows(f *fixture) {
 	}
 }
 
-// continued counts the blocks that go on with a row.
+// continued counts the blocks that continue a row.
 func (f *fixture) continued(snap cf.Snapshot, s cf.Scan) (n int) {
 	c, err := snap.Scan(f.ctx, s)
 	f.must(err)
@@ -175,8 +175,8 @@ func testKeptBlocks(f *fixture) {
 	}
 }
 
-// testCosts bounds what a read may look at, wherever the data lies: what
-// filters leave out is passed over by seeking.
+// testCosts bounds the cells that a read may look at, in memory and in files: a read
+// seeks past cells that filters leave out.
 func testCosts(f *fixture) {
 	const versions, columns, rows = 5000, 4, 4
 	f.create("t")

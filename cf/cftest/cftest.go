@@ -1,5 +1,5 @@
-// Package cftest is the suite that every [cf.Store] has to pass, for whoever
-// writes one:
+// Package cftest is the suite that every [cf.Store] has to pass. The test of a store
+// calls it:
 //
 //	func TestStore(t *testing.T) {
 //		cftest.Run(t, func(t *testing.T) cftest.Harness {
@@ -23,8 +23,8 @@ import (
 type Harness struct {
 	// Store is open and has no families. The suite closes it.
 	Store cf.Store
-	// Reopen returns a store over what the one it is given, which the suite
-	// has closed, had kept. It is nil when closing a store loses the data.
+	// Reopen opens again the data of a store that the suite has closed. It is nil when
+	// closing a store loses the data.
 	Reopen func(closed cf.Store) cf.Store
 }
 

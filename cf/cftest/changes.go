@@ -177,7 +177,7 @@ func testTrimmedChanges(f *fixture) {
 	c, err := f.store.Changes(begin)
 	f.must(err)
 	defer c.Close()
-	for i := range 2 { // what is not in a log that ended may stay
+	for i := range 2 { // changes in a log that has not ended may stay
 		f.must(f.store.Flush(f.ctx, "t/a"))
 		f.note(fmt.Sprint("new", i), func(b *cf.Batch) { put(b, "t/a", ParseRows("r q@2=x")) })
 	}
@@ -243,8 +243,8 @@ func testChangesOfTransactions(f *fixture) {
 	f.expectChanges(at, "update u t/a:q@1=x", "txn0 u t/a:q@2=x txn1 u t/a:q@2=x")
 }
 
-// testConcurrentChanges has writers with notes and without, so that an engine that
-// writes the batches of several at once has to tell them apart, and a reader.
+// testConcurrentChanges has a reader, and writers with and without notes: an engine
+// that joins the batches of several writers must tell them apart.
 func testConcurrentChanges(f *fixture) {
 	const writers, each = 8, 50
 	c, err := f.store.Changes(f.lastStart())

@@ -39,7 +39,7 @@ func testReopening(f *fixture) {
 	}
 }
 
-// testEndingWaits is what holds between EndWaits and Close.
+// testEndingWaits tests the time between EndWaits and Close.
 func testEndingWaits(f *fixture) {
 	f.create("t/a", "t/b")
 	f.write("t/a", "r q@1=before")

@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A fixture is a store for one test, with what tests do to it.
+// A fixture is a store for one test, with helpers.
 type fixture struct {
 	*testing.T
 	harness Harness
@@ -108,7 +108,7 @@ func everything(family string) cf.Scan {
 	return cf.Scan{Family: family, Rows: []cf.Range{{}}}
 }
 
-// expect compares the family as it is now with the text of rows.
+// expect compares the current rows of the family with a text.
 func (f *fixture) expect(family, want string) {
 	f.Helper()
 	snap, err := f.store.Snapshot(f.ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf/bulk"
 )
 
-// testIngest is about loads: cells that become visible together.
+// testIngest tests loads, whose cells become visible together.
 func testIngest(f *fixture) {
 	f.create("t/a", "t/b", "t/sum")
 	f.write("t/a", "r q@2=old q@1=old | z q@1=old")

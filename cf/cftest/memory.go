@@ -14,10 +14,10 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Memory is a small [cf.Store] in memory, for tests of what stands on a store: one
-// that is not RocksDB, and needs no cgo. It reads by a [Model] and copies itself for a
-// snapshot. Merges, loads, transactions and the log of changes fail with
-// [errors.ErrUnsupported]. Make one with [NewMemory].
+// A Memory is a small [cf.Store] in memory, without RocksDB and cgo, for tests of the
+// layers above. It reads by a [Model] and copies itself for a snapshot. Merges, loads,
+// transactions and the log of changes fail with [errors.ErrUnsupported]. Make one with
+// [NewMemory].
 type Memory struct {
 	mu       sync.Mutex
 	given    sync.Cond // a row was given back
@@ -35,7 +35,7 @@ func NewMemory() *Memory {
 	return m
 }
 
-// do runs fn with what the store holds.
+// do runs fn with the store's data.
 func (m *Memory) do(ctx context.Context, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (m *Memory) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) 
 	return m.commit(ctx, b)
 }
 
-// hold waits until nobody has any of the rows, and takes them.
+// hold waits until the rows are free, and takes them.
 func (m *Memory) hold(rows []cf.RowID) (release func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

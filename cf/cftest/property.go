@@ -295,7 +295,7 @@ func (m *machine) scan(t *rapid.T) {
 	}
 }
 
-// read reads the newest state, often rows of which there are some.
+// read reads the newest state, often of rows that exist.
 func (m *machine) read(t *rapid.T) {
 	s := scan.Draw(t, "scan")
 	if rapid.Bool().Draw(t, "one row") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// again tells a test that it runs in a process that a test started for it.
+// again is set in a process that a test started to run itself again.
 const again = "SMOLWC_TEST_AGAIN"
 
 // runAgain runs the test that calls it once more, in a process of its own that

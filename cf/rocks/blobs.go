@@ -1,61 +1,39 @@
+//go:build cgo
+
 package rocks
 
-// #include <stdlib.h>
-// #include "verify.h"
-import "C"
-
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
+	"github.com/smolwc/smolwc/cf/rocks/internal/verify"
 )
 
-// A blob file holds values that are kept apart from their keys. RocksDB compares
-// a value with its checksum when it is read, says then neither which file nor
-// which key it was, and has no function that reads a whole file. So it is read
-// here.
-//
-// A file is a header, records, and a footer, without which it is not in use. A
-// record is a header, a key and a value; the footer counts the records. Numbers
-// have the low byte first (db/blob/blob_log_format.h, stable since 2018).
-const (
-	blobMagic      = 2395959
-	blobVersion    = 1
-	blobHeader     = 30 // magic 4, version 4, family 4, flags 1, compression 1, expiration 16
-	blobFooter     = 32 // magic 4, records 8, expiration 16, checksum of these 4
-	blobRecordHead = 32 // key length 8, value length 8, expiration 8, checksum of these 4, of key and value 4
-)
-
-// A blobFile is one that a family uses.
-type blobFile struct {
-	name  string
-	bytes int64
+// blobFiles are the blob files of a family.
+func (s *Store) blobFiles(f *scan.Family) []verify.BlobFile {
+	return verify.Blobs(s.db, f.Handle)
 }
 
-// blobFiles are those that a family uses.
-func (s *Store) blobFiles(f *family) []blobFile {
-	var list *C.smolwc_blob_file
-	n := C.smolwc_blob_files(s.c.db, f.c, &list)
-	defer C.free(unsafe.Pointer(list))
-	files := make([]blobFile, 0, n)
-	for _, b := range unsafe.Slice(list, n) {
-		files = append(files, blobFile{fmt.Sprintf("%06d.blob", b.number), int64(b.bytes)})
+// holdFiles makes a store that is opened for reading keep its blob files, even if the
+// writer removes them. A file that is gone already is no error: either the view is out
+// of date, and the open does not count, or the file is lost, and reads of it will fail.
+func (s *Store) holdFiles() error {
+	for _, f := range *s.families.Load() {
+		for _, b := range s.blobFiles(&f.Family) {
+			if err := s.engine.holding.Hold(filepath.Join(s.dir, b.Name)); err != nil {
+				return err
+			}
+		}
 	}
-	return files
+	return nil
 }
 
 // checkBlobFiles checks the blob files of all families.
@@ -64,19 +42,19 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 	for _, name := range s.Families() {
 		f, ok := families[name]
 		if !ok {
-			continue // it was created just now
+			continue // it has just been created
 		}
-		for _, b := range s.blobFiles(f) {
-			if err := cmp.Or(ctx.Err(), s.ending()); err != nil {
+		for _, b := range s.blobFiles(&f.Family) {
+			if err := cmp.Or(ctx.Err(), s.gate.Ending()); err != nil {
 				return err
 			}
-			file := cf.CheckedFile{Name: b.name, Family: name, Bytes: b.bytes}
-			file.Err = checkBlob(ctx, filepath.Join(s.dir, b.name), f.id, b.bytes)
+			file := cf.CheckedFile{Name: b.Name, Family: name, Bytes: b.Bytes}
+			file.Err = verify.Blob(ctx, filepath.Join(s.dir, b.Name), f.id, b.Bytes)
 			switch {
 			case file.Err != nil && ctx.Err() != nil:
 				return ctx.Err()
-			case errors.Is(file.Err, fs.ErrNotExist) && (s.options.ReadOnly || !slices.Contains(s.blobFiles(f), b)):
-				continue // it is not used any more
+			case errors.Is(file.Err, fs.ErrNotExist) && (s.options.ReadOnly || !slices.Contains(s.blobFiles(&f.Family), b)):
+				continue // it is no longer used
 			}
 			if err := fn(file); err != nil {
 				return err
@@ -86,136 +64,25 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 	return nil
 }
 
-// checkBlob reads a blob file of a family and compares all that it holds with
-// its checksums.
-func checkBlob(ctx context.Context, path string, family uint32, size int64) error {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	if info.Size() != size || size < blobHeader+blobFooter {
-		return wal.Damaged(path, 0, fmt.Sprintf("the file has %d bytes and should have %d", info.Size(), max(size, blobHeader+blobFooter)))
-	}
-	r := &blobReader{ctx: ctx, path: path, in: bufio.NewReaderSize(file, 256<<10), end: size - blobFooter}
-	return r.run(family)
-}
-
-// A blobReader reads a blob file from its beginning.
-type blobReader struct {
-	ctx     context.Context
-	path    string
-	in      *bufio.Reader
-	at, end int64 // end is where the footer begins
-	records uint64
-	buf     []byte
-}
-
-func (r *blobReader) run(family uint32) error {
-	b, err := r.next(blobHeader)
-	if err != nil {
-		return err
-	}
-	le := binary.LittleEndian
-	switch {
-	case le.Uint32(b) != blobMagic || le.Uint32(b[4:]) != blobVersion:
-		return wal.Damaged(r.path, 0, "it does not begin as a blob file does")
-	case le.Uint32(b[8:]) != family:
-		return wal.Damaged(r.path, 8, fmt.Sprintf("it is of the family number %d and should be of %d", le.Uint32(b[8:]), family))
-	case b[12] != 0 || !wal.Zeros(b[14:blobHeader]):
-		return wal.Damaged(r.path, 12, "it says that values expire, which smolwc never asks for")
-	}
-	for r.at < r.end {
-		if err := r.record(); err != nil {
-			return err
-		}
-	}
-	at := r.at
-	if b, err = r.next(blobFooter); err != nil {
-		return err
-	}
-	switch {
-	case le.Uint32(b) != blobMagic || wal.Masked(crc32.Checksum(b[:blobFooter-4], wal.Castagnoli)) != le.Uint32(b[blobFooter-4:]):
-		return wal.Damaged(r.path, int64(at), "the footer does not match its checksum")
-	case le.Uint64(b[4:]) != r.records:
-		return wal.Damaged(r.path, int64(at), fmt.Sprintf("there are %d values and should be %d", r.records, le.Uint64(b[4:])))
-	}
-	return nil
-}
-
-// record reads a record, a large value in pieces.
-func (r *blobReader) record() error {
-	start := r.at
-	if r.end-start < blobRecordHead {
-		return wal.Damaged(r.path, int64(start), wal.ErrCutOff.Error())
-	}
-	head, err := r.next(blobRecordHead)
-	if err != nil {
-		return err
-	}
-	le := binary.LittleEndian
-	if wal.Masked(crc32.Checksum(head[:24], wal.Castagnoli)) != le.Uint32(head[24:]) {
-		return wal.Damaged(r.path, int64(start), wal.ErrChecksum.Error())
-	}
-	key, value, want := le.Uint64(head), le.Uint64(head[8:]), le.Uint32(head[28:])
-	if left := uint64(r.end - r.at); key > left || value > left-key {
-		return wal.Damaged(r.path, int64(start), wal.ErrCutOff.Error())
-	}
-	sum := uint32(0)
-	for left := int64(key + value); left > 0; {
-		b, err := r.next(min(left, 64<<10))
-		if err != nil {
-			return err
-		}
-		sum = crc32.Update(sum, wal.Castagnoli, b)
-		left -= int64(len(b))
-	}
-	if wal.Masked(sum) != want {
-		return wal.Damaged(r.path, int64(start), "a value does not match its checksum")
-	}
-	r.records++
-	return nil
-}
-
-// next reads n bytes, which are good until it is called again.
-func (r *blobReader) next(n int64) ([]byte, error) {
-	if err := r.ctx.Err(); err != nil {
-		return nil, err
-	}
-	r.buf = slices.Grow(r.buf[:0], int(n))[:n]
-	if _, err := io.ReadFull(r.in, r.buf); err != nil {
-		return nil, fmt.Errorf("%w: %s, at byte %d: %w", cf.ErrUnavailable, r.path, r.at, err)
-	}
-	r.at += n
-	return r.buf, nil
-}
-
-// most of what is read to find out which file is damaged: some seconds.
+// locateBytes is how much is read to find the damaged file: it takes some seconds.
 const locateBytes = 1 << 30
 
-// inFamily gives an error of the engine the family that was read, and, where it
-// does not name a file, the blob file that is damaged.
-func (s *Store) inFamily(f *family, err error) error {
+// inFamily adds the family to an error of the engine. If the error names no file, it
+// also adds the damaged blob file.
+func (s *Store) inFamily(f *scan.Family, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("family %s: %w", f.name, err)
+	err = fmt.Errorf("family %s: %w", f.Name, err)
 	if !errors.Is(err, cf.ErrCorrupt) || strings.Contains(err.Error(), s.dir) || s.options.InMemory {
 		return err
 	}
 	left := int64(locateBytes)
 	for _, b := range s.blobFiles(f) {
-		if left -= b.bytes; left < 0 {
+		if left -= b.Bytes; left < 0 {
 			return fmt.Errorf("%w; a check names the file", err)
 		}
-		if fault := checkBlob(context.Background(), filepath.Join(s.dir, b.name), f.id, b.bytes); errors.Is(fault, cf.ErrCorrupt) {
+		if fault := verify.Blob(context.Background(), filepath.Join(s.dir, b.Name), f.Handle.ID(), b.Bytes); errors.Is(fault, cf.ErrCorrupt) {
 			return fmt.Errorf("%w: %w", err, fault)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A check reads blob files to their end, large values in pieces, and says what is
-// wrong with one that is cut off or gone.
+// A check reads blob files to their ends, large values in pieces, and reports a file
+// that is cut off or gone.
 func TestBlobFilesAreChecked(t *testing.T) {
 	dir, ctx := memoryDir(t), context.Background()
 	s := open(t, dir, rocks.Options{})

@@ -1,27 +1,25 @@
-package rocks
+//go:build cgo
 
-// #include <stdlib.h>
-// #include "bulk.h"
-import "C"
+package rocks
 
 import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
-	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
+	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
-// An ingestion implements cf.Ingestion: its runs are table files in a directory
-// of its own, which Commit hands to the engine.
+// An ingestion implements cf.Ingestion. Its runs are table files in a directory of its
+// own; Commit hands them to the engine.
 type ingestion struct {
 	store *Store
 	id    string
@@ -32,13 +30,12 @@ type ingestion struct {
 	files map[string][]string // of runs that are closed, by family
 	open  int                 // runs that are not
 	ended bool
-	keep  bool // the files are needed for the end of a Commit that stopped
+	keep  bool // the next open needs the files to finish a Commit that stopped
 }
 
 const (
-	bulkDir    = "bulk"   // in the database's directory; a directory for each ingestion
-	bulkFile   = 64 << 20 // a run's file, unless Options.FileSize says otherwise
-	bulkBlocks = 1 << 16  // groups written in one call into C
+	bulkDir  = "bulk"   // in the database's directory; a directory for each ingestion
+	bulkFile = 64 << 20 // a run's file, unless Options.FileSize says otherwise
 )
 
 // Ingest implements cf.Store.
@@ -77,9 +74,7 @@ func (in *ingestion) TempDir() string {
 type run struct {
 	in     *ingestion
 	family string
-	opts   *grocksdb.Options
-	env    *grocksdb.EnvOptions
-	writer *grocksdb.SSTFileWriter
+	writer *tablefile.Writer
 	path   string // of the file that is open, "" when none is
 	closed bool
 }
@@ -110,9 +105,7 @@ func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
 		return nil, err
 	}
 	in.open++
-	r := &run{in: in, family: family, opts: opts, env: grocksdb.NewDefaultEnvOptions()}
-	r.writer = grocksdb.NewSSTFileWriter(r.env, r.opts)
-	return r, nil
+	return &run{in: in, family: family, writer: tablefile.NewWriter(opts)}, nil
 }
 
 // tableOptions are those that a family's files are written with. The caller
@@ -121,6 +114,7 @@ func (e *engine) tableOptions() *grocksdb.Options { return e.data.Clone() }
 
 // Write implements cf.Run.
 func (r *run) Write(ctx context.Context, c cf.CellGroups) error {
+	size := cmp.Or(r.in.store.options.FileSize, bulkFile)
 	for len(c.At) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -130,13 +124,11 @@ func (r *run) Write(ctx context.Context, c cf.CellGroups) error {
 				return err
 			}
 		}
-		n := min(len(c.At), bulkBlocks)
-		done, err := r.add(c.Data, c.At[:n])
+		left, full, err := r.writer.Add(c, size)
 		if err != nil {
 			return err
 		}
-		c.At = c.At[done:]
-		if done < n { // the file is full
+		if c = left; full {
 			if err := r.finish(); err != nil {
 				return err
 			}
@@ -151,31 +143,16 @@ func (r *run) begin() error {
 	path := filepath.Join(r.in.dir, fmt.Sprintf("%06d.sst", r.in.count))
 	r.in.mu.Unlock()
 	if err := r.writer.Open(path); err != nil {
-		return wrap(err)
+		return err
 	}
 	r.path = path
 	return nil
 }
 
-func (r *run) add(data []byte, at []uint32) (int, error) {
-	var msg *C.char
-	size := cmp.Or(r.in.store.options.FileSize, bulkFile)
-	done := int(C.smolwc_bulk_write((*C.rocksdb_sstfilewriter_t)(handleOf(r.writer)), (*C.char)(unsafe.Pointer(unsafe.SliceData(data))),
-		(*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(at))), C.size_t(len(at)), C.uint64_t(size), &msg))
-	if msg != nil {
-		defer C.rocksdb_free(unsafe.Pointer(msg))
-		return done, wrap(errors.New(C.GoString(msg)))
-	}
-	if done == 0 {
-		return 0, errors.New("out of memory for a table file")
-	}
-	return done, nil
-}
-
 // finish ends the file that is open; it is synced.
 func (r *run) finish() error {
 	if err := r.writer.Finish(); err != nil {
-		return wrap(err)
+		return err
 	}
 	r.in.mu.Lock()
 	defer r.in.mu.Unlock()
@@ -193,9 +170,7 @@ func (r *run) Close() (err error) {
 	if r.path != "" {
 		err = r.finish()
 	}
-	r.writer.Destroy()
-	r.env.Destroy()
-	r.opts.Destroy()
+	r.writer.Close()
 	r.in.mu.Lock()
 	defer r.in.mu.Unlock()
 	r.in.open--
@@ -204,26 +179,11 @@ func (r *run) Close() (err error) {
 
 // Merge implements cf.Ingestion.
 func (in *ingestion) Merge(operands [][]byte) ([]byte, bool) {
-	var data []byte
-	ends := make([]uint32, len(operands))
-	for i, o := range operands {
-		data = append(data, o...)
-		ends[i] = uint32(len(data))
-	}
-	if len(data) == 0 {
-		return nil, false
-	}
-	var n C.size_t
-	out := C.smolwc_bulk_merge((*C.char)(unsafe.Pointer(unsafe.SliceData(data))), (*C.uint32_t)(unsafe.Pointer(unsafe.SliceData(ends))), C.size_t(len(ends)), &n)
-	if out == nil {
-		return nil, false
-	}
-	defer C.free(unsafe.Pointer(out))
-	return C.GoBytes(unsafe.Pointer(out), C.int(n)), true
+	return callbacks.Merge(operands)
 }
 
-// Close implements cf.Ingestion. In memory, files of an ingestion that was given
-// up stay until the database is closed: its environment removes none.
+// Close implements cf.Ingestion. In a database in memory, the files of an ingestion
+// without a Commit stay until the database is closed.
 func (in *ingestion) Close() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

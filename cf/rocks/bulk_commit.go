@@ -16,22 +16,25 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
+	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
-// The engine takes files for one family at a time, so an ingestion is made one by
-// a marker: an entry of the catalog that names all files, written before the
-// first family's, and a key beside the cells, the token, that enters a family
-// together with its files. Whoever opens the database and finds a marker sees by
-// the tokens which families are done, does the others, and then removes marker
-// and tokens in one batch. docs/format.md has their bytes.
+// The engine takes files for one family at a time, so a marker and tokens make an
+// ingestion atomic. The marker is an entry of the catalog that names all files; it is
+// written before the first family takes its files. A token is a key beside the cells;
+// it enters a family together with the family's files. The next open that finds a
+// marker sees by the tokens which families are done. It does the others, and then
+// removes marker and tokens in one batch. docs/format.md has their bytes.
 
-// prefixIngest begins the keys of markers; the ingestion's id follows. A token
-// has the same key, behind a zero byte that puts it before all cells.
-const prefixIngest = "ingest/"
+// tokenKey is the key of a token: that of the marker, behind a zero byte that puts it
+// before all cells.
+func tokenKey(id string) []byte { return append([]byte{0}, recovery.MarkerPrefix+id...) }
 
-func tokenKey(id string) []byte { return append([]byte{0}, prefixIngest+id...) }
-
-// A marker is what is left to do for an ingestion.
+// A marker is the rest of an ingestion that must be done.
 type marker struct {
 	// Files are the names of each family's files in the ingestion's directory.
 	Files map[string][]string `json:"files"`
@@ -55,15 +58,15 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	if err != nil {
 		return 0, err
 	}
-	pos, err := s.letIn(ctx, func() (cf.Position, int, error) {
+	pos, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
 		pos, err := in.handOver(ctx, m, rows, fn)
 		return pos, 0, err
 	})
 	if err != nil {
 		return 0, err
 	}
-	// The cells are there. What is left to write may have to wait, since they
-	// can stall the store, and nobody else has to wait for it.
+	// The cells are visible. The remaining write may have to wait, since the new cells
+	// can stall the store. It waits without locks.
 	if err := s.finished(m); err != nil {
 		in.keep = true
 		return 0, err
@@ -71,23 +74,23 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	return pos, nil
 }
 
-// handOver gives the files to the engine. It returns errStalled, and has done
-// nothing, when the engine takes no writes.
+// handOver gives the files to the engine. If the engine takes no writes, it does
+// nothing and returns gate.ErrStalled.
 func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, err error) {
 	s := in.store
-	if err := s.locks.lock(ctx, allStripes); err != nil { // not between an update's read and its write
+	if err := s.locks.Lock(ctx, isolation.AllStripes); err != nil { // not between the read and the write of an update
 		return 0, err
 	}
-	defer s.locks.unlock(allStripes)
+	defer s.locks.Unlock(isolation.AllStripes)
 	if m.Meta, err = in.entries(ctx, fn); err != nil {
 		return 0, err
 	}
-	if err := ctx.Err(); err != nil { // the last time that it is asked
+	if err := ctx.Err(); err != nil { // from here on the context is not asked
 		return 0, err
 	}
-	s.mu.Lock() // no snapshot sees one family without another
+	s.mu.Lock() // no snapshot sees the files of one family without the others
 	defer s.mu.Unlock()
-	if err := cmp.Or(s.writable(), s.ending(), s.engine.logs.takesFiles()); err != nil {
+	if err := cmp.Or(s.writable(), s.gate.Ending(), s.engine.logs.TakesFiles()); err != nil {
 		return 0, err
 	}
 	defer s.noteLoaded()
@@ -95,7 +98,7 @@ func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn 
 		in.keep = s.broken != nil
 		return 0, err
 	}
-	s.history.addRange(slices.Collect(maps.Keys(m.Files)), rows)
+	s.history.AddRange(slices.Collect(maps.Keys(m.Files)), rows)
 	return cf.Position(s.db.GetLatestSequenceNumber()), nil
 }
 
@@ -114,15 +117,15 @@ func (in *ingestion) begin(ctx context.Context) error {
 	return nil
 }
 
-// prepare does beforehand what takes long and what can fail: it writes each
-// family's token, flushes what the engine would flush while writes wait, and
-// syncs the directories.
+// prepare does the work that takes long or can fail before the locks are taken. It
+// writes the tokens, flushes the families, which the engine would otherwise do while
+// writes wait, and syncs the directories.
 func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
 	m := &marker{Files: map[string][]string{}, id: in.id, dir: in.dir}
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {
 		var token string
-		err := in.store.maintain(name, func(*family) (err error) { // so that nobody closes the store meanwhile
-			if err := in.store.engine.logs.takesFiles(); err != nil {
+		err := in.store.maintain(name, func(*family) (err error) { // the store is not closed meanwhile
+			if err := in.store.engine.logs.TakesFiles(); err != nil {
 				return err
 			}
 			token, err = in.writeToken(len(m.Files))
@@ -157,23 +160,11 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// writeToken makes the file with nothing but the token. Among the cells it would
-// keep the first of their files from the place where they belong.
+// writeToken makes the file with the token alone. In a file with cells, the token would
+// keep that file from the level where the cells belong.
 func (in *ingestion) writeToken(n int) (string, error) {
-	opts := in.store.engine.tableOptions()
-	defer opts.Destroy()
-	env := grocksdb.NewDefaultEnvOptions()
-	defer env.Destroy()
-	w := grocksdb.NewSSTFileWriter(env, opts)
-	defer w.Destroy()
 	path := filepath.Join(in.dir, fmt.Sprintf("token-%d.sst", n))
-	if err := w.Open(path); err != nil {
-		return "", wrap(err)
-	}
-	if err := w.Put(tokenKey(in.id), nil); err != nil {
-		return "", wrap(err)
-	}
-	return path, wrap(w.Finish())
+	return path, tablefile.WriteKey(in.store.engine.tableOptions(), path, tokenKey(in.id))
 }
 
 // entries are what fn puts into the catalog.
@@ -201,7 +192,7 @@ func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch
 	return meta, nil
 }
 
-// ingest makes the files part of the database, all or none. s.mu is held
+// ingest makes all files part of the database, or none of them. s.mu is held
 // exclusively.
 func (s *Store) ingest(m *marker) error {
 	if err := s.mark(m); err != nil {
@@ -222,10 +213,10 @@ func (s *Store) ingest(m *marker) error {
 	return nil
 }
 
-// finished ends an ingestion whose cells are all there, when the engine takes
+// finished ends an ingestion whose cells are all visible, as soon as the engine takes
 // writes.
 func (s *Store) finished(m *marker) error {
-	_, err := s.letIn(context.Background(), func() (cf.Position, int, error) {
+	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		if err := s.writable(); err != nil {
@@ -241,8 +232,8 @@ func (s *Store) finished(m *marker) error {
 	return s.step("unmarked")
 }
 
-// stopped makes the store useless: what is there of an ingestion must not be seen
-// before the rest is. s.mu is held exclusively.
+// stopped makes the store refuse all reads and writes, so that nobody sees a part of an
+// ingestion. s.mu is held exclusively.
 func (s *Store) stopped(cause error) error {
 	s.broken = fmt.Errorf("%w: a load stopped half-way (%w); opening the database again finishes it", cf.ErrUnavailable, cause)
 	return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, s.broken)
@@ -256,7 +247,7 @@ func (s *Store) mark(m *marker) error {
 	}
 	batch := grocksdb.NewWriteBatch()
 	defer batch.Destroy()
-	batch.Put([]byte(prefixIngest+m.id), text)
+	batch.Put([]byte(recovery.MarkerPrefix+m.id), text)
 	return s.writeSynced(batch)
 }
 
@@ -267,19 +258,19 @@ func (s *Store) unmark(m *marker, meta map[string][]byte) error {
 	for key, value := range meta {
 		batch.Put([]byte(key), value)
 	}
-	batch.Delete([]byte(prefixIngest + m.id))
+	batch.Delete([]byte(recovery.MarkerPrefix + m.id))
 	for family := range m.Files {
 		f, err := s.families.Load().get(family)
 		if err != nil {
 			return err
 		}
-		batch.DeleteCF(f.handle, tokenKey(m.id))
+		batch.DeleteCF(f.Handle, tokenKey(m.id))
 	}
 	return s.writeSynced(batch)
 }
 
-// writeSynced writes a batch to the disk, whatever the options say: so is what is
-// ingested. It returns errStalled when the engine turns it away.
+// writeSynced writes a batch and syncs it, even if Options.Async is set: the files of a
+// load are synced too. It returns gate.ErrStalled when the engine turns it away.
 func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()
@@ -290,10 +281,10 @@ func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 		return nil
 	}
 	if isStall(err.Error()) {
-		return errStalled
+		return gate.ErrStalled
 	}
-	err = wrap(err)
-	s.refused(err)
+	err = native.Wrap(err)
+	s.refusal.Refused(err)
 	return err
 }
 
@@ -310,10 +301,10 @@ func (s *Store) ingestFamily(name string, m *marker) error {
 	opts := grocksdb.NewDefaultIngestExternalFileOptions()
 	defer opts.Destroy()
 	opts.SetMoveFiles(true)
-	return s.changeManifest(func() error { return s.db.IngestExternalFileCF(f.handle, paths, opts) })
+	return s.changeManifest(func() error { return s.db.IngestExternalFileCF(f.Handle, paths, opts) })
 }
 
-// step is where tests stop an ingestion.
+// step lets tests stop an ingestion.
 func (s *Store) step(name string) error {
 	if s.onStep == nil {
 		return nil

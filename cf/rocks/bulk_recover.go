@@ -3,12 +3,10 @@
 package rocks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +14,14 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
+	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
-// finishIngestions brings those to an end that a crash interrupted, and removes
-// the files of those that had not come so far.
+// finishIngestions finishes the ingestions that a crash interrupted after the marker,
+// and removes the files of the others.
 func (s *Store) finishIngestions(ctx context.Context) error {
 	if s.options.InMemory {
 		return nil
@@ -48,13 +50,13 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 		return nil, err
 	}
 	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, prefixIngest)
+	entries, err := snap.MetaPrefix(ctx, recovery.MarkerPrefix)
 	if err != nil {
 		return nil, err
 	}
 	var all []*marker
 	for key, text := range entries {
-		m := &marker{id: strings.TrimPrefix(key, prefixIngest)}
+		m := &marker{id: strings.TrimPrefix(key, recovery.MarkerPrefix)}
 		m.dir = filepath.Join(s.dir, bulkDir, m.id)
 		if err := json.Unmarshal(text, m); err != nil {
 			return nil, fmt.Errorf("%w: catalog entry %s: %w", cf.ErrCorrupt, key, err)
@@ -64,12 +66,9 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 	return all, nil
 }
 
-// errHalfLoaded: some families have their part of a load and some have not. Beside
-// a writer that passes in a moment.
-var errHalfLoaded = fmt.Errorf("%w: it is half done, and the database is opened for reading; opening it for writing finishes it", cf.ErrUnavailable)
-
-// finishIngestion does what is left to do. Where nothing has been done and files
-// are missing, as in a copy of the database without them, nothing is done.
+// finishIngestion does the rest of an ingestion. If no family has its files yet and
+// files are missing, as in a copy of the database without them, it gives the ingestion
+// up.
 func (s *Store) finishIngestion(m *marker) error {
 	left, err := s.notIngested(m)
 	if err != nil {
@@ -78,13 +77,13 @@ func (s *Store) finishIngestion(m *marker) error {
 	none := len(left) == len(m.Files)
 	if s.options.ReadOnly {
 		if none || len(left) == 0 {
-			return nil // a reader sees nothing of it, or all
+			return nil // a reader sees nothing of it, or everything
 		}
-		return errHalfLoaded
+		return steady.ErrHalfLoaded
 	}
 	for _, family := range left {
 		for _, file := range m.Files[family] {
-			err := clearSequence(filepath.Join(m.dir, file))
+			err := tablefile.ClearSequence(filepath.Join(m.dir, file))
 			if errors.Is(err, os.ErrNotExist) && none {
 				return s.unmarkStalled(m, nil)
 			}
@@ -102,11 +101,11 @@ func (s *Store) finishIngestion(m *marker) error {
 }
 
 func (s *Store) unmarkStalled(m *marker, meta map[string][]byte) error {
-	_, err := s.letIn(context.Background(), func() (cf.Position, int, error) { return 0, 0, s.unmark(m, meta) })
+	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) { return 0, 0, s.unmark(m, meta) })
 	return err
 }
 
-// notIngested are the families without the token.
+// notIngested are the families that do not have the token.
 func (s *Store) notIngested(m *marker) (left []string, err error) {
 	opts := grocksdb.NewDefaultReadOptions()
 	defer opts.Destroy()
@@ -115,9 +114,9 @@ func (s *Store) notIngested(m *marker) (left []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 		}
-		token, err := s.db.GetCF(opts, f.handle, tokenKey(m.id))
+		token, err := s.db.GetCF(opts, f.Handle, tokenKey(m.id))
 		if err != nil {
-			return nil, wrap(err)
+			return nil, native.Wrap(err)
 		}
 		if !token.Exists() {
 			left = append(left, family)
@@ -125,38 +124,4 @@ func (s *Store) notIngested(m *marker) (left []string, err error) {
 		token.Free()
 	}
 	return left, nil
-}
-
-// sequenceName ends the name of the property under which a table file that was made
-// outside keeps the sequence number that it was given, in 8 bytes right behind the
-// name; of the name, what it has in common with the one before is not there. The
-// properties stand behind all data and index.
-var sequenceName = []byte("sst_file.global_seqno")
-
-const propertiesTail = 256 << 10 // more than properties and footer take
-
-// clearSequence takes the sequence number out of a file that the engine may have
-// begun to ingest: it gives it one before the file is part of the database, and
-// does not take a file that has one. The checksum of the properties is made
-// without it.
-func clearSequence(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	from := max(0, info.Size()-propertiesTail)
-	tail, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	at := bytes.LastIndex(tail, sequenceName)
-	if at < 0 {
-		return errors.Join(fmt.Errorf("%s has no place for a sequence number", path), f.Close())
-	}
-	_, err = f.WriteAt(make([]byte, 8), from+int64(at+len(sequenceName)))
-	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
+	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
 var errCrash = errors.New("crash")
@@ -25,8 +27,8 @@ var errCrash = errors.New("crash")
 // A loaded is a database in which a load stopped at a step, as a crash leaves it.
 type loaded struct{ dir string }
 
-// crashAt makes a load over three families and returns a copy of the database as it
-// was at a step of its commit; "" is before the commit.
+// crashAt makes a load into three families, and returns a copy of the database at a
+// step of the commit; "" is before the commit.
 func crashAt(t *testing.T, step string) loaded {
 	t.Helper()
 	ctx := context.Background()
@@ -108,14 +110,14 @@ func shm(t *testing.T) string {
 	return dir
 }
 
-// copyDir copies a database that is open as a crash would leave it: again, if its
-// files have changed meanwhile, as the engine's background work does.
+// copyDir copies an open database as a crash would leave it. It copies again if the
+// engine's background work has changed files meanwhile.
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	for range 100 {
-		before := stampOf(from)
+		before := steady.StampOf(from)
 		err := os.CopyFS(to, os.DirFS(from))
-		if err == nil && before.equal(stampOf(from)) {
+		if err == nil && before.Equal(steady.StampOf(from)) {
 			return
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -128,8 +130,8 @@ func copyDir(t *testing.T, from, to string) {
 	t.Fatal("the files change faster than they can be copied")
 }
 
-// state opens the database and describes what is visible; it also checks that
-// nothing of the load is left beside.
+// state opens the database and describes the visible cells. It also checks that no
+// other trace of the load is left.
 func (l loaded) state(t *testing.T) string {
 	t.Helper()
 	s, err := Open(l.dir, Options{Async: true, Memory: 8 << 20})
@@ -155,7 +157,7 @@ func (l loaded) state(t *testing.T) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "%s %s; ", f, rows)
-		it := s.db.NewIteratorCF(opts, (*s.families.Load())[f].handle)
+		it := s.db.NewIteratorCF(opts, (*s.families.Load())[f].Handle)
 		if it.SeekToFirst(); it.Valid() && it.Key().Data()[0] == 0 {
 			t.Errorf("%s has a token %q", f, it.Key().Data())
 		}
@@ -176,7 +178,7 @@ const (
 	nothingOfIt = `t/a r q@1=old; t/b ; t/sum r q@0=\x06\x00\x00\x00\x00\x00\x00\x00\x05; `
 )
 
-// Wherever a crash stops a load, all of it is there afterwards, or nothing.
+// Wherever a crash stops a load, afterwards all of it is there or nothing.
 func TestIngestionIsAllOrNothing(t *testing.T) {
 	for step, want := range map[string]string{
 		"":               nothingOfIt,
@@ -197,7 +199,7 @@ func TestIngestionIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// The engine may have begun on a file, and given its cells a sequence number.
+// The engine may have begun with a file, and given its cells a sequence number.
 func TestIngestionGoesOnWithFilesThatWereBegun(t *testing.T) {
 	crashed := crashAt(t, "marked")
 	files, err := filepath.Glob(filepath.Join(crashed.dir, bulkDir, "*", "*.sst"))
@@ -209,7 +211,7 @@ func TestIngestionGoesOnWithFilesThatWereBegun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copy(text[bytes.LastIndex(text, sequenceName)+len(sequenceName):], []byte{77})
+		copy(text[bytes.LastIndex(text, tablefile.SequenceName)+len(tablefile.SequenceName):], []byte{77})
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +221,8 @@ func TestIngestionGoesOnWithFilesThatWereBegun(t *testing.T) {
 	}
 }
 
-// A copy of a database without the load's files has all of it, nothing, or is refused.
+// A copy of a database without the load's files has all of the load or nothing, or is
+// refused.
 func TestIngestionWhoseFilesAreMissing(t *testing.T) {
 	crashed := crashAt(t, "marked")
 	if err := os.RemoveAll(filepath.Join(crashed.dir, bulkDir)); err != nil {
@@ -249,7 +252,7 @@ func TestReadersDoNotSeeHalfAnIngestion(t *testing.T) {
 	}
 }
 
-// A reader that opens while a load is handed over waits for the end of that.
+// A reader that opens while a load is handed over waits until that ends.
 func TestReadersWaitForAnIngestion(t *testing.T) {
 	dir := crashAt(t, "ingested t/a").dir
 	opened := make(chan error)
@@ -271,7 +274,7 @@ func TestReadersWaitForAnIngestion(t *testing.T) {
 	}
 }
 
-// A store in which a load stopped half-way shows nothing any more.
+// A store in which a load stopped half-way shows nothing.
 func TestStoreStopsWithAnIngestion(t *testing.T) {
 	s, err := Open("", Options{InMemory: true})
 	if err != nil {
@@ -288,6 +291,9 @@ func TestStoreStopsWithAnIngestion(t *testing.T) {
 	}
 	if _, err := s.Snapshot(t.Context()); !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(err.Error(), "opening the database again") {
 		t.Errorf("snapshot: %v", err)
+	}
+	if _, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.Range{{}}}); !errors.Is(err, cf.ErrUnavailable) {
+		t.Errorf("read: %v", err)
 	}
 	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error { b.PutMeta("k", nil); return nil }); !errors.Is(err, cf.ErrUnavailable) {
 		t.Errorf("write: %v", err)

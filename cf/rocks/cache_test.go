@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// What fits into the cache is read from there, also when it was full of blocks that a
-// compaction has replaced.
+// Data that fits into the cache is read from there, even if the cache was full of
+// blocks that a compaction has replaced.
 func TestReplacedBlocksLeaveTheCache(t *testing.T) {
 	s := open(t, "", rocks.Options{InMemory: true, Memory: 64 << 20}) // 48 MiB of it are the cache
 	defer s.Close()

@@ -18,10 +18,11 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// The log of changes is RocksDB's log of writes. What RocksDB would delete, once
-// it is in table files, is moved to the directory archive as long as somebody
-// wants it; the directory says so over a reopening. It is read here and not
-// through RocksDB's own iterator (docs/decisions/0025-changes-come-from-the-log.md).
+// The log of changes is RocksDB's log of writes. RocksDB would delete a log once its
+// data is in table files. While changes are kept, such a log is moved to the directory
+// archive; the directory is also the sign that changes are kept. The logs are read here
+// and not through RocksDB's own iterator
+// (docs/decisions/0025-changes-come-from-the-log.md).
 const archiveDir = "archive"
 
 // A changeLog is what a store remembers of its logs.
@@ -30,13 +31,13 @@ type changeLog struct {
 	mu      sync.Mutex
 	firsts  map[uint64]uint64 // of a log's number, the number of its first change
 
-	// loaded is the number of the latest change when the last load was made, or when
-	// the store was opened: those before may be in no log that there is now. Each
-	// later one is in the log before it is published.
+	// loaded is the number of the latest change at the last load, or at the open of the
+	// store. That change and earlier ones may be in no log. Each later change is in the
+	// log before it is published.
 	loaded atomic.Uint64
 }
 
-// noteLoaded says that a load may have taken numbers. No commit is under way.
+// noteLoaded notes that a load may have taken numbers. No commit is under way.
 func (s *Store) noteLoaded() { s.changes.loaded.Store(s.db.GetLatestSequenceNumber()) }
 
 func (l *changeLog) forget(number uint64) {
@@ -51,13 +52,13 @@ type logFile struct {
 	archived bool
 }
 
-// openChanges goes on keeping the log if it was kept.
+// openChanges keeps the log if the archive says so.
 func (s *Store) openChanges() error {
 	if s.options.ReadOnly {
 		return nil
 	}
-	_, kept, err := s.engine.logs.list(filepath.Join(s.dir, archiveDir))
-	s.engine.logs.keep(kept)
+	_, kept, err := s.engine.logs.List(filepath.Join(s.dir, archiveDir))
+	s.engine.logs.Keep(kept)
 	return err
 }
 
@@ -72,17 +73,17 @@ func (s *Store) KeepChanges(since time.Time) error {
 	}
 	logs, archive := s.engine.logs, filepath.Join(s.dir, archiveDir)
 	if since.IsZero() {
-		if !logs.keeps() {
+		if !logs.Keeps() {
 			return nil
 		}
-		logs.keep(false)
+		logs.Keep(false)
 		if err := s.trimChanges(archive, func(int64) bool { return true }); err != nil {
 			return err
 		}
-		return logs.removeDir(archive)
+		return logs.RemoveDir(archive)
 	}
-	if !logs.keeps() {
-		if err := logs.makeDir(archive); err != nil {
+	if !logs.Keeps() {
+		if err := logs.MakeDir(archive); err != nil {
 			return err
 		}
 		if !s.options.InMemory {
@@ -90,7 +91,7 @@ func (s *Store) KeepChanges(since time.Time) error {
 				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 			}
 		}
-		logs.keep(true)
+		logs.Keep(true)
 	}
 	return s.trimChanges(archive, func(modified int64) bool { return modified < since.Unix() })
 }
@@ -99,26 +100,26 @@ func (s *Store) KeepChanges(since time.Time) error {
 func (s *Store) KeepsChanges() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return !s.closed && s.engine.logs.keeps()
+	return !s.closed && s.engine.logs.Keeps()
 }
 
-// trimChanges removes archived logs from the oldest on, up to the first that is
+// trimChanges removes archived logs from the oldest on, up to the first one that is
 // wanted.
 func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) error {
-	names, _, err := s.engine.logs.list(archive)
+	names, _, err := s.engine.logs.List(archive)
 	if err != nil {
 		return err
 	}
 	for _, f := range logsAmong(names, true) {
 		path := filepath.Join(archive, f.name())
-		modified, err := s.engine.logs.modified(path)
+		modified, err := s.engine.logs.Modified(path)
 		if err != nil {
 			return err
 		}
 		if !unwanted(modified) {
 			return nil
 		}
-		if err := s.engine.logs.remove(path); err != nil {
+		if err := s.engine.logs.Remove(path); err != nil {
 			return err
 		}
 		s.changes.forget(f.number)
@@ -140,14 +141,14 @@ func logsAmong(names []string, archived bool) (files []logFile) {
 
 func (f logFile) name() string { return fmt.Sprintf("%06d.log", f.number) }
 
-// logFiles are all logs, ascending. The live ones are listed first: one that is
-// moved meanwhile is there twice, and counts once.
+// logFiles are all logs, ascending. The live ones are listed first: a log that is moved
+// meanwhile is listed twice, and counts once.
 func (s *Store) logFiles() ([]logFile, error) {
-	live, _, err := s.engine.logs.list(s.dir)
+	live, _, err := s.engine.logs.List(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	archived, _, err := s.engine.logs.list(filepath.Join(s.dir, archiveDir))
+	archived, _, err := s.engine.logs.List(filepath.Join(s.dir, archiveDir))
 	if err != nil {
 		return nil, err
 	}
@@ -156,11 +157,12 @@ func (s *Store) logFiles() ([]logFile, error) {
 	return slices.CompactFunc(files, func(a, b logFile) bool { return a.number == b.number }), nil
 }
 
-// readLog reads from a log, wherever it is. One that is gone is ErrTrimmed.
+// readLog reads from a log in either directory. If the log is gone, the error is
+// ErrTrimmed.
 func (s *Store) readLog(number uint64, at int64, to []byte) (int, error) {
 	name := logFile{number: number}.name()
 	for _, dir := range []string{s.dir, filepath.Join(s.dir, archiveDir), s.dir} {
-		if n, exists, err := s.engine.logs.read(filepath.Join(dir, name), at, to); err != nil || exists {
+		if n, exists, err := s.engine.logs.Read(filepath.Join(dir, name), at, to); err != nil || exists {
 			return n, err
 		}
 	}
@@ -171,7 +173,8 @@ func (s *Store) logReader(number uint64) *wal.Reader {
 	return &wal.Reader{Number: number, Read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
 }
 
-// firstChange is the number of a log's first change; ok is false while it has none.
+// firstChange is the number of a log's first change; ok is false if the log has no
+// change.
 func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A write that failed on a full disk may be in the log, with numbers that are given
-// out again. What is read of the log is what was acknowledged, in its order, and
-// nothing else that is not in the tables.
+// A write that failed on a full disk may be in the log, with numbers that are reused. A
+// reading of the log returns the acknowledged changes in their order, and nothing else
+// that is not in the tables.
 func TestChangesOfAFullDiskAreThoseThatWereMade(t *testing.T) {
 	disk := smallDisk(t, 24)
 	o := rocks.Options{Memory: 16 << 20}

@@ -20,8 +20,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// logOfChanges makes a database that has kept its changes in several logs, of writes
-// by several at once too, and returns where they begin and what they are.
+// logOfChanges makes a database with changes in several logs, some of them by
+// concurrent writers. It returns where they begin, and the changes.
 func logOfChanges(t *testing.T) (dir string, begin cf.Position, want []string) {
 	t.Helper()
 	dir = memoryDir(t)
@@ -86,9 +86,9 @@ func changesOf(t *testing.T, s *rocks.Store, begin cf.Position) (all []string, e
 	}
 }
 
-// One byte of a log that is kept for its changes is another one: then the changes
-// are right, or there is an error of the kind ErrCorrupt that names the log, behind
-// changes that are right.
+// One byte of a log that is kept for its changes is changed. A reading then gives the
+// right changes, or right changes and then an error of the kind ErrCorrupt that names
+// the log.
 func TestAFlippedByteInTheLogOfChanges(t *testing.T) {
 	pristine, begin, want := logOfChanges(t)
 	logs, _ := filepath.Glob(filepath.Join(pristine, "archive", "*.log"))
@@ -139,9 +139,9 @@ func TestAFlippedByteInTheLogOfChanges(t *testing.T) {
 	}
 }
 
-// A length that is too long makes a record look cut off, as the last one that a crash
-// left. Behind it are others, and so it is damage: of the first record, of one in the
-// middle, and of the last.
+// A length that is too long makes a record look cut off, like the last one before a
+// crash. Since other records follow, it is damage: in the first record, in one in the
+// middle, and in the last.
 func TestALengthThatIsTooLongIsDamage(t *testing.T) {
 	pristine, begin, want := logOfChanges(t)
 	logs, _ := filepath.Glob(filepath.Join(pristine, "archive", "*.log"))
@@ -189,9 +189,9 @@ func TestALengthThatIsTooLongIsDamage(t *testing.T) {
 	}
 }
 
-// The log that is being written is damaged where it has been read by nobody: a length
-// that is too long, or zeros, looks like its end. The writer knows how far it has
-// written.
+// The log that is being written is damaged at a place that was not read yet. A length
+// that is too long, or zeros, look like the end of the log; but the writer knows how
+// far it has written.
 func TestADamagedEndOfTheLogThatIsWrittenIsDamage(t *testing.T) {
 	for name, damage := range map[string]func(record []byte){
 		"a length that is too long": func(record []byte) { record[5] |= 0x80 },
@@ -289,8 +289,8 @@ func TestADamagedEndOfTheLogThatIsWrittenIsDamage(t *testing.T) {
 	}
 }
 
-// Numbers that loads take are in no log. A reading beside writers, loads and flushes
-// takes none of them for damage.
+// The numbers of loads are in no log. A reading beside writers, loads and flushes does
+// not take them for damage.
 func TestLoadsAreNoDamageOfTheLog(t *testing.T) {
 	s := open(t, memoryDir(t), rocks.Options{Async: true})
 	defer s.Close()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
@@ -24,7 +25,7 @@ func seedRecord(t testing.TB) []byte {
 	noted.DeleteRow("t/f")
 	noted.DeleteCell("t/f", "q", 2)
 	noted.Merge("t/f", "n", 0, cf.MergeSum, []byte("1"))
-	open := families{"t/f": &family{name: "t/f", id: 7}}
+	open := families{"t/f": &family{Family: scan.Family{Name: "t/f"}, id: 7}}
 	a, err := appendRep(nil, &plain, open)
 	if err != nil {
 		t.Fatal(err)

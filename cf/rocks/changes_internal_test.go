@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A write that failed may be in the log as a whole; the engine begins another log
-// then, and gives its numbers out again. It is not read.
+// A failed write may be in the log as a whole. The engine then begins another log and
+// reuses its numbers. The failed write is not read.
 func TestAFailedWriteInTheLogIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{Async: true})
@@ -102,8 +102,8 @@ func notes(t *testing.T, c cf.Changes) (texts []string) {
 	}
 }
 
-// The last record of a process that was killed may be cut off; the log of the next
-// goes on behind the one before.
+// The last record of a killed process may be cut off. The log of the next process
+// continues after the record before it.
 func TestChangesBehindATornLogAreRead(t *testing.T) {
 	dir := t.TempDir()
 	begin := cf.Position(0)

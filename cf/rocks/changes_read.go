@@ -20,11 +20,11 @@ type changes struct {
 	after cf.Position
 
 	files []logFile
-	begun uint64      // how many logs there were when they were listed
+	begun uint64      // the number of logs begun when they were listed
 	log   *wal.Reader // nil before the first
 
-	next, nextFirst uint64 // the log after it and the number of its first change; 0 when there is none
-	looked          uint64 // 1 + the latest change when it was looked for
+	next, nextFirst uint64 // the next log and the number of its first change; 0 when there is none
+	looked          uint64 // 1 + the latest change at the last look for it
 
 	waiting []*cf.Commit
 
@@ -78,13 +78,13 @@ func (c *changes) start() error {
 		}
 		return fmt.Errorf("%w: %d; all up to %d is gone", cf.ErrTrimmed, c.after, latest)
 	case len(c.files) > 0:
-		c.open(c.files[len(c.files)-1].number) // it is empty as yet, and must not be missed
+		c.open(c.files[len(c.files)-1].number) // it is still empty, and must not be missed
 	}
 	return nil
 }
 
 func (c *changes) list() (err error) {
-	c.begun, c.looked = c.store.engine.logs.begun(), 0
+	c.begun, c.looked = c.store.engine.logs.Begun(), 0
 	c.files, err = c.store.logFiles()
 	return err
 }
@@ -121,7 +121,7 @@ func (c *changes) Next(ctx context.Context) (*cf.Commit, error) {
 	return next, nil
 }
 
-// step takes one more record, or goes to the next log; more is false when there is
+// step takes one more record, or turns to the next log; more is false when there is
 // neither.
 func (c *changes) step() (more bool, err error) {
 	s := c.store
@@ -130,9 +130,9 @@ func (c *changes) step() (more bool, err error) {
 	if s.closed {
 		return false, cf.ErrClosed
 	}
-	// In this order: logs that hold what is written up to latest are listed.
+	// The order matters: the list then has the logs of all changes up to latest.
 	latest := s.db.GetLatestSequenceNumber()
-	if s.engine.logs.begun() != c.begun {
+	if s.engine.logs.Begun() != c.begun {
 		if err := c.list(); err != nil {
 			return false, err
 		}
@@ -149,10 +149,10 @@ func (c *changes) step() (more bool, err error) {
 		if err := c.checkEnd(latest); err != nil {
 			return false, err
 		}
-		if c.turn() { // the log was read to its end after the next was there
+		if c.turn() { // the log was read to its end after the next one existed
 			return true, nil
 		}
-		c.after = max(c.after, cf.Position(latest)) // what is missing never was in a log
+		c.after = max(c.after, cf.Position(latest)) // the missing numbers never were in a log
 		return false, nil
 	}
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *changes) step() (more bool, err error) {
 	c.log.End = max(c.log.End, head.End())
 	switch {
 	case c.next != 0 && head.First >= c.nextFirst:
-		return true, nil // its write failed, and its numbers were given out again
+		return true, nil // its write failed, and its numbers were reused
 	case head.End() > latest+1:
 		c.log.At = at // not published yet
 		return false, nil
@@ -187,10 +187,10 @@ func (c *changes) take(record []byte, head wal.Head) error {
 	return nil
 }
 
-// checkEnd tells a log that was cut off by a crash, or is being written, from one whose
-// damage looks like its end, and so hides what is behind it: in the latter case the next
-// log does not go on with the number that would come next, or there is no other and
-// what has been written up to latest is not all in this one.
+// checkEnd tells a log that a crash cut off, or that is being written, from a log whose
+// damage looks like its end and hides the rest. The log is damaged if the next log does
+// not continue with the next number, or if there is no next log and the changes up to
+// latest are not all in this one.
 func (c *changes) checkEnd(latest uint64) error {
 	wanted := c.wanted()
 	if c.next == 0 {
@@ -208,8 +208,7 @@ func (c *changes) checkEnd(latest uint64) error {
 	if c.nextFirst <= wanted {
 		return nil
 	}
-	// Numbers that never were in a log, as those of loads, are missing between logs
-	// that end well.
+	// The numbers of loads are in no log: they are missing between logs that end well.
 	what := fmt.Sprintf("a record is cut off, and what comes next is missing up to change %d", c.nextFirst)
 	if c.log.Cut {
 		return c.log.Damaged(c.log.At, what)
@@ -217,8 +216,7 @@ func (c *changes) checkEnd(latest uint64) error {
 	return c.cutHead(c.log.Number+1, c.next, what)
 }
 
-// cutHead is the damage to the first log, from one up to before another, of which not
-// even the first record is whole.
+// cutHead is the damage to the first log in [from, to) whose first record is not whole.
 func (c *changes) cutHead(from, to uint64, what string) error {
 	for _, f := range c.files {
 		if f.number < from || f.number >= to {
@@ -232,7 +230,7 @@ func (c *changes) cutHead(from, to uint64, what string) error {
 	return nil
 }
 
-// wanted is the number of the change that comes next in the log.
+// wanted is the number of the next change in the log.
 func (c *changes) wanted() uint64 {
 	if c.log.End != 0 {
 		return c.log.End
@@ -243,7 +241,7 @@ func (c *changes) wanted() uint64 {
 	return uint64(c.after) + 1
 }
 
-// turn goes to the next log, if there is one.
+// turn turns to the next log, if there is one.
 func (c *changes) turn() bool {
 	if c.next == 0 {
 		return false
@@ -253,8 +251,8 @@ func (c *changes) turn() bool {
 	return true
 }
 
-// findNext looks for the log after the one that is being read that has anything in
-// it, unless it is found or nothing has been written since it was looked for.
+// findNext looks for the first log after the current one that has a change, unless it
+// is known or nothing was written since the last look.
 func (c *changes) findNext(latest uint64) error {
 	if c.next != 0 || c.looked == latest+1 {
 		return nil
@@ -277,7 +275,7 @@ func (c *changes) findNext(latest uint64) error {
 	return nil
 }
 
-// family is the name of an open family, "" of others.
+// family is the name of an open family, "" of any other.
 func (c *changes) family(id uint32) string {
 	if open := c.store.families.Load(); open != c.families {
 		c.families, c.names = open, map[uint32]string{}

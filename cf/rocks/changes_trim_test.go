@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// Logs that are trimmed while it is looked where they begin are passed over.
+// Logs that are trimmed while their beginnings are looked up are skipped.
 func TestStartsBesideATrimmingAreThoseThatStay(t *testing.T) {
 	s := open(t, memoryDir(t), rocks.Options{Async: true})
 	defer s.Close()

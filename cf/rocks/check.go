@@ -1,8 +1,6 @@
-package rocks
+//go:build cgo
 
-// #include <stdlib.h>
-// #include "verify.h"
-import "C"
+package rocks
 
 import (
 	"bytes"
@@ -15,11 +13,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
+	"github.com/smolwc/smolwc/cf/rocks/internal/verify"
 )
 
 var (
@@ -48,7 +49,7 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 	files := s.db.GetLiveFilesMetaData()
 	slices.SortFunc(files, func(a, b grocksdb.LiveFileMetadata) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range files {
-		if err := cmp.Or(ctx.Err(), s.ending()); err != nil {
+		if err := cmp.Or(ctx.Err(), s.gate.Ending()); err != nil {
 			return err
 		}
 		file := cf.CheckedFile{Name: strings.TrimPrefix(f.Name, "/"), Family: f.ColumnFamilyName, Bytes: f.Size}
@@ -65,7 +66,7 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 	return nil
 }
 
-// use keeps the store from being closed until done is called.
+// use keeps the store open until done is called.
 func (s *Store) use() (done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -86,17 +87,17 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 		}
 		files = append(files, names...)
 	}
-	_, fault := steady(ctx, s.dir, openPatience, func() error {
-		_, err := checkLogs(s.dir)
+	_, fault := steady.Read(ctx, s.dir, steady.OpenPatience, func() error {
+		_, err := recovery.Check(s.dir)
 		return err
 	})
-	if errors.Is(fault, errTooBusy) || ctx.Err() != nil {
+	if errors.Is(fault, steady.ErrTooBusy) || ctx.Err() != nil {
 		return fault
 	}
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // the engine has just removed it
+			continue // the engine has removed it meanwhile
 		}
 		file := cf.CheckedFile{Name: filepath.Base(path), Bytes: info.Size()}
 		if fault != nil && strings.Contains(fault.Error(), path) {
@@ -115,27 +116,16 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 // verify reads a table file.
 func (s *Store) verify(name string) error {
 	path := filepath.Join(s.dir, name)
-	fault := s.engine.verifyTable(path, 1)
-	// A compaction may have removed it, before or meanwhile: then that is the fault.
+	fault := verify.Table(s.engine.data, path, true)
+	// If a compaction has removed the file, that is the fault.
 	if _, err := os.Stat(path); fault != nil && err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 	}
-	return wrap(fault)
+	return native.Wrap(fault)
 }
 
-func (e *engine) verifyTable(path string, all C.int) error {
-	text := C.CString(path)
-	defer C.free(unsafe.Pointer(text))
-	msg := C.smolwc_verify_table((*C.rocksdb_options_t)(handleOf(e.data)), text, all)
-	if msg == nil {
-		return nil
-	}
-	defer C.free(unsafe.Pointer(msg))
-	return errors.New(C.GoString(msg))
-}
-
-// whichTable gives an error of opening a database the table file that it comes
-// of. RocksDB 7.8 names the manifest, which was read before and is sound.
+// whichTable adds the damaged table file to the error of an open. RocksDB 7.8 names the
+// manifest instead, which is sound.
 func (e *engine) whichTable(dir string, err error) error {
 	if !errors.Is(err, cf.ErrCorrupt) {
 		return err
@@ -146,24 +136,24 @@ func (e *engine) whichTable(dir string, err error) error {
 	if strings.Contains(err.Error(), ".sst") {
 		return err
 	}
-	if _, fault := checkLogs(dir); fault != nil {
+	if _, fault := recovery.Check(dir); fault != nil {
 		return err
 	}
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")) // the pattern is sound
 	for _, path := range tables {
-		if fault := e.verifyTable(path, 0); fault != nil && strings.HasPrefix(err.Error(), wrap(fault).Error()) {
+		if fault := verify.Table(e.data, path, false); fault != nil && strings.HasPrefix(err.Error(), native.Wrap(fault).Error()) {
 			return fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, path, fault)
 		}
 	}
 	return err
 }
 
-// replaced reports whether a file that is not there any more is not needed either.
+// replaced reports whether a file that is gone is no longer needed.
 func (s *Store) replaced(name string) bool {
 	return s.options.ReadOnly || !slices.ContainsFunc(s.db.GetLiveFilesMetaData(), func(f grocksdb.LiveFileMetadata) bool { return f.Name == name })
 }
 
-// entriesPause is after how many entries the context is looked at.
+// entriesPause is the number of entries between two looks at the context.
 const entriesPause = 4096
 
 // Entries implements cf.EntryReader.
@@ -175,7 +165,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 	return s.read(func(opts *grocksdb.ReadOptions) error {
 		opts.SetTotalOrderSeek(true)
 		opts.SetFillCache(false)
-		it := s.store.db.NewIteratorCF(opts, f.handle)
+		it := s.store.db.NewIteratorCF(opts, f.Handle)
 		defer it.Close()
 		n := 0
 		for it.SeekToFirst(); it.Valid(); it.Next() {
@@ -192,18 +182,13 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 			}
 		}
 		if err := it.Err(); err != nil {
-			return s.store.inFamily(f, wrap(err))
+			return s.store.inFamily(&f.Family, native.Wrap(err))
 		}
-		for _, start := range s.store.fileStarts(f) {
-			if err := s.store.readable(f, start.key, nil); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.Engine.CheckStarts(&f.Family)
 	})
 }
 
-// isToken reports whether a key is that of a load which is yet to be finished.
+// isToken reports whether a key is the token of a load that is not finished.
 func (s *snapshot) isToken(ctx context.Context, key []byte) (bool, error) {
 	if !bytes.HasPrefix(key, tokenKey("")) {
 		return false, nil

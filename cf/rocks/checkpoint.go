@@ -7,15 +7,15 @@ import (
 	"fmt"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 var _ cf.Checkpointer = (*Store)(nil)
 
-// flushAlways writes what memory holds to files first, so that the log, which
-// is copied, is short.
+// flushAlways has a checkpoint flush memory first, so that it copies a short log.
 const flushAlways = 0
 
-// Checkpoint implements cf.Checkpointer. Families may come and go meanwhile.
+// Checkpoint implements cf.Checkpointer. Families may be created and dropped meanwhile.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -26,7 +26,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if err := s.inPlace(); err != nil {
 		return 0, err
 	}
-	if err := s.ingesting.Lock(ctx); err != nil { // a copy has all of a load, or nothing
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy has all of a load, or nothing of it
 		return 0, err
 	}
 	defer s.ingesting.Unlock()
@@ -35,10 +35,10 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 		at = cf.Position(s.db.GetLatestSequenceNumber())
 		c, err := s.db.NewCheckpoint()
 		if err != nil {
-			return wrap(err)
+			return native.Wrap(err)
 		}
 		defer c.Destroy()
-		return wrap(c.CreateCheckpoint(dir, flushAlways))
+		return native.Wrap(c.CreateCheckpoint(dir, flushAlways))
 	})
 	return at, err
 }

@@ -46,9 +46,9 @@ func spellings(t *testing.T, dir string) []string {
 	return all
 }
 
-// A database is open for writing once in a process, however its path is spelled.
-// A second opening says so and harms nothing; when the first has been closed, each
-// spelling opens it.
+// A process opens a database for writing once, by any spelling of its path. A second
+// open fails with an error that says so, and harms nothing. After the first is closed,
+// each spelling opens the database.
 func TestTwoWritersInOneProcess(t *testing.T) {
 	dir := database(t, "before q@1=v")
 	paths := spellings(t, dir)
@@ -79,8 +79,8 @@ func TestTwoWritersInOneProcess(t *testing.T) {
 	}
 }
 
-// secondWriter is what another process says that tries to write to the database; it is
-// ended when it can.
+// secondWriter is the error of another process that tries to write to the database. The
+// process is ended if it can write.
 func secondWriter(t *testing.T, dir string) string {
 	t.Helper()
 	said, kill := spawn(t, dir, 1)
@@ -88,8 +88,8 @@ func secondWriter(t *testing.T, dir string) string {
 	return said[0]
 }
 
-// The lock of RocksDB is lost when the process closes the file LOCK, as whatever
-// copies or reads the directory does, and when somebody removes it. Ours stays.
+// RocksDB's lock is lost when the process closes the file LOCK, for example after
+// copying the directory, and when the file is removed. Our lock stays.
 func TestTheLockOutlivesTheFile(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	s := open(t, dir, rocks.Options{})
@@ -109,7 +109,7 @@ func TestTheLockOutlivesTheFile(t *testing.T) {
 	}
 }
 
-// Older versions look at RocksDB's lock alone: it is held, and looked at, too.
+// Older versions know only RocksDB's lock: it is held and respected too.
 func TestRocksDBsLockIsHeldToo(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	raw := func() error {
@@ -152,7 +152,7 @@ func TestRocksDBsLockIsHeldToo(t *testing.T) {
 	}
 }
 
-// An opening that fails leaves the database to others.
+// After a failed open, others can open the database.
 func TestAFailedOpeningReleasesItsClaim(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	current := filepath.Join(dir, "CURRENT")
@@ -171,7 +171,7 @@ func TestAFailedOpeningReleasesItsClaim(t *testing.T) {
 	open(t, dir, rocks.Options{}).Close()
 }
 
-// However openings and closings race, at most one has the database.
+// Opens and closes race: at most one has the database at a time.
 func TestOpeningsAndClosingsRace(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	var inside, opened atomic.Int32
@@ -227,9 +227,9 @@ func contents(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// The directory of an open database is moved, and another database takes its place.
-// The open one stays claimed under its new path, touches nothing of the other, keeps
-// what it acknowledged, and goes on when the directory comes back.
+// The directory of an open database is moved, and another database takes its place. The
+// open one stays claimed under its new path, does not touch the other one, keeps what
+// it acknowledged, and continues when the directory comes back.
 func TestADirectoryThatIsMovedWhileItIsOpen(t *testing.T) {
 	dir, other := database(t, "old q@1=v"), database(t, "new q@1=v")
 	moved := dir + ".moved"
@@ -272,8 +272,8 @@ func TestADirectoryThatIsMovedWhileItIsOpen(t *testing.T) {
 	}
 }
 
-// A path without its directory means the same place when the process has changed
-// its working directory.
+// A relative path still means the same place after the process has changed its working
+// directory.
 func TestTheWorkingDirectoryChanges(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	t.Chdir(filepath.Dir(dir))

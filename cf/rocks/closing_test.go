@@ -31,7 +31,7 @@ func filesOf(t *testing.T, dir, ending string) (names []string, bytes int64) {
 	return names, bytes
 }
 
-// fillTwo writes so many kilobytes, half to each of two families.
+// fillTwo writes this many kilobytes, half to each of two families.
 func fillTwo(t *testing.T, s *rocks.Store, kilobytes int) {
 	t.Helper()
 	noise := rand.NewChaCha8([32]byte{})
@@ -49,7 +49,7 @@ func fillTwo(t *testing.T, s *rocks.Store, kilobytes int) {
 	}
 }
 
-// counted is how many rows two families have after opening anew.
+// counted is the number of rows of two families after another open.
 func counted(t *testing.T, dir string) (n int) {
 	t.Helper()
 	s, err := rocks.Open(dir, rocks.Options{ReadOnly: true})
@@ -87,8 +87,8 @@ func rowsIn(t *testing.T, snap cf.Snapshot, family string) (n int) {
 	}
 }
 
-// A close flushes what is in memory, and the logs go; but not for the few kilobytes
-// that a single statement writes.
+// A close flushes memory, so that the logs are removed; but it does not do so for the
+// few kilobytes of a single statement.
 func TestCloseDropsTheLogs(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -128,7 +128,7 @@ func TestCloseDropsTheLogs(t *testing.T) {
 	}
 }
 
-// What cannot be flushed at once stays in the logs, and the close does not wait.
+// Data that cannot be flushed at once stays in the logs, and the close does not wait.
 func TestCloseOfAStalledStoreKeepsTheLogs(t *testing.T) {
 	var log bytes.Buffer
 	s, release := stalling(t, "3", "3", &log)

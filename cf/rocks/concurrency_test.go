@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
-// TestMaintenanceBlocksNobody: a compaction may take an hour; a family that is
-// created meanwhile, and with it every read and write behind it, cannot wait.
+// TestMaintenanceBlocksNobody: a compaction may take an hour. Creating a family must
+// not wait for it, or all later reads and writes would wait too.
 func TestMaintenanceBlocksNobody(t *testing.T) {
 	s, err := Open("", Options{InMemory: true})
 	if err != nil {
@@ -35,8 +35,8 @@ func TestMaintenanceBlocksNobody(t *testing.T) {
 	}
 }
 
-// TestDropRangeDoesNotFallBetweenReadAndWrite of an update: the row is either
-// dropped after it, or before it and the update sees that.
+// TestDropRangeDoesNotFallBetweenReadAndWrite: the row is dropped after an update, or
+// before it, and then the update sees that.
 func TestDropRangeDoesNotFallBetweenReadAndWrite(t *testing.T) {
 	s, err := Open("", Options{InMemory: true})
 	if err != nil {
@@ -81,8 +81,8 @@ func TestDropRangeDoesNotFallBetweenReadAndWrite(t *testing.T) {
 	}
 }
 
-// TestACursorMayOutliveItsSnapshot though nobody should let it: RocksDB's
-// iterators read the snapshot whenever they come to a further file.
+// TestACursorMayOutliveItsSnapshot, although callers must not let it: RocksDB's
+// iterators read the snapshot at each new file.
 func TestACursorMayOutliveItsSnapshot(t *testing.T) {
 	s, snap := storeWith(t, "a q@2=x q@1=y | b q@1=z", cf.AppendCellKey(nil, "c", "q", 1))
 	defer s.Close()
@@ -105,8 +105,8 @@ func TestACursorMayOutliveItsSnapshot(t *testing.T) {
 	}
 }
 
-// TestCloseAmidEverything closes a store while others use it in every way. All
-// that they may see is ErrClosed, or ErrNotExist of a dropped family.
+// TestCloseAmidEverything closes a store while other goroutines use it in every way.
+// They may see only ErrClosed, or ErrNotExist for a dropped family.
 func TestCloseAmidEverything(t *testing.T) {
 	for range 20 {
 		closeAmidEverything(t)

@@ -30,8 +30,7 @@ func TestStoreOnDiskConforms(t *testing.T) {
 // small makes files that take little room ahead of what is in them.
 var small = rocks.Options{Async: true, Memory: 8 << 20}
 
-// memoryDir is a directory that needs no disk where the system has one: the
-// suite syncs much.
+// memoryDir is a directory in memory, if the system has one: the suite syncs often.
 func memoryDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "smolwc")
 	if err != nil {

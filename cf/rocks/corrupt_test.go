@@ -14,10 +14,9 @@ import (
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
-// TestGarbageKeysAreReported puts keys that are no cells' straight into a
-// family, between cells, and reads past them in every way. None may be passed
-// over by a scan that reads all of its row, and none may hang a scan, whatever
-// it reads.
+// TestGarbageKeysAreReported puts keys that are not those of cells into a family,
+// between cells, and reads past them in every way. A scan that reads the whole row must
+// report such a key, and no scan may hang.
 func TestGarbageKeysAreReported(t *testing.T) {
 	for _, test := range []struct{ key, why string }{
 		{"01 6b", "row not terminated"},
@@ -60,7 +59,7 @@ func expectGarbage(t *testing.T, cells string, garbage []byte) {
 			t.Errorf("cells %s, reverse %t: error names family %s, key %x", cells, reverse, cell.Family, cell.Key)
 		}
 	}
-	// These need not see it, but they have to end.
+	// These need not see it, but they must end.
 	for _, f := range []cf.Filter{
 		{KeysOnly: true}, {CellsPerRow: 1}, {Versions: 1}, {Since: 3}, {Retention: []cf.Retention{{UpTo: 2}}},
 		{Qualifiers: []cf.Range{cf.Single("a")}},
@@ -90,7 +89,7 @@ func storeWith(t *testing.T, cells string, raw []byte) (*Store, cf.Snapshot) {
 		t.Fatal(err)
 	}
 	putCells(t, s, cells)
-	if err := s.db.PutCF(s.write, (*s.families.Load())["t"].handle, raw, []byte("?")); err != nil {
+	if err := s.db.PutCF(s.write, (*s.families.Load())["t"].Handle, raw, []byte("?")); err != nil {
 		t.Fatal(err)
 	}
 	snap, err := s.Snapshot(ctx)
@@ -137,8 +136,8 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// TestAnErrorStaysTheAnswerOfItsCursor: a caller who asks again after an error
-// is not told that he has seen everything.
+// TestAnErrorStaysTheAnswerOfItsCursor: Next after an error returns the error again,
+// and not the end.
 func TestAnErrorStaysTheAnswerOfItsCursor(t *testing.T) {
 	s, snap := storeWith(t, "a q@1=v", unhex(t, "01 6b 00 05"))
 	defer s.Close()

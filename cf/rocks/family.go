@@ -13,6 +13,8 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 // catalogFamily is RocksDB's own column family; it holds the catalog.
@@ -20,24 +22,21 @@ const catalogFamily = "default"
 
 // A family is an open column family.
 type family struct {
-	name   string
+	scan.Family
 	id     uint32
-	handle *grocksdb.ColumnFamilyHandle
-	c      familyPointer // the handle's
-	kept   keptCursors
-	shape  shape
-	expiry expiry                     // of a declared family
-	tuning atomic.Pointer[cf.Tuning]  // nil is the zero one
-	starts atomic.Pointer[fileStarts] // of its files
-	period atomic.Int64               // in seconds, after which the engine rewrites files; 0 is never
+	expiry callbacks.Expiry          // of a declared family
+	tuning atomic.Pointer[cf.Tuning] // nil is the zero one
+	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
 }
 
-// families is the set of open families by name. It is replaced, never changed,
-// so that a snapshot can hold on to the one of its time.
+// families is the set of open families by name. A change replaces the set, so that a
+// snapshot keeps the set of its time.
 type families map[string]*family
 
-func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e expiry) *family {
-	return &family{name: name, id: h.ID(), handle: h, c: familyHandle(h), kept: newKeptCursors(), expiry: e}
+func newFamily(name string, h *grocksdb.ColumnFamilyHandle, e callbacks.Expiry) *family {
+	f := &family{id: h.ID(), expiry: e}
+	f.Open(name, h)
+	return f
 }
 
 func (f families) get(name string) (*family, error) {
@@ -59,12 +58,12 @@ var (
 	_ cf.DropTeller = (*Follower)(nil)
 )
 
-// Dropped implements cf.DropTeller: the manifest that was in force before says so.
+// Dropped implements cf.DropTeller: the manifest from before the open names them.
 func (s *Store) Dropped() []string {
 	if s.engine.found == nil {
 		return nil
 	}
-	return s.engine.found.dropped
+	return s.engine.found.Dropped
 }
 
 // Dropped implements cf.DropTeller.
@@ -80,7 +79,7 @@ func (s *Store) CreateFamily(_ context.Context, names ...string) error {
 		if _, ok := to[name]; ok {
 			return nil
 		}
-		e, opts, err := s.engine.newExpiry()
+		e, opts, err := s.engine.familyOption()
 		if err != nil {
 			return err
 		}
@@ -91,7 +90,7 @@ func (s *Store) CreateFamily(_ context.Context, names ...string) error {
 			return err
 		})
 		if err != nil {
-			e.free()
+			e.Free()
 			return err
 		}
 		to[name] = newFamily(name, h, e)
@@ -106,21 +105,21 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 		if !ok {
 			return nil
 		}
-		if err := s.changeManifest(func() error { return s.db.DropColumnFamily(f.handle) }); err != nil {
+		if err := s.changeManifest(func() error { return s.db.DropColumnFamily(f.Handle) }); err != nil {
 			return err
 		}
-		f.kept.clear()
+		f.ClearKept()
 		delete(to, name)
 		s.dropped.add(f)
-		s.history.addRange([]string{name}, cf.Range{})
+		s.history.AddRange([]string{name}, cf.Range{})
 		return nil
 	})
 }
 
-// changeFamilies changes one family after the other, up to an error. After each
-// RocksDB writes the options of all families into a file, reads it again and
-// compares, so that it takes time that grows with the square of their number;
-// nothing needs the file before the last.
+// changeFamilies changes one family after the other, up to an error. After each change
+// RocksDB writes the options of all families to a file, reads it and compares. That
+// takes quadratic time, and only the last such file is needed: RocksDB does not write
+// the others.
 func (s *Store) changeFamilies(names []string, change func(to families, name string) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,9 +131,9 @@ func (s *Store) changeFamilies(names []string, change func(to families, name str
 		s.families.Store(&changed)
 		s.dropped.next()
 	}()
-	defer s.engine.logs.holdOptions(false)
+	defer s.engine.logs.HoldOptions(false)
 	for i, name := range names {
-		s.engine.logs.holdOptions(i < len(names)-1)
+		s.engine.logs.HoldOptions(i < len(names)-1)
 		if err := change(changed, name); err != nil {
 			return err
 		}
@@ -142,17 +141,29 @@ func (s *Store) changeFamilies(names []string, change func(to families, name str
 	return nil
 }
 
-// free gives up what a family holds in memory, and on the disk if it was dropped.
-// Nobody uses it any more.
-func (f *family) free() {
-	f.kept.free()
-	f.handle.Destroy()
-	f.expiry.free()
+// sweep clears the cursors that families keep.
+func (s *Store) sweep() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return
+	}
+	s.scans.Swept()
+	for _, f := range *s.families.Load() {
+		f.ClearKept()
+	}
 }
 
-// droppedFamilies frees families after the last use of a set that has them. A use
-// is a snapshot, with its cursors, or maintenance; a caller that holds Store.mu
-// shared needs none. The store is not closed while a method runs.
+// free frees what a family holds in memory, and on the disk if it was dropped. Nothing
+// uses the family any longer.
+func (f *family) free() {
+	f.Family.Free()
+	f.expiry.Free()
+}
+
+// droppedFamilies frees dropped families after the last use of a set of families that
+// has them. Snapshots, with their cursors, and maintenance use a set; a caller that
+// holds Store.mu shared need not. The store is not closed while a method runs.
 type droppedFamilies struct {
 	mu   sync.Mutex
 	set  uint64         // the number of the set in force
@@ -165,14 +176,14 @@ type droppedFamily struct {
 	last uint64 // the last set that has it
 }
 
-// add says that the sets from the next one on do not have a family.
+// add says that a family is in no set from the next one on.
 func (d *droppedFamilies) add(f *family) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, droppedFamily{f, d.set})
 }
 
-// next says that another set is in force.
+// next puts another set in force.
 func (d *droppedFamilies) next() {
 	d.mu.Lock()
 	d.set++
@@ -199,8 +210,8 @@ func (d *droppedFamilies) unuse(set uint64) {
 	d.freeAndUnlock()
 }
 
-// freeAndUnlock frees the families that no set in use has. The engine then removes
-// their files, for which nobody else waits.
+// freeAndUnlock frees the families that are in no set in use. It unlocks first: the
+// engine then removes their files, which can take long.
 func (d *droppedFamilies) freeAndUnlock() {
 	oldest := d.set
 	for set := range d.uses {

@@ -16,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// Families that are created or dropped together are all in the file of options
-// that is written once, behind the last, and come back when it is opened again.
+// Families that are created or dropped together are all in the file of options, which
+// is written once, after the last one. They are there after another open.
 func TestOptionsAreWrittenOnce(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, rocks.Options{})
@@ -68,8 +68,8 @@ func TestOptionsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// A dropped family can be read as long as a snapshot that has it is open, or a
-// cursor of it. Then its files are removed.
+// A dropped family can be read while a snapshot with it, or one of its cursors, is
+// open. Then its files are removed.
 func TestADroppedFamilyGoesWithItsLastUse(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, rocks.Options{})

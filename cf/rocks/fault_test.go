@@ -34,9 +34,9 @@ func smallDisk(t *testing.T, mb int) string {
 	return dir
 }
 
-// A full disk fails writes and nothing else. When there is room again, the open
-// database takes writes; what was acknowledged is there, before and after it is
-// opened anew, and no batch is there in one family alone.
+// On a full disk only writes fail. When there is room again, the open database takes
+// writes. Acknowledged writes are there before and after another open, and no batch is
+// in one family alone.
 func TestServiceResumesWhenSpaceReturns(t *testing.T) {
 	disk := smallDisk(t, 24)
 	o := rocks.Options{Memory: 16 << 20} // little, so that little room will do
@@ -98,7 +98,7 @@ func TestServiceResumesWhenSpaceReturns(t *testing.T) {
 	}
 }
 
-// fillDisk leaves so many bytes of a disk.
+// fillDisk fills a disk up to this many free bytes.
 func fillDisk(path string, leave int64) error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(path), &st); err != nil {
@@ -119,7 +119,7 @@ func expectResumed(t *testing.T, put func(int) error) {
 	t.Fatalf("there is room, and still: %v", err)
 }
 
-// Without the right to write, a database is not opened, and says why.
+// Without the right to write, the open fails with the cause.
 func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
@@ -148,8 +148,8 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// When no more files can be opened, a flush fails and says so, and reads of what is
-// open go on. When there are files again, the open database takes writes.
+// When no more files can be opened, a flush fails with the cause, and reads of open
+// files continue. When files can be opened again, the open database takes writes.
 func TestTooManyOpenFiles(t *testing.T) {
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
@@ -161,7 +161,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 		func() error { return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before) })
 }
 
-// When the right to make files is lost while a database is open, the same.
+// The same holds when the right to create files is lost while a database is open.
 func TestPermissionLost(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	attribute := func(a string) func() error {
@@ -175,7 +175,7 @@ func TestPermissionLost(t *testing.T) {
 	failsForATime(t, dir, "operation not permitted", attribute("+i"), attribute("-i"))
 }
 
-// So it is for a user who is not root, whom the mode of the directory binds.
+// The same holds for a user other than root, to whom the mode of the directory applies.
 func TestPermissionLostByAUser(t *testing.T) {
 	nobody := func(cmd *exec.Cmd) {
 		if os.Getuid() == 0 {
@@ -194,9 +194,9 @@ func TestPermissionLostByAUser(t *testing.T) {
 	failsForATime(t, dir, "permission denied", mode(0o500), mode(0o700))
 }
 
-// failsForATime looks what a store does between fail and mend: what needs a new
-// file fails with the cause, what is there is read, what is acknowledged stays; and
-// after it writes are taken without opening anew.
+// failsForATime tests a store between fail and mend. What needs a new file fails with
+// the cause; existing data can be read; acknowledged writes stay. After mend the store
+// takes writes without another open.
 func failsForATime(t *testing.T, dir, cause string, fail, mend func() error) {
 	t.Helper()
 	s := open(t, dir, rocks.Options{Memory: 8 << 20})

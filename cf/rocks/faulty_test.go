@@ -38,8 +38,8 @@ type faultyDisk struct {
 
 const faultyControl = "FAULTYDISK_CONTROL"
 
-// onAFaultyDisk runs the test that calls it in a process for which the disk can be
-// made to fail, and gives that process the disk, others nil.
+// onAFaultyDisk runs the calling test again in a process whose disk can be made to
+// fail. It returns the disk in that process, and nil in the calling one.
 func onAFaultyDisk(t *testing.T) *faultyDisk {
 	t.Helper()
 	inside := runAgain(t, func(cmd *exec.Cmd) {
@@ -71,7 +71,7 @@ func onAFaultyDisk(t *testing.T) *faultyDisk {
 	return &faultyDisk{os.Getenv("FAULTYDISK_DIR"), &n[0], &n[1], &n[2], &n[3]}
 }
 
-// breaks has so many calls fail after so many that go well.
+// breaks lets a number of calls succeed, and the next ones fail.
 func (d *faultyDisk) breaks(well, fail int, with syscall.Errno) {
 	atomic.StoreInt32(d.error, int32(with))
 	atomic.StoreInt32(d.well, int32(well))
@@ -80,7 +80,7 @@ func (d *faultyDisk) breaks(well, fail int, with syscall.Errno) {
 
 func (d *faultyDisk) mends() { atomic.StoreInt32(d.fail, 0) }
 
-// A worker does everything with a store that changes files, and knows what was
+// A worker does everything with a store that changes files, and notes what was
 // acknowledged. A row has the same value in two families, and is written once.
 type worker struct {
 	*rocks.Store
@@ -153,7 +153,7 @@ func (w *worker) load(ctx context.Context) error {
 	return w.wrote(err, rows...)
 }
 
-// drop deletes a row that is there.
+// drop deletes an existing row.
 func (w *worker) drop(ctx context.Context) error {
 	for _, row := range slices.Sorted(maps.Keys(w.acknowledged)) {
 		if w.random.IntN(4) > 0 {
@@ -203,9 +203,9 @@ func (w *worker) work(dir string) error {
 	return err
 }
 
-// Whenever a disk fails, with whatever error, and whatever is done then: the process
-// lives, and what was acknowledged is there when the database is opened again, and no
-// write or load in one family alone.
+// A disk fails at any time with any error during any work. The process lives. When the
+// database is opened again, acknowledged writes are there, and no write or load is in
+// one family alone.
 func TestNoFaultOfADiskEndsTheProcess(t *testing.T) {
 	if *faults == 0 {
 		t.Skip("RocksDB 7.8 with assertions ends the process after some of them: give -faults")
@@ -274,8 +274,8 @@ func faultyRound(t *testing.T, disk *faultyDisk, dir string, seed uint64) {
 	}
 }
 
-// A full disk under a write, and then load after load: each fails with the cause, and
-// when there is room again, loads are taken again.
+// The disk is full during a write, and then during load after load. Each fails with the
+// cause. When there is room again, loads succeed.
 func TestLoadsBehindAFullDisk(t *testing.T) {
 	disk := onAFaultyDisk(t)
 	if disk == nil {

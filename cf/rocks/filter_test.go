@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// The filter of a file with many small rows is larger than a shard of the cache. It
-// is cached nevertheless, in parts: a get that was made before reads nothing.
+// The filter of a file with many small rows is larger than a shard of the cache. It is
+// still cached, in parts: a repeated get reads nothing.
 func TestFiltersLargerThanTheCacheAreCachedInParts(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{Memory: 512 << 10, Async: true})
 	if err != nil {

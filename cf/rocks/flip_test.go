@@ -108,8 +108,8 @@ func read(s cf.Reader, family string) (cftest.Rows, error) {
 	return rows, err
 }
 
-// One byte of any file is another one: then what is read is right, or there is an
-// error of the kind ErrCorrupt that names a file or a family.
+// One byte of any file is changed. Then reads are right, or there is an error of the
+// kind ErrCorrupt that names a file or a family.
 func TestAFlippedByteIsNeverAWrongAnswer(t *testing.T) {
 	pristine, want := mixed(t)
 	for kind, places := range map[string]int{"*.sst": 150, "*.blob": 40, "MANIFEST-*": 60, "CURRENT": 16, "OPTIONS-*": 10, "*.log": 20, "IDENTITY": 3} {
@@ -207,8 +207,8 @@ func opened(t *testing.T, dir, name, what string, want map[string]cftest.Rows) (
 	return reported
 }
 
-// checked lets a check find the damage of a table or blob file: it compares each of
-// their bytes that means anything, whether it is read by anybody or not.
+// checked expects that a check finds the damage of a table or blob file: it compares
+// every byte with a meaning, even if no read needs it.
 func checked(t *testing.T, s *rocks.Store, name string, inFamily bool, what string) {
 	t.Helper()
 	var found []string
@@ -229,9 +229,9 @@ func checked(t *testing.T, s *rocks.Store, name string, inFamily bool, what stri
 	}
 }
 
-// The last bit of a table file's properties says how they are to be read, and is looked
-// at before their checksum is: RocksDB would end the process. The same file is looked at
-// when it is checked and ingested.
+// The last bit of a table file's properties says how to read them. RocksDB uses it
+// before it compares their checksum, and would end the process. The same holds when the
+// file is checked and ingested.
 func TestADamagedKindOfPropertiesIsDamage(t *testing.T) {
 	pristine, want := mixed(t)
 	files, _ := filepath.Glob(filepath.Join(pristine, "*.sst"))

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
 )
 
 // A Follower is a read-only store beside a writer. It shows one moment until
@@ -32,14 +33,19 @@ var (
 	_ cf.Refresher = (*Follower)(nil)
 )
 
-// A view is the database at a moment. It closes when nobody uses it.
+// ErrCreating is the error of [OpenFollower] for a database that has no catalog yet: a
+// writer is creating the database, or was ended while it did. It matches
+// [cf.ErrUnavailable].
+var ErrCreating = steady.ErrCreating
+
+// A view is the database at a moment. It is closed after its last use.
 type view struct {
 	*Store
-	stamp stamp
-	users atomic.Int64 // the follower itself, while it is the newest, reads and snapshots; 0 is for good
+	stamp steady.Stamp
+	users atomic.Int64 // the follower while the view is the newest, reads and snapshots; 0 is final
 }
 
-// OpenFollower opens the database in dir for reading, beside a writer if need be.
+// OpenFollower opens the database in dir for reading; another process may write it.
 func OpenFollower(dir string, o Options) (*Follower, error) {
 	o.ReadOnly = true
 	v, err := openView(context.Background(), dir, o)
@@ -52,14 +58,14 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 	return f, nil
 }
 
-// openView opens the files as they are at a moment. RocksDB reads the manifest
-// first and the logs then. If the writer flushes in between and removes a log,
-// the log's changes are in neither, and nothing says so: therefore an opening counts
-// only if meanwhile the manifest stayed as it was and no log was removed.
+// openView opens the files as they are at one moment. RocksDB reads the manifest first,
+// and then the logs. If the writer flushes in between and removes a log, the log's
+// changes are in neither, without any error. So an open counts only if the manifest did
+// not change meanwhile and no log was removed.
 func openView(ctx context.Context, dir string, o Options) (*view, error) {
 	var s *Store
-	at, err := steady(ctx, dir, openPatience, func() (err error) {
-		if s != nil { // of a try that did not count
+	at, err := steady.Read(ctx, dir, steady.OpenPatience, func() (err error) {
+		if s != nil { // of an earlier try
 			_ = s.Close() // nothing was written
 		}
 		if s, err = Open(dir, o); err == nil && len(s.Families()) == 0 {
@@ -98,7 +104,7 @@ func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []strin
 	defer f.refreshing.Unlock()
 	old := f.use()
 	defer f.unuse(old)
-	if old.stamp.equal(stampOf(f.dir)) {
+	if old.stamp.Equal(steady.StampOf(f.dir)) {
 		return old.open()
 	}
 	v, err := openView(ctx, f.dir, f.options)
@@ -129,7 +135,7 @@ func (v *view) show(ctx context.Context, accept func(cf.Snapshot, []string) erro
 	return accept(s, v.Store.Families())
 }
 
-// use gives the newest view, which stays open until unuse or Close.
+// use returns the newest view. It stays open until unuse or Close.
 func (f *Follower) use() *view {
 	for {
 		v := f.view.Load()
@@ -164,7 +170,7 @@ func (f *Follower) unuse(v *view) {
 	}
 }
 
-// useOnce is use with an unuse that acts once.
+// useOnce is use, with an unuse that may be called several times.
 func (f *Follower) useOnce() (v *view, done func()) {
 	v = f.use()
 	return v, sync.OnceFunc(func() { f.unuse(v) })
@@ -196,7 +202,7 @@ func (f *Follower) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return &followed{s, done}, nil
 }
 
-// A followed snapshot keeps its view open.
+// A followed is a snapshot that keeps its view open.
 type followed struct {
 	cf.Snapshot
 	done func()
@@ -214,7 +220,7 @@ func (f *Follower) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost
 	return v.Store.Read(ctx, spec)
 }
 
-// Begin implements cf.Reader. Such a transaction reads; it cannot commit changes.
+// Begin implements cf.Reader. The transaction can read, but it cannot commit changes.
 func (f *Follower) Begin(ctx context.Context) (cf.Txn, error) {
 	v, done := f.useOnce()
 	t, err := v.Store.Begin(ctx)

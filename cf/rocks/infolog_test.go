@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 )
 
 func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
@@ -31,21 +33,25 @@ func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
 	if again, _ := os.ReadFile(log); string(again) != string(first) {
 		t.Error("a reader wrote to the log")
 	}
-	if err := os.Truncate(log, maxInfoLog+1); err != nil {
+	open(Options{})
+	if again, _ := os.ReadFile(log); !strings.HasPrefix(string(again), string(first)) || len(again) == len(first) {
+		t.Error("the next writer did not append to the log; RocksDB's own logger renames it") // and our logger was not taken
+	}
+	if err := os.Truncate(log, files.MaxInfoLog+1); err != nil {
 		t.Fatal(err)
 	}
 	open(Options{})
 	old, err := os.Stat(log + ".old")
-	if err != nil || old.Size() != maxInfoLog+1 {
+	if err != nil || old.Size() != files.MaxInfoLog+1 {
 		t.Errorf("the log that had grown long: %v", err)
 	}
-	if now, err := os.Stat(log); err != nil || now.Size() > maxInfoLog {
+	if now, err := os.Stat(log); err != nil || now.Size() > files.MaxInfoLog {
 		t.Errorf("the log went on growing: %v", err)
 	}
 }
 
-// The engine's own logger ends the process at the second line that finds no
-// room.
+// The engine's own logger ends the process at the second line that does not fit on the
+// disk.
 func TestALogThatCannotBeWrittenIsNoFailure(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/dev/full", filepath.Join(dir, "LOG")); err != nil {

@@ -25,8 +25,8 @@ func readRow(t *testing.T, s *Store, key string) string {
 	return rows.String()
 }
 
-// TestKeptCursorsSeeWhatChanged: each kind of change, with a cursor that was made
-// before it.
+// TestKeptCursorsSeeWhatChanged: a cursor that was made before a change sees it, for
+// each kind of change.
 func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 	s, err := Open(shm(t), Options{Memory: 8 << 20})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 	}
 }
 
-// TestReadsSeeWhatWasAcknowledged, whatever goes on beside them.
+// TestReadsSeeWhatWasAcknowledged: whatever else is under way.
 func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 	s, err := Open(shm(t), Options{Memory: 8 << 20, Async: true})
 	if err != nil {
@@ -138,8 +138,8 @@ func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 	reading.Wait()
 }
 
-// TestKeptCursorsLetFilesGo: what a compaction replaced is removed though nobody
-// reads any more.
+// TestKeptCursorsLetFilesGo: files that a compaction replaced are removed even if no
+// further read comes.
 func TestKeptCursorsLetFilesGo(t *testing.T) {
 	dir := shm(t)
 	s, err := Open(dir, Options{Memory: 8 << 20})

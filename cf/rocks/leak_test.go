@@ -15,7 +15,7 @@ import (
 
 var opens = flag.Int("opens", 50, "how many times TestOpeningAndClosingLeaksNothing opens a database")
 
-// resident is the process's memory in bytes, and how many files it has open.
+// resident is the process's memory in bytes, and its number of open files.
 func resident(t *testing.T) (bytes, files int) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")
@@ -33,8 +33,8 @@ func resident(t *testing.T) (bytes, files int) {
 	return pages * os.Getpagesize(), len(open)
 }
 
-// Opening, writing, reading and closing again and again leaves no file open, no
-// snapshot and no cursor, and takes no memory.
+// After opening, writing, reading and closing many times, no file, snapshot or cursor
+// is open and no memory is lost.
 func TestOpeningAndClosingLeaksNothing(t *testing.T) {
 	dir := memoryDir(t)
 	once := func(i int) {

@@ -119,8 +119,7 @@ func summarise(t *testing.T, s *Store, spec cf.Scan, cores int) (sum summary) {
 	return sum
 }
 
-// TestLongScansAreTheSameInParallel: what several goroutines read of a scan's
-// chunks is what one reads.
+// TestLongScansAreTheSameInParallel: several goroutines read the same cells as one.
 func TestLongScansAreTheSameInParallel(t *testing.T) {
 	s := longTable(t)
 	var many []cf.Range
@@ -168,8 +167,8 @@ func TestLongScansAreTheSameInParallel(t *testing.T) {
 	}
 }
 
-// TestAScanOfUnwantedCellsIsSoonLong: not by blocks that are full, which never come,
-// and what it has looked at is not read again.
+// TestAScanOfUnwantedCellsIsSoonLong: such a scan fills no blocks, and counts as long
+// all the same. It does not read again what it has looked at.
 func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 	s := longTable(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
@@ -186,17 +185,16 @@ func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 		}
 		c := opened.(*cursor)
 		defer c.Close()
-		first, err := c.fill(t.Context())
-		if err != nil || first.end {
-			t.Fatal(first.end, err)
-		}
-		if c.cost = first.cost; c.cost.CellsScanned > 3*cellsBeforeAhead {
-			t.Errorf("reverse %v: %d cells before anybody helps", reverse, c.cost.CellsScanned)
-		}
-		if _, err := c.fill(t.Context()); err != nil {
+		if err := c.Fill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if c.ahead == nil || c.ahead.cuts == nil {
+		if n := c.Cost().CellsScanned; n > 3<<12 || c.Ahead() {
+			t.Errorf("reverse %v: %d cells before anybody helps, %v", reverse, n, c.Ahead())
+		}
+		if err := c.Fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Ahead() {
 			t.Errorf("reverse %v: nobody helps", reverse)
 		}
 		if b, err := c.Next(t.Context()); b != nil || err != nil {
@@ -209,7 +207,7 @@ func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 	}
 }
 
-// TestLongScansEndWhenTheyAreLeft: helpers do not go on.
+// TestLongScansEndWhenTheyAreLeft: the helpers end too.
 func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 	s := longTable(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
@@ -224,7 +222,7 @@ func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range fillsBeforeAhead + 3 {
+		for range 7 {
 			if b, err := c.Next(ctx); b == nil || err != nil {
 				t.Fatal(b, err)
 			}
@@ -248,9 +246,9 @@ func TestLongScansEndWhenTheyAreLeft(t *testing.T) {
 			}
 		}
 		c.Close()
-		for deadline := time.Now().Add(5 * time.Minute); s.helpers.Load() != 0; {
+		for deadline := time.Now().Add(5 * time.Minute); s.scans.Helpers() != 0; {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: %d helpers are left", leave, s.helpers.Load())
+				t.Fatalf("%s: %d helpers are left", leave, s.scans.Helpers())
 			}
 			runtime.Gosched()
 		}

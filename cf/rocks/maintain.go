@@ -5,15 +5,16 @@ package rocks
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Flush implements cf.Store. The engine puts a flush off while it would stall
-// writes, and no context ends that: a flush that nobody waits for any more is made
-// all the same.
+// Flush implements cf.Store. The engine puts a flush off while it would stall writes,
+// and no context ends that: the flush is made even after the caller stopped waiting.
 func (s *Store) Flush(ctx context.Context, name string) error {
 	done := make(chan error, 1)
 	go func() { done <- s.flush(name) }()
@@ -23,7 +24,7 @@ func (s *Store) Flush(ctx context.Context, name string) error {
 	case <-ctx.Done():
 	}
 	if state, _ := s.stall(); state != cf.NotStalled {
-		return s.stallError(ctx.Err())
+		return s.gate.Error(ctx.Err())
 	}
 	return ctx.Err()
 }
@@ -33,16 +34,16 @@ func (s *Store) flush(name string) error {
 		opts := grocksdb.NewDefaultFlushOptions()
 		defer opts.Destroy()
 		opts.SetWait(true)
-		if err := s.db.FlushCF(f.handle, opts); err != nil {
-			return wrap(err)
+		if err := s.db.FlushCF(f.Handle, opts); err != nil {
+			return native.Wrap(err)
 		}
-		// The catalog has a few entries in memory, which would keep every log
-		// from the first of them on.
-		return wrap(s.db.Flush(opts))
+		// The few entries of the catalog in memory would keep every log from the first
+		// of them on.
+		return native.Wrap(s.db.Flush(opts))
 	})
 }
 
-// Compact implements cf.Store. A context that is done stops it between files.
+// Compact implements cf.Store. The end of the context stops it between two files.
 func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 	if err := s.Flush(ctx, name); err != nil {
 		return err
@@ -63,15 +64,15 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 		defer opts.Destroy()
 		opts.SetBottommostLevelCompaction(grocksdb.KForce)
 		start, end := rows.Bounds()
-		s.db.CompactRangeCFOpt(f.handle, grocksdb.Range{Start: start, Limit: end}, opts)
-		f.kept.clear()                       // the old files can go
-		return cmp.Or(ctx.Err(), s.ending()) // the engine does not say that it gave up
+		s.db.CompactRangeCFOpt(f.Handle, grocksdb.Range{Start: start, Limit: end}, opts)
+		f.ClearKept()                             // the old files can go
+		return cmp.Or(ctx.Err(), s.gate.Ending()) // the engine does not report that it gave up
 	})
 }
 
-// maintain runs f, which may take long, on a family. Families may come and go
-// meanwhile, the handle stays valid; Close waits for the end, and EndWaits brings
-// it about.
+// maintain runs f, which may take long, on a family. Families may be created and
+// dropped meanwhile; the family's handle stays valid. Close waits until f returns, and
+// EndWaits makes it return.
 func (s *Store) maintain(name string, f func(*family) error) error {
 	fam, set, err := s.beginMaintenance(name)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err erro
 	}
 	fam, err = s.families.Load().get(name)
 	if err == nil {
-		err = cmp.Or(s.ending(), s.engine.logs.lasting())
+		err = cmp.Or(s.gate.Ending(), s.engine.logs.Lasting())
 	}
 	if err != nil {
 		return nil, 0, err
@@ -98,3 +99,95 @@ func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err erro
 	s.maintenance.Add(1)
 	return fam, s.dropped.use(), nil
 }
+
+const (
+	// keptLogs is the size of logs, in bytes, that a closed database may keep. The next
+	// open replays it in some milliseconds. So a process that makes a few small writes
+	// does not leave a small file for each family.
+	keptLogs = 1 << 20
+	// closingTime is how long a close waits for its flushes. Data that is not flushed
+	// by then stays in the logs.
+	closingTime = 3 * time.Second
+)
+
+// dropLogs flushes memory before the database is closed, so that the logs can be
+// removed. Nothing depends on it: data that cannot be flushed at once stays in the
+// logs.
+func (s *Store) dropLogs() {
+	if s.options.ReadOnly || s.options.InMemory || s.logBytes() <= keptLogs {
+		return
+	}
+	all, set, err := s.flushable()
+	if all == nil || err != nil {
+		return
+	}
+	began, done := time.Now(), make(chan error, 1)
+	go func() {
+		defer s.maintenance.Done()
+		defer s.dropped.unuse(set)
+		done <- s.flushAll(all)
+	}()
+	late := time.NewTimer(closingTime)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			s.logger.Warn("the logs stay, since what is in memory could not be flushed", "err", err)
+		}
+	case <-late.C:
+		s.logger.Warn("the logs stay, since flushing takes long", "duration", time.Since(began).Round(time.Millisecond))
+	}
+}
+
+// flushable are the families with data in memory, and the catalog, if the engine can
+// flush them at once. The families may be dropped meanwhile: the caller must end one
+// maintenance, and the use of the set.
+func (s *Store) flushable() (some []*family, set uint64, err error) {
+	if s.gate.On() || s.refusal.On() {
+		return nil, 0, nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := cmp.Or(s.writable(), s.gate.Ending()); err != nil {
+		return nil, 0, err
+	}
+	bytes := int64(0)
+	for name, f := range *s.families.Load() {
+		waiting := s.property(f, "num-immutable-mem-table")
+		if name == catalogFamily || waiting+s.property(f, "num-entries-active-mem-table") == 0 {
+			continue
+		}
+		// From here on the engine puts a flush off.
+		if s.property(f, "num-files-at-level0")+1 >= l0Slowdown || waiting+1 >= maxMemtables-1 ||
+			s.property(f, "estimate-pending-compaction-bytes") >= softPending {
+			return nil, 0, nil
+		}
+		bytes += s.property(f, "cur-size-all-mem-tables")
+		some = append(some, f)
+	}
+	if rate := s.options.BackgroundRate; rate > 0 && bytes > rate { // more than a second
+		return nil, 0, nil
+	}
+	s.maintenance.Add(1)
+	return append(some, (*s.families.Load())[catalogFamily]), s.dropped.use(), nil
+}
+
+// flushAll flushes families. The last one is the catalog: its few entries would keep
+// every log.
+func (s *Store) flushAll(all []*family) error {
+	opts := grocksdb.NewDefaultFlushOptions()
+	defer opts.Destroy()
+	for _, wait := range []bool{false, true} { // all of them, side by side
+		opts.SetWait(wait)
+		for _, f := range all {
+			if err := s.db.FlushCF(f.Handle, opts); err != nil {
+				return native.Wrap(err)
+			}
+		}
+	}
+	return nil
+}
+
+// ReleaseMemory returns unused memory of the C library to the system. It concerns the
+// whole process. It takes some milliseconds, and allocations of C wait meanwhile.
+func ReleaseMemory() { native.ReleaseMemory() }

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
 )
 
 // A mergeModel is the merge operator in the most naive form.
@@ -26,7 +27,7 @@ type mergeModel struct {
 	pending [][]byte
 }
 
-// merged is what a read has to find.
+// merged is what a read must find.
 func (m *mergeModel) merged() []byte {
 	if len(m.pending) == 0 {
 		return m.value
@@ -58,7 +59,8 @@ func (m *mergeModel) merged() []byte {
 	return merged
 }
 
-// settle makes what a read finds the value, as a compaction to the bottom does.
+// settle makes the merged value the cell's value, as a compaction to the last level
+// does.
 func (m *mergeModel) settle() { m.value, m.pending = m.merged(), nil }
 
 func (m *mergeModel) unmerged() []byte {
@@ -225,7 +227,7 @@ func (c *mergeCell) delete() {
 	c.model = mergeModel{}
 }
 
-// read is the cell's value, nil when it is not there.
+// read is the cell's value, nil when there is no cell.
 func (c *mergeCell) read() []byte {
 	ctx := context.Background()
 	snap, err := c.store.Snapshot(ctx)
@@ -276,7 +278,7 @@ func (c *mergeCell) maintain(compact bool) {
 	c.model.settle()
 }
 
-// Operands, values and what they make, as bytes.
+// Operands, values and their results, as bytes.
 func TestMergedBytes(t *testing.T) {
 	const most, least = "7fffffffffffffff", "8000000000000000"
 	for _, test := range []struct{ what, put, merge, want string }{
@@ -352,8 +354,8 @@ func anyOperand(kind cf.MergeKind) *rapid.Generator[[]byte] {
 	})
 }
 
-// Whatever is flushed and compacted in between, and whatever snapshots keep
-// apart, a cell is what was merged into it.
+// A cell is what was merged into it, whatever is flushed and compacted in between and
+// whatever snapshots keep apart.
 func TestMergesInAnyGrouping(t *testing.T) {
 	s := mergeStore(t)
 	row := 0
@@ -380,7 +382,7 @@ func TestMergesInAnyGrouping(t *testing.T) {
 			}
 			got, want := c.read(), c.model.merged()
 			if len(want) > 0 && want[0] == 0 {
-				// In which portions it came is what compactions made of it.
+				// Compactions decided in which portions it came.
 				if len(got) == 0 || got[0] != 0 {
 					t.Fatalf("the cell is %s; want %s", clip(got), clip(want))
 				}
@@ -394,7 +396,7 @@ func TestMergesInAnyGrouping(t *testing.T) {
 // A write carries pending merges out, which changes nothing.
 func TestManyMergesOfOneCell(t *testing.T) {
 	c := &mergeCell{t: t, store: mergeStore(t), row: "r"}
-	for i := range 3*maxPendingMerges + 7 {
+	for i := range 3*callbacks.MaxPendingMerges + 7 {
 		c.merge(binary.BigEndian.AppendUint64([]byte{1, 6}, uint64(i)))
 	}
 	c.check("after many")
@@ -402,8 +404,8 @@ func TestManyMergesOfOneCell(t *testing.T) {
 	c.check("compacted")
 }
 
-// FuzzMerge: no operands crash the operator, none make it lose anything, and
-// it agrees with the naive one.
+// FuzzMerge: no operands crash the operator or make it lose anything, and it agrees
+// with the naive one.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte{}, []byte("\x01\x06\x00\x00\x00\x00\x00\x00\x00\x01"), []byte("\x01\x06\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Add([]byte("\x06\x00\x00\x00\x00\x00\x00\x00\x09"), []byte("\x02\x06\x00\x00\x00\x00\x00\x00\x00\x01"), []byte{})

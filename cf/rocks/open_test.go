@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/linxGnu/grocksdb"
 	"go.uber.org/goleak"
 
 	"github.com/smolwc/smolwc/cf"
@@ -23,16 +24,22 @@ import (
 // childDir tells the test binary to be a child that writes to a database.
 const childDir = "SMOLWC_TEST_CHILD_DIR"
 
+// otherProgram begins childDir for a child that knows RocksDB and not smolwc.
+const otherProgram = "other:"
+
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
+	if dir, ok := strings.CutPrefix(os.Getenv(childDir), otherProgram); ok {
+		other(dir)
+		return
+	} else if dir != "" {
 		child(dir)
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// child writes the rows w0, w1, ... one after another, says so on its standard
-// output after each, and goes on until it is killed.
+// child writes the rows w0, w1, ... one after another. It prints each to its standard
+// output, and continues until it is killed.
 func child(dir string) {
 	s, err := rocks.Open(dir, rocks.Options{})
 	if err != nil {
@@ -52,7 +59,28 @@ func child(dir string) {
 	}
 }
 
-// spawn starts a child and waits until it has said n things.
+// other opens a database with RocksDB alone, prints that, and keeps it open until it is
+// killed.
+func other(dir string) {
+	db, err := openAlone(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	fmt.Println("open")
+	select {}
+}
+
+// openAlone opens a database without smolwc's claim.
+func openAlone(dir string) (*grocksdb.DB, error) {
+	opts := grocksdb.NewDefaultOptions()
+	defer opts.Destroy()
+	opts.SetCreateIfMissing(true)
+	return grocksdb.OpenDb(opts, dir)
+}
+
+// spawn starts a child and waits until it has printed n lines.
 func spawn(t *testing.T, dir string, n int) (said []string, kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -137,6 +165,21 @@ func TestOpenInUseByAnotherProcess(t *testing.T) {
 	}
 }
 
+// Other programs, and versions of smolwc before its claim, hold RocksDB's own lock alone.
+func TestOpenInUseByAnotherProgram(t *testing.T) {
+	dir := t.TempDir()
+	_, kill := spawn(t, otherProgram+dir, 1)
+	expectOpenError(t, dir, rocks.Options{}, cf.ErrBusy)
+	kill()
+	db, err := openAlone(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectOpenError(t, dir, rocks.Options{}, cf.ErrOpenHere)
+	db.Close()
+	open(t, dir, rocks.Options{}).Close()
+}
+
 func TestOpenTwice(t *testing.T) {
 	dir := database(t, "a q@1=v")
 	s := open(t, dir, rocks.Options{})
@@ -219,9 +262,9 @@ func TestOpenCorruptManifest(t *testing.T) {
 	expectOpenError(t, dir, rocks.Options{}, cf.ErrCorrupt)
 }
 
-// TestCorruptBlocksAreReported damages a file of cells at many places. A read
-// of all of them then gives an error, or, where the damage is in no cell, the
-// right cells; never others.
+// TestCorruptBlocksAreReported damages a file of cells at many places. A read of all
+// cells then gives an error or, if the damage is in no cell, the right cells; never
+// others.
 func TestCorruptBlocksAreReported(t *testing.T) {
 	var want strings.Builder
 	for i := range 2000 {
@@ -305,7 +348,7 @@ func TestOpenAndCloseAHundredTimes(t *testing.T) {
 	}
 }
 
-// TestATableFileThatIsGone: the error names the file that there was.
+// TestATableFileThatIsGone: the error names the missing file.
 func TestATableFileThatIsGone(t *testing.T) {
 	dir := database(t, "r q@1=v")
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))

@@ -1,13 +1,18 @@
-package rocks
+//go:build cgo
 
-// #include "holding.h"
-import "C"
+package rocks
 
 import (
 	"log/slog"
 	"runtime"
 
 	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 // Options say how a database is opened. The zero value opens, or creates, a
@@ -16,23 +21,22 @@ type Options struct {
 	// Memory is the budget in bytes for the block cache and the write
 	// buffers of all families together; 0 is DefaultMemory.
 	Memory int64
-	// Async acknowledges a write before it is synced to the disk: a crash
-	// of the process loses nothing, a crash of the machine the last moments.
+	// Async acknowledges a write before it is synced to the disk. A crash of the
+	// process loses nothing; a crash of the machine loses the last moments.
 	Async bool
-	// ReadOnly opens without writing anything, beside a writer if need be.
+	// ReadOnly opens without writing anything; another process may write the database.
 	ReadOnly bool
 	// MustExist refuses to create a database.
 	MustExist bool
 	// InMemory keeps all files in memory; they are gone at Close.
 	InMemory bool
-	// BackgroundRate is how many bytes a second flushes and compactions may
-	// write together; 0 is as many as they can.
+	// BackgroundRate is the number of bytes that flushes and compactions may write
+	// together in a second; 0 is no limit.
 	BackgroundRate int64
-	// Logger gets what an operator should know; nil discards it.
+	// Logger logs events for an operator; nil discards them.
 	Logger *slog.Logger
-	// FileSize is how large a file grows in bytes before the next one is
-	// begun; 0 is the engine's 64 MiB. Tests that want the boundaries of
-	// files everywhere make it tiny.
+	// FileSize is the size in bytes at which a file ends and the next one begins; 0 is
+	// the engine's 64 MiB. Tests make it tiny to have boundaries of files everywhere.
 	FileSize int
 }
 
@@ -43,18 +47,17 @@ const (
 	blockSize      = 16 << 10
 	filterBits     = 10 // per key: about 1 % false positives
 	ribbonFrom     = 1  // ribbon filters from this level on, Bloom above it
-	maxInfoLog     = 4 << 20
-	writeShare     = 4 // 1/writeShare of the memory is for write buffers
+	writeShare     = 4  // 1/writeShare of the memory is for write buffers
 	minMemtable    = 1 << 20
 	maxMemtable    = 64 << 20
-	minArena       = 4 << 10  // what an empty family's write buffer takes, at least
-	maxArena       = 64 << 10 // and at most, and as much again for its row filter
+	minArena       = 4 << 10  // the least that an empty family's write buffer takes
+	maxArena       = 64 << 10 // the most; its row filter takes as much again
 	bytesPerSync   = 1 << 20
-	openingThreads = 2       // for each family, and the families are opened one after another
+	openingThreads = 2       // for each family; the families are opened one after another
 	deletionWindow = 1024    // entries of a file that follow each other
 	deletionRun    = 512     // deletions among them
 	refillMicros   = 100_000 // how often the rate limiter grants bytes
-	rateFairness   = 10      // one grant in so many goes to compactions before flushes
+	rateFairness   = 10      // one grant in this many goes to compactions before flushes
 )
 
 func (o Options) memory() int64 {
@@ -70,18 +73,18 @@ type engine struct {
 	db    *grocksdb.Options
 	table *grocksdb.BlockBasedTableOptions
 	data  *grocksdb.Options // of a declared family
-	logs  *logFiles
-	found *recovery // before it was opened; nil for a new one
+	logs  *files.System
+	found *recovery.Found // what was found before the open; nil for a new database
 
-	holding *C.smolwc_holding // of one that is opened for reading
+	holding *files.Held // of a database that is opened for reading
 }
 
-// newEngine divides the memory: a quarter for all write buffers together, the
-// rest for one block cache that also holds indexes and filters, so that neither
-// the number of families nor the size of the data multiplies it.
+// newEngine divides the memory. A quarter is for all write buffers together. The rest
+// is for one block cache, which also holds indexes and filters. So memory grows neither
+// with the number of families nor with the data.
 func newEngine(o Options) *engine {
 	buffers := uint64(o.memory() / writeShare)
-	e := &engine{cache: newCache(uint64(o.memory()) - buffers)}
+	e := &engine{cache: scan.NewCache(uint64(o.memory()) - buffers)}
 	e.db = grocksdb.NewDefaultOptions()
 	e.db.SetCreateIfMissing(!o.MustExist)
 	e.db.SetDbWriteBufferSize(buffers)
@@ -96,10 +99,10 @@ func newEngine(o Options) *engine {
 	e.db.SetBytesPerSync(bytesPerSync)
 	e.db.SetWALBytesPerSync(bytesPerSync)
 	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))
-	// When a full disk has stopped writes, the engine goes on by itself once there
-	// is room for the largest memtable of a family.
+	// When a full disk has stopped writes, the engine resumes by itself once there is
+	// room for a family's largest memtable.
 	e.db.SetWriteBufferSize(memtableSize(buffers))
-	e.logs = newLogFiles(e.db, o.InMemory)
+	e.logs = files.New(e.db, o.InMemory, scan.BlockRefused())
 	e.table = newTableOptions(e.cache)
 	e.data = e.db.Clone()
 	if o.FileSize > 0 {
@@ -108,10 +111,10 @@ func newEngine(o Options) *engine {
 		e.table.SetMetadataBlockSize(uint64(min(blockSize, o.FileSize)))
 	}
 	setDataOptions(e.data, e.table, buffers)
-	// To a family with a compaction filter the engine would give a period of 30
-	// days of its own accord.
-	// Level 1 of zstd makes files as small as 3, the engine's, in less time.
-	if err := setOptions(e.data, "periodic_compaction_seconds=0;compression_opts={level=1}"); err != nil {
+	// By default the engine gives a family with a compaction filter a period of 30
+	// days. Level 1 of zstd makes files as small as level 3, the engine's default, in
+	// less time.
+	if err := native.SetOptions(e.data, "periodic_compaction_seconds=0;compression_opts={level=1}"); err != nil {
 		panic(err) // a version of the engine that does not know the options
 	}
 	return e
@@ -127,9 +130,9 @@ func newTableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
 	t.SetCacheIndexAndFilterBlocks(true)
 	t.SetCacheIndexAndFilterBlocksWithHighPriority(true)
 	t.SetPinL0FilterAndIndexBlocksInCache(true)
-	// Parts of a filter and of an index are cached one by one. As a whole, the
-	// filter of a file with many small rows is larger than a shard of the cache,
-	// which then never holds it, and every get reads it again.
+	// Filters and indexes are cached in parts. The whole filter of a file with many
+	// small rows is larger than a shard of the cache: the cache would never hold it,
+	// and every get would read it again.
 	t.SetIndexType(grocksdb.KTwoLevelIndexSearchIndexType)
 	t.SetPartitionFilters(true)
 	t.SetMetadataBlockSize(blockSize)
@@ -141,17 +144,17 @@ func memtableSize(buffers uint64) uint64 { return min(max(buffers/2, minMemtable
 
 func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions, buffers uint64) {
 	o.SetBlockBasedTableFactory(table)
-	setRowPrefix(o)
-	setMergeOperator(o)
+	callbacks.SetRowPrefix(o)
+	callbacks.SetMergeOperator(o)
 	memtable := memtableSize(buffers)
 	o.SetWriteBufferSize(memtable)
-	// Each family takes these at once, so a thousand take the budget.
+	// Each family takes these at once, so that a thousand families take the budget.
 	arena := min(max(buffers/1000, minArena), maxArena)
 	o.SetArenaBlockSize(arena)
 	o.SetMemTablePrefixBloomSizeRatio(float64(arena) / float64(memtable))
 	o.SetMaxWriteBufferNumber(maxMemtables)
-	// A file with such a run of deletions is compacted soon, however well the
-	// levels are balanced: reads step over each of them.
+	// A file with such a run of deletions is compacted soon, even if the levels are
+	// balanced: reads must step over each deletion.
 	o.AddCompactOnDeletionCollectorFactory(deletionWindow, deletionRun)
 	o.SetLevelCompactionDynamicLevelBytes(true)
 	o.SetCompression(grocksdb.LZ4Compression)
@@ -163,6 +166,6 @@ func (e *engine) destroy() {
 	e.table.Destroy()
 	e.db.Destroy()
 	e.cache.Destroy()
-	e.logs.free()
-	e.freeHolding()
+	e.logs.Free()
+	e.holding.Free()
 }

@@ -37,7 +37,7 @@ func overlappingFiles(t *testing.T) *Store {
 	return s
 }
 
-// filters is what the engine's tickers say of its filters.
+// filters are the engine's tickers of its filters.
 func filters(t *testing.T, s *Store) cf.FilterStats {
 	t.Helper()
 	stats, err := s.Stats(context.Background())
@@ -47,8 +47,8 @@ func filters(t *testing.T, s *Store) cf.FilterStats {
 	return stats.Engine.Filters
 }
 
-// TestSingleRowsUseThePrefixBloomFilter: of a row that is in no file, hardly a
-// block is read.
+// TestSingleRowsUseThePrefixBloomFilter: reads of rows that are in no file read hardly
+// any block.
 func TestSingleRowsUseThePrefixBloomFilter(t *testing.T) {
 	s := overlappingFiles(t)
 	defer s.Close()
@@ -78,8 +78,8 @@ func TestSingleRowsUseThePrefixBloomFilter(t *testing.T) {
 	}
 }
 
-// TestScansOfManyRowsAreComplete though the family has a prefix extractor,
-// with which RocksDB by itself promises only the rows of one prefix.
+// TestScansOfManyRowsAreComplete, although with a prefix extractor RocksDB by itself
+// promises only the rows of one prefix.
 func TestScansOfManyRowsAreComplete(t *testing.T) {
 	s := overlappingFiles(t)
 	defer s.Close()

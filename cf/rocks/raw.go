@@ -10,18 +10,18 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Raw is the engine under a store, as grocksdb and as C know it, for measuring
-// against and for tools. It is valid until the store is closed; what is written
-// through it is not checked.
+// Raw is the engine under a store, as grocksdb and as C know it, for benchmarks, tests
+// and tools. It is valid until the store is closed. Writes through it are not checked.
 type Raw struct {
 	DB           *grocksdb.DB
 	Family       *grocksdb.ColumnFamilyHandle
 	DBHandle     unsafe.Pointer // rocksdb_t*
 	FamilyHandle unsafe.Pointer // rocksdb_column_family_handle_t*
-	// OptionsHandle is what families are opened with, rocksdb_options_t*:
-	// for table files that are made outside.
+	// OptionsHandle is the families' options, rocksdb_options_t*, for table files that
+	// are made outside.
 	OptionsHandle unsafe.Pointer
 }
 
@@ -38,24 +38,24 @@ func (s *Store) Raw(name string) (Raw, error) {
 	}
 	return Raw{
 		DB:            s.db,
-		Family:        f.handle,
-		DBHandle:      handleOf(s.db),
-		FamilyHandle:  handleOf(f.handle),
-		OptionsHandle: handleOf(s.engine.data),
+		Family:        f.Handle,
+		DBHandle:      native.Handle(s.db),
+		FamilyHandle:  native.Handle(f.Handle),
+		OptionsHandle: native.Handle(s.engine.data),
 	}, nil
 }
 
-// Put sets a key of the family to a value, whatever they are: for tests of what
-// reads a database.
+// Put sets any key of the family to any value. It is for tests of readers of a
+// database.
 func (r *Raw) Put(key, value []byte) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()
 	return r.DB.PutCF(opts, r.Family, key, value)
 }
 
-// Stall has the engine take no more writes once the family has so many files that
-// are not compacted, and keeps it, and every other database of the process, from
-// compacting until release: for tests of what waits then.
+// Stall has the engine take no more writes once the family has this many files that are
+// not compacted. Until release, no database of the process compacts. It is for tests of
+// what waits then.
 func (r *Raw) Stall(files int) (release func(), err error) {
 	env := grocksdb.NewDefaultEnv()
 	env.SetBackgroundThreads(0)

@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A scan in reverse that becomes long in the row of the empty key, the last one
-// that it comes to, does not begin again. Found by the model.
+// A reverse scan that becomes long in the row of the empty key, its last row, does not
+// begin again. The model found this.
 func TestReverseScanEndsInTheEmptyRow(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	s := open(t, "", rocks.Options{InMemory: true})
@@ -47,8 +47,8 @@ func TestReverseScanEndsInTheEmptyRow(t *testing.T) {
 	}
 }
 
-// A row that does not fit into the last block before a scan becomes long has been
-// begun and not returned; when the scan is cut before it, it comes once all the same.
+// A row that does not fit into the last block before a scan becomes long has been begun
+// and not returned. If the scan is cut before it, it is still returned once.
 func TestALongScanIsCutBeforeARowThatWasBegun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	s := open(t, "", rocks.Options{InMemory: true})

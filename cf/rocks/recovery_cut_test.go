@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
@@ -67,8 +68,7 @@ func (w *writer) flush() {
 	w.must(w.Flush(w.t.Context(), "t"))
 }
 
-// load makes a bulk load of a row into t and u, which takes numbers that are in
-// no log.
+// load loads a row into t and u, which takes numbers that are in no log.
 func (w *writer) load() {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -168,15 +168,15 @@ func cutDatabase(t *testing.T) (dir string, rows int, logs []string) {
 	w.put(100)
 	dir = w.copied()
 	logs, _ = filepath.Glob(filepath.Join(dir, "*.log"))
-	slices.SortFunc(logs, byNumber)
+	slices.SortFunc(logs, recovery.ByNumber)
 	if len(logs) < 4 {
 		t.Fatalf("logs %q", logs)
 	}
 	return dir, w.rows, logs
 }
 
-// refused expects that a database is opened neither for writing nor for reading, that
-// the error names a file of it, and that nothing of it has changed.
+// refused expects that a database opens neither for writing nor for reading, that the
+// error names one of its files, and that no file has changed.
 func refused(t *testing.T, dir, what, name string) {
 	t.Helper()
 	before, _ := filepath.Glob(filepath.Join(dir, "*.*"))
@@ -207,7 +207,7 @@ func TestACutLogIsFound(t *testing.T) {
 	if has, also, err := rowsOf(copyOf(t, dir), Options{}); err != nil || has != rows || also != rows {
 		t.Fatalf("uncut, %d and %d rows of %d: %v", has, also, rows, err)
 	}
-	said := filepath.Join(dir, syncedFile)
+	said := filepath.Join(dir, recovery.SyncedFile)
 	text, err := os.ReadFile(said)
 	if err != nil {
 		t.Fatal(err)
@@ -223,13 +223,13 @@ func TestACutLogIsFound(t *testing.T) {
 			n++
 			overwrite(t, log, pristine[:at])
 			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d", name, len(pristine), at), name)
-			if state, err := wal.Check(log, prefixIngest); i == 0 && at == 0 || err == nil && state.Loading {
+			if state, err := wal.Check(log, recovery.MarkerPrefix); i == 0 && at == 0 || err == nil && state.Loading {
 				continue
 			}
 			if err := os.Remove(said); err != nil {
 				t.Fatal(err)
 			}
-			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d, with no %s", name, len(pristine), at, syncedFile), ".log")
+			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d, with no %s", name, len(pristine), at, recovery.SyncedFile), ".log")
 			overwrite(t, said, text)
 		}
 		if err := os.Remove(log); err != nil {
@@ -241,8 +241,8 @@ func TestACutLogIsFound(t *testing.T) {
 	t.Logf("%d cuts", n)
 }
 
-// The first write to a log failed, for want of room, and the next one went to another
-// log: nothing is missing.
+// The first write to a log failed on a full disk, and the next one went to another log:
+// nothing is missing.
 func TestALogWhoseFirstWriteFailed(t *testing.T) {
 	dir, rows, logs := cutDatabase(t)
 	next, err := os.ReadFile(logs[1])
@@ -265,7 +265,7 @@ func TestALogWhoseFirstWriteFailed(t *testing.T) {
 	refused(t, dir, "and the next log is empty", filepath.Base(logs[1]))
 }
 
-// The last log may end anywhere behind what is known to have been synced of it.
+// The last log may end anywhere after its synced length.
 func TestTheLastLogIsCutOff(t *testing.T) {
 	w := newWriter(t, Options{})
 	for range 3 {
@@ -281,16 +281,16 @@ func TestTheLastLogIsCutOff(t *testing.T) {
 	}
 	dir := w.copied()
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
-	log := slices.MaxFunc(logs, byNumber)
+	log := slices.MaxFunc(logs, recovery.ByNumber)
 	pristine, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := readSynced(dir)
+	said, err := recovery.ReadSynced(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrote := said.files[filepath.Base(log)]
+	wrote := said.Files[filepath.Base(log)]
 	if wrote == 0 || wrote >= int64(len(pristine)) {
 		t.Fatalf("of %d bytes of %s %d are said to be synced", len(pristine), log, wrote)
 	}
@@ -324,9 +324,10 @@ func TestACutManifestIsFound(t *testing.T) {
 	}
 	t.Logf("%d cuts", len(all))
 
-	// Where nothing says how long it was, the table files that it does not name stay.
+	// If nothing says how long the manifest was, the table files that it does not name
+	// stay.
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
-	if err := os.Remove(filepath.Join(dir, syncedFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, recovery.SyncedFile)); err != nil {
 		t.Fatal(err)
 	}
 	spared := 0
@@ -351,7 +352,7 @@ func TestACutManifestIsFound(t *testing.T) {
 				spared++
 			}
 		}
-		if _, err := os.Stat(filepath.Join(opened, syncedFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(opened, recovery.SyncedFile)); err != nil {
 			t.Errorf("opened, and %v", err)
 		}
 		os.RemoveAll(opened)
@@ -389,11 +390,11 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// What the file says holds for the manifest that it knows: another smolwc, of before
-// there was the file, or a tool, may have opened the database since, and removed logs.
+// The file SYNCED counts only for the manifest that it names: an older smolwc without
+// this file, or a tool, may have opened the database since and removed logs.
 func TestWhatWasSyncedBeforeAnotherOpenedDoesNotCount(t *testing.T) {
 	dir, rows, _ := cutDatabase(t)
-	text, err := os.ReadFile(filepath.Join(dir, syncedFile))
+	text, err := os.ReadFile(filepath.Join(dir, recovery.SyncedFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,17 +402,17 @@ func TestWhatWasSyncedBeforeAnotherOpenedDoesNotCount(t *testing.T) {
 		if has, also, err := rowsOf(dir, Options{}); err != nil || has != rows || also != rows {
 			t.Fatalf("%d and %d rows of %d: %v", has, also, rows, err)
 		}
-		overwrite(t, filepath.Join(dir, syncedFile), text)
+		overwrite(t, filepath.Join(dir, recovery.SyncedFile), text)
 	}
 }
 
-// A file with another byte is an error that says what to do; without it, the database
-// opens.
+// A file SYNCED with a changed byte is an error that says what to do. Without the file,
+// the database opens.
 func TestADamagedFileOfWhatWasSynced(t *testing.T) {
 	w := newWriter(t, Options{})
 	w.put(10)
 	dir := w.copied()
-	path := filepath.Join(dir, syncedFile)
+	path := filepath.Join(dir, recovery.SyncedFile)
 	pristine, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -420,11 +421,11 @@ func TestADamagedFileOfWhatWasSynced(t *testing.T) {
 		b := slices.Clone(pristine)
 		b[at] ^= 1 << (at % 8)
 		overwrite(t, path, b)
-		if _, err := checkLogs(dir); !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), path) {
+		if _, err := recovery.Check(dir); !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), path) {
 			t.Errorf("byte %d: %v", at, err)
 		}
 	}
-	refused(t, dir, "damaged", syncedFile)
+	refused(t, dir, "damaged", recovery.SyncedFile)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

@@ -3,20 +3,18 @@
 package rocks
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// Whatever bytes a log has, it is sound, torn or damaged, and what is called whole
-// stays so when more comes.
+// A log of any bytes is sound, torn or damaged, and records that count as whole stay
+// whole when more comes.
 func FuzzLog(f *testing.F) {
 	dir := f.TempDir()
 	s, err := Open(dir, Options{})
@@ -44,7 +42,7 @@ func FuzzLog(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		state, err := wal.Check(path, prefixIngest)
+		state, err := wal.Check(path, recovery.MarkerPrefix)
 		if err != nil && !errors.Is(err, cf.ErrCorrupt) {
 			t.Fatal(err)
 		}
@@ -54,52 +52,14 @@ func FuzzLog(f *testing.F) {
 		if err := os.Truncate(path, int64(len(b)-int(cut))); err != nil {
 			t.Fatal(err)
 		}
-		if shorter, err := wal.Check(path, prefixIngest); err != nil || shorter.Records > state.Records {
+		if shorter, err := wal.Check(path, recovery.MarkerPrefix); err != nil || shorter.Records > state.Records {
 			t.Fatalf("cut off by %d: %+v, %v; it was %+v", cut, shorter, err, state)
 		}
 	})
 }
 
-// Whatever bytes stand in SYNCED or in a record of the manifest, they are read or
-// refused. What is read of SYNCED is what its lines say.
-func FuzzRecovery(f *testing.F) {
-	dir := f.TempDir()
-	s, err := Open(dir, Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := errors.Join(s.CreateFamily(f.Context(), "t"), s.DropFamily(f.Context(), "t"), s.Close()); err != nil {
-		f.Fatal(err)
-	}
-	said, err := readSynced(dir)
-	if err != nil || len(said.files) == 0 {
-		f.Fatal(said, err)
-	}
-	f.Add(said.text)
-	for name := range said.files {
-		state := wal.State{Path: filepath.Join(dir, name), Synced: -1, Take: func(record []byte) { f.Add(slices.Clone(record)) }}
-		if err := state.Check(); err != nil {
-			f.Fatal(err)
-		}
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var families familyEdits
-		families.note(b)
-		families.note(b)
-		if len(families.dropped()) > len(families.names) {
-			t.Errorf("%+v", families)
-		}
-		files, err := parseSynced(b)
-		for name, size := range files {
-			if err != nil || !bytes.Contains(b, fmt.Appendf(nil, "%s ", name)) || size < 0 {
-				t.Errorf("%q: %d, %v", name, size, err)
-			}
-		}
-	})
-}
-
-// A process that reads the files, and gets the lock only after another one has had the
-// database open, does not open it by what it read.
+// A process reads the files, and gets the lock only after another process has had the
+// database open. It does not open the database with what it read.
 func TestAnotherOpenedInBetween(t *testing.T) {
 	dir := shm(t)
 	s, err := Open(dir, Options{})
@@ -111,7 +71,7 @@ func TestAnotherOpenedInBetween(t *testing.T) {
 	}
 	e := newEngine(Options{})
 	defer e.destroy()
-	r, err := checkLogs(dir)
+	r, err := recovery.Check(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,5 +85,63 @@ func TestAnotherOpenedInBetween(t *testing.T) {
 	late := &Store{engine: e, dir: dir}
 	if err := late.openFamilies(dir, []string{catalogFamily}); !errors.Is(err, cf.ErrBusy) {
 		t.Errorf("opened by what was read before: %v", err)
+	}
+}
+
+// TestADatabaseBeingCreated: before the first manifest is in force, and before the
+// catalog has an entry, a reader is told to try again, and a writer creates the
+// database.
+func TestADatabaseBeingCreated(t *testing.T) {
+	dir := shm(t)
+	if err := os.WriteFile(filepath.Join(dir, "MANIFEST-000001"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrCreating) {
+		t.Errorf("reading: %v", err)
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := OpenFollower(dir, Options{}); !errors.Is(err, ErrCreating) || !errors.Is(err, cf.ErrUnavailable) {
+		t.Errorf("reading: %v", err)
+	}
+	if err := s.PutMeta(t.Context(), "k", []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFollower(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+// TestMaintenanceOfADroppedFamily: flushing a family that was dropped meanwhile is an
+// error.
+func TestMaintenanceOfADroppedFamily(t *testing.T) {
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		b.Row(cf.RowID{Row: "r"})
+		b.Put("t", "q", 1, []byte("v"))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.maintain("t", func(f *family) error {
+		if err := s.DropFamily(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+		return s.flushAll([]*family{f})
+	})
+	if !errors.Is(err, cf.ErrNotExist) {
+		t.Errorf("flushed: %v", err)
 	}
 }

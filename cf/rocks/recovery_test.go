@@ -22,8 +22,8 @@ var (
 	long = flag.Int("long", 1, "how many times as long the tests of damage are")
 )
 
-// logged makes a database whose cells are in its log alone, a batch for each
-// line, in two families, as a kill leaves it. It returns the log.
+// logged makes a database as a kill leaves it. Its cells are in the log alone, in two
+// families, a batch for each line. It returns the log.
 func logged(t *testing.T, lines ...string) (dir, log string) {
 	t.Helper()
 	dir = memoryDir(t)
@@ -60,7 +60,7 @@ func putTwice(s cf.Store, value string) error {
 	return err
 }
 
-// values are what a family has.
+// values are the values of a family.
 func values(t *testing.T, s cf.Store, family string) (all []string) {
 	t.Helper()
 	snap, err := s.Snapshot(context.Background())
@@ -99,8 +99,8 @@ func lines(n, size int) (all []string) {
 	return all
 }
 
-// Whatever byte of the log is another one, be it in the last record, opening the
-// database fails and names the file.
+// If any byte of the log is changed, also in the last record, the open fails and names
+// the file.
 func TestADamagedLogIsAnError(t *testing.T) {
 	for _, of := range []struct {
 		lines []string
@@ -138,8 +138,8 @@ func TestADamagedLogIsAnError(t *testing.T) {
 	}
 }
 
-// A log that ends anywhere is one of a crash: the batches that are whole are
-// there, in both families, and no other.
+// A log that ends anywhere is that of a crash: exactly the whole batches are there, in
+// both families.
 func TestATornLogIsNone(t *testing.T) {
 	all := lines(4, 20)
 	dir, log := logged(t, all...)
@@ -157,7 +157,7 @@ func TestATornLogIsNone(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(pristine)); err != nil {
 			t.Fatal(err)
 		}
-		// The log is allocated ahead: what was not written is zeros.
+		// The log is allocated ahead: bytes that were not written are zeros.
 		tail := whole[:size:size]
 		if size%3 == 1 {
 			tail = append(tail, make([]byte, 100+size)...)
@@ -192,8 +192,8 @@ func TestATornLogIsNone(t *testing.T) {
 	}
 }
 
-// What was written after the end of a log lies in the next: the first one cannot
-// have been cut off by a crash.
+// Writes after the end of a log lie in the next one: a crash cannot have cut off the
+// first one.
 func TestALogThatEndsTooSoonIsAnError(t *testing.T) {
 	dir, log := logged(t, lines(3, 50)...)
 	whole, err := os.ReadFile(log)

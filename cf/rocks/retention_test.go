@@ -118,7 +118,7 @@ func TestCompactionsKeepKeysThatAreNoCells(t *testing.T) {
 	}
 }
 
-// What a cursor has begun to read stays; a snapshot alone does not hold it.
+// A cursor keeps what it has begun to read; a snapshot alone does not.
 func TestACursorKeepsWhatACompactionDrops(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, "", rocks.Options{InMemory: true})
@@ -183,8 +183,8 @@ func TestColdDataIsRewrittenWhereCellsExpire(t *testing.T) {
 	check("default=0 t/kept=0 t/old=3600")
 }
 
-// periods reads from the engine's own record of its options after how many
-// seconds each family is rewritten.
+// periods reads the engine's own record of its options: the seconds after which each
+// family is rewritten.
 func periods(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))

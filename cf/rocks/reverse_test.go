@@ -12,9 +12,9 @@ import (
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
-// A reverse scan reads a row's cells forwards: when a fill ends behind the last one, the
-// engine's iterator stands on the row that was read before. Where such a scan becomes
-// long, and is cut there, each row comes once all the same.
+// A reverse scan reads a row's cells forwards. When a fill ends after the last cell,
+// the engine's iterator stands at the row that was read before. If such a scan becomes
+// long and is cut there, each row is still returned once.
 func TestAReverseScanIsCutBehindARow(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for _, test := range []struct {
@@ -47,8 +47,8 @@ func TestAReverseScanIsCutBehindARow(t *testing.T) {
 	}
 }
 
-// openRows is a store of many chunks, a row of so many small cells, and one that is
-// larger than a chunk.
+// openRows is a store with many chunks, a row of this many small cells, and a row that
+// is larger than a chunk.
 func openRows(t *testing.T, cells int, at int64) *Store {
 	t.Helper()
 	s, err := Open("", Options{InMemory: true})

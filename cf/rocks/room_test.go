@@ -45,8 +45,8 @@ func (l *limit) Room() (int, bool) {
 
 func (l *limit) Refusal(int) error { return errNoRoom }
 
-// Large values that lie in files are read where there is room for them and for what is
-// made of them. Reads that had none leave nothing behind.
+// Large values in files are read when there is room for them and their copies. Reads
+// without room leave nothing behind.
 func TestLargeValuesAreReadWhereThereIsRoom(t *testing.T) {
 	const value = 4 << 20
 	values := map[string][]byte{"random": make([]byte, value), "zeros": make([]byte, value)}

@@ -22,7 +22,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A slowDisk holds all syncs up for as long as it is told to.
+// A slowDisk can hold up all syncs.
 type slowDisk struct {
 	dir        string // on it
 	hold, held *int32 // held is how many syncs wait
@@ -30,8 +30,8 @@ type slowDisk struct {
 
 const slowControl = "SLOWDISK_CONTROL"
 
-// onASlowDisk runs the test that calls it in a process for which syncs below a
-// directory can be held up, and gives that process the disk, others nil.
+// onASlowDisk runs the calling test again in a process in which syncs below a directory
+// can be held up. It returns the disk in that process, and nil in the calling one.
 func onASlowDisk(t *testing.T) *slowDisk {
 	t.Helper()
 	inside := runAgain(t, func(cmd *exec.Cmd) {
@@ -75,10 +75,9 @@ func (d *slowDisk) awaitHeld() {
 	}
 }
 
-// While the disk does not answer, the write that the engine has been handed waits,
-// and nothing else does for longer than it wants to: other writes end with their
-// contexts and are not made, and what is in memory is read. When the disk answers,
-// the write is acknowledged and all is as before.
+// While the disk does not answer, only the write that the engine already has must wait.
+// Other writes end with their contexts and are not made, and data in memory can be
+// read. When the disk answers, the write is acknowledged and the store works as before.
 func TestASlowDisk(t *testing.T) {
 	disk := onASlowDisk(t)
 	if disk == nil {
@@ -146,9 +145,9 @@ func TestASlowDisk(t *testing.T) {
 	}
 }
 
-// When a disk cannot keep up with what is written without waiting for it, the store
-// stops to take writes, says so in its statistics, and takes them again when it has
-// caught up. A close waits for the disk and for nothing else.
+// When the disk cannot keep up with writes that do not wait for it, the store stops
+// taking writes and shows that in its statistics. It takes them again when it has
+// caught up. A close waits only for the disk.
 func TestADiskThatDoesNotKeepUp(t *testing.T) {
 	disk := onASlowDisk(t)
 	if disk == nil {

@@ -9,26 +9,44 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 // A snapshot implements cf.Snapshot. Its families are those of its time.
 type snapshot struct {
+	scan.View
 	store    *Store
 	families families
-	set      uint64                 // of the families
-	overlay  *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
-	locked   []cf.RowID             // the rows of an update, if they are few
+	set      uint64     // of the families
+	locked   []cf.RowID // the rows of an update, if they are few
 
 	mu     sync.RWMutex // held shared while the snapshot must not close
-	take   sync.Once
-	engine *grocksdb.Snapshot // nil until taken; see at
 	closed bool
-	uses   atomic.Int64 // itself until closed, and its cursors: they read engine
+}
+
+// Read implements cf.Store.
+func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, cf.Cost{}, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.Cost{}, cf.ErrClosed
+	}
+	if s.broken != nil {
+		return nil, cf.Cost{}, s.broken
+	}
+	fam, err := s.families.Load().get(spec.Family)
+	if err != nil {
+		return nil, cf.Cost{}, err
+	}
+	return s.scans.Read(ctx, &fam.Family, &spec)
 }
 
 // Snapshot implements cf.Store.
@@ -43,11 +61,11 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return snap, nil
 }
 
-// fewLocked is up to how many rows of an update are read without the engine's snapshot.
-// Each scan looks for its row among them.
+// fewLocked is the largest number of rows for which an update does without the engine's
+// snapshot. Each scan searches these rows for its own.
 const fewLocked = 32
 
-// snapshot is a snapshot for an update of rows whose locks are held, or of this moment
+// snapshot makes a snapshot for an update of rows whose locks are held, or a plain one
 // if no rows are given.
 func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	s.mu.RLock()
@@ -58,25 +76,18 @@ func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	if s.broken != nil {
 		return nil, s.broken
 	}
-	snap := &snapshot{store: s, families: *s.families.Load(), set: s.dropped.use()}
+	snap := &snapshot{View: scan.View{Engine: s.scans}, store: s, families: *s.families.Load(), set: s.dropped.use()}
 	if n := len(locked); n > 0 && n <= fewLocked {
-		snap.locked = locked
+		snap.locked = locked // the engine's is taken when the update first reads something else, which most never do
 	} else {
-		snap.at()
+		snap.At()
 	}
-	snap.uses.Store(1)
+	snap.Users.Store(1)
 	s.open.add(snap)
 	return snap, nil
 }
 
-// at is the engine's snapshot. That of an update is taken when the update first reads
-// something else than its own rows, which most updates never do. The snapshot is in use.
-func (s *snapshot) at() *grocksdb.Snapshot {
-	s.take.Do(func() { s.engine = s.store.db.NewSnapshot() })
-	return s.engine
-}
-
-// locks reports whether a scan is of one row, which nothing changes while the
+// locks reports whether a scan reads one row, and nothing changes that row while the
 // snapshot is in use.
 func (s *snapshot) locks(spec *cf.Scan) bool {
 	if len(s.locked) == 0 || len(spec.Rows) != 1 {
@@ -89,7 +100,7 @@ func (s *snapshot) locks(spec *cf.Scan) bool {
 // Close implements cf.Snapshot.
 func (s *snapshot) Close() {
 	s.release()
-	s.store.open.remove(s) // last, so that Store.Close waits for the release
+	s.store.open.remove(s) // last, so that Store.Close waits until it is released
 }
 
 func (s *snapshot) release() {
@@ -101,20 +112,14 @@ func (s *snapshot) release() {
 	}
 }
 
-// unuse gives the engine's snapshot back after its last use.
+// unuse ends a use of the snapshot.
 func (s *snapshot) unuse() {
-	if s.uses.Add(-1) == 0 {
-		if s.engine != nil {
-			s.store.db.ReleaseSnapshot(s.engine)
-		}
-		if s.overlay != nil {
-			s.overlay.Destroy()
-		}
+	if s.Leave() {
 		s.store.dropped.unuse(s.set)
 	}
 }
 
-// read runs f with read options at the snapshot.
+// read runs f with options to read at the snapshot.
 func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -123,7 +128,7 @@ func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
 	}
 	opts := grocksdb.NewDefaultReadOptions()
 	defer opts.Destroy()
-	opts.SetSnapshot(s.at())
+	opts.SetSnapshot(s.At())
 	return f(opts)
 }
 
@@ -131,7 +136,7 @@ func (s *snapshot) read(f func(*grocksdb.ReadOptions) error) error {
 func (s *snapshot) Meta(_ context.Context, key string) (value []byte, err error) {
 	err = s.read(func(opts *grocksdb.ReadOptions) error {
 		value, err = s.store.db.GetBytes(opts, []byte(key))
-		return wrap(err)
+		return native.Wrap(err)
 	})
 	return value, err
 }
@@ -143,18 +148,74 @@ func (s *snapshot) MetaPrefix(_ context.Context, prefix string) (map[string][]by
 		it := s.store.db.NewIterator(opts)
 		defer it.Close()
 		for it.Seek([]byte(prefix)); it.Valid(); it.Next() {
-			key := string(it.Key().Data()) // an iterator's slices are not to be freed
+			key := string(it.Key().Data()) // an iterator's slices must not be freed
 			if !strings.HasPrefix(key, prefix) {
 				break
 			}
 			found[key] = append([]byte(nil), it.Value().Data()...)
 		}
 		if err := it.Err(); err != nil {
-			return fmt.Errorf("catalog: %w", wrap(err))
+			return fmt.Errorf("catalog: %w", native.Wrap(err))
 		}
 		return nil
 	})
 	return found, err
+}
+
+// Scan implements cf.Snapshot.
+func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	fam, err := s.families.get(spec.Family)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	if s.locks(&spec) {
+		return s.scanLocked(ctx, fam, &spec)
+	}
+	c := &cursor{snapshot: s}
+	if err := c.Begin(ctx, &s.View, &fam.Family, spec); err != nil {
+		return nil, err
+	}
+	s.store.open.addCursor(c)
+	return c, nil
+}
+
+// scanLocked opens a cursor over a row that nothing changes while the snapshot is in
+// use; s.mu is held. It has read the row already if it fits into one block.
+func (s *snapshot) scanLocked(ctx context.Context, fam *family, spec *cf.Scan) (cf.Cursor, error) {
+	done, rest, err := s.BeginNewest(ctx, &fam.Family, spec)
+	if done != nil || err != nil {
+		return done, err
+	}
+	c := &cursor{snapshot: s}
+	rest(&c.Cursor)
+	s.store.open.addCursor(c)
+	return c, nil
+}
+
+// A cursor is a scan of a snapshot, which stays in use until the cursor is closed.
+type cursor struct {
+	scan.Cursor
+	snapshot *snapshot
+}
+
+// Close implements cf.Cursor.
+func (c *cursor) Close() {
+	c.release()
+	c.snapshot.store.open.removeCursor(c)
+}
+
+func (c *cursor) release() {
+	if c.Stop() {
+		c.snapshot.unuse()
+	}
 }
 
 // An openSet holds the snapshots and cursors in use, so that closing the store
@@ -200,7 +261,7 @@ func (o *openSet) closeAll() {
 	snapshots := maps.Clone(o.snapshots)
 	o.mu.Unlock()
 	for s := range snapshots {
-		s.release() // waits for a Scan that is opening its cursor
+		s.release() // waits for a Scan that opens its cursor
 	}
 	o.mu.Lock()
 	cursors := maps.Clone(o.cursors) // no more can come

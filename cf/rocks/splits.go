@@ -5,27 +5,28 @@ package rocks
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 	"strings"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 const (
-	// Up to so many bytes of files are looked at row by row.
+	// Files of up to this many bytes are read row by row.
 	smallFiles = 4 << 20
-	// So many points a family is known by then, at most.
+	// The most points that stand for a family then.
 	maxPoints = 4096
-	// A split may be off by this part of a part.
+	// A split may be off by 1/splitSlack of a part.
 	splitSlack = 16
 )
 
-// Splits implements cf.Store. Files are divided by the engine's index of them,
-// without being read. What is small, or lies in memory for the most part, of
-// which the engine has no index, is read through.
+// Splits implements cf.Store. Files are divided by the engine's index, without being
+// read. Small data is read through, and so is data that lies mostly in memory: the
+// engine has no index of it.
 func (s *Store) Splits(ctx context.Context, names []string, rows cf.Range, n int) ([]cf.Part, error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
@@ -43,7 +44,7 @@ func (s *Store) Splits(ctx context.Context, names []string, rows cf.Range, n int
 	return d.byFiles(ctx, n, files)
 }
 
-// A divider divides the rows of some families.
+// A divider divides the rows of several families.
 type divider struct {
 	store *Store
 	snap  *snapshot
@@ -51,14 +52,14 @@ type divider struct {
 	rows  cf.Range
 }
 
-// sizes is how much of the range lies in files, and of the families in memory.
+// sizes are the bytes of the range in files, and of whole families in memory.
 func (d *divider) sizes() (files, memory uint64, err error) {
 	start, end := d.rows.Bounds()
 	if files, err = d.size(start, end); err != nil {
 		return 0, 0, err
 	}
 	err = d.each(func(f *family) error {
-		n, _ := d.store.db.GetIntPropertyCF("rocksdb.cur-size-all-mem-tables", f.handle)
+		n, _ := d.store.db.GetIntPropertyCF("rocksdb.cur-size-all-mem-tables", f.Handle)
 		memory += n
 		return nil
 	})
@@ -68,9 +69,9 @@ func (d *divider) sizes() (files, memory uint64, err error) {
 // size is about how many bytes of files lie between two physical keys.
 func (d *divider) size(start, end []byte) (sum uint64, err error) {
 	err = d.each(func(f *family) error {
-		sizes, err := d.store.db.GetApproximateSizesCF(f.handle, []grocksdb.Range{{Start: start, Limit: end}})
+		sizes, err := d.store.db.GetApproximateSizesCF(f.Handle, []grocksdb.Range{{Start: start, Limit: end}})
 		if err != nil {
-			return wrap(err)
+			return native.Wrap(err)
 		}
 		sum += sizes[0]
 		return nil
@@ -99,8 +100,8 @@ func (d *divider) each(f func(*family) error) error {
 
 // --- by the engine's index
 
-// byFiles finds, for each split, the place before which its share of the bytes
-// lies, by halving the span of row keys that it must be in.
+// byFiles finds the place of each split by halving the span of row keys that it must be
+// in, until its share of the bytes lies before it.
 func (d *divider) byFiles(ctx context.Context, n int, total uint64) ([]cf.Part, error) {
 	lo, err := d.first(ctx, d.rows, false)
 	if err != nil {
@@ -126,14 +127,14 @@ func (d *divider) byFiles(ctx context.Context, n int, total uint64) ([]cf.Part, 
 	return append(parts, cf.Part{End: d.rows.End, Bytes: int64(total - min(before, total))}), nil
 }
 
-// seek finds a row between lo, exclusive, and hi, inclusive, before which about
-// target bytes lie, and how many do.
+// seek finds a row between lo, exclusive, and hi, inclusive, so that about target bytes
+// lie before it. It also returns the bytes that do.
 func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target, slack uint64) (row string, size uint64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return "", 0, err
 		}
-		mid, ok := midway(lo, hi)
+		mid, ok := scan.Midway(lo, hi)
 		if !ok {
 			break
 		}
@@ -158,26 +159,8 @@ func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target,
 	return row, size, err
 }
 
-// midway is a key between two, of those that differ in the eight bytes after
-// what lo and hi have in common.
-func midway(lo, hi string) (string, bool) {
-	same := 0
-	for same < len(lo) && same < len(hi) && lo[same] == hi[same] {
-		same++
-	}
-	var a, b [8]byte
-	copy(a[:], lo[same:])
-	copy(b[:], hi[same:])
-	x, y := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])
-	if y-x < 2 {
-		return "", false
-	}
-	mid := binary.BigEndian.AppendUint64([]byte(lo[:same]), x+(y-x)/2)
-	return strings.TrimRight(string(mid), "\x00"), true
-}
-
-// first is the first row, or the last, that any of the families has in a range;
-// "" when there is none.
+// first is the first or the last row of any of the families in a range; "" when there
+// is none.
 func (d *divider) first(ctx context.Context, rows cf.Range, last bool) (string, error) {
 	found := ""
 	for _, name := range d.names {
@@ -204,8 +187,7 @@ func (d *divider) first(ctx context.Context, rows cf.Range, last bool) (string, 
 
 // --- by the rows
 
-// A point is a row where a run of a family's rows begins, and the bytes of the
-// run.
+// A point is the first row of a run of a family's rows, and the bytes of the run.
 type point struct {
 	row   string
 	bytes int64
@@ -238,8 +220,8 @@ func (d *divider) byRows(ctx context.Context, n int) ([]cf.Part, error) {
 	return append(parts, cf.Part{End: d.rows.End, Bytes: sum - cut}), nil
 }
 
-// points reads a family, and takes every row for a point until there are too
-// many, then every second one, and so on.
+// points reads a family. Every row is a point until there are too many; then every
+// second row is, and so on.
 func (d *divider) points(ctx context.Context, name string) (points []point, err error) {
 	c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.Range{d.rows}})
 	if err != nil {
@@ -274,7 +256,7 @@ func (d *divider) points(ctx context.Context, name string) (points []point, err 
 	}
 }
 
-// halve joins each two points.
+// halve joins points in pairs.
 func halve(points []point) []point {
 	half := points[:0]
 	for pair := range slices.Chunk(points, 2) {

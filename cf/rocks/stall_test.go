@@ -18,8 +18,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// stalling is a store with a family t of two files that holds writes up, delayed
-// or stopped, until release lets the engine compact them.
+// stalling is a store with a family t of two files that delays or stops writes until
+// release lets the engine compact the files.
 func stalling(t *testing.T, slowdown, stop string, log *bytes.Buffer) (s *rocks.Store, release func()) {
 	t.Helper()
 	s, err := rocks.Open(t.TempDir(), rocks.Options{Async: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -67,8 +67,8 @@ func write(ctx context.Context, s *rocks.Store, row string, size int) error {
 	return err
 }
 
-// Whichever way one writes to a stopped store, the context ends the wait, and the
-// error says that nothing was written, and why.
+// For each way to write to a stopped store, the context ends the wait, and the error
+// says that nothing was written, and why.
 func TestContextEndsAStalledWrite(t *testing.T) {
 	var log bytes.Buffer
 	s, release := stalling(t, "2", "2", &log)
@@ -116,8 +116,7 @@ func TestContextEndsAStalledWrite(t *testing.T) {
 		t.Errorf("stalls %+v, %v", stats.Engine.Stalls, err)
 	}
 
-	// A write that waits gets in when the stall is over, and what was refused is
-	// not there.
+	// A waiting write gets in when the stall is over. Refused writes are not there.
 	done := make(chan error)
 	go func() { done <- write(context.Background(), s, "late", 1) }()
 	for waiting := int64(0); waiting == 0; {
@@ -176,7 +175,7 @@ func TestDelayedWritesGetIn(t *testing.T) {
 	}
 }
 
-// A store that is stalled closes, and the writes that wait fail.
+// A stalled store can be closed; waiting writes fail.
 func TestCloseEndsAStalledWrite(t *testing.T) {
 	var log bytes.Buffer
 	s, _ := stalling(t, "2", "2", &log)
@@ -197,8 +196,7 @@ func TestCloseEndsAStalledWrite(t *testing.T) {
 	}
 }
 
-// What a transaction adds last is added anew when the engine has turned the commit
-// away, and is there once.
+// If the engine turns a commit away, last runs again, and its changes are there once.
 func TestAStalledTransactionAddsItsLastOnce(t *testing.T) {
 	var log bytes.Buffer
 	s, release := stalling(t, "2", "2", &log)

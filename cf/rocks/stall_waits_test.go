@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// update writes a cell of a row in an Update and counts how often its function ran.
+// update writes a cell of a row in an Update and counts the runs of its function.
 func update(ctx context.Context, s *rocks.Store, row string, runs *int) error {
 	id := cf.RowID{Space: "t", Row: row}
 	_, err := s.Update(ctx, []cf.RowID{id}, func(_ cf.Snapshot, b *cf.Batch) error {
@@ -32,7 +32,7 @@ func update(ctx context.Context, s *rocks.Store, row string, runs *int) error {
 	return err
 }
 
-// waiting is how many writes wait for a stall to end.
+// waiting is the number of writes that wait for a stall to end.
 func waiting(t *testing.T, s *rocks.Store) int64 {
 	t.Helper()
 	stats, err := s.Stats(t.Context())
@@ -50,12 +50,11 @@ func awaitWaiting(t *testing.T, s *rocks.Store, n int64) {
 	}
 }
 
-// longEnough is how long what waits behind another waiter, which the store does not
-// count, has to begin to.
+// longEnough is enough time for a write to begin its wait behind another waiter; the
+// store does not count it there.
 const longEnough = 2 * time.Second
 
-// givenUp runs f, which waits for a stall to end, and ends its context when it
-// does.
+// givenUp runs f and ends its context when f waits for a stall to end.
 func givenUp(t *testing.T, s *rocks.Store, f func(context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,9 +72,9 @@ func givenUp(t *testing.T, s *rocks.Store, f func(context.Context) error) error 
 	return <-done
 }
 
-// A write that waits for the end of a stall, however patiently, holds nobody up:
-// those of the same row that are less patient end when they want, everything else
-// goes on, and it is made when the stall is over.
+// A write that waits for the end of a stall holds up nothing else. Other writes of the
+// same row end with their own contexts, everything else continues, and the write is
+// made when the stall is over.
 func TestAStalledWriteHoldsNobodyUp(t *testing.T) {
 	var log bytes.Buffer
 	s, release := stalling(t, "2", "2", &log)
@@ -118,8 +117,8 @@ func TestAStalledWriteHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// What is written on the way, within a write, does not wait: the write starts
-// again. One that waited would wait for itself.
+// A write within the function of another write does not wait: the outer write starts
+// again. If it waited, it would wait for itself.
 func TestACatalogEntryWithinAStalledWrite(t *testing.T) {
 	for _, stop := range []string{"2", "1000"} { // stopped, and delayed
 		var log bytes.Buffer
@@ -154,8 +153,8 @@ func TestACatalogEntryWithinAStalledWrite(t *testing.T) {
 	}
 }
 
-// A load may stall the store itself: its files are those that are too many. Its
-// cells are there then, are read, and all in all the load waits for its end alone.
+// A load may stall the store itself, with too many files. Its cells can be read then,
+// and the load waits only for its own end.
 func TestALoadThatStallsTheStore(t *testing.T) {
 	var log bytes.Buffer
 	s, release := stalling(t, "4", "4", &log)
@@ -199,7 +198,7 @@ func TestALoadThatStallsTheStore(t *testing.T) {
 	}
 }
 
-// closing runs f, which waits in the engine, and closes the store when it does.
+// closing runs f and closes the store when f waits in the engine.
 func closing(t *testing.T, s *rocks.Store, waits func() bool, f func() error) {
 	t.Helper()
 	done := make(chan error)
@@ -215,9 +214,8 @@ func closing(t *testing.T, s *rocks.Store, waits func() bool, f func() error) {
 	}
 }
 
-// A flush that the engine puts off while it would stall writes, for compactions that
-// nobody makes here, does not keep the store from being closed, and what was in
-// memory is in the log.
+// The engine puts a flush off, for compactions that are not made here. The store can
+// still be closed, and the data in memory is in the log.
 func TestCloseEndsAFlushThatIsPutOff(t *testing.T) {
 	var log bytes.Buffer
 	s, release := stalling(t, "3", "3", &log) // one more file than there are
@@ -245,7 +243,7 @@ func TestCloseEndsAFlushThatIsPutOff(t *testing.T) {
 	}
 }
 
-// A compaction that takes long is given up when the store is closed.
+// A long compaction is given up when the store is closed.
 func TestCloseEndsACompaction(t *testing.T) {
 	dir := t.TempDir()
 	s, err := rocks.Open(dir, rocks.Options{Async: true})

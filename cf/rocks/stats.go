@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,8 @@ import (
 // levels is how many levels the engine has.
 const levels = 7
 
-// Stats implements cf.Store. It reads no data. Entries and tombstones come from
-// the properties of the open files.
+// Stats implements cf.Store. It reads no data. Entries and tombstones come from the
+// properties of open files.
 func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -56,7 +57,7 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 		stats.Levels = append(stats.Levels, s.property(f, "num-files-at-level"+strconv.Itoa(level)))
 	}
 	if stats.Files() > 0 {
-		files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.handle))
+		files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.Handle))
 		// A range of cells that is deleted counts as a deletion, and an entry, too.
 		stats.Entries += files["# entries"]
 		stats.Tombstones += files["# deletions"]
@@ -64,9 +65,9 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 	return stats
 }
 
-// property is a number that the engine knows of a family, 0 when it does not.
+// property is a numeric property of a family, 0 if the engine does not have it.
 func (s *Store) property(f *family, name string) int64 {
-	n, _ := strconv.ParseInt(s.db.GetPropertyCF("rocksdb."+name, f.handle), 10, 64)
+	n, _ := strconv.ParseInt(s.db.GetPropertyCF("rocksdb."+name, f.Handle), 10, 64)
 	return n
 }
 
@@ -82,79 +83,68 @@ func parseProperties(text string) map[string]int64 {
 	return numbers
 }
 
-// A ticker is one counter of the engine; of those that measure something each
-// time, sum is the total of what they measured.
-type ticker struct{ count, sum int64 }
-
-// parseTickers reads the engine's statistics, one a line:
+// parseTickers reads the engine's counters, and the counts of its histograms, one a line:
 //
 //	rocksdb.wal.synced COUNT : 3
 //	rocksdb.db.flush.micros P50 : 1.0 P95 : 2.0 P99 : 2.0 P100 : 2.0 COUNT : 2 SUM : 3
 //
 // Text is the only form in which the C API of every version has them.
-func parseTickers(text string) map[string]ticker {
-	tickers := map[string]ticker{}
+func parseTickers(text string) map[string]int64 {
+	tickers := map[string]int64{}
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		var t ticker
-		for i := 1; i+2 < len(words); i++ {
-			n, _ := strconv.ParseInt(words[i+2], 10, 64)
-			switch words[i] {
-			case "COUNT":
-				t.count = n
-			case "SUM":
-				t.sum = n
-			}
-		}
-		if len(words) > 0 {
-			tickers[strings.TrimPrefix(words[0], "rocksdb.")] = t
+		if at := slices.Index(words, "COUNT"); at > 0 && at+2 < len(words) {
+			n, _ := strconv.ParseInt(words[at+2], 10, 64)
+			tickers[strings.TrimPrefix(words[0], "rocksdb.")] = n
 		}
 	}
 	return tickers
 }
 
-func (s *Store) engineStats(t map[string]ticker) cf.EngineStats {
+func (s *Store) engineStats(t map[string]int64) cf.EngineStats {
 	cache := s.engine.cache
 	snapshots, cursors := s.Open()
 	return cf.EngineStats{
 		Cache: cf.CacheStats{
 			Capacity: int64(cache.GetCapacity()), Used: int64(cache.GetUsage()), Pinned: int64(cache.GetPinnedUsage()),
-			Hits: t["block.cache.hit"].count, Misses: t["block.cache.miss"].count,
-			DataHits: t["block.cache.data.hit"].count, DataMisses: t["block.cache.data.miss"].count,
+			Hits: t["block.cache.hit"], Misses: t["block.cache.miss"],
+			DataHits: t["block.cache.data.hit"], DataMisses: t["block.cache.data.miss"],
 		},
-		Filters: cf.FilterStats{Checked: t["bloom.filter.prefix.checked"].count, Useful: t["bloom.filter.prefix.useful"].count},
+		Filters: cf.FilterStats{Checked: t["bloom.filter.prefix.checked"], Useful: t["bloom.filter.prefix.useful"]},
 		Stalls:  s.stallStats(t),
-		Log:     cf.LogStats{Bytes: s.logBytes(), Kept: s.keptBytes(), Written: t["wal.bytes"].count, Syncs: t["wal.synced"].count},
+		Log:     cf.LogStats{Bytes: s.logBytes(), Kept: s.keptBytes(), Written: t["wal.bytes"], Syncs: t["wal.synced"]},
 		Work: cf.WorkStats{
-			Flushes: t["db.flush.micros"].count, Compactions: t["compaction.times.micros"].count,
+			Flushes: t["db.flush.micros"], Compactions: t["compaction.times.micros"],
 			RunningFlushes: s.number("num-running-flushes"), RunningCompactions: s.number("num-running-compactions"),
-			FlushedBytes: t["flush.write.bytes"].count, CompactedBytes: t["compact.write.bytes"].count,
-			Errors: s.number("background-errors"), Refused: s.refusal.cause(),
+			FlushedBytes: t["flush.write.bytes"], CompactedBytes: t["compact.write.bytes"],
+			Errors: s.number("background-errors"), Refused: s.refusal.Cause(),
 		},
 		Open:     cf.OpenStats{Snapshots: int64(snapshots), Cursors: int64(cursors)},
-		BytesIn:  t["bytes.written"].count,
-		BytesOut: t["db.iter.bytes.read"].count + t["bytes.read"].count,
+		BytesIn:  t["bytes.written"],
+		BytesOut: t["db.iter.bytes.read"] + t["bytes.read"],
 	}
 }
 
-// number is a number that the engine knows of the whole database.
+// number is a numeric property of the whole database.
 func (s *Store) number(name string) int64 {
 	n, _ := s.db.GetIntProperty("rocksdb." + name)
 	return int64(n)
 }
 
-// stallStats adds up the waits of writes, at the gate and, of the few that do not
-// pass it, in the engine. The engine's own count has writes that it turned away.
-func (s *Store) stallStats(t map[string]ticker) cf.StallStats {
+// stallStats adds up the waits of writes at the gate, and in the engine, where the few
+// writes wait that do not pass the gate. The engine's own count is not used: it also
+// counts writes that were turned away.
+func (s *Store) stallStats(t map[string]int64) cf.StallStats {
 	state, rate := s.stallLocked()
-	wait := time.Duration(s.gate.micros.Load()+t["stall.micros"].count) * time.Microsecond
-	return cf.StallStats{State: state, Rate: rate, Waiting: s.gate.waiting.Load(), Count: s.gate.count.Load(), Time: wait}
+	waiting, count, wait := s.gate.Stats()
+	wait += time.Duration(t["stall.micros"]) * time.Microsecond
+	return cf.StallStats{State: state, Rate: rate, Waiting: waiting, Count: count, Time: wait}
 }
 
-// logBytes is the size of the log's files; one in memory is not known.
+// logBytes is the size of the log's files; it is 0 for a database in memory.
 func (s *Store) logBytes() int64 { return s.bytesOfLogs(s.dir) }
 
-// keptBytes is that of the logs which are kept for their changes alone.
+// keptBytes is the size of the logs that are kept only for their changes.
 func (s *Store) keptBytes() int64 { return s.bytesOfLogs(filepath.Join(s.dir, archiveDir)) }
 
 func (s *Store) bytesOfLogs(dir string) (sum int64) {
@@ -163,7 +153,7 @@ func (s *Store) bytesOfLogs(dir string) (sum int64) {
 	}
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	for _, name := range logs {
-		if info, err := os.Stat(name); err == nil { // it may have gone meanwhile
+		if info, err := os.Stat(name); err == nil { // it may be gone meanwhile
 			sum += info.Size()
 		}
 	}

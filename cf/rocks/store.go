@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,12 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
+	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
+	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
+	"github.com/smolwc/smolwc/cf/rocks/internal/writequeue"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/lock"
 )
@@ -28,15 +33,16 @@ type Store struct {
 	claim    *claim.Claim // nil unless the store writes to a disk
 	options  Options
 	write    *grocksdb.WriteOptions
-	c        handles
+	scans    *scan.Engine
+	writer   native.Writer
 	logger   *slog.Logger
 	families atomic.Pointer[families]
-	locks    rowLocks
-	history  commitLog
-	gate     *stallGate
-	refusal  refusal
+	locks    isolation.Locks
+	history  isolation.Log
+	gate     *gate.Gate
+	refusal  gate.Refusal
 	changes  changeLog
-	queue    *writeQueue
+	queue    *writequeue.Queue
 
 	// mu is held shared while families must not come or go and the database
 	// must not close, exclusively to do either.
@@ -44,23 +50,21 @@ type Store struct {
 	closed  bool
 	dropped droppedFamilies
 
-	ingesting lock.RW            // held by the Commit of an ingestion; before all other locks
+	ingesting lock.RW            // held by the Commit of an ingestion; taken before all other locks
 	broken    error              // set when one stopped half-way
 	onStep    func(string) error // for tests, at each step of one
-	held      atomic.Int32       // changes that left the manifest in doubt: no files are removed
+	held      atomic.Int32       // changes that left the manifest in doubt; RocksDB removes no files meanwhile
 
 	ended       sync.Once      // by EndWaits
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
-	open     openSet      // snapshots and cursors
-	sweeping atomic.Bool  // a sweep of kept cursors is due
-	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
+	open openSet // snapshots and cursors
 }
 
 var _ cf.Store = (*Store)(nil)
 
-// Open opens the database in dir, which it creates unless told otherwise. The
-// errors of cf tell a database that is in use, corrupt, missing or out of reach.
+// Open opens the database in dir. It creates the database unless the options forbid it.
+// Errors match the kinds of cf: in use, corrupt, missing, unavailable.
 func Open(dir string, o Options) (*Store, error) {
 	if o.InMemory {
 		dir = memoryDir
@@ -83,18 +87,18 @@ func Open(dir string, o Options) (*Store, error) {
 	return openClaimed(dir, o)
 }
 
-// openStore opens the database in a directory, which is claimed if it is to be
-// written.
+// openStore opens the database in a directory. A database that is opened for writing
+// comes with its claim.
 func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	e := newEngine(o)
 	if !o.InMemory {
-		e.setInfoLog(dir, o.ReadOnly)
+		files.SetInfoLog(e.db, dir, o.ReadOnly)
 	}
 	if o.ReadOnly {
-		e.setHolding()
+		e.holding = files.NewHeld(e.db)
 	}
 	if c != nil {
-		e.logs.guard(dir, c)
+		e.logs.Guard(dir, c)
 	}
 	names, err := familyNames(e, dir, o)
 	if err != nil {
@@ -105,9 +109,10 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	s.gate = newStallGate()
-	s.queue = newWriteQueue()
-	s.locks = newRowLocks()
+	s.gate = gate.New(s.stall, s.describeStall, s.logger)
+	s.refusal.Logger = s.logger
+	s.queue = writequeue.New()
+	s.locks = isolation.NewLocks()
 	s.ingesting = lock.NewRW()
 	if err := s.openChanges(); err != nil {
 		e.destroy()
@@ -121,8 +126,9 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.noteStrays()
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
-	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context ends the wait
-	s.c = newHandles(s.db, s.write)
+	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context can end the wait
+	s.writer = native.NewWriter(s.db, s.write)
+	s.scans = scan.NewEngine(s.db, s.engine.cache, s.inFamily, s.sweep)
 	if o.ReadOnly {
 		if err := s.holdFiles(); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -135,79 +141,6 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.logger.Info("opened the database", "dir", dir, "families", len(names)-1, "replayed_bytes", replayed,
 		"duration", time.Since(began).Round(time.Millisecond))
 	return s, nil
-}
-
-// memoryDir is where a database in memory lies: its environment wants an
-// absolute path.
-const memoryDir = "/smolwc"
-
-// checkDir finds what RocksDB would report less clearly.
-func checkDir(dir string, o Options) error {
-	if o.InMemory {
-		return nil
-	}
-	switch info, err := os.Stat(dir); {
-	case errors.Is(err, os.ErrNotExist) && (o.MustExist || o.ReadOnly):
-		return fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
-	case errors.Is(err, os.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("cannot create %s: %w: %w", dir, cf.ErrUnavailable, err)
-		}
-	case err != nil:
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	case !info.IsDir():
-		return fmt.Errorf("%s is a file, not a directory: %w", dir, cf.ErrUnavailable)
-	}
-	return nil
-}
-
-// familyNames lists the column families of the database, just the default one
-// for a database that is yet to be made.
-func familyNames(e *engine, dir string, o Options) ([]string, error) {
-	if o.InMemory {
-		return []string{catalogFamily}, nil
-	}
-	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); errors.Is(err, os.ErrNotExist) {
-		e.logs.begin(dir, nil)
-		return missingDatabase(dir, o)
-	}
-	r, err := checkLogs(dir)
-	if err != nil {
-		return nil, err
-	}
-	e.recovered(r)
-	names, err := grocksdb.ListColumnFamilies(e.db, dir)
-	return names, wrap(err)
-}
-
-// missingDatabase decides what a directory without a CURRENT file is: a place
-// for a new database, or a database whose CURRENT file was lost, which must not
-// be written over.
-func missingDatabase(dir string, o Options) ([]string, error) {
-	if manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*")); len(manifests) > 0 {
-		switch {
-		case !begun(dir, manifests):
-			return nil, fmt.Errorf("%w: %s has a MANIFEST but no CURRENT file", cf.ErrCorrupt, dir)
-		case o.ReadOnly:
-			return nil, ErrCreating
-		}
-	}
-	if o.MustExist || o.ReadOnly {
-		return nil, fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
-	}
-	return []string{catalogFamily}, nil
-}
-
-// begun reports whether a directory without a CURRENT file is that of a database whose
-// creation goes on, or was ended by a crash: its first manifest is there, which every
-// opening replaces, and nothing that has data.
-func begun(dir string, manifests []string) bool {
-	for _, pattern := range []string{"*.log", "*.sst", "*.blob"} {
-		if files, _ := filepath.Glob(filepath.Join(dir, pattern)); len(files) > 0 {
-			return false
-		}
-	}
-	return len(manifests) == 1 && filepath.Base(manifests[0]) == "MANIFEST-000001"
 }
 
 func (s *Store) openFamilies(dir string, names []string) error {
@@ -224,9 +157,9 @@ func (s *Store) openFamilies(dir string, names []string) error {
 	}
 	if err != nil {
 		for _, e := range expiries {
-			e.free()
+			e.Free()
 		}
-		return s.engine.whichTable(dir, wrap(err))
+		return s.engine.whichTable(dir, native.Wrap(err))
 	}
 	open := families{}
 	for i, n := range names {
@@ -236,8 +169,8 @@ func (s *Store) openFamilies(dir string, names []string) error {
 	return nil
 }
 
-// Limits implements cf.Store. The bounds on keys and values are Bigtable's; a
-// batch is held in memory several times over while it is written.
+// Limits implements cf.Store. The bounds on keys and values are Bigtable's. A batch is
+// in memory several times while it is written.
 func (s *Store) Limits() cf.Limits {
 	return cf.Limits{RowKey: 4096, Qualifier: 16384, Value: 100 << 20, Batch: 1 << 30}
 }
@@ -253,8 +186,8 @@ func (s *Store) writable() error {
 	return s.broken
 }
 
-// Close implements cf.Store. Snapshots and cursors that are still open are
-// closed; their further use is an error.
+// Close implements cf.Store. It closes open snapshots and cursors; using them
+// afterwards is an error.
 func (s *Store) Close() error {
 	s.EndWaits()
 	s.mu.Lock()
@@ -270,7 +203,7 @@ func (s *Store) Close() error {
 	}
 	s.stopEngine()
 	s.db.Close()
-	s.c.free()
+	s.scans.Free()
 	s.write.Destroy()
 	s.engine.destroy()
 	if s.claim != nil {
@@ -285,5 +218,5 @@ func (s *Store) stopEngine() {
 		return
 	}
 	s.db.CancelAllBackgroundWork(false)
-	s.engine.logs.awaitRecovery()
+	s.engine.logs.AwaitRecovery()
 }

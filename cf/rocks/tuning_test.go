@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// files is what the files of family t say of themselves.
+// files are the properties of the files of family t.
 func files(t *testing.T, s *rocks.Store) string {
 	t.Helper()
 	raw, err := s.Raw("t")
@@ -41,8 +41,8 @@ func fill(t *testing.T, s *rocks.Store, rows, size int) {
 	}
 }
 
-// A tuning holds for files that are written after it, and what is written is
-// read whatever the tuning says by then.
+// A tuning holds for files that are written after it. Older files are read under any
+// later tuning.
 func TestTuning(t *testing.T) {
 	s := open(t, t.TempDir(), rocks.Options{Async: true})
 	if err := s.CreateFamily(t.Context(), "t"); err != nil {

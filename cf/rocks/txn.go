@@ -9,24 +9,25 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 )
 
-// A txn implements cf.Txn: a snapshot, an overlay of the changes made so far
-// for its scans, and what it has read, to be checked against the commit log.
+// A txn implements cf.Txn. It has a snapshot, an overlay with its changes for its
+// scans, and the set of what it read, which is compared with the log of commits.
 type txn struct {
 	*snapshot
 	batch cf.Batch
-	reads readSet
+	reads isolation.ReadSet
 	start uint64
 	ended bool
 }
 
 // Begin implements cf.Store.
 func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
-	t := &txn{start: s.history.begin()}
+	t := &txn{start: s.history.Begin()}
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
-		s.history.end(t.start)
+		s.history.End(t.start)
 		return nil, err
 	}
 	t.snapshot = snap.(*snapshot)
@@ -37,23 +38,23 @@ func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
 	return t, nil
 }
 
-// overlaid makes the overlay. It reports whether there was time: the store may be
-// closed meanwhile, which ends the snapshot and what belongs to it.
+// overlaid makes the overlay. It reports whether it could: closing the store ends the
+// snapshot and all that belongs to it.
 func (t *txn) overlaid() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
-		t.overlay = grocksdb.NewWriteBatchWI(0, true)
+		t.Overlay = grocksdb.NewWriteBatchWI(0, true)
 	}
 	return !t.closed
 }
 
 // Read implements cf.Txn.
-func (t *txn) Read(space string, rows cf.Range) { t.reads.add(space, rows) }
+func (t *txn) Read(space string, rows cf.Range) { t.reads.Add(space, rows) }
 
 // Scan implements cf.Snapshot.
 func (t *txn) Scan(ctx context.Context, s cf.Scan) (cf.Cursor, error) {
-	t.reads.addFamily(s.Family)
+	t.reads.AddFamily(s.Family)
 	return t.snapshot.Scan(ctx, s)
 }
 
@@ -70,20 +71,20 @@ func (t *txn) Add(b *cf.Batch) error {
 	for i := range b.Ops() {
 		op := &b.Ops()[i]
 		if op.Kind == cf.OpNote {
-			continue // of no use to the transaction's scans
+			continue // the transaction's scans do not need it
 		}
 		f, err := t.families.get(op.Family)
 		if err != nil {
 			return err
 		}
-		t.reads.addFamily(op.Family)
+		t.reads.AddFamily(op.Family)
 		switch op.Kind {
 		case cf.OpPut:
-			t.overlay.PutCF(f.handle, b.Key(op), b.Value(op))
+			t.Overlay.PutCF(f.Handle, b.Key(op), b.Value(op))
 		case cf.OpDelete:
-			t.overlay.DeleteCF(f.handle, b.Key(op))
+			t.Overlay.DeleteCF(f.Handle, b.Key(op))
 		case cf.OpMerge:
-			t.overlay.MergeCF(f.handle, b.Key(op), b.Value(op))
+			t.Overlay.MergeCF(f.Handle, b.Key(op), b.Value(op))
 		default:
 			return fmt.Errorf("a transaction cannot carry operation %d", op.Kind)
 		}
@@ -92,8 +93,8 @@ func (t *txn) Add(b *cf.Batch) error {
 	return nil
 }
 
-// Commit implements cf.Txn. The rows read and written are locked, all rows
-// when ranges were read: nothing can change between the check and the write.
+// Commit implements cf.Txn. It locks the rows that were read and written, or all rows
+// if ranges were read: nothing can change between the check and the write.
 func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
 	defer t.Close()
 	if err := ctx.Err(); err != nil {
@@ -103,25 +104,25 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 	if len(t.batch.Ops()) == 0 {
 		return 0, nil // what was read is consistent as of the snapshot
 	}
-	return s.letIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
+	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
 }
 
-// try commits unless the engine turns the batch away; see letIn.
+// try commits unless the engine turns the batch away; see gate.LetIn.
 func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
 	s, set := t.store, t.lockSet()
-	if err := s.locks.lock(ctx, set); err != nil {
+	if err := s.locks.Lock(ctx, set); err != nil {
 		return 0, 0, err
 	}
-	defer s.locks.unlock(set)
-	if s.history.changed(t.start, &t.reads) {
+	defer s.locks.Unlock(set)
+	if s.history.Changed(t.start, &t.reads) {
 		return 0, 0, cf.ErrConflict
 	}
-	b := t.batch // ends where it ended, whatever last has added in an earlier run
+	b := t.batch // without what last has added in an earlier run
 	if last != nil {
 		if err := last(&b); err != nil {
 			return 0, 0, err
 		}
-		if err := checkStripes(set, s.locks.setOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
+		if err := isolation.CheckStripes(set, s.locks.SetOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -129,13 +130,13 @@ func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Posit
 	return pos, b.Size(), err
 }
 
-func (t *txn) lockSet() stripeSet {
-	if len(t.reads.ranges) > 0 {
-		return allStripes
+func (t *txn) lockSet() isolation.Stripes {
+	if len(t.reads.Ranges) > 0 {
+		return isolation.AllStripes
 	}
-	set := t.store.locks.setOf(t.batch.Rows())
-	for id := range t.reads.rows {
-		set.add(t.store.locks.stripe(id))
+	set := t.store.locks.SetOf(t.batch.Rows())
+	for id := range t.reads.Rows {
+		set.Add(t.store.locks.StripeOf(id))
 	}
 	return set
 }
@@ -147,6 +148,6 @@ func (t *txn) Close() {
 		return
 	}
 	t.ended = true
-	t.store.history.end(t.start)
+	t.store.history.End(t.start)
 	t.snapshot.Close()
 }

@@ -3,15 +3,17 @@
 package rocks
 
 import (
+	"bytes"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
-// TestAnUpdateTakesASnapshotForOtherRows: its own rows are read without the engine's
-// snapshot, and left to it when they are many.
+// TestAnUpdateTakesASnapshotForOtherRows: it reads its own rows without the engine's
+// snapshot, unless they are many.
 func TestAnUpdateTakesASnapshotForOtherRows(t *testing.T) {
 	ctx := t.Context()
 	s, err := Open("", Options{InMemory: true})
@@ -58,6 +60,49 @@ func TestAnUpdateTakesASnapshotForOtherRows(t *testing.T) {
 		}
 		if got := s.number("num-snapshots"); got != 0 {
 			t.Errorf("%s: %d snapshots are left", c.name, got)
+		}
+	}
+}
+
+// After many writers, every write is there, and positions only grow.
+func TestJoinedWritesAreAllThere(t *testing.T) {
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const writers, each = 16, 200
+	var done sync.WaitGroup
+	for w := range writers {
+		done.Go(func() {
+			var last cf.Position
+			for i := range each {
+				pos, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+					b.PutMeta(fmt.Sprintf("k/%02d/%03d", w, i), []byte{byte(w), byte(i)})
+					return nil
+				})
+				if err != nil || pos <= last {
+					t.Errorf("position %d after %d, %v", pos, last, err)
+				}
+				last = pos
+			}
+		})
+	}
+	done.Wait()
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	meta, err := snap.MetaPrefix(t.Context(), "k/")
+	if err != nil || len(meta) != writers*each {
+		t.Fatalf("%d entries, %v", len(meta), err)
+	}
+	for w := range writers {
+		for i := range each {
+			if got := meta[fmt.Sprintf("k/%02d/%03d", w, i)]; !bytes.Equal(got, []byte{byte(w), byte(i)}) {
+				t.Errorf("entry %d of writer %d is %v", i, w, got)
+			}
 		}
 	}
 }

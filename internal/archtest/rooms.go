@@ -75,8 +75,20 @@ var rooms = map[string]room{
 	"cf/bulk": {imports: []string{"cf", "tuple", compress}},
 	// What RocksDB writes, read without it.
 	"cf/rocks/internal/wal": {imports: []string{"cf"}},
-	"cf/cftest":             {imports: []string{"cf", "cf/bulk", rapid}},
-	"cf/rocks":              {imports: []string{"cf", "cf/rocks/internal/wal", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}, c: true},
+	// What the packages of the store share. Each of them may import C.
+	"cf/rocks/internal/native":     {imports: []string{"cf", grocksdb}, c: true},
+	"cf/rocks/internal/recovery":   {imports: []string{"cf", "cf/rocks/internal/wal"}, tests: []string{"cf/rocks"}},
+	"cf/rocks/internal/steady":     {imports: []string{"cf", "cf/rocks/internal/recovery"}},
+	"cf/rocks/internal/isolation":  {imports: []string{"cf", "internal/lock"}},
+	"cf/rocks/internal/writequeue": {imports: []string{"cf", "cf/rocks/internal/wal"}},
+	"cf/rocks/internal/gate":       {imports: []string{"cf"}},
+	"cf/rocks/internal/verify":     {imports: []string{"cf", "cf/rocks/internal/native", "cf/rocks/internal/wal", grocksdb}, c: true},
+	"cf/rocks/internal/scan":       {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
+	"cf/rocks/internal/callbacks":  {imports: []string{"cf/rocks/internal/native", grocksdb}, c: true},
+	"cf/rocks/internal/files":      {imports: []string{"cf", "cf/rocks/internal/native", "internal/claim", grocksdb}, c: true},
+	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
+	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", rapid}},
+	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/isolation", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/rocks/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},

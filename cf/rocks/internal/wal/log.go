@@ -41,18 +41,18 @@ const (
 	LastFragment
 )
 
-// A State is what a log that is not damaged looks like.
+// A State describes a log that is not damaged.
 type State struct {
 	Path    string
 	Size    int64
 	Records int  // whole ones
-	Torn    bool // its last record was not written to the end
-	// Unwritten is where the zeros begin that a loss of power left in a record
-	// that is torn; -1 where the file just ends.
+	Torn    bool // its last record was not fully written
+	// Unwritten is the place where a loss of power left zeros in a torn record; -1 if
+	// the file ends there instead.
 	Unwritten int64
 	Begin     int64 // of the record that is being read
-	// Synced is how much is known to have been synced with each write, -1 if that
-	// is not known.
+	// Synced is the number of bytes that are known to have been synced, -1 if that is
+	// unknown.
 	Synced int64
 
 	// In a log of writes the data begins with the number of the first change,
@@ -61,7 +61,7 @@ type State struct {
 	Loading     bool   // the last record is the marker of a load
 	Marker      string // how the keys of such markers begin
 
-	// Take is nil, or gets each record; then the numbers are not looked for.
+	// If Take is not nil it gets each record; the numbers of changes are not read then.
 	Take func(record []byte)
 
 	at     int64  // where the block begins that is being read
@@ -69,7 +69,8 @@ type State struct {
 	within bool
 }
 
-// writeHead is how much of a record of writes is looked at: its head and the first key.
+// writeHead is the number of bytes of a record of writes that are read: its head and
+// the first key.
 const writeHead = 64
 
 // Check reads a log of writes. An error of the kind ErrCorrupt means that there is
@@ -214,8 +215,8 @@ func checksumMatches(b []byte, n int) bool {
 	return binary.LittleEndian.Uint32(b) == Masked(crc32.Checksum(b[6:n], Castagnoli))
 }
 
-// Masked is what RocksDB stores of a checksum: a checksum of checksums
-// would be none of zeros.
+// Masked is the form in which RocksDB stores a checksum: it is not itself the checksum
+// of data that holds checksums.
 func Masked(sum uint32) uint32 {
 	const maskDelta = 0xa282ead8
 	return (sum>>15 | sum<<17) + maskDelta

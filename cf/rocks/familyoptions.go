@@ -1,0 +1,165 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+)
+
+// familyOption makes the options of one family from those of all families, with a
+// compaction filter of its own. The caller destroys them once the family is open.
+func (e *engine) familyOption() (callbacks.Expiry, *grocksdb.Options, error) {
+	opts := e.data.Clone()
+	x, err := callbacks.NewExpiry(opts)
+	if err != nil {
+		opts.Destroy()
+		return x, nil, err
+	}
+	return x, opts, nil
+}
+
+// familyOptions are the options of families that are about to be opened, an expiry for
+// each but the catalog's, and a function that destroys the options.
+func (e *engine) familyOptions(names []string) (all []callbacks.Expiry, opts []*grocksdb.Options, destroy func(), err error) {
+	all, opts = make([]callbacks.Expiry, len(names)), make([]*grocksdb.Options, len(names))
+	destroy = func() {
+		for i, o := range opts {
+			if o != nil && names[i] != catalogFamily {
+				o.Destroy()
+			}
+		}
+	}
+	for i, n := range names {
+		if n == catalogFamily {
+			opts[i] = e.db
+			continue
+		}
+		if all[i], opts[i], err = e.familyOption(); err != nil {
+			destroy()
+			for _, x := range all {
+				x.Free()
+			}
+			return nil, nil, nil, err
+		}
+	}
+	return all, opts, destroy, nil
+}
+
+// SetExpiry implements cf.Store.
+func (s *Store) SetExpiry(name string, e cf.Expiry) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	f, err := s.families.Load().get(name)
+	if err != nil {
+		return err
+	}
+	f.expiry.Set(e.Before)
+	return s.setPeriod(f, e.Period)
+}
+
+// setPeriod has the engine rewrite files of this age. The engine writes its options to
+// the disk then, so that setPeriod does nothing without a change.
+func (s *Store) setPeriod(f *family, period time.Duration) error {
+	seconds := int64(period / time.Second)
+	if f.period.Swap(seconds) == seconds {
+		return nil
+	}
+	err := s.changeManifest(func() error {
+		return s.db.SetOptionsCF(f.Handle, []string{"periodic_compaction_seconds"}, []string{strconv.FormatInt(seconds, 10)})
+	})
+	if err != nil {
+		f.period.Store(unknownPeriod)
+	}
+	return err
+}
+
+const unknownPeriod = -1
+
+// engineCompression are the engine's names of compressions: of all files, and of files
+// at the last level.
+var engineCompression = map[string][2]string{
+	"":     {"kLZ4Compression", "kZSTD"},
+	"none": {"kNoCompression", "kNoCompression"},
+	"lz4":  {"kLZ4Compression", "kLZ4Compression"},
+	"zstd": {"kZSTD", "kZSTD"},
+}
+
+// tuningOptions are the options of a tuning by the engine's names, for an open family
+// and for options that are yet to be used.
+func (s *Store) tuningOptions(t cf.Tuning) (names, values []string, err error) {
+	set := func(name, value string) { names, values = append(names, name), append(values, value) }
+	compression, ok := engineCompression[t.Compression]
+	if !ok {
+		return nil, nil, fmt.Errorf("unknown compression %q", t.Compression)
+	}
+	set("compression", compression[0])
+	set("bottommost_compression", compression[1])
+	block := int64(blockSize)
+	if s.options.FileSize > 0 {
+		block = min(block, int64(s.options.FileSize))
+	}
+	if t.BlockSize > 0 {
+		block = t.BlockSize
+	}
+	set("block_based_table_factory", "{block_size="+strconv.FormatInt(block, 10)+"}")
+	set("enable_blob_files", strconv.FormatBool(t.BlobMinSize > 0))
+	set("min_blob_size", strconv.FormatInt(t.BlobMinSize, 10))
+	set("blob_compression_type", compression[0])
+	// Otherwise a blob file stays until its last value is gone.
+	set("enable_blob_garbage_collection", "true")
+	return names, values, nil
+}
+
+// SetTuning implements cf.Store.
+func (s *Store) SetTuning(name string, t cf.Tuning) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	f, err := s.families.Load().get(name)
+	if err != nil {
+		return err
+	}
+	names, values, err := s.tuningOptions(t)
+	if err != nil {
+		return err
+	}
+	was := f.tuning.Swap(&t)
+	if was == nil {
+		was = &cf.Tuning{}
+	}
+	if *was == t {
+		return nil // the engine would write its options to the disk for nothing
+	}
+	return s.changeManifest(func() error { return s.db.SetOptionsCF(f.Handle, names, values) })
+}
+
+// tune gives options for files of a family the family's tuning.
+func (s *Store) tune(o *grocksdb.Options, f *family) error {
+	t := f.tuning.Load()
+	if t == nil {
+		return nil
+	}
+	names, values, err := s.tuningOptions(*t)
+	if err != nil {
+		return err
+	}
+	pairs := make([]string, len(names))
+	for i := range names {
+		pairs[i] = names[i] + "=" + values[i]
+	}
+	return native.SetOptions(o, strings.Join(pairs, ";"))
+}

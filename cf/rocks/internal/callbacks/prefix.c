@@ -1,0 +1,50 @@
+#include "prefix.h"
+
+#include <string.h>
+
+#include "../native/key.h"
+
+// The extractor's results and its name are part of the files' filters: a
+// change needs a new name.
+
+static char* prefix_transform(void* state, const char* key, size_t len, size_t* out_len) {
+  (void)state;
+  *out_len = smolwc_element_len(key, len);
+  return (char*)key;
+}
+
+static unsigned char prefix_in_domain(void* state, const char* key, size_t len) {
+  (void)state;
+  return smolwc_element_len(key, len) != 0;
+}
+
+static unsigned char prefix_in_range(void* state, const char* key, size_t len) {
+  (void)state;
+  return len != 0 && smolwc_element_len(key, len) == len;
+}
+
+static const char* prefix_name(void* state) {
+  (void)state;
+  return "smolwc.RowPrefix.1";
+}
+
+static void prefix_destroy(void* state) { (void)state; }
+
+// RocksDB 11 took the argument in_range away. C sees no version, but it sees the
+// type that the function is declared with.
+typedef rocksdb_slicetransform_t* create_with_range(
+    void*, void (*)(void*), char* (*)(void*, const char*, size_t, size_t*),
+    unsigned char (*)(void*, const char*, size_t), unsigned char (*)(void*, const char*, size_t),
+    const char* (*)(void*));
+typedef rocksdb_slicetransform_t* create_without_range(
+    void*, void (*)(void*), char* (*)(void*, const char*, size_t, size_t*),
+    unsigned char (*)(void*, const char*, size_t), const char* (*)(void*));
+
+rocksdb_slicetransform_t* smolwc_row_prefix(void) {
+  void (*create)(void) = (void (*)(void))rocksdb_slicetransform_create;
+  if (__builtin_types_compatible_p(__typeof__(rocksdb_slicetransform_create), create_with_range))
+    return ((create_with_range*)create)(NULL, prefix_destroy, prefix_transform, prefix_in_domain,
+                                        prefix_in_range, prefix_name);
+  return ((create_without_range*)create)(NULL, prefix_destroy, prefix_transform, prefix_in_domain,
+                                         prefix_name);
+}

@@ -1,0 +1,34 @@
+package files
+
+// #include <stdlib.h>
+// #include "infolog.h"
+import "C"
+
+import (
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+)
+
+// MaxInfoLog is the size of a LOG, in bytes, that becomes LOG.old.
+const MaxInfoLog = 4 << 20
+
+// SetInfoLog has RocksDB write its log to LOG in the database's directory. A LOG that
+// has grown long becomes LOG.old at the next open. A database that is opened for
+// reading writes no log: LOG belongs to the writer.
+func SetInfoLog(o *grocksdb.Options, dir string, readOnly bool) {
+	path := filepath.Join(dir, "LOG")
+	if info, err := os.Stat(path); err == nil && info.Size() > MaxInfoLog && !readOnly {
+		_ = os.Rename(path, path+".old") // otherwise LOG grows on
+	}
+	if readOnly {
+		path = ""
+	}
+	text := C.CString(path)
+	defer C.free(unsafe.Pointer(text))
+	C.smolwc_set_info_log((*C.rocksdb_options_t)(native.Handle(o)), text)
+}

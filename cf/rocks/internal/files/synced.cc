@@ -1,0 +1,193 @@
+#include "synced.h"
+
+#include <rocksdb/env.h>
+#include <stdio.h>
+
+#include <algorithm>
+
+namespace smolwc {
+
+namespace {
+
+using rocksdb::FSWritableFile;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+const char kFile[] = "/SYNCED";
+
+bool IsLog(const std::string& name) { return name.ends_with(".log"); }
+bool IsManifest(const std::string& name) { return name.starts_with("MANIFEST-"); }
+
+// Before is the order of the numbers of logs, which have six digits or more.
+bool Before(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+// Sum is the FNV-1a hash of a text.
+uint64_t Sum(const std::string& text) {
+  uint64_t h = 14695981039346656037u;
+  for (unsigned char c : text) h = (h ^ c) * 1099511628211u;
+  return h;
+}
+
+// A WatchedFile counts what is appended, and tells what is synced of it.
+class WatchedFile : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  WatchedFile(std::unique_ptr<FSWritableFile>&& file, std::shared_ptr<Synced> owner,
+              std::shared_ptr<Synced::Entry> entry)
+      : FSWritableFileOwnerWrapper(std::move(file)), owner_(owner), entry_(entry) {}
+
+  IOStatus Append(const Slice& data, const IOOptions& o, IODebugContext* d) override {
+    return Count(data, FSWritableFileOwnerWrapper::Append(data, o, d));
+  }
+  IOStatus Append(const Slice& data, const IOOptions& o, const rocksdb::DataVerificationInfo& v,
+                  IODebugContext* d) override {
+    return Count(data, FSWritableFileOwnerWrapper::Append(data, o, v, d));
+  }
+  IOStatus Sync(const IOOptions& o, IODebugContext* d) override {
+    uint64_t size = appended_.load();
+    return Tell(size, FSWritableFileOwnerWrapper::Sync(o, d));
+  }
+  IOStatus Fsync(const IOOptions& o, IODebugContext* d) override {
+    uint64_t size = appended_.load();
+    return Tell(size, FSWritableFileOwnerWrapper::Fsync(o, d));
+  }
+  IOStatus Close(const IOOptions& o, IODebugContext* d) override {
+    IOStatus s = FSWritableFileOwnerWrapper::Close(o, d);
+    if (s.ok()) owner_->Closed(entry_.get());
+    return s;
+  }
+
+ private:
+  IOStatus Count(const Slice& data, IOStatus s) {
+    if (s.ok()) appended_.fetch_add(data.size());
+    return s;
+  }
+
+  IOStatus Tell(uint64_t size, IOStatus s) {
+    if (!s.ok()) return s;
+    if (size > entry_->synced.load()) entry_->synced.store(size);
+    owner_->Note(entry_.get());
+    return s;
+  }
+
+  const std::shared_ptr<Synced> owner_;
+  const std::shared_ptr<Synced::Entry> entry_;
+  std::atomic<uint64_t> appended_{0};
+};
+
+}  // namespace
+
+std::string NameIn(const std::string& dir, const std::string& path) {
+  size_t end = dir.find_last_not_of('/') + 1;
+  if (dir.empty() || path.compare(0, end, dir, 0, end) != 0 || path[end] != '/') return "";
+  std::string name = path.substr(path.find_first_not_of('/', end));
+  return name.find('/') == std::string::npos ? name : "";
+}
+
+void Synced::Begin(const std::string& dir, const std::string& text) {
+  dir_ = dir;
+  text_ = text;
+}
+
+void Synced::Claim(const std::string& name, uint64_t bytes) {
+  auto entry = std::make_shared<Entry>();
+  entry->log = IsLog(name);
+  entry->synced.store(bytes);
+  entry->written = bytes;
+  entries_[name] = entry;
+}
+
+bool Synced::Unchanged() {
+  if (dir_.empty()) return true;
+  std::string now;
+  IOStatus s = ReadFileToString(disk_.get(), dir_ + kFile, &now);
+  return now == text_ && (s.ok() || s.IsNotFound() || s.IsPathNotFound());
+}
+
+void Synced::Opened(const std::string& path, std::unique_ptr<FSWritableFile>* file) {
+  std::string name = NameIn(dir_, path);
+  if (!IsLog(name) && !IsManifest(name)) return;
+  auto entry = std::make_shared<Entry>();
+  entry->log = IsLog(name);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    entries_[name] = entry;
+    if (entry->log) {
+      current_.store(entry.get());
+      due_.store(true);
+    }
+  }
+  *file = std::make_unique<WatchedFile>(std::move(*file), shared_from_this(), entry);
+}
+
+void Synced::Note(Entry* entry) {
+  bool current = entry == current_.load();
+  if (current && !due_.load()) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!current) {
+    if (entry->synced.load() > entry->written) Write();
+    return;
+  }
+  bool behind = false;
+  for (const auto& e : entries_) behind |= e.second.get() != entry && e.second->synced.load() > e.second->written;
+  if (!behind || Write().ok()) due_.store(false);
+}
+
+void Synced::Closed(Entry* entry) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (entry->synced.load() > entry->written) Write();
+}
+
+IOStatus Synced::Removing(const std::string& path) {
+  std::string name = NameIn(dir_, path);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (IsManifest(name)) entries_.erase(name);  // its length in the file does not matter
+  if (!IsLog(name)) return IOStatus::OK();
+  bool said = false;
+  for (auto e = entries_.begin(); e != entries_.end();) {
+    if (!e->second->log || Before(name, e->first)) {
+      e++;
+      continue;
+    }
+    said |= e->second->written > 0;
+    e = entries_.erase(e);
+  }
+  if (!said) return IOStatus::OK();
+  // A full disk still lets a file be removed.
+  if (!Write().ok()) {
+    IOStatus s = disk_->DeleteFile(dir_ + kFile, IOOptions(), nullptr);
+    if (!s.ok() && !s.IsNotFound() && !s.IsPathNotFound()) return s;
+    for (const auto& e : entries_) e.second->written = 0;
+  }
+  std::unique_ptr<rocksdb::FSDirectory> dir;
+  IOStatus s = disk_->NewDirectory(dir_, IOOptions(), &dir, nullptr);
+  return s.ok() ? dir->Fsync(IOOptions(), nullptr) : s;
+}
+
+IOStatus Synced::Write() {
+  IOStatus s = place ? place() : IOStatus::OK();
+  if (!s.ok()) return s;
+  std::string text = "smolwc synced 1\n";
+  std::map<Entry*, uint64_t> says;
+  for (const auto& [name, entry] : entries_) {
+    uint64_t bytes = says[entry.get()] = entry->synced.load();
+    if (bytes > 0) text += name + " " + std::to_string(bytes) + "\n";
+  }
+  char sum[32];
+  snprintf(sum, sizeof sum, "sum %016llx\n", static_cast<unsigned long long>(Sum(text)));
+  text += sum;
+  const std::string path = dir_ + kFile, next = path + ".tmp";
+  s = WriteStringToFile(disk_.get(), text, next, true);
+  if (s.ok()) s = disk_->RenameFile(next, path, IOOptions(), nullptr);
+  if (!s.ok()) {
+    disk_->DeleteFile(next, IOOptions(), nullptr).PermitUncheckedError();
+    return s;
+  }
+  for (const auto& [entry, bytes] : says) entry->written = bytes;
+  return s;
+}
+
+}  // namespace smolwc

@@ -1,0 +1,181 @@
+// Package recovery reads the manifest, the logs and the file SYNCED of a database
+// before RocksDB opens it. It tells what a crash cut off from damage.
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+)
+
+// MarkerPrefix begins the keys of the catalog's entries that mark a load; the load's id
+// follows.
+const MarkerPrefix = "ingest/"
+
+// A Found is the content of the manifest and the logs of a database before RocksDB
+// opens it.
+//
+// RocksDB reads them up to the first record that is not whole, and assumes that a crash
+// cut the record off. A damaged length looks the same, and all later records would be
+// lost silently. A file that was cut off between two records looks whole. So all files
+// are read here first: a fault that no crash can cause is an error that names the file
+// (docs/decisions/0017-torn-or-damaged.md,
+// docs/decisions/0031-what-was-synced-is-written-down.md).
+type Found struct {
+	Dir    string
+	Synced synced
+	Ends   map[string]int64 // by name, the ends of files that continue with bytes that were never written
+	// dropped are families that the manifest says were dropped and that were not
+	// created again.
+	Dropped []string
+}
+
+// Check looks for damage in the manifest and the logs of a database. Beside a writer it
+// may meet a fault that the writer is about to mend: see package steady.
+func Check(dir string) (*Found, error) {
+	said, err := ReadSynced(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Found{Dir: dir, Synced: said, Ends: map[string]int64{}}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Found) read() error {
+	current, err := os.ReadFile(filepath.Join(r.Dir, "CURRENT"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	manifest, ok := strings.CutSuffix(string(current), "\n")
+	if !ok || !strings.HasPrefix(manifest, "MANIFEST-") || strings.Contains(manifest, "/") {
+		return fmt.Errorf("%w: %s is %q, which names no manifest", cf.ErrCorrupt, filepath.Join(r.Dir, "CURRENT"), current)
+	}
+	r.Synced.bind(manifest)
+	if err := r.checkManifest(manifest); errors.Is(err, fs.ErrNotExist) {
+		return r.manifestGone(string(current))
+	} else if err != nil {
+		return err
+	}
+	paths, err := filepath.Glob(filepath.Join(r.Dir, "*.log"))
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(paths, ByNumber)
+	return r.checkWrites(paths)
+}
+
+// ByNumber compares the names of logs, whose numbers have six digits or more.
+func ByNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// manifestGone is called when the manifest is missing. A writer may have made another
+// one since CURRENT was read.
+func (r *Found) manifestGone(current string) error {
+	if now, err := os.ReadFile(filepath.Join(r.Dir, "CURRENT")); err == nil && string(now) != current {
+		return r.read()
+	}
+	return fmt.Errorf("%w: %s names %s, which is not there", cf.ErrCorrupt, filepath.Join(r.Dir, "CURRENT"), strings.TrimSpace(current))
+}
+
+func (r *Found) checkManifest(name string) error {
+	var families familyEdits
+	state := wal.State{Path: filepath.Join(r.Dir, name), Unwritten: -1, Synced: -1, Take: families.note}
+	if wrote, ok := r.Synced.Files[name]; ok {
+		state.Synced = wrote // as soon as it was
+	}
+	if err := state.Check(); err != nil {
+		return err
+	}
+	r.Dropped = families.droppedNames()
+	return r.judge(&state)
+}
+
+// judge compares a file with its synced length.
+func (r *Found) judge(l *wal.State) error {
+	name := filepath.Base(l.Path)
+	if err := r.Synced.judge(l); err != nil {
+		return err
+	}
+	if l.Torn && l.Unwritten >= 0 {
+		r.Ends[name] = l.Begin
+	}
+	return nil
+}
+
+// checkWrites checks the logs of writes, one after the other.
+func (r *Found) checkWrites(paths []string) error {
+	for name := range r.Synced.Files {
+		if path := filepath.Join(r.Dir, name); strings.HasSuffix(name, ".log") && !slices.Contains(paths, path) {
+			return fmt.Errorf("%w: %s is not there, and had changes that are in no table file; %s", cf.ErrCorrupt, path, wayOut)
+		}
+	}
+	var before *wal.State // the last one that has a record
+	empty := ""           // the first one after it that has no record
+	for _, path := range paths {
+		state, err := wal.Check(path, MarkerPrefix)
+		if errors.Is(err, fs.ErrNotExist) { // a writer has removed it, and is about to remove those before it
+			before = nil
+			continue
+		}
+		if err == nil {
+			err = r.judge(&state)
+		}
+		switch {
+		case err != nil || before == nil:
+		case state.Records > 0:
+			err = leads(before, &state, empty)
+		case state.Torn && !before.Torn:
+			state.Next = before.Next // its first write failed
+		}
+		switch {
+		case err != nil:
+			return err
+		case state.Records > 0 || state.Torn:
+			before, empty = &state, ""
+		case empty == "":
+			empty = path
+		}
+	}
+	return nil
+}
+
+// leads is an error when a change is missing between two logs; empty is the first empty
+// log between them.
+func leads(l, next *wal.State, empty string) error {
+	if goesOn(l, next) {
+		return nil
+	}
+	// A writer may have written to both since.
+	again, err := wal.Check(l.Path, MarkerPrefix)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && goesOn(&again, next) {
+		return nil
+	}
+	if empty == "" || l.Torn {
+		empty = l.Path
+	}
+	return fmt.Errorf("%w: %s is cut off: changes between it and %s are missing; restore a backup", cf.ErrCorrupt, empty, filepath.Base(next.Path))
+}
+
+// goesOn reports whether nothing is missing between two logs. A record that was cut off
+// by a full disk was never acknowledged. The numbers of a failed write are given out
+// again. A load takes numbers that are in no log, right behind its marker.
+func goesOn(l, next *wal.State) bool {
+	if l.Torn {
+		return l.Next > 0 && next.First == l.Next
+	}
+	return next.First <= l.Next || l.Loading
+}

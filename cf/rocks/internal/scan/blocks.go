@@ -1,0 +1,159 @@
+//go:build cgo
+
+package scan
+
+import (
+	"math"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A blockSizer makes the blocks of one scan. The first ones are small, so that a read
+// of one row does not pay for a scan. Later ones grow, shaped by the data of the blocks
+// before.
+type blockSizer struct {
+	cells    int           // in the next block
+	perCell  int           // bytes of data that a cell takes
+	perRow   int           // cells that a row has
+	keysOnly bool          // blocks have rows and no cells
+	whole    bool          // rows are read as they are in the family
+	sparse   bool          // it is known or likely that most rows have no cells
+	uses     *atomic.Int64 // of the snapshot: its cursors, mostly; nil without one
+}
+
+const (
+	firstCells = 64
+	minCells   = 16
+	maxCells   = 4096
+	growth     = 8
+
+	sparseCells    = 8 // rows for each cell
+	guessedPerKey  = 32
+	guessedPerCell = 64
+	guessedPerRow  = 8
+	minData        = 512
+	maxBlockData   = 512 << 10 // unless one cell is larger
+	smallBlock     = 32 << 10  // a block of this size is made even if memory is short
+
+	// fewCursors of one snapshot may have the largest blocks, and read ahead. More
+	// cursors share the memory that these would take: a row of two hundred families is
+	// read with two hundred cursors at once.
+	fewCursors = 8
+)
+
+func newBlockSizer(s *cf.Scan, like *shape, uses *atomic.Int64) blockSizer {
+	f := &s.Filter
+	b := blockSizer{cells: firstCells, uses: uses, keysOnly: f.KeysOnly || f.CountOnly, whole: len(f.Qualifiers) == 0 && f.Versions == 0 && f.CellsPerRow == 0 && len(f.Values) == 0}
+	b.perCell, b.perRow = like.load()
+	b.sparse = len(f.Values) > 0
+	if n := len(f.Qualifiers); n > 0 && f.Versions == 1 {
+		b.perRow = min(b.perRow, n) // if each is one column
+	}
+	switch {
+	case s.Hint == 0:
+	case b.keysOnly:
+		b.cells = min(max(s.Hint, minCells), maxCells)
+	default:
+		b.cells = min(min(s.Hint, maxCells)*(min(b.perRow, firstCells)+1), maxCells)
+	}
+	return b
+}
+
+// A shape describes the blocks of a family's last reads: the bytes of data of a cell,
+// and the cells of a row.
+type shape struct{ bits atomic.Uint64 }
+
+func (s *shape) load() (perCell, perRow int) {
+	if bits := s.bits.Load(); bits != 0 {
+		return int(bits >> 32), int(bits & math.MaxUint32)
+	}
+	return guessedPerCell, guessedPerRow
+}
+
+func (s *shape) store(perCell, perRow int) {
+	if bits := uint64(perCell)<<32 | uint64(perRow); bits != s.bits.Load() {
+		s.bits.Store(bits)
+	}
+}
+
+// make gives a block its memory: the size that suits the scan if the room has it to
+// spare, and little otherwise.
+func (s *blockSizer) make(b *cf.Block, r *room) error {
+	s.cells = min(s.cells, max(s.share(maxCells), minCells))
+	cells, rows, data := s.sizes()
+	size := blockBytes(cells, rows, data)
+	if size <= smallBlock || r.take(size, false) != nil {
+		if size > smallBlock {
+			s.cells = max(s.cells*smallBlock/size, minCells)
+			cells, rows, data = s.sizes()
+			data = min(data, smallBlock)
+		}
+		if err := r.take(blockBytes(cells, rows, data), true); err != nil {
+			return err
+		}
+	}
+	makeBlock(b, cells, rows, data)
+	return nil
+}
+
+// sizes are the cells, rows and bytes of the next block.
+func (s *blockSizer) sizes() (cells, rows, data int) {
+	cells, rows = s.cells, s.cells/s.perRow+1
+	if s.keysOnly {
+		cells, rows = 0, s.cells
+	}
+	size := s.cells * s.perCell
+	if s.perCell > maxBlockData { // blocks grow for each of them
+		size = 0
+	}
+	if s.sparse {
+		rows, cells = cells, cells/sparseCells
+		size = rows*guessedPerKey + cells*s.perCell
+	}
+	return cells, rows, min(max(size, minData), max(s.share(maxBlockData), minData))
+}
+
+// share is this scan's part of the memory that one of few scans may take.
+func (s *blockSizer) share(all int) int {
+	if s.uses == nil {
+		return all
+	}
+	return all * fewCursors / max(int(s.uses.Load()), fewCursors)
+}
+
+// learn shapes the next blocks, and the first blocks of later scans, by a block that
+// was filled.
+func (s *blockSizer) learn(b *cf.Block, family *shape) {
+	used := len(b.Cells)
+	if s.keysOnly || s.sparse {
+		used = len(b.Rows)
+	}
+	s.sparse = s.sparse && len(b.Cells) < cap(b.Cells)
+	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or most cells are unwanted
+		s.cells = max(2*used, minCells)
+	} else {
+		s.cells = min(s.cells*growth, maxCells)
+	}
+	if s.keysOnly && len(b.Rows) > 0 {
+		s.perCell = len(b.Data)/len(b.Rows) + 1
+	}
+	if len(b.Cells) > 0 {
+		s.perCell = len(b.Data)/len(b.Cells) + 1
+		s.perRow = max(1, len(b.Cells)/(len(b.Rows)+1))
+		if s.whole {
+			family.store(s.perCell, max(1, len(b.Cells)/len(b.Rows)))
+		}
+	}
+}
+
+// uncleared is n bytes of uninitialised memory, aligned for any type without pointers.
+// Only strings.Builder of the standard library gives such memory.
+func uncleared(n int) []byte {
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
+}

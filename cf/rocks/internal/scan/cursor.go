@@ -1,0 +1,404 @@
+package scan
+
+// #cgo CFLAGS: -O2 -Wall -Wextra
+// #cgo CXXFLAGS: -O2 -Wall -Wextra -std=c++20 -fno-rtti
+// #cgo LDFLAGS: -lrocksdb
+// #include "cursor.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+)
+
+// A Cursor is a scan with a cursor of C. A method of [View] or Begin begins it.
+type Cursor struct {
+	view *View
+	spec cf.Scan
+
+	mu     sync.Mutex // held by Next, Cost and Stop
+	filler *filler    // nil once ahead has it
+	ahead  *readAhead // nil until the scan turns out to be long
+	fills  int        // before that
+	ready  []*cf.Block
+	given  *cf.Block // by the last Next
+	room   *room
+	closed bool
+	end    bool
+	err    error // the error that ended it early
+	cost   cf.Cost
+}
+
+// A filler makes blocks with a cursor of C. It belongs to one goroutine at a time.
+type filler struct {
+	family *Family
+	size   blockSizer
+	at     string // the last row that it has read, "" at first
+	early  bool   // the scan is not known to be long yet
+	begun  bool   // it has been asked to fill a block
+	crossings
+	c *C.smolwc_cursor
+
+	room    *room
+	fetch   int   // bytes that the engine reads ahead
+	large   int   // bytes of large blocks that the engine holds for it
+	refused error // there is no room
+	// Bytes of further large blocks that are not counted.
+	uncounted C.size_t
+
+	returned cf.Cost // the part of the cost that C does not count: cells, rows and bytes in blocks
+}
+
+const (
+	// maxFill is how many blocks are filled at a time.
+	maxFill = 6
+	// patience is the number of cells after which a block is delivered although it is
+	// not full, so that the caller can see whether the scan is still wanted.
+	patience = 1 << 16
+)
+
+// cellsPerCall is the number of cells that a call of C looks at. Go wakes up a thread
+// to watch calls that take more than 20 microseconds, which costs some percent of a
+// core. With one core it is the other way round: many short calls cost more than a few
+// long ones (docs/performance.md).
+func cellsPerCall() int {
+	if runtime.GOMAXPROCS(0) == 1 {
+		return patience
+	}
+	return 96
+}
+
+// A filled is the result of one fill.
+type filled struct {
+	blocks []*cf.Block // each block may be empty, and so may the list
+	end    bool
+	err    error   // the error after the blocks
+	cost   cf.Cost // of the whole scan so far
+}
+
+// Begin begins a scan of a family. The view must be in use. If Begin succeeds it adds a
+// use of the view, which the caller leaves after Stop.
+func (c *Cursor) Begin(ctx context.Context, v *View, fam *Family, spec cf.Scan) error {
+	f, err := newFiller(v, fam, spec, 0)
+	if err != nil {
+		return err
+	}
+	f.early, f.room = true, newRoom(ctx)
+	c.adopt(v, spec, f)
+	return nil
+}
+
+// adopt gives the cursor its filler.
+func (c *Cursor) adopt(v *View, spec cf.Scan, f *filler) {
+	c.view, c.spec, c.filler, c.room = v, spec, f, f.room
+	v.Users.Add(1)
+}
+
+// newFiller makes a filler that reads a view. The view must stay in use until the
+// filler is freed. Of what is not cached, it reads about fetch bytes of a file at a
+// time; 0 leaves that to the engine, which begins with little.
+func newFiller(v *View, fam *Family, spec cf.Scan, fetch int) (*filler, error) {
+	f := &filler{family: fam, size: newBlockSizer(&spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, &spec), c: v.newCursor(fam, spec, fetch)}
+	if f.c == nil {
+		return nil, errNoMemory
+	}
+	return f, nil
+}
+
+var errNoMemory = errors.New("out of memory for a cursor")
+
+func (f *filler) free() {
+	C.smolwc_cursor_free(f.c)
+	f.letGo()
+}
+
+// cut ends the filler's scan where a range ends, in the order of the scan. It
+// reports whether it could.
+func (f *filler) cut(rows []cf.Range, reverse bool) bool {
+	bound := cf.AppendRowBound(nil, rows[0].Start)
+	if !reverse {
+		end := rows[len(rows)-1].End
+		if end == "" {
+			return false
+		}
+		bound = cf.AppendRowBound(nil, end)
+	}
+	if C.smolwc_cursor_cut(f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(bound))), C.size_t(len(bound))) == 0 {
+		return false
+	}
+	f.rows = rows
+	return true
+}
+
+func (v *View) newCursor(f *Family, spec cf.Scan, fetch int) *C.smolwc_cursor {
+	p := requests.Get().(*request)
+	defer requests.Put(p)
+	p.pack(&spec)
+	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
+	return C.smolwc_cursor_new(v.Engine.c, f.c, snapshotHandle(v.At()), overlayHandle(v.Overlay), &p.scan,
+		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
+}
+
+// Next implements cf.Cursor.
+func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c.closed {
+			return nil, cf.ErrClosed
+		}
+		c.room.drop(c.given)
+		c.given = nil
+		for len(c.ready) > 0 {
+			b := c.ready[0]
+			c.ready = c.ready[1:]
+			if len(b.Rows) > 0 {
+				c.given = b
+				return b, nil
+			}
+			c.room.drop(b)
+		}
+		if c.end || c.err != nil {
+			return nil, c.err
+		}
+		if err := c.Fill(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take takes over what has been filled.
+func (c *Cursor) take(f filled) { c.ready, c.end, c.err, c.cost = f.blocks, f.end, f.err, f.cost }
+
+// Fill has the next blocks ready for Next, which calls it. A caller that calls it has the
+// cursor for itself.
+func (c *Cursor) Fill(ctx context.Context) error {
+	f, err := c.fill(ctx)
+	if err == nil {
+		c.take(f)
+	}
+	return err
+}
+
+// Ahead reports whether the scan is divided, for goroutines that read ahead of the caller.
+func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.cuts != nil }
+
+// fill returns the next blocks, filled now or by the goroutines that read ahead.
+func (c *Cursor) fill(ctx context.Context) (filled, error) {
+	c.fills++
+	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
+	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
+	if long && c.ahead == nil && c.view.Overlay == nil && c.view.Users.Load() <= fewCursors+1 && c.room.spare() {
+		c.ahead, c.filler = startReadAhead(c.view, c.spec, c.filler), nil
+	}
+	if c.ahead != nil {
+		return c.ahead.next(ctx)
+	}
+	return c.filler.fill(1), nil
+}
+
+// fill fills up to n blocks. It stops after some ten thousand unwanted cells, so that
+// the caller can see whether the scan is still wanted.
+func (f *filler) fill(n int) (out filled) {
+	for len(out.blocks) < n && !out.end && out.err == nil {
+		b, status := f.fillBlock()
+		f.deliver(&out, b, status)
+		if status == C.SMOLWC_MORE {
+			break
+		}
+	}
+	out.cost = f.cost()
+	return out
+}
+
+// deliver adds a block, with the status of the call of C that ended in it.
+func (f *filler) deliver(out *filled, b *cf.Block, status C.smolwc_status) {
+	switch status {
+	case C.SMOLWC_CORRUPT:
+		out.err = f.corrupt()
+	case C.SMOLWC_ERROR:
+		out.err = f.failure()
+	default:
+		if out.err = f.crossed(status == C.SMOLWC_END); out.err == nil {
+			out.blocks = append(out.blocks, b)
+			out.end = status == C.SMOLWC_END
+		}
+	}
+}
+
+// fillBlock has C fill a block.
+func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
+	b := new(cf.Block)
+	if f.refused = f.size.make(b, f.room); f.refused != nil {
+		return b, C.SMOLWC_ERROR
+	}
+	return f.fillOn(b, &C.smolwc_block{
+		data_cap:  C.size_t(cap(b.Data)),
+		rows_cap:  C.size_t(cap(b.Rows)),
+		cells_cap: C.size_t(cap(b.Cells)),
+	}, C.SMOLWC_MORE)
+}
+
+// fillOn has C continue with a block. cb and status are the state in which the last
+// call left it.
+func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (*cf.Block, C.smolwc_status) {
+	var pin runtime.Pinner // cb is Go memory that points at Go memory
+	defer pin.Unpin()
+	pinBlock(&pin, b, cb)
+	most := patience
+	if f.early {
+		most = 2 * cellsBeforeAhead
+	}
+	most = max(1, most/cellsPerCall())
+	for calls := 0; ; calls++ {
+		if status == C.SMOLWC_GROW { // the block is empty
+			if f.refused = f.grow(b, cb); f.refused != nil {
+				return b, C.SMOLWC_ERROR
+			}
+			pinBlock(&pin, b, cb)
+			status = C.SMOLWC_MORE
+		}
+		if status != C.SMOLWC_MORE || calls >= most && cb.undecided == 0 {
+			break
+		}
+		cb.undecided = 0
+		f.begun = true
+		f.letGo() // or a scan of large values would stand in its own way
+		cb.large = f.room.large(f.large)
+		status = C.smolwc_cursor_fill(f.c, cb)
+		if f.refused = f.counts(&cb.large); f.refused != nil {
+			return b, C.SMOLWC_ERROR
+		}
+	}
+	f.put(b, cb)
+	return b, status
+}
+
+// put makes a block what C has put into it.
+func (f *filler) put(b *cf.Block, cb *C.smolwc_block) {
+	b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
+	b.Continued = cb.continued != 0
+	f.learn(b)
+}
+
+// learn notes the best shape of the next block, the cost of this one, and its last row.
+func (f *filler) learn(b *cf.Block) {
+	f.size.learn(b, &f.family.shape)
+	f.returned.Cells += int64(len(b.Cells))
+	f.returned.Rows += int64(len(b.Rows))
+	f.returned.Bytes += int64(len(b.Data))
+	if b.Continued {
+		f.returned.Rows--
+		f.returned.Bytes -= int64(b.Rows[0].KeyLen)
+	}
+	if last := len(b.Rows) - 1; last >= 0 {
+		f.at = b.RowKey(&b.Rows[last])
+	}
+}
+
+// pinBlock gives the memory of a block to C. The memory is pinned until p is unpinned.
+func pinBlock(p *runtime.Pinner, b *cf.Block, cb *C.smolwc_block) {
+	cb.data, cb.rows, cb.cells = (*C.char)(pinned(p, b.Data)), (*C.smolwc_row)(pinned(p, b.Rows)), (*C.smolwc_cell)(pinned(p, b.Cells))
+}
+
+// pinned is the address of a slice's memory, which is pinned until p is unpinned.
+func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
+	at := unsafe.SliceData(s)
+	if cap(s) > 0 {
+		p.Pin(at)
+	}
+	return unsafe.Pointer(at)
+}
+
+// key is the key at which the engine's iterator stands, empty at the end.
+func (f *filler) key() []byte {
+	var n C.size_t
+	key := C.smolwc_cursor_key(f.c, &n)
+	return C.GoBytes(unsafe.Pointer(key), C.int(n))
+}
+
+// row is the row of that key. All rows before it in the scan's order have been judged.
+func (f *filler) row() (key string, ok bool) {
+	row, _, _, err := cf.SplitCellKey(f.key())
+	return string(row), err == nil
+}
+
+// corrupt describes the key that C could not read.
+func (f *filler) corrupt() error {
+	raw := f.key()
+	_, _, _, err := cf.SplitCellKey(raw)
+	return &cf.CorruptCell{Family: f.family.Name, Key: raw, Err: err}
+}
+
+func (f *filler) failure() error {
+	if f.refused != nil {
+		return f.refused
+	}
+	msg := C.smolwc_cursor_error(f.c)
+	if msg == nil {
+		return errNoMemory
+	}
+	return f.engine.explain(f.family, native.TakeError(unsafe.Pointer(msg)))
+}
+
+func (f *filler) cost() cf.Cost {
+	var cost C.smolwc_cost
+	C.smolwc_cursor_cost(f.c, &cost)
+	return f.costOf(&cost)
+}
+
+func (f *filler) costOf(cost *C.smolwc_cost) cf.Cost {
+	return cf.Cost{
+		Seeks: int64(cost.seeks), RowsScanned: int64(cost.rows_scanned),
+		CellsScanned: int64(cost.cells_scanned), BytesScanned: int64(cost.bytes_scanned), Tombstones: int64(cost.tombstones),
+		Cells: f.returned.Cells + int64(cost.counted), Rows: f.returned.Rows, Bytes: f.returned.Bytes,
+	}
+}
+
+// Cost implements cf.Cursor. It does not count what was read ahead of the caller.
+func (c *Cursor) Cost() cf.Cost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cost
+}
+
+// Stop ends the scan. It reports whether this call did; the caller then leaves the
+// view.
+func (c *Cursor) Stop() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.closed = true
+	if c.ahead != nil {
+		c.ahead.stop()
+	} else {
+		c.filler.free()
+	}
+	c.room.close()
+	return true
+}
+
+func snapshotHandle(s *grocksdb.Snapshot) *C.rocksdb_snapshot_t {
+	return (*C.rocksdb_snapshot_t)(native.Handle(s))
+}
+
+// overlayHandle is NULL for a nil batch.
+func overlayHandle(b *grocksdb.WriteBatchWI) *C.rocksdb_writebatch_wi_t {
+	if b == nil {
+		return nil
+	}
+	return (*C.rocksdb_writebatch_wi_t)(native.Handle(b))
+}

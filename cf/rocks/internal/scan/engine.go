@@ -1,0 +1,119 @@
+// Package scan reads cells: cursors of C that fill blocks, the goroutines that read ahead
+// of a long scan, and the cache with what large values may take of it.
+package scan
+
+// #include "cursor.h"
+import "C"
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+)
+
+// An Engine is shared by all scans of an open database.
+type Engine struct {
+	db      *grocksdb.DB
+	c       *C.rocksdb_t
+	reader  *C.smolwc_reader
+	cache   *C.rocksdb_cache_t
+	explain func(*Family, error) error
+
+	sweep    func()
+	sweeping atomic.Bool  // a sweep is due
+	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
+}
+
+// NewEngine makes the engine of a database. explain adds details to an error of a
+// family. sweep clears the cursors that families keep; it is called a second after some
+// were kept, and must call Swept first.
+func NewEngine(db *grocksdb.DB, cache *grocksdb.Cache, explain func(*Family, error) error, sweep func()) *Engine {
+	c := (*C.rocksdb_t)(native.Handle(db))
+	return &Engine{
+		db: db, c: c, reader: C.smolwc_reader_new(c), cache: (*C.rocksdb_cache_t)(native.Handle(cache)),
+		explain: explain, sweep: sweep,
+	}
+}
+
+// Free is called when no scan uses the engine any longer.
+func (e *Engine) Free() { C.smolwc_reader_free(e.reader) }
+
+// keptFor is how long a cursor may be kept. Making a new one once a second costs
+// little, and files that a compaction replaced are removed soon.
+const keptFor = time.Second
+
+// sweepLater has the kept cursors cleared after keptFor. The caller has put back its
+// cursor, and keeps the database open.
+func (e *Engine) sweepLater() {
+	if !e.sweeping.Load() && e.sweeping.CompareAndSwap(false, true) {
+		time.AfterFunc(keptFor, e.sweep)
+	}
+}
+
+// Swept notes that a sweep begins: cursors that are put back from now on are for the
+// next one.
+func (e *Engine) Swept() { e.sweeping.Store(false) }
+
+// A Family is an open column family, and what its scans have learned of it.
+type Family struct {
+	Name   string
+	Handle *grocksdb.ColumnFamilyHandle
+	c      *C.rocksdb_column_family_handle_t
+	kept   keptCursors
+	shape  shape
+	starts atomic.Pointer[fileStarts] // of its files
+}
+
+// Open begins the use of a family.
+func (f *Family) Open(name string, h *grocksdb.ColumnFamilyHandle) {
+	f.Name, f.Handle = name, h
+	f.c = (*C.rocksdb_column_family_handle_t)(native.Handle(h))
+	f.kept = newKeptCursors()
+}
+
+// ClearKept frees the cursors that are kept and that no read is using.
+func (f *Family) ClearKept() { f.kept.clear() }
+
+// Free frees the family's handle, and the cursors that are kept.
+func (f *Family) Free() {
+	f.kept.free()
+	f.Handle.Destroy()
+}
+
+// A View is a state of the database that scans read. Its owner and each of its cursors
+// use it.
+type View struct {
+	Engine  *Engine
+	Overlay *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
+	Users   atomic.Int64
+
+	take sync.Once
+	snap *grocksdb.Snapshot // nil until taken; see at
+}
+
+// At is the engine's snapshot. The first call takes it. The view must be in use.
+func (m *View) At() *grocksdb.Snapshot {
+	m.take.Do(func() { m.snap = m.Engine.db.NewSnapshot() })
+	return m.snap
+}
+
+// Leave ends a use. It reports whether that was the last one; the view is freed then.
+func (m *View) Leave() (last bool) {
+	if m.Users.Add(-1) != 0 {
+		return false
+	}
+	if m.snap != nil {
+		m.Engine.db.ReleaseSnapshot(m.snap)
+	}
+	if m.Overlay != nil {
+		m.Overlay.Destroy()
+	}
+	return true
+}
+
+// Helpers is the number of goroutines that fill blocks for scans.
+func (e *Engine) Helpers() int { return int(e.helpers.Load()) }

@@ -1,0 +1,71 @@
+#include "kept.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+  SETS = 16,
+  WAYS = 4,  // this many reads of one set find a cursor at once
+  CACHE_LINE = 64
+};
+
+// A set holds cursors that last read the same files.
+typedef struct {
+  _Alignas(CACHE_LINE) _Atomic(smolwc_cursor*) cursors[WAYS];
+} set;
+
+struct smolwc_kept {
+  set sets[SETS];
+};
+
+smolwc_kept* smolwc_kept_new(void) {
+  smolwc_kept* k = aligned_alloc(CACHE_LINE, sizeof *k);
+  if (k == NULL) return NULL;
+  for (int i = 0; i < SETS; i++)
+    for (int j = 0; j < WAYS; j++) atomic_init(&k->sets[i].cursors[j], NULL);
+  return k;
+}
+
+void smolwc_kept_free(smolwc_kept* k) {
+  smolwc_kept_clear(k);
+  free(k);
+}
+
+static smolwc_cursor* take(set* s) {
+  for (int i = 0; i < WAYS; i++) {
+    if (atomic_load_explicit(&s->cursors[i], memory_order_relaxed) == NULL) continue;
+    smolwc_cursor* c = atomic_exchange_explicit(&s->cursors[i], NULL, memory_order_acquire);
+    if (c != NULL) return c;
+  }
+  return NULL;
+}
+
+// It looks at each place once: busy reads put cursors back as fast as they are freed.
+void smolwc_kept_clear(smolwc_kept* k) {
+  if (k == NULL) return;
+  for (int i = 0; i < SETS; i++) {
+    for (int j = 0; j < WAYS; j++) {
+      smolwc_cursor* c = atomic_exchange(&k->sets[i].cursors[j], NULL);
+      if (c != NULL) smolwc_cursor_free(c);
+    }
+  }
+}
+
+smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files) {
+  return k == NULL ? NULL : take(&k->sets[files % SETS]);
+}
+
+void smolwc_kept_put(smolwc_kept* k, size_t files, smolwc_cursor* c) {
+  if (k == NULL) { // it could not be allocated
+    smolwc_cursor_free(c);
+    return;
+  }
+  set* s = &k->sets[files % SETS];
+  for (int i = 0; i < WAYS; i++) {
+    smolwc_cursor* none = NULL;
+    if (atomic_compare_exchange_strong_explicit(&s->cursors[i], &none, c, memory_order_release,
+                                                memory_order_relaxed))
+      return;
+  }
+  smolwc_cursor_free(c);
+}

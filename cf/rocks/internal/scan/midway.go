@@ -1,0 +1,24 @@
+package scan
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// Midway is a key halfway between lo and hi, in the eight bytes after their common
+// prefix. It reports false if these bytes have no room for another key.
+func Midway(lo, hi string) (string, bool) {
+	same := 0
+	for same < len(lo) && same < len(hi) && lo[same] == hi[same] {
+		same++
+	}
+	var a, b [8]byte
+	copy(a[:], lo[same:])
+	copy(b[:], hi[same:])
+	x, y := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])
+	if y-x < 2 {
+		return "", false
+	}
+	mid := binary.BigEndian.AppendUint64([]byte(lo[:same]), x+(y-x)/2)
+	return strings.TrimRight(string(mid), "\x00"), true
+}

@@ -1,0 +1,170 @@
+package scan
+
+// #include "cursor.h"
+import "C"
+
+import (
+	"context"
+	"sync"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A request is the memory that a read shares with C. One call of smolwc_read needs all
+// of it besides the block; a cursor needs the scan alone.
+type request struct {
+	packed
+	block C.smolwc_block
+	cost  C.smolwc_cost
+	rest  *C.smolwc_cursor
+}
+
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// Read reads all of a scan. A read that fits into one block is one call of C; the
+// engine's iterator sees the state in which it is made, so there is no need of a
+// snapshot, which would take the engine's lock twice.
+func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	made := new(loneBlock)
+	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, nil), crossings: newCrossings(e, spec), room: newRoom(ctx)}
+	defer f.room.close() // what is returned is the caller's to count
+	block, cost, status, err := f.readOnce(spec, &made.block)
+	switch {
+	case err != nil:
+		return nil, cost, err
+	case status != C.SMOLWC_END:
+		defer f.free()
+		left := block // alone: C may not be given what lies beside Go's pointers
+		return f.goOn(ctx, &made.block, &left, status)
+	case len(made.block.Rows) == 0:
+		return nil, cost, nil
+	}
+	made.list[0] = &made.block
+	return made.list[:], cost, nil
+}
+
+// readOnce begins a scan of the newest state with one call of C. If all cells fit into
+// the block, the scan is complete. Otherwise the filler has a cursor to continue with,
+// and the block is as the call has left it. The caller keeps the database open.
+func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cost cf.Cost, status C.smolwc_status, err error) {
+	e, fam := f.engine, f.family
+	r := requests.Get().(*request)
+	defer requests.Put(r)
+	r.pack(spec)
+	r.scan.cells_per_call = patience
+	if err := f.size.make(b, f.room); err != nil {
+		return block, cost, C.SMOLWC_ERROR, err
+	}
+	files, begins := e.filesOf(fam, spec)
+	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells)), large: f.room.large(0)}
+	status = C.smolwc_read(e.reader, fam.c, fam.kept.c, files, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
+		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
+		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
+		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
+		&r.block, &r.cost, &r.rest)
+	refused := f.counts(&r.block.large)
+	if status != C.SMOLWC_END {
+		if f.c = r.rest; f.c == nil {
+			f.letGo()
+			err = errNoMemory
+		} else if err = refused; err != nil {
+			f.free()
+		}
+		return r.block, cost, status, err
+	}
+	e.sweepLater()
+	f.letGo()
+	f.put(b, &r.block)
+	if begins || len(spec.Rows) > 1 || r.scan.single_rows == 0 {
+		err = f.crossed(true)
+	}
+	return r.block, f.costOf(&r.cost), status, err
+}
+
+// A loneBlock is a block and a list of it alone, in one allocation.
+type loneBlock struct {
+	block cf.Block
+	list  [1]*cf.Block
+}
+
+// BeginNewest begins a scan of the newest state, for which the engine needs no snapshot.
+// If all there is to read fits into one block, it returns a cursor that has read it.
+// Otherwise it returns nil and a function that begins another cursor with what is left.
+func (v *View) BeginNewest(ctx context.Context, fam *Family, spec *cf.Scan) (cf.Cursor, func(*Cursor), error) {
+	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, spec), early: true, room: newRoom(ctx)}
+	b := new(cf.Block)
+	block, cost, status, err := f.readOnce(spec, b)
+	switch {
+	case err != nil:
+		f.room.close()
+		return nil, nil, err
+	case status == C.SMOLWC_END:
+		return &readCursor{block: b, cost: cost, room: f.room}, nil, nil
+	}
+	return nil, v.goOn(*spec, f, b, block, status), nil
+}
+
+// goOn begins a cursor for what one call of C has not read.
+func (v *View) goOn(spec cf.Scan, f filler, b *cf.Block, block C.smolwc_block, status C.smolwc_status) func(*Cursor) {
+	return func(c *Cursor) {
+		c.adopt(v, spec, &f)
+		var out filled
+		b, status = f.fillOn(b, &block, status)
+		f.deliver(&out, b, status)
+		out.cost = f.cost()
+		c.take(out)
+	}
+}
+
+// A readCursor is a cursor that has read all there is, in one block.
+type readCursor struct {
+	block *cf.Block // nil once it has been given
+	cost  cf.Cost
+	room  *room
+}
+
+// Next implements cf.Cursor.
+func (c *readCursor) Next(ctx context.Context) (*cf.Block, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b := c.block
+	if c.block = nil; b == nil || len(b.Rows) == 0 {
+		c.room.close()
+		return nil, nil
+	}
+	return b, nil
+}
+
+// Cost implements cf.Cursor.
+func (c *readCursor) Cost() cf.Cost { return c.cost }
+
+// Close implements cf.Cursor.
+func (c *readCursor) Close() { c.room.close() }
+
+// goOn reads the rest after the first call.
+func (f *filler) goOn(ctx context.Context, b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (blocks []*cf.Block, cost cf.Cost, err error) {
+	b, status = f.fillOn(b, cb, status)
+	for {
+		switch status {
+		case C.SMOLWC_CORRUPT:
+			return nil, f.cost(), f.corrupt()
+		case C.SMOLWC_ERROR:
+			return nil, f.cost(), f.failure()
+		}
+		if err := f.crossed(status == C.SMOLWC_END); err != nil {
+			return nil, f.cost(), err
+		}
+		if len(b.Rows) > 0 {
+			blocks = append(blocks, b)
+		}
+		if status == C.SMOLWC_END {
+			return blocks, f.cost(), nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, f.cost(), err
+		}
+		b, status = f.fillBlock()
+	}
+}

@@ -1,0 +1,252 @@
+//go:build cgo
+
+package scan
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+const (
+	// With this fill a scan counts as long; the blocks before it are small.
+	fillsBeforeAhead = 4
+	// After this many cells a scan counts as long, even if few of them are wanted and
+	// fill no blocks; a seek counts as cellsPerSeek cells.
+	cellsBeforeAhead = 1 << 12
+	cellsPerSeek     = 8
+	// maxHelpers is the largest number of goroutines that help one scan.
+	maxHelpers = 3
+	// chunksPerHelper is the number of chunks that may be filled or wait for the
+	// caller, for each possible helper, besides the caller's own chunk. They bound the
+	// memory that a slow caller costs, and the wasted work of a scan that ends early.
+	chunksPerHelper = 3
+	// chunkFetch is the number of bytes of a file that a chunk reads at a time. By
+	// itself the engine begins each chunk with 8 KiB and goes up to 256 KiB.
+	chunkFetch = 512 << 10
+)
+
+// A readAhead is a long scan on which several goroutines work. The rest of the scan is
+// cut into chunks. Helpers fill the blocks of chunks ahead of the caller. The caller
+// consumes the blocks of one chunk after another, and fills blocks itself where it
+// would have to wait. So there are never more goroutines at work than cores. With one
+// core, or with many scans at a time, the caller works alone.
+type readAhead struct {
+	view *View
+	spec cf.Scan
+	room *room
+	size blockSizer // of the chunks to come
+
+	mu     sync.Mutex
+	cuts   *chunker // nil when there are no more chunks to cut
+	queue  []*chunk // cut and not consumed, in the order of the scan
+	before cf.Cost  // of those consumed
+	closed bool
+	wake   chan struct{} // tells the caller that a helper has filled something
+
+	helpers int // at work
+	done    sync.WaitGroup
+}
+
+// A chunk is a part of a scan.
+type chunk struct {
+	filler *filler
+	blocks []*cf.Block // filled, not consumed
+	filled int         // blocks so far
+	busy   bool        // a goroutine is filling it, or about to
+	end    bool
+	err    error
+	cost   cf.Cost
+}
+
+// startReadAhead takes over a cursor's filler.
+func startReadAhead(s *View, spec cf.Scan, first *filler) *readAhead {
+	r := &readAhead{view: s, spec: spec, room: first.room, size: first.size, wake: make(chan struct{}, 1)}
+	first.early = false
+	r.queue = []*chunk{{filler: first}}
+	r.cutFirst(first)
+	return r
+}
+
+// cutFirst divides the scan, and leaves the first chunk to the first filler, which is
+// at its beginning. A scan with a limit on its rows stays whole.
+func (r *readAhead) cutFirst(first *filler) {
+	if r.spec.Limit != 0 || helpersFor() == 0 {
+		return
+	}
+	at := ""
+	if first.begun {
+		var ok bool
+		at, ok = first.row()
+		if r.spec.Reverse && first.returned.Rows > 0 { // after a row's last cell it stands at the row before
+			at = min(at, first.at)
+		}
+		if !ok || r.spec.Reverse && at == "" { // no row comes after the row of the empty key
+			return
+		}
+	}
+	cuts := newChunker(r.view, first.family, r.spec, at)
+	if rows := cuts.next(); len(cuts.pending) > 0 && first.cut(rows, r.spec.Reverse) {
+		r.cuts = cuts
+	}
+}
+
+func helpersFor() int { return min(runtime.GOMAXPROCS(0)-1, maxHelpers) }
+
+// next is the next blocks. It must not be called after the end or an error.
+func (r *readAhead) next(ctx context.Context) (filled, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if len(r.queue) == 0 {
+			if c, err := r.cut(); c == nil {
+				return filled{end: err == nil, err: err, cost: r.before}, nil
+			}
+		}
+		switch head := r.queue[0]; {
+		case len(head.blocks) > 0 || head.err != nil:
+			out := filled{blocks: head.blocks, err: head.err, cost: head.cost}
+			head.blocks = nil
+			out.cost.Add(r.before)
+			r.help()
+			return out, nil
+		case head.end:
+			r.before.Add(head.cost)
+			head.filler.free()
+			_ = r.room.take(-head.filler.fetch-head.filler.large, true) // less is never too much
+			r.queue = r.queue[1:]
+		case !head.busy:
+			head.busy = true
+			r.help()
+			r.fill(head, 1)
+		default:
+			if c := r.ahead(); c != nil {
+				r.fill(c, maxFill)
+			} else if err := r.wait(ctx); err != nil {
+				return filled{}, err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return filled{}, err
+		}
+	}
+}
+
+// wait waits for a helper to fill something.
+func (r *readAhead) wait(ctx context.Context) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	select {
+	case <-r.wake:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ahead claims a chunk to be filled, besides the one that the caller is in, or the rest
+// of that block when there are no others. It is nil when enough is being filled, or
+// when there is no memory to spare.
+func (r *readAhead) ahead() *chunk {
+	if len(r.queue) > helpersFor()*chunksPerHelper || !r.room.spare() {
+		return nil
+	}
+	if c, _ := r.cut(); c != nil {
+		c.busy = true
+		return c
+	}
+	if len(r.queue) == 0 {
+		return nil
+	}
+	head := r.queue[0]
+	if head.busy || head.end || head.err != nil || len(head.blocks) >= maxFill {
+		return nil
+	}
+	head.busy = true
+	return head
+}
+
+// cut cuts the next chunk off. It is nil at the end.
+func (r *readAhead) cut() (*chunk, error) {
+	if r.cuts == nil {
+		return nil, nil
+	}
+	spec := r.spec
+	if spec.Rows = r.cuts.next(); spec.Rows == nil {
+		r.cuts = nil
+		return nil, nil
+	}
+	fetch := chunkFetch
+	if r.room.take(fetch, false) != nil {
+		fetch = 0
+	}
+	f, err := newFiller(r.view, r.cuts.family, spec, fetch)
+	if err != nil {
+		r.cuts = nil
+		return nil, err
+	}
+	f.size, f.room, f.fetch = r.size, r.room, fetch
+	c := &chunk{filler: f}
+	r.queue = append(r.queue, c)
+	return c, nil
+}
+
+// fill fills up to n blocks of a claimed chunk. r.mu is unlocked meanwhile.
+func (r *readAhead) fill(c *chunk, n int) {
+	r.mu.Unlock()
+	out := c.filler.fill(n)
+	r.mu.Lock()
+	c.busy = false
+	c.blocks, c.end, c.err, c.cost = append(c.blocks, out.blocks...), out.end, out.err, out.cost
+	c.filled += len(out.blocks)
+	r.size = c.filler.size
+	if r.cuts != nil && c.end {
+		r.cuts.learn(c.filled)
+	}
+}
+
+// help starts a helper if there is a free core and a chunk to fill.
+func (r *readAhead) help() {
+	if r.helpers >= helpersFor() || r.closed {
+		return
+	}
+	all := &r.view.Engine.helpers
+	if int(all.Add(1)) >= runtime.GOMAXPROCS(0) {
+		all.Add(-1)
+		return
+	}
+	c := r.ahead()
+	if c == nil {
+		all.Add(-1)
+		return
+	}
+	r.helpers++
+	r.done.Go(func() {
+		defer all.Add(-1)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for c != nil && !r.closed {
+			r.fill(c, maxFill)
+			select {
+			case r.wake <- struct{}{}:
+			default:
+			}
+			c = r.ahead()
+		}
+		r.helpers--
+	})
+}
+
+// stop ends the helpers, waits for them and frees the fillers. A call of C cannot be
+// interrupted, but it is short.
+func (r *readAhead) stop() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.done.Wait()
+	for _, c := range r.queue {
+		c.filler.free()
+	}
+}

@@ -1,0 +1,132 @@
+package scan
+
+// #include "cache.h"
+// #include "cursor.h"
+import "C"
+
+import (
+	"context"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A room counts the bytes that a scan holds: its blocks, and the large values that the
+// engine has read for it. A nil room counts nothing.
+type room struct {
+	hold  cf.Holding
+	taken atomic.Int64
+}
+
+// newRoom is nil when the reads of the context are not counted.
+func newRoom(ctx context.Context) *room {
+	if hold := cf.HoldingOf(ctx); hold != nil {
+		return &room{hold: hold}
+	}
+	return nil
+}
+
+// take counts n more bytes.
+func (r *room) take(n int, needed bool) error {
+	if r == nil {
+		return nil
+	}
+	if err := r.hold.Hold(n, needed); err != nil {
+		return err
+	}
+	r.taken.Add(int64(n))
+	return nil
+}
+
+// spare reports whether there is room for more than is needed.
+func (r *room) spare() bool { return r == nil || r.hold.Hold(0, false) == nil }
+
+// drop ends the count of a block. The block may be nil.
+func (r *room) drop(b *cf.Block) {
+	if r != nil && b != nil {
+		_ = r.take(-blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)), true) // less is never too much
+	}
+}
+
+// close ends the count of everything that the scan holds.
+func (r *room) close() {
+	if r != nil {
+		_ = r.take(-int(r.taken.Load()), true)
+	}
+}
+
+// blockBytes is the size of a block.
+func blockBytes(cells, rows, data int) int { return cells*cellSize + rows*rowSize + data }
+
+const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
+
+// makeBlock gives a block the memory to fill. It is not cleared: C writes it before
+// anyone reads it.
+func makeBlock(b *cf.Block, cells, rows, data int) {
+	raw := uncleared(blockBytes(cells, rows, data))
+	b.Cells = unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), cells)[:0]
+	b.Rows = unsafe.Slice((*cf.RowSpan)(unsafe.Pointer(unsafe.SliceData(raw[cells*cellSize:]))), rows)[:0]
+	b.Data = raw[cells*cellSize+rows*rowSize:][:0:data]
+}
+
+// grow makes an empty block large enough for the next cell.
+func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
+	need, before := int(cb.need), blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data))
+	if err := f.room.take(blockBytes(minCells, minCells, need)-before, true); err != nil {
+		return err
+	}
+	makeBlock(b, minCells, minCells, need)
+	cb.data_cap, cb.rows_cap, cb.cells_cap = cb.need, C.size_t(cap(b.Rows)), C.size_t(cap(b.Cells))
+	return nil
+}
+
+// counts counts the large blocks that the engine has read, and ends the count of those
+// that it no longer holds. If there is no room for them and for the copies that are
+// made of them, they stay uncounted.
+func (f *filler) counts(l *C.smolwc_large) error {
+	if l.refused {
+		f.uncounted += l.read
+		return f.room.refusal(l)
+	}
+	if l.more == 0 && l.read == 0 {
+		return nil
+	}
+	more := max(int(l.more), -f.large)
+	made := max(more, 0) // of them
+	if f.room.take(more+made, true) != nil {
+		f.uncounted += l.read
+		return nil
+	}
+	_ = f.room.take(-made, true) // until it is
+	f.large += more
+	f.engine.counted(l.read)
+	return nil
+}
+
+// refusal is the error of a scan that had no room for a block and the copy that would
+// have been made of it.
+func (r *room) refusal(l *C.smolwc_large) error { return r.hold.Refusal(2 * int(l.size)) }
+
+// letGo gives up the large blocks that the filler has read without a count, so that
+// others may read.
+func (f *filler) letGo() {
+	f.engine.counted(f.uncounted)
+	f.uncounted = 0
+}
+
+// counted lets others read large blocks.
+func (e *Engine) counted(large C.size_t) {
+	if large > 0 {
+		C.smolwc_large_counted(e.cache, large)
+	}
+}
+
+// large tells C how many bytes a scan may read, besides those that it holds.
+func (r *room) large(held int) C.smolwc_large {
+	if r == nil {
+		return C.smolwc_large{}
+	}
+	n, alone := r.hold.Room()
+	return C.smolwc_large{on: true, alone: C.bool(alone), room: C.size_t(max(0, n+held))}
+}

@@ -1,0 +1,155 @@
+// Package writequeue joins writes that wait for the engine.
+package writequeue
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+)
+
+// A Queue joins writes. While enough writes are in the engine, further ones wait; then
+// the first of them writes the batches of all as one batch. The engine would join
+// waiting writes too, but a goroutine that waits in it occupies a thread, and with many
+// threads the processors do little but switch between them. docs/performance.md has the
+// figures.
+type Queue struct {
+	most int // writes in the engine at once
+
+	mu      sync.Mutex
+	inside  int
+	waiting []*queuedWrite
+}
+
+// A queuedWrite waits for its turn, or for another write to take its batch along.
+type queuedWrite struct {
+	rep  []byte
+	turn chan bool // true: it is its turn; false: another write has written it
+	pos  cf.Position
+	err  error
+}
+
+func New() *Queue {
+	// The other half of the processors is for the callers, who encode meanwhile,
+	// and for flushes.
+	return &Queue{most: max(1, runtime.GOMAXPROCS(0)/2)}
+}
+
+// maxGroup bounds the bytes of joined writes.
+const maxGroup = 1 << 20
+
+var (
+	queuedWrites = sync.Pool{New: func() any { return &queuedWrite{turn: make(chan bool, 1)} }}
+	joinedReps   = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+// Write writes a batch, in RocksDB's representation, alone or joined with others. The
+// end of the context ends the wait for other writes; Write still waits for a batch that
+// the engine already has.
+func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
+	q.mu.Lock()
+	if q.inside < q.most {
+		q.inside++
+		q.mu.Unlock()
+		defer q.next()
+		return put(rep)
+	}
+	w := queuedWrites.Get().(*queuedWrite)
+	defer queuedWrites.Put(w)
+	w.rep = rep
+	q.waiting = append(q.waiting, w)
+	q.mu.Unlock()
+	var first bool
+	select {
+	case first = <-w.turn:
+	case <-ctx.Done():
+		if q.leave(w) {
+			return 0, fmt.Errorf("nothing was written; waiting for the writes before it: %w", ctx.Err())
+		}
+		first = <-w.turn
+	}
+	if first {
+		q.lead(w, put)
+	}
+	return w.pos, w.err
+}
+
+// leave removes a write from the queue, unless it is on its way into the engine.
+func (q *Queue) leave(w *queuedWrite) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, w)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// lead writes the batch of the first write together with those that wait behind it.
+func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, error)) {
+	defer q.next()
+	group := q.take(len(first.rep))
+	rep := first.rep
+	if len(group) > 0 {
+		joined := joinedReps.Get().(*[]byte)
+		defer joinedReps.Put(joined)
+		*joined = append((*joined)[:0], rep...)
+		for _, w := range group {
+			*joined = joinRep(*joined, w.rep)
+		}
+		rep = *joined
+	}
+	first.pos, first.err = put(rep)
+	for _, w := range group {
+		w.pos, w.err = first.pos, first.err
+		w.turn <- false
+	}
+}
+
+// take removes writes from the queue. Together with the given bytes they have up to
+// maxGroup.
+func (q *Queue) take(bytes int) []*queuedWrite {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for n < len(q.waiting) && bytes+len(q.waiting[n].rep) <= maxGroup {
+		bytes += len(q.waiting[n].rep)
+		n++
+	}
+	group := append([]*queuedWrite(nil), q.waiting[:n]...)
+	q.drop(n)
+	return group
+}
+
+// next ends a write in the engine. It is then the turn of the first write that waits.
+func (q *Queue) next() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.inside--
+		return
+	}
+	q.waiting[0].turn <- true
+	q.drop(1)
+}
+
+func (q *Queue) drop(n int) {
+	rest := copy(q.waiting, q.waiting[n:])
+	clear(q.waiting[rest:])
+	q.waiting = q.waiting[:rest]
+}
+
+// joinRep appends the records of a batch to another.
+func joinRep(dst, rep []byte) []byte {
+	binary.LittleEndian.PutUint32(dst[8:], repCount(dst)+repCount(rep))
+	return append(dst, rep[wal.RepHeader:]...)
+}
+
+// repCount is the number of records of a batch.
+func repCount(rep []byte) uint32 { return binary.LittleEndian.Uint32(rep[8:]) }

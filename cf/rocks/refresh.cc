@@ -1,6 +1,0 @@
-// RocksDB can refresh iterators, and its C interface cannot until version 9.
-
-#include "handles.h"
-#include "kept.h"
-
-int smolwc_iterator_refresh(rocksdb_iterator_t* it) { return it->rep->Refresh().ok(); }

@@ -1,0 +1,66 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"encoding/binary"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+)
+
+// appendRep appends the representation of a batch to dst, which must be empty.
+func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
+	dst = append(dst, make([]byte, wal.RepHeader)...)
+	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())-b.Notes()))
+	if b.Notes() > 0 {
+		dst = append(dst, wal.RepLogData, 1, wal.FrameBegin)
+	}
+	var f *family
+	for i := range b.Ops() {
+		op := &b.Ops()[i]
+		switch op.Kind {
+		case cf.OpPutMeta:
+			dst = appendString(appendString(append(dst, wal.RepPut), b.Key(op)), b.Value(op))
+			continue
+		case cf.OpDeleteMeta:
+			dst = appendString(append(dst, wal.RepDelete), b.Key(op))
+			continue
+		case cf.OpNote:
+			dst = binary.AppendUvarint(append(dst, wal.RepLogData), uint64(1+len(b.Value(op))))
+			dst = append(append(dst, wal.FrameNote), b.Value(op)...)
+			continue
+		}
+		if f == nil || f.Name != op.Family {
+			var err error
+			if f, err = open.get(op.Family); err != nil {
+				return dst, err
+			}
+		}
+		dst = appendCellOp(dst, f.id, b, op)
+	}
+	if b.Notes() > 0 {
+		dst = append(dst, wal.RepLogData, 1, wal.FrameEnd)
+	}
+	return dst, nil
+}
+
+func appendCellOp(dst []byte, id uint32, b *cf.Batch, op *cf.Op) []byte {
+	switch op.Kind {
+	case cf.OpPut:
+		dst = binary.AppendUvarint(append(dst, wal.RepFamilyPut), uint64(id))
+		return appendString(appendString(dst, b.Key(op)), b.Value(op))
+	case cf.OpMerge:
+		dst = binary.AppendUvarint(append(dst, wal.RepFamilyMerge), uint64(id))
+		return appendString(appendString(dst, b.Key(op)), b.Value(op))
+	case cf.OpDelete:
+		dst = binary.AppendUvarint(append(dst, wal.RepFamilyDelete), uint64(id))
+		return appendString(dst, b.Key(op))
+	}
+	dst = binary.AppendUvarint(append(dst, wal.RepFamilyDelRange), uint64(id))
+	return appendString(appendString(dst, b.Key(op)), b.Value(op))
+}
+
+func appendString(dst, s []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}

@@ -1,0 +1,208 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
+	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+)
+
+// Write implements cf.Store. It holds the rows' locks shared from before fn runs.
+// Updates hold them exclusively: so a timestamp that fn takes from a clock has the same
+// place among the updates of the row as the commit.
+func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryWrite(ctx, rows, fn) })
+}
+
+// tryWrite makes the write unless the engine turns it away; see gate.LetIn.
+func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (pos cf.Position, size int, err error) {
+	set := s.locks.SetOf(rows)
+	if rows != nil {
+		if err := s.locks.RLock(ctx, set); err != nil {
+			return 0, 0, err
+		}
+		defer s.locks.RUnlock(set)
+	}
+	b := batches.Get().(*cf.Batch)
+	defer func() { b.Reset(); batches.Put(b) }()
+	if err := fn(b); err != nil {
+		return 0, 0, err
+	}
+	if rows == nil {
+		set = s.locks.SetOf(b.Rows())
+		if err := s.locks.RLock(ctx, set); err != nil {
+			return 0, 0, err
+		}
+		defer s.locks.RUnlock(set)
+	} else if touched := b.Rows(); !slices.Equal(rows, touched) {
+		if err := isolation.CheckStripes(set, s.locks.SetOf(touched)); err != nil {
+			return 0, 0, err
+		}
+	}
+	pos, err = s.commit(ctx, b)
+	return pos, b.Size(), err
+}
+
+// PutMeta implements cf.Store.
+func (s *Store) PutMeta(ctx context.Context, key string, value []byte) error {
+	var b cf.Batch
+	b.PutMeta(key, value)
+	_, err := s.commit(ctx, &b)
+	if err == gate.ErrStalled {
+		return s.gate.Error(err)
+	}
+	return err
+}
+
+// Update implements cf.Store.
+func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryUpdate(ctx, rows, fn) })
+}
+
+// tryUpdate makes the update unless the engine turns it away; see gate.LetIn.
+func (s *Store) tryUpdate(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, size int, err error) {
+	set := s.locks.SetOf(rows)
+	if err := s.locks.Lock(ctx, set); err != nil {
+		return 0, 0, err
+	}
+	defer s.locks.Unlock(set)
+	snap, err := s.snapshot(rows)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer snap.Close()
+	b := batches.Get().(*cf.Batch)
+	defer func() { b.Reset(); batches.Put(b) }()
+	if err := fn(snap, b); err != nil {
+		return 0, 0, err
+	}
+	if err := checkRows(rows, b.Rows()); err != nil {
+		return 0, 0, err
+	}
+	pos, err = s.commit(ctx, b)
+	return pos, b.Size(), err
+}
+
+var (
+	batches = sync.Pool{New: func() any { return new(cf.Batch) }}
+	reps    = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+// checkRows refuses a batch with a row whose lock is not held.
+func checkRows(locked, touched []cf.RowID) error {
+	if slices.Equal(locked, touched) {
+		return nil
+	}
+	held := make(map[cf.RowID]bool, len(locked))
+	for _, r := range locked {
+		held[r] = true
+	}
+	for _, r := range touched {
+		if !held[r] {
+			return fmt.Errorf("update of row %q of %s, which it did not name", r.Row, r.Space)
+		}
+	}
+	return nil
+}
+
+// commit writes a batch; the locks of its rows are held. It returns gate.ErrStalled
+// when the engine turns it away.
+func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err error) {
+	if limit := s.Limits().Batch; b.Size() > limit {
+		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
+	}
+	rep := reps.Get().(*[]byte)
+	defer reps.Put(rep)
+	s.mu.RLock() // no family may be dropped between the lookup and the write
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	if len(b.Ops()) == b.Notes() {
+		return cf.Position(s.db.GetLatestSequenceNumber()), nil
+	}
+	if *rep, err = appendRep((*rep)[:0], b, *s.families.Load()); err != nil {
+		return 0, err
+	}
+	pos, err = s.queue.Write(ctx, *rep, s.put)
+	if err != nil {
+		return pos, err
+	}
+	s.history.AddRows(b.Rows())
+	if b.Synced() && s.options.Async {
+		err = s.syncLog()
+	}
+	return pos, err
+}
+
+// syncLog syncs the log to the disk.
+func (s *Store) syncLog() error {
+	if s.options.InMemory {
+		return nil
+	}
+	if err := native.Wrap(s.db.FlushWAL(true)); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err)
+	}
+	return nil
+}
+
+func (s *Store) put(rep []byte) (cf.Position, error) {
+	seq, text := s.writer.Write(rep)
+	if text == "" {
+		s.refusal.Taken()
+		if s.held.Load() > 0 {
+			s.releaseFiles()
+		}
+		return cf.Position(seq), nil
+	}
+	if isStall(text) {
+		return 0, gate.ErrStalled
+	}
+	err := native.Wrap(errors.New(text))
+	if errors.Is(err, cf.ErrUnavailable) && strings.Contains(text, "sync") {
+		err = fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, err) // the batch is in the log, and perhaps on the disk
+	}
+	s.refusal.Refused(err)
+	return 0, err
+}
+
+// isStall reports whether the engine has turned a write away. The second text comes
+// from an engine that is being closed.
+func isStall(text string) bool {
+	return strings.Contains(text, "Write stall") || strings.Contains(text, "Shutdown in progress: stalled writes")
+}
+
+// DropRange implements cf.Store: one batch with a range tombstone for each family.
+func (s *Store) DropRange(ctx context.Context, names []string, rows cf.Range) error {
+	var b cf.Batch
+	for _, name := range names {
+		b.DeleteRows(name, rows)
+	}
+	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
+		if err := s.locks.RLock(ctx, isolation.AllStripes); err != nil { // not between the read and the write of an update
+			return 0, 0, err
+		}
+		defer s.locks.RUnlock(isolation.AllStripes)
+		pos, err := s.commit(ctx, &b)
+		if err != gate.ErrStalled {
+			s.history.AddRange(names, rows)
+		}
+		return pos, b.Size(), err
+	})
+	return err
+}
