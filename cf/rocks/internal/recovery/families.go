@@ -7,12 +7,15 @@ import (
 )
 
 // A familyEdits collects from the records of a manifest which families were created
-// and dropped. A record, a version edit, is fields led by their tags; those that are
+// and dropped, and which logs of writes are still needed. A record, a version edit, is fields led by their tags; those that are
 // needed, and all that stand before them in such an edit, are numbers and strings
 // (db/version_edit.h).
 type familyEdits struct {
 	names map[uint64]string // of all families, by their number
 	gone  map[string]bool   // those that were dropped last
+	// minLog is the number of the first log that may have a change that is in no table
+	// file. RocksDB does not read those before it.
+	minLog uint64
 }
 
 // The tags of a version edit. Tags from editIgnorable on lead a string that may be
@@ -63,8 +66,11 @@ func (f *familyEdits) note(record []byte) {
 				return
 			}
 			record = record[n:]
-			if tag == editFamily {
+			switch tag {
+			case editFamily:
 				id = number
+			case editMinLog:
+				f.minLog = max(f.minLog, number)
 			}
 		default:
 			return
