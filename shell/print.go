@@ -89,7 +89,7 @@ func (s *Session) print(res exec.Result) (rows int, err error) {
 	case *exec.Modified:
 		return 0, s.printModified(res)
 	case *exec.Matched:
-		return 0, s.printMatched(res.Matched)
+		return 0, s.printFact(fmt.Sprintf("matched %t", res.Matched), []string{"matched"}, res.Matched)
 	case *exec.Done:
 		if res.Message != "" && forPeople(s.format) && !s.opt.Quiet {
 			s.out.WriteString(res.Message + "\n")
@@ -210,38 +210,41 @@ func every(d time.Duration, f func()) (stop func()) {
 // printCount prints rows as a bare number, so that scripts can take it. Formats for people,
 // and JSON, also say that it is an estimate.
 func (s *Session) printCount(n *exec.Counted) error {
-	about, note := "", ""
+	names, values := []string{"rows"}, []any{n.Rows}
+	text := fmt.Sprint(n.Rows)
+	if n.WithCells {
+		names, values = append(names, "cells"), append(values, n.Cells)
+		text = fmt.Sprintf("%d %s, %d %s", n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"))
+	}
 	if n.About {
-		about, note = "about ", " (an estimate)"
+		text = "about " + text + " (an estimate)"
 	}
-	var err error
-	switch {
-	case s.format == "json" || s.format == "jsonl":
-		_, err = fmt.Fprintf(s.out, `{"rows":%d`, n.Rows)
-		if n.WithCells {
-			fmt.Fprintf(s.out, `,"cells":%d`, n.Cells)
-		}
-		if n.About {
-			s.out.WriteString(`,"estimate":true`)
-		}
-		s.out.WriteString("}\n")
-	case s.format == "quiet":
-	case s.format == "csv" && n.WithCells:
-		_, err = fmt.Fprintf(s.out, "rows,cells\n%d,%d\n", n.Rows, n.Cells)
-	case s.format == "tsv" && n.WithCells:
-		_, err = fmt.Fprintf(s.out, "rows\tcells\n%d\t%d\n", n.Rows, n.Cells)
-	case s.format == "csv" || s.format == "tsv":
-		_, err = fmt.Fprintf(s.out, "%d\n", n.Rows)
-	case !n.WithCells:
-		_, err = fmt.Fprintf(s.out, "%s%d%s\n", about, n.Rows, note)
-	default:
-		_, err = fmt.Fprintf(s.out, "%s%d %s, %d %s%s\n", about, n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"), note)
+	if n.About && strings.HasPrefix(s.format, "json") {
+		names, values = append(names, "estimate"), append(values, true)
 	}
+	err := s.printFact(text, names, values...)
 	if n.Stats && err == nil {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- %s\n", costLine(n.Cost()))
 	}
 	return err
+}
+
+// printFact prints a few values: in csv and tsv one alone stands without its name, and
+// text is for people.
+func (s *Session) printFact(text string, names []string, values ...any) error {
+	switch {
+	case s.format == "quiet":
+		return nil
+	case strings.HasPrefix(s.format, "json"):
+		text = string(objectOf(names, values))
+	case s.format == "csv" || s.format == "tsv":
+		if len(names) > 1 {
+			return s.printFields(names, [][]any{values})
+		}
+		text = exactText(values[0])
+	}
+	return s.say("%s", text)
 }
 
 // printModified prints the new value: a row in the JSON formats, else by itself.
@@ -269,20 +272,6 @@ func (s *Session) printModified(m *exec.Modified) error {
 		text = cut(text, width)
 	}
 	_, err := s.out.WriteString(text + "\n")
-	return err
-}
-
-func (s *Session) printMatched(matched bool) error {
-	var err error
-	switch s.format {
-	case "json", "jsonl":
-		_, err = fmt.Fprintf(s.out, "{\"matched\":%t}\n", matched)
-	case "csv", "tsv":
-		_, err = fmt.Fprintln(s.out, matched)
-	case "quiet":
-	default:
-		_, err = fmt.Fprintf(s.out, "matched %t\n", matched)
-	}
 	return err
 }
 

@@ -212,7 +212,7 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
 	output(t, "--addr", s.addr, "-c", "create table t family f, family n type=i64; put t a f:x=1; put t b f:x=1")
 	for statement, want := range map[string]string{
-		"begin":                             "over the network a change of one row is atomic",
+		"begin":                             "over the network only changes of one row are atomic",
 		"explain scan t":                    "explain: it cannot run over the network",
 		"analyze scan t":                    "beside the server with --db and --read-only",
 		"stats":                             "beside the server with --db and --read-only",

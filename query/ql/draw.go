@@ -3,7 +3,7 @@ package ql
 import "github.com/smolwc/smolwc/query/ql/lex"
 
 var histogramVerb = verb{
-	name: "histogram", parse: parseHistogram,
+	name: "histogram", parse: parseHistogram, keyed: true,
 	help: helpTopic{
 		summary: "numbers of a column by size, rows by prefix",
 		syntax: "histogram T COL [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
@@ -89,7 +89,7 @@ func histogramOf(st *Histogram) string {
 }
 
 var sparklineVerb = verb{
-	name: "sparkline", parse: parseSparkline,
+	name: "sparkline", parse: parseSparkline, keyed: true,
 	help: helpTopic{
 		summary: "the numbers of a column over time",
 		syntax:  "sparkline T KEY COL [points=N] [since=TS] [until=TS] [as FORMAT]",

@@ -237,27 +237,20 @@ func (p *parser) familyOption(f *Family) error {
 }
 
 func (p *parser) familyType(f *Family) error {
-	p.wantOneOf(ExpectChoice, "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
-	t := p.peek()
-	typ, err := cells.ParseType(t.Keyword())
-	if err != nil && t.Keyword() != "any" {
-		return lex.ErrorAt(t.Pos, "expected a type, not %s; the types are any, bytes, string, bool, byte, i32, i64, f32, f64", t.Describe())
-	}
-	p.next()
+	word, err := p.oneWord("a type", "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
+	typ, _ := cells.ParseType(word) // any is no type, and 0
 	f.Type = &typ
-	return nil
+	return err
 }
 
 func (p *parser) familyAggregate(f *Family) error {
-	p.wantOneOf(ExpectChoice, "sum", "min", "max", "hll")
-	t := p.peek()
-	a, err := schema.ParseAggregate(t.Keyword())
+	word, err := p.oneWord("an aggregate", "sum", "min", "max", "hll")
 	if err != nil {
-		return lex.ErrorAt(t.Pos, "expected an aggregate, not %s; the aggregates are sum, min, max, hll", t.Describe())
+		return err
 	}
-	p.next()
-	f.Aggregate = &a
-	return nil
+	f.Aggregate = new(schema.Aggregate)
+	*f.Aggregate, err = schema.ParseAggregate(word)
+	return err
 }
 
 func (p *parser) familyVersions(f *Family) error {
@@ -272,15 +265,10 @@ func (p *parser) familyVersions(f *Family) error {
 
 // familyDrop takes either or both: the rules that have to agree before a cell is dropped.
 func (p *parser) familyDrop(f *Family) error {
-	p.wantOneOf(ExpectChoice, "either", "both")
-	word := p.peek().Keyword()
-	if word != "either" && word != "both" {
-		return p.unexpected("either or both")
-	}
-	p.next()
+	word, err := p.oneWord("a value of drop=", "either", "both")
 	both := word == "both"
 	f.Both = &both
-	return nil
+	return err
 }
 
 // familyTTL takes an age, none for ever, or, as HBase writes it, seconds.

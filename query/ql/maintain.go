@@ -151,8 +151,7 @@ func parseStats(p *parser) (Statement, error) {
 	if !p.acceptWord("as") {
 		return st, nil
 	}
-	read := &Read{}
-	err := p.formatOption(&target{read: read})
-	st.Format = read.Format
+	var err error
+	st.Format, err = p.oneWord("a format", Formats...)
 	return st, err
 }

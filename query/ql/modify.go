@@ -9,7 +9,7 @@ import (
 )
 
 var incrVerb = verb{
-	name: "incr", parse: parseIncr,
+	name: "incr", parse: parseIncr, keyed: true,
 	help: helpTopic{
 		summary: "add to a whole number",
 		syntax:  "incr T KEY COL [NUMBER]",
@@ -77,7 +77,7 @@ func wholeType(l lex.Literal) cells.Type {
 }
 
 var appendVerb = verb{
-	name: "append", parse: parseAppend,
+	name: "append", parse: parseAppend, keyed: true,
 	help: helpTopic{
 		summary: "append to text or bytes",
 		syntax:  "append T KEY COL VALUE",
@@ -150,7 +150,7 @@ func (p *parser) plainLiteral(what string) (lex.Literal, error) {
 }
 
 var addVerb = verb{
-	name: "add", parse: parseAdd,
+	name: "add", parse: parseAdd, keyed: true,
 	foreign: []spelling{{"addtocell", parseAdd}},
 	help: helpTopic{
 		summary: "add to a family that aggregates",
@@ -205,7 +205,7 @@ func parseAdd(p *parser) (Statement, error) {
 }
 
 var casVerb = verb{
-	name: "cas", parse: parseCas,
+	name: "cas", parse: parseCas, keyed: true,
 	help: helpTopic{
 		summary: "write if a column has a value",
 		syntax:  "cas T KEY if COL OP VALUE | COL absent | COL exists  put COL=VALUE[@TS] ... [else put COL=VALUE[@TS] ...]",

@@ -1,12 +1,9 @@
 package ql
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // intoOption takes the file that rows go to.
@@ -45,16 +42,10 @@ func fileOption(what string, field func(*target) *string) func(*parser, *target)
 }
 
 // choiceOption takes one of the names.
-func choiceOption(what string, names []string, field func(*target) *string) func(*parser, *target) error {
-	return func(p *parser, to *target) error {
-		p.wantOneOf(ExpectChoice, names...)
-		word := p.peek().Keyword()
-		if !slices.Contains(names, word) {
-			return p.unexpected("%s, one of %s", what, strings.Join(names, ", "))
-		}
-		p.next()
-		*field(to) = word
-		return nil
+func choiceOption(what string, words []string, field func(*target) *string) func(*parser, *target) error {
+	return func(p *parser, to *target) (err error) {
+		*field(to), err = p.oneWord(what, words...)
+		return err
 	}
 }
 
@@ -193,20 +184,6 @@ func (p *parser) versionsOption(to *target) (err error) {
 	}
 	to.read.Versions, err = p.number("a number of versions, or all", 1)
 	return err
-}
-
-func (p *parser) formatOption(to *target) error {
-	p.wantOneOf(ExpectChoice, Formats...)
-	t := p.peek()
-	if near := schema.DidYouMean(t.Keyword(), Formats); near != "" && !slices.Contains(Formats, t.Keyword()) {
-		return lex.ErrorAt(t.Pos, "expected a format, not %s%s", t.Describe(), near)
-	}
-	if !slices.Contains(Formats, t.Keyword()) {
-		return lex.ErrorAt(t.Pos, "expected a format, not %s; the formats are %s", t.Describe(), strings.Join(Formats, ", "))
-	}
-	to.read.Format = t.Keyword()
-	p.next()
-	return nil
 }
 
 // whereOption parses COL OP LIT [and ..], COL exists and COL absent.

@@ -103,7 +103,7 @@ func init() {
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: (*parser).includeStatsOption, foreign: true},
 		{name: "all_metrics", in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Stats }), foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
-		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: (*parser).formatOption},
+		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: choiceOption("a format", Formats, func(to *target) *string { return &to.read.Format })},
 		{name: "into", in: inGet | inScan, parse: (*parser).intoOption},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
 

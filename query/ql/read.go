@@ -1,9 +1,13 @@
 package ql
 
-import "github.com/smolwc/smolwc/query/ql/lex"
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
 
 var getVerb = verb{
-	name: "get", parse: parseGet,
+	name: "get", parse: parseGet, keyed: true,
 	foreign: []spelling{{"lookup", parseGet}, {"get_counter", parseGet}},
 	help: helpTopic{
 		summary: "rows by their keys",
@@ -223,9 +227,7 @@ func (p *parser) explained() (Statement, error) {
 	t := p.peek()
 	p.wantOneOf(ExpectVerb, explainable...)
 	v, _ := findVerb(t.Keyword())
-	switch v.name {
-	case "get", "scan", "count", "histogram":
-	default:
+	if !slices.Contains(explainable, v.name) {
 		return nil, p.unexpected("get, scan, count or histogram, as in %s scan fleet prefix=plane#", p.verb)
 	}
 	p.next()

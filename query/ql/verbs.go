@@ -16,6 +16,7 @@ import (
 type verb struct {
 	name    string
 	parse   func(*parser) (Statement, error)
+	keyed   bool // a row key or a column follows the table; while one is in use, it may stand first
 	foreign []spelling
 	help    helpTopic // named like the verb
 }

@@ -1,11 +1,13 @@
 package ql
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // tableName takes the statement's table, or the one in use when the table was
@@ -47,11 +49,10 @@ func (p *parser) newName(what string) (Name, error) {
 // isTable reports whether the word is to be read as a table's name although a
 // table is in use.
 func (p *parser) isTable(t lex.Token) bool {
-	switch p.verb {
-	case "get", "put", "delete", "incr", "append", "cas", "add", "histogram", "sparkline":
-		return p.env.IsTable == nil || p.env.IsTable(lex.Join(t.Parts))
+	if v, _ := findVerb(p.verb); !v.keyed {
+		return true
 	}
-	return true
+	return p.env.IsTable == nil || p.env.IsTable(lex.Join(t.Parts))
 }
 
 // name takes the name of a table or family, which must not be empty.
@@ -131,6 +132,22 @@ func (p *parser) flag() (bool, error) {
 		return w == "true", nil
 	}
 	return false, p.unexpected("true or false")
+}
+
+// oneWord takes one of the words, in lower case.
+func (p *parser) oneWord(what string, words ...string) (string, error) {
+	p.wantOneOf(ExpectChoice, words...)
+	t := p.peek()
+	word := t.Keyword()
+	if slices.Contains(words, word) {
+		p.next()
+		return word, nil
+	}
+	instead := schema.DidYouMean(word, words)
+	if last := len(words) - 1; instead == "" {
+		instead = "; write " + strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return "", lex.ErrorAt(t.Pos, "expected %s, not %s%s", what, t.Describe(), instead)
 }
 
 // timeValue takes the value of since= and until=, with or without an @.

@@ -6,7 +6,7 @@ import (
 )
 
 var putVerb = verb{
-	name: "put", parse: parsePut,
+	name: "put", parse: parsePut, keyed: true,
 	foreign: []spelling{{"set", parsePut}},
 	help: helpTopic{
 		summary: "write cells of a row",
@@ -112,7 +112,7 @@ func (p *parser) hbasePut(st *Put) error {
 }
 
 var deleteVerb = verb{
-	name: "delete", parse: parseDelete,
+	name: "delete", parse: parseDelete, keyed: true,
 	foreign: []spelling{{"deleteall", parseDelete}, {"deleterow", parseDeleteRow}, {"deletecolumn", parseDeleteColumn}},
 	help: helpTopic{
 		summary: "delete rows, columns, versions, ranges",
