@@ -35,7 +35,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 	if _, ok := s.runner.Database().Schema().Table(table); !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
 	t, end := s.runner.Database().Table(table), successor(prefix)
 	last, ok := firstKey(ctx, t, read.Range(prefix, end), read.Reverse())
@@ -124,7 +124,7 @@ func (s *Session) firstQualifiers(table, family string) []string {
 	if !slices.Contains(s.families(table), family) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
 	var found []string
 	for row, err := range s.runner.Database().Table(table).ReadRows(ctx, read.Family(family), read.Versions(1), read.CellsPerRow(seenQualifiers), read.Limit(completionRows)) {

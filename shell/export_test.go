@@ -2,6 +2,7 @@ package shell
 
 import (
 	"strings"
+	"time"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
@@ -15,8 +16,9 @@ var TextWidth = textWidth
 var Successor = successor
 
 // Complete completes a line in a session: it returns the whole lines that come
-// of it.
+// of it. The database may take its time.
 func Complete(s *Session, line string) []string {
+	s.patience = time.Hour
 	begin, words := s.complete(line)
 	for i, w := range words {
 		words[i] = line[:begin] + w

@@ -151,6 +151,7 @@ type Session struct {
 	hinted   bool            // a native spelling was shown once
 	depth    int             // of .read
 	lines    func() []string // history; nil: none
+	patience time.Duration   // how long Tab asks the database for names
 }
 
 // New returns a session. Close it when done.
@@ -164,7 +165,7 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out}
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out, patience: completionTime}
 	if (o.Interactive || o.Pages) && o.Terminal && o.Width != nil && o.Height != nil {
 		s.pager = &tty.Pager{
 			Command: o.Pager, Mode: tty.Auto, Screen: o.Out, Side: o.Err, Width: o.Width, Height: o.Height,
