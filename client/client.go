@@ -125,6 +125,21 @@ func (c *Client) ready(ctx context.Context) error {
 	return nil
 }
 
+// known asks the server for its tables when the client never has, or has changed them
+// since.
+func (c *Client) known(ctx context.Context) error {
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	known := !c.fetched.IsZero()
+	c.mu.Unlock()
+	if known {
+		return nil
+	}
+	return c.Refresh(ctx)
+}
+
 // Now is the clock of this machine.
 func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixMicro()) }
 
@@ -134,7 +149,9 @@ func (c *Client) name(table string) string { return c.own.StoredTable(table).Str
 // schemaFor is how long the client trusts what it knows of the tables.
 const schemaFor = time.Second
 
-// Refresh asks the server for its tables, unless it did so a short time ago.
+// Refresh asks the server for its tables, unless it did so a short time ago. The first
+// call that needs them does so by itself, and so does the first after a change of
+// tables by this client; changes by others want a Refresh.
 func (c *Client) Refresh(ctx context.Context) error {
 	if err := c.ready(ctx); err != nil {
 		return clientError("list tables", "", "", err)

@@ -6,7 +6,6 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/read"
@@ -22,93 +21,61 @@ import (
 // a label, and judges them itself.
 
 func readFilter(want *read.Request, where []read.Condition) (*bigtablepb.RowFilter, error) {
-	var chain []*bigtablepb.RowFilter
+	f := selection(want)
+	if len(where) > 0 {
+		if f == nil {
+			f = filter.PassAll{}
+		}
+		branches := []filter.Filter{f}
+		for i, c := range where {
+			branches = append(branches, append(newest(c), filter.Label(conditionLabel(i))))
+		}
+		f = filter.Interleave(branches)
+	}
+	return wire.FilterMessage(f)
+}
+
+// selection is what the options select in a row; nil is all of it.
+func selection(want *read.Request) filter.Filter {
+	var chain []filter.Filter
 	if len(want.Columns) > 0 {
-		chain = append(chain, interleaved(columnFilters(want.ColumnRanges())))
+		chain = append(chain, columns(want.ColumnRanges()))
 	}
 	if want.Since > 0 || want.Until > 0 {
-		chain = append(chain, &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_TimestampRangeFilter{
-			TimestampRangeFilter: &bigtablepb.TimestampRange{StartTimestampMicros: int64(want.Since), EndTimestampMicros: int64(want.Until)}}})
+		chain = append(chain, filter.TimestampRange{Since: want.Since, Until: want.Until})
 	}
 	if want.Versions > 0 {
-		chain = append(chain, versionsFilter(want.Versions))
+		chain = append(chain, filter.Latest(want.Versions))
 	}
 	if want.CellsPerRow > 0 {
-		chain = append(chain, cellsFilter(want.CellsPerRow))
+		chain = append(chain, filter.CellsPerRowLimit(want.CellsPerRow))
 	}
 	if want.Filter != nil {
-		f, err := wire.FilterMessage(want.Filter)
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, f)
+		chain = append(chain, want.Filter)
 	}
 	if want.KeysOnly {
-		chain = append(chain, cellsFilter(1), &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_StripValueTransformer{StripValueTransformer: true}})
+		chain = append(chain, filter.CellsPerRowLimit(1), filter.StripValue{})
 	}
-	if len(where) == 0 {
-		return chainedFilters(chain), nil
-	}
-	branches := []*bigtablepb.RowFilter{chainedFilters(chain)}
-	if branches[0] == nil {
-		branches[0] = passAllFilter
-	}
-	for i, c := range where {
-		branches = append(branches, chainedFilters([]*bigtablepb.RowFilter{
-			columnFilter(c.Family, cf.Single(c.Qualifier)), versionsFilter(1),
-			{Filter: &bigtablepb.RowFilter_ApplyLabelTransformer{ApplyLabelTransformer: conditionLabel(i)}},
-		}))
-	}
-	return interleaved(branches), nil
+	return filter.ChainOf(chain...)
 }
 
-var (
-	passAllFilter  = &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_PassAllFilter{PassAllFilter: true}}
-	blockAllFilter = &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_BlockAllFilter{BlockAllFilter: true}}
-)
-
-func versionsFilter(n int) *bigtablepb.RowFilter {
-	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_CellsPerColumnLimitFilter{CellsPerColumnLimitFilter: int32(n)}}
-}
-
-func cellsFilter(n int) *bigtablepb.RowFilter {
-	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_CellsPerRowLimitFilter{CellsPerRowLimitFilter: int32(n)}}
-}
-
-// chainedFilters is nil for none.
-func chainedFilters(fs []*bigtablepb.RowFilter) *bigtablepb.RowFilter {
-	switch len(fs) {
-	case 0:
-		return nil
-	case 1:
-		return fs[0]
-	}
-	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Chain_{Chain: &bigtablepb.RowFilter_Chain{Filters: fs}}}
-}
-
-func interleaved(fs []*bigtablepb.RowFilter) *bigtablepb.RowFilter {
-	if len(fs) == 1 {
-		return fs[0]
-	}
-	return &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Interleave_{Interleave: &bigtablepb.RowFilter_Interleave{Filters: fs}}}
-}
-
-func columnFilters(columns []read.FamilyColumns) []*bigtablepb.RowFilter {
-	var fs []*bigtablepb.RowFilter
-	for _, c := range columns {
+func columns(of []read.FamilyColumns) filter.Filter {
+	var ranges []filter.Filter
+	for _, c := range of {
 		for _, q := range c.Qualifiers {
-			fs = append(fs, columnFilter(c.Family, q))
+			f := filter.ColumnRange{Family: c.Family, From: filter.Including(q.Start)}
+			if q.End != "" {
+				f.To = filter.Excluding(q.End)
+			}
+			ranges = append(ranges, f)
 		}
 	}
-	return fs
+	return filter.InterleaveOf(ranges...)
 }
 
-func columnFilter(family string, q cf.Range) *bigtablepb.RowFilter {
-	f := filter.ColumnRange{Family: family, From: filter.Including(q.Start)}
-	if q.End != "" {
-		f.To = filter.Excluding(q.End)
-	}
-	return wire.ColumnRangeMessage(f)
+// newest is the newest cell of the column that a condition names.
+func newest(c read.Condition) filter.Chain {
+	return filter.Chain{filter.ColumnRange{Family: c.Family, From: filter.Including(c.Qualifier), To: filter.Including(c.Qualifier)}, filter.Latest(1)}
 }
 
 // condition is a condition as it applies to values from the network: in a family
@@ -141,26 +108,28 @@ func (t *Table) predicate(c read.Condition) (*bigtablepb.RowFilter, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest := []*bigtablepb.RowFilter{columnFilter(c.Family, cf.Single(c.Qualifier)), versionsFilter(1)}
-	if c.Kind != read.Compares {
-		return chainedFilters(newest), nil
+	f := newest(c)
+	if c.Kind == read.Compares {
+		equal := t.equalTo(c.Family, c.Value)
+		switch c.Op {
+		case cells.OpEqual:
+			f = append(f, equal)
+		case cells.OpNotEqual:
+			f = append(f, filter.Condition{If: equal, Then: filter.BlockAll{}, Else: filter.PassAll{}})
+		default:
+			return nil, wire.Invalid("over the network a cas asks whether a column is equal, != or exists, and not for %s", c.Op)
+		}
 	}
-	equal := interleaved(t.equalTo(c.Family, c.Value))
-	switch c.Op {
-	case cells.OpEqual:
-	case cells.OpNotEqual:
-		equal = &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Condition_{Condition: &bigtablepb.RowFilter_Condition{
-			PredicateFilter: chainedFilters(append(newest, equal)), TrueFilter: blockAllFilter, FalseFilter: passAllFilter}}}
-	default:
-		return nil, wire.Invalid("over the network a cas asks whether a column is equal, != or exists, and not for %s", c.Op)
-	}
-	return chainedFilters(append(newest, equal)), nil
+	return wire.FilterMessage(f)
 }
 
 // equalTo finds the values that are equal to v, as they come over the network.
-func (t *Table) equalTo(family string, v cells.Value) []*bigtablepb.RowFilter {
-	var equal [][]byte
-	add := func(v cells.Value) { equal = append(equal, wire.AppendValue(nil, v)) }
+func (t *Table) equalTo(family string, v cells.Value) filter.Filter {
+	var equal []filter.Filter
+	add := func(v cells.Value) {
+		at := filter.Including(string(wire.AppendValue(nil, v)))
+		equal = append(equal, filter.ValueRange{From: at, To: at})
+	}
 	declared := cells.TypeAny
 	if f, ok := t.declared.Family(family); ok {
 		declared = f.Type
@@ -184,15 +153,7 @@ func (t *Table) equalTo(family string, v cells.Value) []*bigtablepb.RowFilter {
 	default:
 		add(v)
 	}
-	var fs []*bigtablepb.RowFilter
-	for _, b := range equal {
-		fs = append(fs, &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueRangeFilter{ValueRangeFilter: &bigtablepb.ValueRange{
-			StartValue: &bigtablepb.ValueRange_StartValueClosed{StartValueClosed: b}, EndValue: &bigtablepb.ValueRange_EndValueClosed{EndValueClosed: b}}}})
-	}
-	if len(fs) == 0 {
-		return []*bigtablepb.RowFilter{blockAllFilter}
-	}
-	return fs
+	return filter.InterleaveOf(equal...)
 }
 
 // wholeNumber is the integer that a number is.

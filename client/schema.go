@@ -17,7 +17,7 @@ import (
 // database are.
 func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	const op = "create table"
-	if err := c.ready(ctx); err != nil {
+	if err := c.known(ctx); err != nil {
 		return clientError(op, t.Name, "", err)
 	}
 	defer c.forget()
@@ -95,7 +95,7 @@ func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*
 // AddFamily adds a family to a table.
 func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) error {
 	const op = "add family"
-	if err := c.ready(ctx); err != nil {
+	if err := c.known(ctx); err != nil {
 		return clientError(op, table, "", err)
 	}
 	m, err := c.familyMessage(&f)
@@ -110,7 +110,7 @@ func (c *Client) AddFamily(ctx context.Context, table string, f schema.Family) e
 // SetFamily sets the type and the retention of a family, where they change.
 func (c *Client) SetFamily(ctx context.Context, table string, f schema.Family) error {
 	const op = "set family"
-	if err := c.ready(ctx); err != nil {
+	if err := c.known(ctx); err != nil {
 		return clientError(op, table, "", err)
 	}
 	t, ok := c.LookupTable(table)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
@@ -24,21 +25,23 @@ import (
 type Table struct {
 	client   *Client
 	name     string
-	declared schema.Table // without families when it is not known
+	declared schema.Table // for a call; without families when it is not known
 }
 
-// Table is the table of this name, as it was declared at the last Refresh.
-func (c *Client) Table(name string) *Table {
-	t, _ := c.LookupTable(name)
-	return &Table{c, name, t}
-}
+// Table is the table of this name. Each call takes its families as they were at the
+// last Refresh, which the first call makes.
+func (c *Client) Table(name string) *Table { return &Table{client: c, name: name} }
 
-// ready is an error if a call cannot begin.
-func (t *Table) ready(ctx context.Context) error {
+// ready is the table for a call, or t and the reason why the call cannot begin.
+func (t *Table) ready(ctx context.Context) (*Table, error) {
 	if t == nil {
-		return wire.Invalid("there is no table; Client.Table gives one")
+		return t, wire.Invalid("there is no table; Client.Table gives one")
 	}
-	return t.client.ready(ctx)
+	if err := t.client.known(ctx); err != nil {
+		return t, err
+	}
+	declared, _ := t.client.LookupTable(t.name)
+	return &Table{t.client, t.name, declared}, nil
 }
 
 func (t *Table) tableName() string {
@@ -51,6 +54,10 @@ func (t *Table) tableName() string {
 // ReadRows reads rows. When the server ends the stream for a passing reason, such
 // as a client that did not read for a while, the read continues behind its last
 // row, with the state at that time.
+//
+// A filter sees every integer as eight bytes, as [read.BigtableFilter] says.
+// [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost]
+// writes nothing.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	const op = "read rows"
 	return func(yield func(*query.Row, error) bool) {
@@ -94,20 +101,25 @@ type clientRead struct {
 	want   *read.Request
 	msg    *bigtablepb.ReadRowsRequest
 	where  []read.Condition
+	sample uint64 // rows with hashes below it are wanted; 0 is all
 	last   string // the last row, returned or not
 	passed int    // rows, for the offset
 	given  int    // rows
 }
 
 func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientRead, error) {
-	if err := t.ready(ctx); err != nil {
+	t, err := t.ready(ctx)
+	if err != nil {
 		return nil, err
 	}
 	want, err := read.New(opts...)
 	if err != nil {
 		return nil, wire.Invalid("%v", err)
 	}
-	r := &clientRead{t: t, want: want}
+	if want.PageSize != 0 || want.PageToken != "" || want.Rejected != nil {
+		return nil, wire.Invalid("a read over the network has no pages and reports no rejected rows; leave PageSize, After and Rejected out")
+	}
+	r := &clientRead{t: t, want: want, sample: want.HashBound()}
 	for _, c := range want.Where {
 		if c, err = t.condition(c); err != nil {
 			return nil, err
@@ -149,7 +161,7 @@ func (r *clientRead) request() (msg *bigtablepb.ReadRowsRequest, ok bool) {
 		return nil, false
 	}
 	r.msg.Rows = set
-	if r.want.Limit > 0 && len(r.where) == 0 {
+	if r.want.Limit > 0 && len(r.where) == 0 && r.sample == 0 {
 		r.msg.RowsLimit = int64(r.want.Limit - r.given + r.want.Offset - r.passed)
 	}
 	return r.msg, true
@@ -194,6 +206,9 @@ func (r *clientRead) stream(ctx context.Context, yield func(*query.Row) bool) (m
 func (r *clientRead) row(b *rowBuilder, yield func(*query.Row) bool) bool {
 	row, judged := b.take(len(r.where))
 	r.last = row.Key()
+	if r.sample != 0 && cf.RowHash(r.last) >= r.sample {
+		return true
+	}
 	for i, c := range r.where {
 		if !c.Holds(judged[i].Cell(c.Family, c.Qualifier)) {
 			return true

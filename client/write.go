@@ -18,7 +18,8 @@ import (
 // breaks, it is unknown whether the mutation took effect.
 func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
 	const op = "apply"
-	if err := t.ready(ctx); err != nil {
+	t, err := t.ready(ctx)
+	if err != nil {
 		return clientError(op, t.tableName(), key, err)
 	}
 	changes, err := t.mutations(m)
@@ -108,7 +109,8 @@ func inputMessage(v cells.Value) *bigtablepb.Value {
 // CheckAndMutate applies one of two mutations, depending on a condition.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error) {
 	const op = "check and mutate"
-	if err := t.ready(ctx); err != nil {
+	t, err := t.ready(ctx)
+	if err != nil {
 		return false, clientError(op, t.tableName(), key, err)
 	}
 	req, absent, err := t.checkRequest(key, predicate, ifTrue, ifFalse)
@@ -146,7 +148,8 @@ func (t *Table) checkRequest(key string, predicate read.Option, ifTrue, ifFalse 
 // ApplyReadModifyWrite changes cells depending on their values.
 func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error) {
 	const op = "read-modify-write"
-	if err := t.ready(ctx); err != nil {
+	t, err := t.ready(ctx)
+	if err != nil {
 		return nil, clientError(op, t.tableName(), key, err)
 	}
 	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
@@ -184,7 +187,8 @@ func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.R
 // be deleted over the network.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
-	if err := t.ready(ctx); err != nil {
+	t, err := t.ready(ctx)
+	if err != nil {
 		return clientError(op, t.tableName(), "", err)
 	}
 	if rows.Err != nil {
@@ -199,6 +203,6 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	default:
 		return clientError(op, t.name, "", wire.Invalid("over the network rows are deleted one by one, by a prefix, or all of them; a range has no call"))
 	}
-	_, err := t.client.admin.DropRowRange(ctx, req)
+	_, err = t.client.admin.DropRowRange(ctx, req)
 	return clientError(op, t.name, "", err)
 }

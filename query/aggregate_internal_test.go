@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -45,7 +46,7 @@ func TestDamagedAggregates(t *testing.T) {
 		{"hll", string(registers), "0"},
 		{"hll", string(broken), ""},
 	} {
-		_, err := db.store.Write(ctx, nil, func(b *cf.Batch) error {
+		_, err := db.state.Store.Write(ctx, nil, func(b *cf.Batch) error {
 			b.Row(cf.RowID{Space: "t", Row: "r"})
 			for _, f := range families {
 				b.DeleteRow("t/" + f.Name)
@@ -58,7 +59,7 @@ func TestDamagedAggregates(t *testing.T) {
 		}
 		row, err := db.Table("t").ReadRow(ctx, "r")
 		if test.want == "" {
-			if KindOf(err) != KindCorruption || !strings.Contains(err.Error(), "family t/"+test.family+", key 01720001710") {
+			if KindOf(err) != fault.Corruption || !strings.Contains(err.Error(), "family t/"+test.family+", key 01720001710") {
 				t.Errorf("%s %x: %v", test.family, test.stored[:min(len(test.stored), 20)], err)
 			}
 			continue

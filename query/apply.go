@@ -3,12 +3,15 @@ package query
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/edit"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -22,7 +25,7 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 
 // Apply makes all mutations of a batch, over rows and tables, or none of them.
 func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
-	if err := given("batch", b != nil); err != nil {
+	if err := fault.Given("batch", b != nil); err != nil {
 		return fail("apply batch", "", "", err)
 	}
 	return fail("apply batch", "", "", db.apply(ctx, b.Entries()))
@@ -36,20 +39,20 @@ func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) (errs []error, err error) {
 	const op = "apply bulk"
 	if len(keys) != len(ms) {
-		return nil, fail(op, t.Name(), "", faultf(KindInvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
+		return nil, fail(op, t.Name(), "", fault.Errorf(fault.InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
 	}
 	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, fail(op, t.Name(), "", err)
 	}
-	defer t.db.schemaMu.RUnlock()
-	c := t.db.catalog.Load()
-	if _, err := c.table(t.name); err != nil {
+	defer t.db.state.SchemaLock.RUnlock()
+	c := t.db.state.Catalog.Load()
+	if _, err := c.Table(t.name); err != nil {
 		return nil, fail(op, t.name, "", err)
 	}
 	valid := newCommit(t.db)
 	defer valid.release()
 	for i, key := range keys {
-		w, err := c.check(write.Entry{Table: t.name, Key: key, Mutation: ms[i]})
+		w, err := edit.Check(c, write.Entry{Table: t.name, Key: key, Mutation: ms[i]})
 		if err != nil {
 			if errs == nil {
 				errs = make([]error, len(keys))
@@ -62,28 +65,20 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	return errs, fail(op, t.name, "", valid.do(ctx))
 }
 
-// A rowWrite is a mutation that has passed its checks.
-type rowWrite struct {
-	table   *tableInfo
-	key     string
-	changes []write.Change
-	newest  cells.Timestamp // that a change names
-}
-
 func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	if err := db.holdSchema(ctx); err != nil {
 		return err
 	}
-	defer db.schemaMu.RUnlock()
-	c := db.catalog.Load()
+	defer db.state.SchemaLock.RUnlock()
+	c := db.state.Catalog.Load()
 	all := newCommit(db)
 	defer all.release()
 	for i := range entries {
 		e := &entries[i]
-		w, err := c.check(*e)
+		w, err := edit.Check(c, *e)
 		if err != nil {
 			if len(entries) > 1 {
-				err = &fault{kindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, shorten(e.Key), err)}
+				err = fault.Of(fault.KindOf(err), fmt.Errorf("table %s, row %q: %w", e.Table, excerpt.Of(e.Key), err))
 			}
 			return err
 		}
@@ -92,91 +87,12 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	return all.do(ctx)
 }
 
-// check finds everything that can be wrong with a mutation, before the write
-// begins.
-func (c *catalog) check(e write.Entry) (rowWrite, error) {
-	t, err := c.table(e.Table)
-	if err != nil {
-		return rowWrite{}, err
-	}
-	if err := checkRowKey(e.Key); err != nil {
-		return rowWrite{}, err
-	}
-	changes := e.Mutation.Changes()
-	if len(changes) == 0 {
-		return rowWrite{}, faultf(KindInvalidArgument, "mutation has no changes")
-	}
-	for i := range changes {
-		if err := t.checkChange(&changes[i]); err != nil {
-			return rowWrite{}, err
-		}
-	}
-	return rowWrite{t, e.Key, changes, e.Mutation.Newest()}, nil
-}
-
-func (t *tableInfo) checkChange(c *write.Change) error {
-	if c.Kind == write.DeleteRowChange {
-		return nil
-	}
-	f, err := t.family(c.Family)
-	if err != nil {
-		return err
-	}
-	if len(c.Qualifier) > cells.MaxQualifier {
-		return faultf(KindInvalidArgument, "%s: qualifier of %d bytes starting %q is too long; it may have up to %d", c.Family, len(c.Qualifier), c.Qualifier[:40], cells.MaxQualifier)
-	}
-	switch c.Kind {
-	case write.SetChange:
-		return f.checkSet(c)
-	case write.AddChange:
-		return f.checkAdd(c)
-	case write.MergeChange:
-		return f.checkMerge(c)
-	case write.DeleteVersionsChange:
-		return checkTimeRange(c)
-	}
-	return nil
-}
-
-func (f *familyInfo) checkSet(c *write.Change) error {
-	column := func() string { return fmt.Sprintf("%s:%s", c.Family, shorten(c.Qualifier)) }
-	if err := f.refuseAggregate(c.Qualifier, "set"); err != nil {
-		return err
-	}
-	if err := c.Value.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s: %w", column(), err)
-	}
-	if f.typ != cells.TypeAny && c.Value.Type() != f.typ {
-		return faultf(KindInvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.name, f.typ, c.Value.Type(), shorten(c.Value.String()))
-	}
-	if n := c.Value.Len(); n > cells.MaxValue {
-		return faultf(KindResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
-	}
-	if c.ServerTime {
-		return nil
-	}
-	if err := c.Since.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s: %w", column(), err)
-	}
-	return nil
-}
-
-func checkTimeRange(c *write.Change) error {
-	if err := c.Since.Check(); err != nil {
-		return faultf(KindInvalidArgument, "%s:%s: %w", c.Family, shorten(c.Qualifier), err)
-	}
-	if c.Until < 0 || c.Until != 0 && c.Until < c.Since {
-		return faultf(KindInvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, shorten(c.Qualifier), c.Since, c.Until)
-	}
-	return nil
-}
-
 // A commit is checked mutations on their way into the store. Its memory is used
 // again.
 type commit struct {
 	db     *DB
 	ctx    context.Context
-	writes []rowWrite
+	writes []edit.RowWrite
 	rows   []cf.RowID
 	blind  func(*cf.Batch) error // encode without a snapshot
 	looks  func(cf.Snapshot, *cf.Batch) error
@@ -212,16 +128,16 @@ func (c *commit) do(ctx context.Context) error {
 	c.ctx = ctx
 	var newest cells.Timestamp
 	for i := range c.writes {
-		c.rows = append(c.rows, c.writes[i].rowID())
-		newest = max(newest, c.writes[i].newest)
+		c.rows = append(c.rows, c.writes[i].RowID())
+		newest = max(newest, c.writes[i].Newest)
 	}
-	err := c.db.raiseFor(ctx, newest)
+	err := c.db.state.RaiseFor(ctx, newest)
 	if err != nil {
 		return err
 	}
-	reads := slices.ContainsFunc(c.writes, rowWrite.reads)
-	if slices.ContainsFunc(c.writes, rowWrite.logged) {
-		return c.db.update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
+	reads := slices.ContainsFunc(c.writes, edit.RowWrite.Reads)
+	if slices.ContainsFunc(c.writes, edit.RowWrite.Logged) {
+		return c.db.state.Update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
 			if !reads {
 				snap = nil
 			}
@@ -229,108 +145,84 @@ func (c *commit) do(ctx context.Context) error {
 		})
 	}
 	if reads {
-		_, err = c.db.store.Update(ctx, c.rows, c.looks)
+		_, err = c.db.state.Store.Update(ctx, c.rows, c.looks)
 	} else {
-		_, err = c.db.store.Write(ctx, c.rows, c.blind)
+		_, err = c.db.state.Store.Write(ctx, c.rows, c.blind)
 	}
 	return err
 }
 
 // encode puts the mutations into a batch.
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
-	e := encoder{ctx: c.ctx, db: c.db, snap: snap, batch: b, now: c.db.clock.now()}
+	e := edit.NewEncoder(c.ctx, &c.db.state.Clock, snap, b)
 	for i := range c.writes {
-		if err := e.write(&c.writes[i]); err != nil {
+		if err := e.Write(&c.writes[i]); err != nil {
 			return err
 		}
 		if limit := c.db.limits.Batch; b.Size() > limit {
-			return faultf(KindResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
+			return fault.Errorf(fault.ResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
 		}
 	}
 	return nil
 }
 
-func (w *rowWrite) rowID() cf.RowID { return cf.RowID{Space: w.table.name, Row: w.key} }
-
-// An encoder turns mutations into the changes of one store batch.
-type encoder struct {
-	ctx     context.Context
-	db      *DB
-	snap    cf.Snapshot // nil in a blind write
-	batch   *cf.Batch
-	now     cells.Timestamp // for retention
-	singly  bool            // deletes remove cells one by one, however many
-	editors map[cf.RowID]*rowEditor
-	blind   rowEditor // of all rows of a blind write
-}
-
-func (e *encoder) write(w *rowWrite) error {
-	e.batch.Row(w.rowID())
-	if w.logged() {
-		notesRow(e.batch, noteRow, w.table.stream.id, w.key)
+// DeleteRange removes the rows of a set of prefixes and ranges, in a time that
+// does not depend on their number. Each range goes as a whole. In a table with a
+// change stream it deletes the visible rows one after another instead, so that
+// the stream has a delete of each.
+func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
+	const op = "delete range"
+	if rows.Err != nil {
+		return fail(op, t.Name(), "", fault.Of(fault.InvalidArgument, rows.Err))
 	}
-	edit := e.editor(w.rowID())
-	var ts cells.Timestamp // of this mutation's sets without one of their own
-	for i := range w.changes {
-		c := &w.changes[i]
-		if c.Kind != write.SetChange {
-			var err error
-			if c.Kind == write.AddChange || c.Kind == write.MergeChange {
-				err = e.add(edit, w.table, c)
-			} else {
-				if w.logged() {
-					notesDelete(e.batch, w.table, c)
-				}
-				err = edit.apply(e.ctx, w.table, c)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if c.ServerTime && ts == 0 {
-			var err error
-			if ts, err = e.db.clock.next(e.ctx); err != nil {
-				return err
-			}
-		}
-		if err := e.set(edit, w.table, c, ts); err != nil {
-			return err
-		}
+	if err := t.database().holdSchema(ctx); err != nil {
+		return fail(op, t.Name(), "", err)
 	}
-	return nil
-}
-
-func (e *encoder) set(edit *rowEditor, t *tableInfo, c *write.Change, serverTime cells.Timestamp) error {
-	f, err := t.family(c.Family)
+	info, err := t.db.state.Catalog.Load().Table(t.name)
+	if err == nil && info.Stream != nil {
+		t.db.state.SchemaLock.RUnlock() // each of its writes takes it
+		return fail(op, t.name, "", t.deleteLogged(ctx, rows))
+	}
+	defer t.db.state.SchemaLock.RUnlock()
 	if err != nil {
+		return fail(op, t.name, "", err)
+	}
+	families := make([]string, len(info.Families))
+	for i, f := range info.Families {
+		families[i] = f.Store
+	}
+	for _, r := range cf.MergeRanges(rows.Ranges) {
+		if err := t.db.state.Store.DropRange(ctx, families, r); err != nil {
+			return fail(op, t.name, "", err)
+		}
+	}
+	return nil
+}
+
+// deleteLogged deletes rows that a read finds, some at a time, so that the change
+// stream has them.
+func (t *Table) deleteLogged(ctx context.Context, rows read.RowSet) error {
+	const most = 256
+	b := write.NewBatch()
+	flush := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		err := t.db.apply(ctx, b.Entries())
+		b = write.NewBatch()
 		return err
 	}
-	ts := c.Since
-	if c.ServerTime {
-		ts = serverTime
-	}
-	if e.snap != nil {
-		edit.set(column{f, c.Qualifier}, int64(ts))
-	}
-	e.batch.PutFunc(f.store, c.Qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
-	return nil
-}
-
-// editor is the editor of a row; the mutations of a batch on one row share it.
-func (e *encoder) editor(id cf.RowID) *rowEditor {
-	if e.snap == nil { // nothing to look at, nothing to remember
-		e.blind.batch = e.batch
-		return &e.blind
-	}
-	if e.editors == nil {
-		e.editors = map[cf.RowID]*rowEditor{}
-	}
-	if e.editors[id] == nil {
-		e.editors[id] = newRowEditor(e.snap, e.batch, id.Row, e.now)
-		if e.singly {
-			e.editors[id].pointDeletes = math.MaxInt
+	m := write.NewMutation()
+	m.DeleteRow()
+	for row, err := range t.ReadRows(ctx, rows, read.KeysOnly()) {
+		if err != nil {
+			return err
+		}
+		if b.Add(t.name, row.Key(), m).Len() == most {
+			if err := flush(); err != nil {
+				return err
+			}
 		}
 	}
-	return e.editors[id]
+	return flush()
 }

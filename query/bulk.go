@@ -12,9 +12,10 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
-	"github.com/smolwc/smolwc/query/internal/sketch"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/overlap"
 	"github.com/smolwc/smolwc/query/write"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // BulkOptions say what a bulk load does about existing cells. The zero value
@@ -47,7 +48,7 @@ var ErrLoaded = errors.New("loaded already")
 
 // ErrOverlap matches, with errors.Is, the error for a bulk load of cells over
 // existing ones. Its kind is [KindFailedPrecondition].
-var ErrOverlap = errors.New("the load overlaps what is there")
+var ErrOverlap = overlap.Err
 
 // A BulkLoad writes many rows, in any order, faster than [Table.ApplyBulk] does: it
 // sorts them, writes them to table files past the log and the memory of the engine,
@@ -63,7 +64,7 @@ var ErrOverlap = errors.New("the load overlaps what is there")
 // A BulkLoad belongs to one goroutine. It must be closed.
 type BulkLoad struct {
 	db     *DB
-	table  *tableInfo
+	table  *catalog.Table
 	opts   BulkOptions
 	ts     cells.Timestamp // of cells without one
 	into   cf.Ingestion
@@ -101,29 +102,29 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	if err := db.holdSchema(ctx); err != nil {
 		return nil, err
 	}
-	defer db.schemaMu.RUnlock()
-	info, err := db.catalog.Load().table(table)
+	defer db.state.SchemaLock.RUnlock()
+	info, err := db.state.Catalog.Load().Table(table)
 	if err != nil {
 		return nil, err
 	}
-	if err := info.refuseLogged(); err != nil {
+	if err := info.RefuseLogged(); err != nil {
 		return nil, err
 	}
 	if len(o.Name) > maxLoadName {
-		return nil, faultf(KindInvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
+		return nil, fault.Errorf(fault.InvalidArgument, "the load's name has %d bytes; it may have up to %d", len(o.Name), maxLoadName)
 	}
-	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.Range, len(info.families))}
+	l := &BulkLoad{db: db, table: info, opts: o, anchor: -1, spans: make([]cf.Range, len(info.Families))}
 	if err := l.checkName(ctx); err != nil {
 		return nil, err
 	}
-	if l.into, err = db.store.Ingest(ctx); err != nil {
+	if l.into, err = db.state.Store.Ingest(ctx); err != nil {
 		return nil, err
 	}
-	err = db.clock.whenWritable(ctx, func() (err error) { l.ts, err = db.clock.next(ctx); return err })
+	err = db.state.Clock.WhenWritable(ctx, func() (err error) { l.ts, err = db.state.Clock.Next(ctx); return err })
 	if err != nil {
 		return nil, errors.Join(err, l.into.Close())
 	}
-	l.sorter = bulk.NewSorter(len(info.families), db.memory/4, l.into.TempDir(), l.into.Merge)
+	l.sorter = bulk.NewSorter(len(info.Families), db.memory/4, l.into.TempDir(), l.into.Merge)
 	onRepeat(l.sorter, l.tell)
 	return l, nil
 }
@@ -151,12 +152,12 @@ func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *writ
 // over reports whether the load has ended, or, as a zero BulkLoad, never begun.
 func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
 
-var errLoadOver = faultf(KindFailedPrecondition, "the load has ended; Table.BulkLoad begins one")
+var errLoadOver = fault.Errorf(fault.FailedPrecondition, "the load has ended; Table.BulkLoad begins one")
 
 func (l *BulkLoad) fail(key string, err error) error {
 	table := ""
 	if l != nil && l.table != nil {
-		table = l.table.name
+		table = l.table.Name
 	}
 	return fail("bulk load", table, key, err)
 }
@@ -190,7 +191,7 @@ func (l *BulkLoad) apply(key string, m *write.Mutation, id *identity) error {
 		l.all.Start = key
 	}
 	l.all.End = max(l.all.End, key)
-	for i, f := range l.table.families {
+	for i, f := range l.table.Families {
 		l.group(key, i, f, m, id)
 	}
 	l.newest = max(l.newest, m.Newest())
@@ -201,37 +202,37 @@ func (l *BulkLoad) apply(key string, m *write.Mutation, id *identity) error {
 // check finds everything that can be wrong with a mutation, and the family of
 // each of its changes.
 func (l *BulkLoad) check(key string, m *write.Mutation) error {
-	if err := checkRowKey(key); err != nil {
+	if err := catalog.CheckRowKey(key); err != nil {
 		return err
 	}
 	changes := m.Changes()
 	if len(changes) == 0 {
-		return faultf(KindInvalidArgument, "mutation has no changes")
+		return fault.Errorf(fault.InvalidArgument, "mutation has no changes")
 	}
 	l.families = l.families[:0]
 	size := 0
 	for i := range changes {
 		c := &changes[i]
 		if c.Kind != write.SetChange && c.Kind != write.AddChange {
-			return faultf(KindInvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
+			return fault.Errorf(fault.InvalidArgument, "a bulk load sets cells and adds to them; it deletes nothing")
 		}
 		n := l.familyIndex(c.Family)
-		if err := l.table.checkChange(c); err != nil {
+		if err := l.table.CheckChange(c); err != nil {
 			return err
 		}
 		l.families = append(l.families, n)
 		size += len(key) + len(c.Qualifier) + c.Value.EncodedLen()
 	}
 	if limit := l.db.limits.Batch; size > limit {
-		return faultf(KindResourceExhausted, "mutation has more than %d bytes, the limit", limit)
+		return fault.Errorf(fault.ResourceExhausted, "mutation has more than %d bytes, the limit", limit)
 	}
 	return nil
 }
 
 // familyIndex is the place of a family in the table, -1 for no such family.
 func (l *BulkLoad) familyIndex(name string) int {
-	for i, f := range l.table.families {
-		if f.name == name {
+	for i, f := range l.table.Families {
+		if f.Name == name {
 			return i
 		}
 	}
@@ -239,7 +240,7 @@ func (l *BulkLoad) familyIndex(name string) int {
 }
 
 // group adds the cells of one family, and in the anchor the note of the row.
-func (l *BulkLoad) group(key string, family int, f *familyInfo, m *write.Mutation, id *identity) {
+func (l *BulkLoad) group(key string, family int, f *catalog.Family, m *write.Mutation, id *identity) {
 	open := l.addCells(family, f, m)
 	if open {
 		s := &l.spans[family]
@@ -265,7 +266,7 @@ func (l *BulkLoad) group(key string, family int, f *familyInfo, m *write.Mutatio
 }
 
 // addCells begins a group with the cells of one family, if there are any.
-func (l *BulkLoad) addCells(family int, f *familyInfo, m *write.Mutation) (open bool) {
+func (l *BulkLoad) addCells(family int, f *catalog.Family, m *write.Mutation) (open bool) {
 	for i, of := range l.families {
 		if of != family {
 			continue
@@ -281,21 +282,12 @@ func (l *BulkLoad) addCells(family int, f *familyInfo, m *write.Mutation) (open 
 		}
 		dst := l.sorter.Cell(c.Qualifier, int64(ts))
 		if c.Kind == write.AddChange {
-			l.sorter.Value(f.appendOperand(dst, c.Value), true)
+			l.sorter.Value(f.AppendOperand(dst, c.Value), true)
 		} else {
 			l.sorter.Value(cells.AppendValue(dst, c.Value), false)
 		}
 	}
 	return open
-}
-
-// appendOperand appends the operand that the store merges into a cell to add v.
-func (f *familyInfo) appendOperand(dst []byte, v cells.Value) []byte {
-	dst = append(dst, byte(mergeKinds[f.aggregate]))
-	if f.aggregate == schema.AggregateHLL {
-		return sketch.AppendOf(dst, v)
-	}
-	return cells.AppendValue(dst, v)
 }
 
 // Commit writes the load and makes it visible. It always ends the load: after an
@@ -337,18 +329,18 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 		return err
 	}
 	if n := l.repeats.Load(); n > 0 {
-		return faultf(KindInvalidArgument, "%d %w", n, ErrRepeated)
+		return fault.Errorf(fault.InvalidArgument, "%d %w", n, ErrRepeated)
 	}
 	n := sorted.Count()
 	l.result.Rows, l.result.Cells, l.result.Replaced = n.Rows, n.Cells, n.Replaced
-	if err := l.db.schemaMu.RLock(ctx); err != nil {
+	if err := l.db.state.SchemaLock.RLock(ctx); err != nil {
 		return err
 	}
-	defer l.db.schemaMu.RUnlock()
-	if err := l.checkSchema(l.db.catalog.Load()); err != nil {
+	defer l.db.state.SchemaLock.RUnlock()
+	if err := l.checkSchema(l.db.state.Catalog.Load()); err != nil {
 		return err
 	}
-	if err := l.db.raiseFor(ctx, l.newest); err != nil {
+	if err := l.db.state.RaiseFor(ctx, l.newest); err != nil {
 		return err
 	}
 	rows := cf.Range{Start: l.all.Start, End: l.all.End + "\x00"}
@@ -358,17 +350,20 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 
 // write writes all cells to table files, on all processors.
 func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
-	check, err := l.newOverlapCheck(ctx)
-	if err != nil {
-		return err
+	var check *overlap.Check
+	if !l.opts.Overlap {
+		var err error
+		if check, err = overlap.New(ctx, l.db.state, l.table, l.spans, l.ts); err != nil {
+			return err
+		}
+		defer check.Close()
 	}
-	defer check.close()
 	workers := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	for _, part := range sorted.Parts(workers) {
 		g.Go(func() error {
-			run, err := l.into.Run(ctx, l.table.families[part.Family].store)
+			run, err := l.into.Run(ctx, l.table.Families[part.Family].Store)
 			if err != nil {
 				return err
 			}
@@ -376,7 +371,7 @@ func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 				if l.repeats.Load() > 0 {
 					return nil // the load fails; it is read on to find the others
 				}
-				if err := check.look(ctx, part.Family, c); err != nil {
+				if err := check.Look(ctx, part.Family, c); err != nil {
 					return err
 				}
 				return run.Write(ctx, c)
@@ -388,24 +383,24 @@ func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 }
 
 // checkSchema refuses to commit a load that no longer fits the schema.
-func (l *BulkLoad) checkSchema(c *catalog) error {
-	now, err := c.table(l.table.name)
+func (l *BulkLoad) checkSchema(c *catalog.Catalog) error {
+	now, err := c.Table(l.table.Name)
 	if err != nil {
 		return err
 	}
-	if err := now.refuseLogged(); err != nil {
+	if err := now.RefuseLogged(); err != nil {
 		return err
 	}
-	for i, f := range l.table.families {
+	for i, f := range l.table.Families {
 		if l.spans[i].End == "" {
 			continue
 		}
-		g, err := now.family(f.name)
+		g, err := now.Family(f.Name)
 		if err != nil {
 			return err
 		}
-		if g.typ != f.typ || g.aggregate != f.aggregate {
-			return faultf(KindFailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.name, l.table.name)
+		if g.Type != f.Type || g.Aggregate != f.Aggregate {
+			return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has changed its type or its aggregate since the load began", f.Name, l.table.Name)
 		}
 	}
 	return nil

@@ -8,13 +8,10 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
-
-// prefixLoad begins the keys of the records of bulk loads with a name: the table
-// and the name follow, with a slash between.
-const prefixLoad = "load/"
-
-func loadKey(table, name string) string { return prefixLoad + table + "/" + name }
 
 // A loadRecord is the catalog's entry of a load with a name.
 type loadRecord struct {
@@ -35,7 +32,7 @@ func (e *LoadedError) Error() string {
 	if e == nil {
 		return ErrLoaded.Error()
 	}
-	return fmt.Sprintf("%q is %v: %d cells, at %s", shorten(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
+	return fmt.Sprintf("%q is %v: %d cells, at %s", excerpt.Of(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
 }
 
 // Is makes it match ErrLoaded.
@@ -46,7 +43,7 @@ func (l *BulkLoad) checkName(ctx context.Context) error {
 	if l.opts.Name == "" || l.opts.Again {
 		return nil
 	}
-	snap, err := l.db.store.Snapshot(ctx)
+	snap, err := l.db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,16 +52,16 @@ func (l *BulkLoad) checkName(ctx context.Context) error {
 }
 
 func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
-	key := loadKey(l.table.name, l.opts.Name)
+	key := catalog.LoadKey(l.table.Name, l.opts.Name)
 	text, err := snap.Meta(ctx, key)
 	if text == nil || err != nil {
 		return err
 	}
 	var r loadRecord
 	if err := json.Unmarshal(text, &r); err != nil {
-		return faultf(KindCorruption, "catalog entry %s: %w", shorten(key), err)
+		return fault.Errorf(fault.Corruption, "catalog entry %s: %w", excerpt.Of(key), err)
 	}
-	return &fault{KindAlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult}}
+	return fault.Of(fault.AlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult})
 }
 
 // record notes the load's name when it becomes visible. No other load becomes
@@ -78,39 +75,10 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(loadRecord{l.db.clock.now(), l.result})
+	text, err := json.Marshal(loadRecord{l.db.state.Clock.Now(), l.result})
 	if err != nil {
 		return err
 	}
-	b.PutMeta(loadKey(l.table.name, l.opts.Name), text)
+	b.PutMeta(catalog.LoadKey(l.table.Name, l.opts.Name), text)
 	return nil
-}
-
-// loadKeys are the keys of the records of a table's loads.
-func (db *DB) loadKeys(ctx context.Context, table string) (keys []string, err error) {
-	snap, err := db.store.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, loadKey(table, ""))
-	for key := range entries {
-		keys = append(keys, key)
-	}
-	return keys, err
-}
-
-// forgetLoads removes the records of a table's loads, so that they can be made again.
-func (db *DB) forgetLoads(ctx context.Context, table string) error {
-	keys, err := db.loadKeys(ctx, table)
-	if err != nil || len(keys) == 0 {
-		return err
-	}
-	_, err = db.store.Write(ctx, nil, func(b *cf.Batch) error {
-		for _, key := range keys {
-			b.DeleteMeta(key)
-		}
-		return nil
-	})
-	return err
 }

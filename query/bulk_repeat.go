@@ -8,6 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // A Record is the place in a file that a mutation comes from.
@@ -74,7 +75,7 @@ func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("ledger", "", "", err)
 	}
-	temp, err := db.store.Ingest(ctx)
+	temp, err := db.state.Store.Ingest(ctx)
 	if err != nil {
 		return nil, fail("ledger", "", "", err)
 	}
@@ -147,4 +148,4 @@ func (l *Ledger) Close() error {
 // over reports whether the account is closed, or never began.
 func (l *Ledger) over() bool { return l == nil || l.sorter == nil || l.closed }
 
-var errLedgerOver = faultf(KindFailedPrecondition, "the account is closed; DB.Ledger begins one")
+var errLedgerOver = fault.Errorf(fault.FailedPrecondition, "the account is closed; DB.Ledger begins one")

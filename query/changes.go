@@ -2,13 +2,13 @@ package query
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/changes"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -35,9 +35,7 @@ type RowChange struct {
 	// Watermark: no later change in the stream has a Time before it.
 	Watermark cells.Timestamp
 
-	reader *changeReader
-	at     changePosition
-	exact  cells.Timestamp // nothing behind at is older
+	of *changes.Change
 }
 
 // Heartbeat reports whether there is no change, only a token and a watermark.
@@ -47,10 +45,10 @@ func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 // database, to the table's change stream and to the rows of the reading, and good as
 // long as the changes behind it are kept.
 func (c *RowChange) Token() string {
-	if c == nil || c.reader == nil {
+	if c == nil || c.of == nil {
 		return ""
 	}
-	return c.reader.token(c.at, c.Watermark, c.exact)
+	return c.of.Token()
 }
 
 // Mutation is the changes as a mutation: applied in order to a table with the
@@ -63,23 +61,23 @@ func (c *RowChange) Mutation() *write.Mutation {
 }
 
 // A ChangesOption says which changes are read, and from where.
-type ChangesOption interface{ applyChanges(*changesSpec) }
+type ChangesOption interface{ applyChanges(*changes.Spec) }
 
-type changesOption func(*changesSpec)
+type changesOption func(*changes.Spec)
 
-func (f changesOption) applyChanges(s *changesSpec) { f(s) }
+func (f changesOption) applyChanges(s *changes.Spec) { f(s) }
 
 // ChangesAfter reads the changes behind a token. The reading must have the rows of
 // the token. Several tokens are those of the parts of its rows.
 func ChangesAfter(tokens ...string) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.tokens = append(s.tokens, tokens...) })
+	return changesOption(func(s *changes.Spec) { s.Tokens = append(s.Tokens, tokens...) })
 }
 
 // ChangesSince reads the changes made at a time or later. The time may be as old as
 // the table keeps changes, and not before the change stream began; see
 // [ErrChangesGone].
 func ChangesSince(t time.Time) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.since, s.hasSince = cells.TimestampOf(t), true })
+	return changesOption(func(s *changes.Spec) { s.Since, s.HasSince = cells.TimestampOf(t), true })
 }
 
 // ChangesUntil ends the reading when it has all changes made up to a time, inclusive, by
@@ -87,13 +85,13 @@ func ChangesSince(t time.Time) ChangesOption {
 // may be. The reading may include some later changes: commits that are under way together
 // may enter the log in another order than that of their times.
 func ChangesUntil(t time.Time) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.until, s.hasUntil = cells.TimestampOf(t), true })
+	return changesOption(func(s *changes.Spec) { s.Until, s.HasUntil = cells.TimestampOf(t), true })
 }
 
 // ChangesIn reads the changes of some rows; the default is all. [read.RowRange] has the
 // bounds.
 func ChangesIn(rows read.RowRange) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.rows = rows })
+	return changesOption(func(s *changes.Spec) { s.Rows = rows })
 }
 
 // Heartbeats has a reading without a change for this long return a heartbeat: it
@@ -101,32 +99,7 @@ func ChangesIn(rows read.RowRange) ChangesOption {
 // first heartbeat comes at once, with a token of the reading's start. The
 // interval is at least a millisecond; by default there are no heartbeats.
 func Heartbeats(every time.Duration) ChangesOption {
-	return changesOption(func(s *changesSpec) { s.heartbeat = max(every, time.Millisecond) })
-}
-
-// changesSpec is what the options of one reading say.
-type changesSpec struct {
-	tokens             []string
-	rows               read.RowRange
-	since, until       cells.Timestamp
-	hasSince, hasUntil bool
-	heartbeat          time.Duration
-}
-
-func (s *changesSpec) check(now cells.Timestamp) error {
-	switch {
-	case s.rows.End != "" && s.rows.Start >= s.rows.End:
-		return faultf(KindInvalidArgument, "there are no rows from %q to before %q", shorten(s.rows.Start), shorten(s.rows.End))
-	case len(s.rows.Start) > cells.MaxRowKey || len(s.rows.End) > cells.MaxRowKey+1:
-		return faultf(KindInvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
-	case s.hasSince && len(s.tokens) > 0:
-		return faultf(KindInvalidArgument, "a reading begins behind a token or at a time, not at both")
-	case s.hasSince && s.since > now:
-		return faultf(KindInvalidArgument, "changes cannot be read from %s on, which is yet to come", s.since.Time().UTC().Format(time.RFC3339Nano))
-	case s.hasSince && s.hasUntil && s.until < s.since:
-		return faultf(KindInvalidArgument, "changes cannot be read until before the time that they are read from")
-	}
-	return nil
+	return changesOption(func(s *changes.Spec) { s.Heartbeat = max(every, time.Millisecond) })
 }
 
 // ErrChangesGone matches, with errors.Is, the error for changes that are no longer
@@ -134,11 +107,11 @@ func (s *changesSpec) check(now cells.Timestamp) error {
 // the change stream began, and those of a database that was restored. Its kind is
 // [KindFailedPrecondition]. A reader must then read the table itself, and continue
 // with the changes since the time before that read.
-var ErrChangesGone = errors.New("the changes are not kept")
+var ErrChangesGone = changes.ErrGone
 
 // ErrNoChangeStream matches, with errors.Is, the error for a table that has no change
 // stream, or no longer has it. Its kind is [KindFailedPrecondition].
-var ErrNoChangeStream = errors.New("the table has no change stream")
+var ErrNoChangeStream = changes.ErrNoStream
 
 // Changes reads the changes of a table's rows from the log of writes, in the order in
 // which they took effect, and waits for more: until the time of [ChangesUntil], or
@@ -167,64 +140,34 @@ func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*R
 			yield(nil, fail("read changes", t.Name(), "", err))
 			return
 		}
-		defer r.close()
+		defer r.Close()
 		for {
-			c, err := r.next(ctx)
+			c, err := r.Next(ctx)
 			if err != nil {
 				yield(nil, fail("read changes", t.Name(), "", err))
 				return
 			}
-			if c == nil || !yield(c, nil) {
+			if c == nil || !yield(&RowChange{c.Key, c.Changes, c.Time, c.TieBreaker, c.Collected, c.Watermark, c}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// stream is the change stream of a table.
-func (c *catalog) streamOf(table string) (*tableInfo, *changeStream, error) {
-	info, err := c.table(table)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info.stream == nil {
-		return nil, nil, faultf(KindFailedPrecondition, "%w; give it one with change_stream=7d", ErrNoChangeStream)
-	}
-	return info, info.stream, nil
-}
-
-func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changeReader, error) {
+func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes.Reader, error) {
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
-	if t.db.readOnly {
-		return nil, faultf(KindFailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
+	if t.db.state.ReadOnly {
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
 	}
-	spec := new(changesSpec)
+	spec := new(changes.Spec)
 	for i, o := range opts {
 		if o == nil {
-			return nil, nilArgument("changes option", i)
+			return nil, fault.Nil("changes option", i)
 		}
 		o.applyChanges(spec)
 	}
-	if err := spec.check(t.db.clock.latest()); err != nil {
-		return nil, err
-	}
-	info, stream, err := t.db.catalog.Load().streamOf(t.name)
-	if err != nil {
-		return nil, err
-	}
-	r := &changeReader{db: t.db, table: info.name, stream: stream.id, spec: spec}
-	if err := r.start(ctx, stream); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// gone turns the store's error for a trimmed log into this package's error.
-func gone(err error) error {
-	if errors.Is(err, cf.ErrTrimmed) {
-		return faultf(KindFailedPrecondition, "%w: %w", ErrChangesGone, err)
-	}
-	return err
+	from := changes.Source{ID: t.db.state.UUID, Store: t.db.state.Store, Catalog: &t.db.state.Catalog, Clock: &t.db.state.Clock, Times: &t.db.state.Changes}
+	return changes.Open(ctx, from, t.name, spec)
 }

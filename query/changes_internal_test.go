@@ -2,47 +2,15 @@ package query
 
 import (
 	"context"
-	"errors"
-	"math"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
-
-func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
-	var b cf.Batch
-	in := commitNote{at: cells.MaxTimestamp, low: 5, before: math.MaxUint64}
-	in.append(&b)
-	notesRow(&b, noteCollected, 300, "a\x00b")
-	notesDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp})
-	notesDelete(&b, &tableInfo{families: []*familyInfo{{name: "f"}, {name: "g"}}}, &write.Change{Kind: write.DeleteRowChange})
-	notes := make([][]byte, len(b.Ops()))
-	for i := range b.Ops() {
-		notes[i] = b.Value(&b.Ops()[i])
-	}
-	if out, err := parseCommitNote(notes[0]); err != nil || out != in {
-		t.Errorf("%+v, %v", out, err)
-	}
-	if stream, key, err := parseRowNote(notes[1]); err != nil || stream != 300 || key != "a\x00b" || notes[1][0] != noteCollected {
-		t.Errorf("%d %q, %v", stream, key, err)
-	}
-	want := write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q\xff", Since: 1, Until: cells.MaxTimestamp}
-	if c, err := parseDeleteNote(notes[2]); err != nil || !reflect.DeepEqual(c, want) {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if c, err := parseDeleteNote(notes[4]); len(notes) != 5 || err != nil || !reflect.DeepEqual(c, write.Change{Kind: write.DeleteFamilyChange, Family: "g"}) {
-		t.Errorf("%+v, %v", c, err)
-	}
-}
 
 // A commit that is under way holds the watermark. It does not hold a reader that
 // begins.
@@ -54,7 +22,7 @@ func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	note, err := db.changes.begin(ctx, &db.clock)
+	note, err := db.state.Changes.Begin(ctx, &db.state.Clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,81 +34,14 @@ func TestAReadingBeginsBesideACommitUnderWay(t *testing.T) {
 		}
 		switch beats++; {
 		case beats > 1 && beats < 5 && c.Watermark > db.Now():
-			t.Errorf("the watermark is %d, and a commit of %d is under way", c.Watermark, note.at)
+			t.Errorf("the watermark is %d, and a commit of %d is under way", c.Watermark, note.At)
 		case beats == 5:
-			db.changes.end(note.at, 0) // the reading ends
+			db.state.Changes.End(note.At, 0) // the reading ends
 		}
 	}
 	if beats < 5 {
 		t.Errorf("the reading ended after %d heartbeats, before a commit of its time", beats)
 	}
-}
-
-// FuzzChangeNotes gives a commit any notes: it is read, or damaged.
-func FuzzChangeNotes(f *testing.F) {
-	var b cf.Batch
-	commitNote{at: 100, low: 99, before: 7}.append(&b)
-	notesRow(&b, noteRow, 300, "row")
-	notesDelete(&b, nil, &write.Change{Kind: write.DeleteVersionsChange, Family: "f", Qualifier: "q", Since: 1, Until: 2})
-	notesDelete(&b, nil, &write.Change{Kind: write.DeleteFamilyChange, Family: "f"})
-	for i := range b.Ops() {
-		note := b.Value(&b.Ops()[i])
-		f.Add(note, cf.AppendCellKey(nil, "row", "q", 1), []byte{1, 2})
-		f.Add(note[:len(note)-1], []byte("no key"), []byte{4, 1})
-	}
-	f.Add([]byte{}, []byte{}, []byte{})
-	db := new(DB)
-	db.catalog.Store(newCatalog(&schema.Schema{}, nil))
-	f.Fuzz(func(t *testing.T, note, key, value []byte) {
-		k := &cf.Commit{Before: 1, At: 3, Ops: []cf.LoggedOp{
-			{Kind: cf.OpNote, Value: []byte("r\x07row")},
-			{Kind: cf.OpPut, Family: "t/f", Key: key, Value: value},
-			{Kind: cf.OpNote, Value: note},
-			{Kind: cf.OpMerge, Family: "t/f", Key: key, Value: value},
-			{Kind: cf.OpNote, Value: note},
-		}}
-		r := &changeReader{db: db, table: "t", stream: 7, spec: new(changesSpec), parts: []changePart{{}}}
-		if err := r.take(k); err != nil && kindOf(err) != KindCorruption {
-			t.Errorf("error %v is not one of corruption", err)
-		}
-	})
-}
-
-func FuzzChangeToken(f *testing.F) {
-	at := changePosition{before: 1 << 40, rows: 3}
-	reading := func(parts ...changePart) *changeReader {
-		return &changeReader{db: &DB{uuid: uuid.UUID{1, 2, 3}}, stream: 12345, parts: parts}
-	}
-	rows := func(start, end string) read.RowRange { return read.RowRange{Start: start, End: end} }
-	for _, parts := range [][]changePart{
-		{{rows: rows("a", "b"), at: at, watermark: 99}},
-		{{rows: rows("a", "b"), at: at, watermark: 99, since: 99}},
-		{{rows: rows("", "b"), at: at, watermark: 99}, {rows: rows("b", "d"), at: changePosition{1 << 41, 0}, watermark: 99, since: 100}, {rows: rows("d", ""), at: at, watermark: 99}},
-	} {
-		r := reading(parts...)
-		good := r.token(at, 99, 99)
-		if got, err := r.parseToken(good); err != nil || !slices.Equal(got, parts) {
-			f.Fatalf("%+v is read as %+v, %v", parts, got, err)
-		}
-		f.Add(good)
-		f.Add(good[:len(good)-1])
-	}
-	f.Add("")
-	f.Add(position{key: "r"}.token(pageOfRows, 7))
-	f.Fuzz(func(t *testing.T, token string) {
-		r := reading()
-		parts, err := r.parseToken(token)
-		if err != nil {
-			if kind := kindOf(err); kind != KindInvalidArgument && !errors.Is(err, ErrChangesGone) {
-				t.Errorf("error %v of kind %v", err, kind)
-			}
-			return
-		}
-		same := reading(parts...)
-		if again, err := r.parseToken(same.token(changePosition{}, parts[0].watermark, 0)); err != nil || len(again) > len(parts) {
-			t.Errorf("%+v is read as %+v, %v", parts, again, err)
-		}
-	})
 }
 
 // slowCommits has a commit of a row wait between taking its timestamp and going into
@@ -180,13 +81,13 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	slow := slowCommits{db.store, "early", make(chan struct{}), make(chan struct{})}
-	db.store = slow
+	slow := slowCommits{db.state.Store, "early", make(chan struct{}), make(chan struct{})}
+	db.state.Store = slow
 	done := make(chan struct{})
 	go func() { put("early"); close(done) }()
 	<-slow.taken
 	put("between")
-	until := db.clock.latest()
+	until := db.state.Clock.Latest()
 	put("late")
 	put("later")
 	close(slow.goAhead)
@@ -204,7 +105,7 @@ func TestAReadingUntilATimeLeavesNothingOut(t *testing.T) {
 	if want := []string{"between", "late", "later", "early"}; !slices.Equal(keys, want) {
 		t.Errorf("until the time of %s there are %s", want[0], keys)
 	}
-	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.clock.latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.state.Clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +154,7 @@ func TestATransactionTakesItsTimeUnderItsLocks(t *testing.T) {
 		}
 	}
 	plain := func(key string, m *write.Mutation) error { return db.Table("t").Apply(ctx, key, m) }
-	db.store = lateCommits{db.store, func() { put(plain, 2) }}
+	db.state.Store = lateCommits{db.state.Store, func() { put(plain, 2) }}
 	runs := 0
 	if err := db.Update(ctx, func(tx *Tx) error {
 		runs++
@@ -268,7 +169,7 @@ func TestATransactionTakesItsTimeUnderItsLocks(t *testing.T) {
 	}
 	var got []cells.Timestamp
 	last := cells.Timestamp(0)
-	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(db.clock.latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesSince(began), ChangesUntil(db.state.Clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,20 +49,20 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 	channels := func() map[string]chan struct{} {
 		return map[string]chan struct{}{"before": make(chan struct{}), "wanted": make(chan struct{})}
 	}
-	slow := slowRows{db.store, channels(), channels()}
-	db.store = slow
+	slow := slowRows{db.state.Store, channels(), channels()}
+	db.state.Store = slow
 	done := map[string]chan struct{}{"before": make(chan struct{}), "wanted": make(chan struct{})}
 	go func() { put("before"); close(done["before"]) }()
 	<-slow.taken["before"]
 	since := db.Now()
-	for db.clock.latest() <= since {
+	for db.state.Clock.Latest() <= since {
 		time.Sleep(time.Microsecond)
 	}
-	since = db.clock.latest()
+	since = db.state.Clock.Latest()
 	time.Sleep(time.Millisecond)
 	go func() { put("wanted"); close(done["wanted"]) }()
 	<-slow.taken["wanted"]
-	until := db.clock.latest()
+	until := db.state.Clock.Latest()
 	time.Sleep(time.Millisecond)
 	put("late")
 	close(slow.goAhead["before"])
@@ -83,7 +83,7 @@ func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 			token = c.Token()
 		}
 	}
-	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.clock.latest().Time())) {
+	for c, err := range db.Table("t").Changes(ctx, ChangesAfter(token), ChangesUntil(db.state.Clock.Latest().Time())) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,9 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -97,7 +100,7 @@ func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, err
 	c := &checker{db: db, progress: func(CheckProgress) {}}
 	for i, o := range opts {
 		if o == nil {
-			return nil, fail("check", "", "", nilArgument("check option", i))
+			return nil, fail("check", "", "", fault.Nil("check option", i))
 		}
 		o(c)
 	}
@@ -160,16 +163,16 @@ func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
 	if err := db.holdSchema(ctx); err != nil {
 		return nil, nil, err
 	}
-	defer db.schemaMu.RUnlock()
-	snap, err := db.store.Snapshot(ctx)
+	defer db.state.SchemaLock.RUnlock()
+	snap, err := db.state.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return snap, db.store.Families(), nil
+	return snap, db.state.Store.Families(), nil
 }
 
 func (c *checker) files(ctx context.Context) error {
-	files, ok := c.db.reader.(cf.Checker)
+	files, ok := c.db.state.Reader.(cf.Checker)
 	if !ok {
 		return nil
 	}
@@ -196,21 +199,21 @@ type declaredFamily struct {
 // declares by their names in the store.
 func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily {
 	declared := map[string]*declaredFamily{}
-	identity := &DB{}
-	if err := identity.readIdentity(entries); err != nil {
+	var identity state.DB
+	if err := identity.ReadIdentity(entries); err != nil {
 		c.add(Problem{Err: err})
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		for _, prefix := range []string{prefixTable, prefixDeclared} {
+		for _, prefix := range []string{catalog.PrefixTable, catalog.PrefixDeclared} {
 			if !strings.HasPrefix(key, prefix) {
 				continue
 			}
-			s, err := readSchema(map[string][]byte{key: entries[key]}, prefix)
+			s, err := catalog.ReadSchema(map[string][]byte{key: entries[key]}, prefix)
 			if err != nil {
 				c.add(Problem{Err: err})
-			} else if prefix == prefixTable {
+			} else if prefix == catalog.PrefixTable {
 				for _, f := range s.Tables[0].Families {
-					declared[storeName(s.Tables[0].Name, f.Name)] = &declaredFamily{s.Tables[0].Name, f}
+					declared[catalog.StoreName(s.Tables[0].Name, f.Name)] = &declaredFamily{s.Tables[0].Name, f}
 				}
 			}
 		}
@@ -222,7 +225,7 @@ func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily 
 func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *declaredFamily, entries map[string][]byte) error {
 	reader, ok := snap.(cf.EntryReader)
 	if !ok {
-		return faultf(KindFailedPrecondition, "this store cannot be checked")
+		return fault.Errorf(fault.FailedPrecondition, "this store cannot be checked")
 	}
 	w := &familyWalk{checker: c, name: name, declared: d, catalog: entries}
 	w.found.Table, w.found.Family = d.table, d.family.Name
@@ -236,7 +239,7 @@ func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *
 	case err != nil:
 		return err
 	}
-	if _, dropping := entries[prefixDrop+name]; d.table == "" && !dropping && w.found.Cells > 0 {
+	if _, dropping := entries[catalog.PrefixDrop+name]; d.table == "" && !dropping && w.found.Cells > 0 {
 		c.add(Problem{Family: name, Err: fmt.Errorf("it has %d cells and no table declares it", w.found.Cells)})
 	}
 	if w.found.Problems = c.report.Count - before; d.table != "" {
@@ -302,7 +305,7 @@ func (w *familyWalk) checkKey(key []byte) error {
 func (w *familyWalk) checkValue(value []byte) error {
 	f := &w.declared.family
 	if f.Aggregate != schema.NoAggregate {
-		if _, ok := aggregateOf(f.Aggregate, value); !ok {
+		if _, ok := catalog.AggregateOf(f.Aggregate, value); !ok {
 			return fmt.Errorf("the value is not of the aggregate %s", f.Aggregate)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -32,10 +33,10 @@ func TestCheckSeesOneMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	db.store = &hooked{Store: db.store, hook: func() {
+	db.state.Store = &hooked{Store: db.state.Store, hook: func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if err := db.DropTable(ctx, "t"); KindOf(err) != KindCanceled {
+		if err := db.DropTable(ctx, "t"); KindOf(err) != fault.Canceled {
 			t.Errorf("the table was dropped meanwhile: %v", err)
 		}
 	}}

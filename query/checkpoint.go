@@ -11,7 +11,8 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/claim"
-	"github.com/smolwc/smolwc/internal/osfile"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 )
 
 // Checkpoint makes a copy of the database in a directory, which must not exist or
@@ -26,16 +27,16 @@ func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return fail(op, "", "", faultf(KindInvalidArgument, "%w", err))
+		return fail(op, "", "", fault.Errorf(fault.InvalidArgument, "%w", err))
 	}
 	switch entries, err := os.ReadDir(dir); {
 	case err == nil && len(entries) > 0:
-		return fail(op, "", "", faultf(KindAlreadyExists, "%s exists and is not empty; a checkpoint makes a new directory", dir))
+		return fail(op, "", "", fault.Errorf(fault.AlreadyExists, "%s exists and is not empty; a checkpoint makes a new directory", dir))
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return fail(op, "", "", faultf(KindUnavailable, "%w", err))
+		return fail(op, "", "", fault.Errorf(fault.Unavailable, "%w", err))
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return fail(op, "", "", faultf(KindUnavailable, "%w", err))
+		return fail(op, "", "", fault.Errorf(fault.Unavailable, "%w", err))
 	}
 	return fail(op, "", "", db.checkpointTo(ctx, dir, func(string) error { return nil }))
 }
@@ -56,11 +57,11 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	defer claimed.Release()
 	defer func() {
 		if e := os.RemoveAll(unfinished); err == nil && e != nil {
-			err = faultf(KindUnavailable, "%w", e)
+			err = fault.Errorf(fault.Unavailable, "%w", e)
 		}
 	}()
 	if err := os.WriteFile(filepath.Join(unfinished, unfinishedFile), nil, 0o644); err != nil {
-		return faultf(KindUnavailable, "%w", err)
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	copied := filepath.Join(unfinished, "db")
 	if _, _, err := db.checkpoint(ctx, copied); err != nil {
@@ -69,8 +70,8 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	if err := finish(copied); err != nil {
 		return err
 	}
-	if err := renameSynced(copied, dir); err != nil {
-		return faultf(KindUnavailable, "%w", err)
+	if err := state.RenameSynced(copied, dir); err != nil {
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return nil
 }
@@ -94,9 +95,9 @@ func makeUnfinished(dir string) (*claim.Claim, error) {
 // claimError says why a checkpoint's directory cannot be claimed.
 func claimError(dir string, err error) error {
 	if errors.Is(err, claim.ErrHere) || errors.Is(err, claim.ErrElsewhere) || errors.Is(err, os.ErrExist) {
-		return faultf(KindBusy, "another checkpoint is being made in %s", dir)
+		return fault.Errorf(fault.Busy, "another checkpoint is being made in %s", dir)
 	}
-	return faultf(KindUnavailable, "%w", err)
+	return fault.Errorf(fault.Unavailable, "%w", err)
 }
 
 // clearUnfinished removes the rest of a checkpoint that a crash left, and nothing
@@ -108,7 +109,7 @@ func clearUnfinished(dir string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil || !ours:
-		return faultf(KindAlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
+		return fault.Errorf(fault.AlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
 	}
 	claimed, err := claim.Take(dir)
 	if err != nil {
@@ -116,7 +117,7 @@ func clearUnfinished(dir string) error {
 	}
 	defer claimed.Release()
 	if err := os.RemoveAll(dir); err != nil {
-		return faultf(KindUnavailable, "%w", err)
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ const frozenDir = "checkpoint.tmp"
 // as their contexts live. An error of fn is returned unchanged.
 func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	const op = "freeze"
-	if err := given("fn", fn != nil); err != nil {
+	if err := fault.Given("fn", fn != nil); err != nil {
 		return fail(op, "", "", err)
 	}
 	if err := db.hasFiles(ctx); err != nil {
@@ -153,7 +154,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 		return fail(op, "", "", err)
 	}
 	defer db.freezing.Unlock()
-	f := Frozen{Dir: filepath.Join(db.dir, frozenDir), Time: db.clock.wall()}
+	f := Frozen{Dir: filepath.Join(db.state.Dir, frozenDir), Time: db.state.Clock.Wall()}
 	at, format, err := db.checkpoint(ctx, f.Dir)
 	if err != nil {
 		return fail(op, "", "", err)
@@ -161,7 +162,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	f.Position, f.Format = uint64(at), format
 	err = fn(f)
 	if e := os.RemoveAll(f.Dir); err == nil && e != nil {
-		err = fail(op, "", "", faultf(KindUnavailable, "%w", e))
+		err = fail(op, "", "", fault.Errorf(fault.Unavailable, "%w", e))
 	}
 	return err
 }
@@ -178,15 +179,15 @@ func (db *DB) hasFiles(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case db.readOnly:
-		return faultf(KindFailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
-	case db.dir == "":
+	case db.state.ReadOnly:
+		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
+	case db.state.Dir == "":
 		return errNoFiles
 	}
 	return nil
 }
 
-var errNoFiles = faultf(KindFailedPrecondition, "a database without a directory of its own, as one in memory, has no files to copy")
+var errNoFiles = fault.Errorf(fault.FailedPrecondition, "a database without a directory of its own, as one in memory, has no files to copy")
 
 // checkpoint copies the database into a directory of this name, and returns the copy's
 // place and format. An existing directory is the rest of an interrupted copy.
@@ -194,35 +195,22 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	if err := db.hasFiles(ctx); err != nil {
 		return 0, 0, err
 	}
-	c, ok := db.store.(cf.Checkpointer)
+	c, ok := db.state.Store.(cf.Checkpointer)
 	if !ok {
 		return 0, 0, errNoFiles
 	}
 	// RocksDB makes the copy under another name first, which it removes.
 	if err := os.RemoveAll(dir); err != nil {
-		return 0, 0, faultf(KindUnavailable, "%w", err)
+		return 0, 0, fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	if at, err = c.Checkpoint(ctx, dir); err != nil {
 		return 0, 0, fmt.Errorf("copying to %s: %w", dir, err)
 	}
-	if format, err = db.raised(ctx); err == nil {
-		err = writeMarker(dir, format)
+	if format, err = db.state.Raised(ctx); err == nil {
+		err = state.WriteMarker(dir, format)
 	}
 	if err != nil {
 		return 0, 0, errors.Join(err, os.RemoveAll(dir))
 	}
 	return at, format, nil
-}
-
-// renameSynced renames a directory or a file durably: the new name survives a loss
-// of power.
-func renameSynced(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(osfile.SyncDir(parent), parent.Close())
 }

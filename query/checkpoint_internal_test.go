@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -17,7 +18,7 @@ func TestTwoCheckpointsOfOneName(t *testing.T) {
 	defer db.Close()
 	dir := filepath.Join(t.TempDir(), "copy")
 	err = db.checkpointTo(t.Context(), dir, func(string) error {
-		if err := db.Checkpoint(t.Context(), dir); KindOf(err) != KindBusy {
+		if err := db.Checkpoint(t.Context(), dir); KindOf(err) != fault.Busy {
 			t.Errorf("the second: %v", err)
 		}
 		return nil

@@ -29,6 +29,9 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
+	"github.com/smolwc/smolwc/query/internal/alter"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -79,29 +82,15 @@ type Options struct {
 
 // A DB is an open database.
 type DB struct {
-	reader  cf.Reader // what was opened, which may do more than a cf.Reader
-	store   cf.Store  // it too, or what refuses writes on top of it
-	limits  cf.Limits
-	uuid    uuid.UUID
-	format  atomic.Int32
-	clock   clock
-	changes changeTimes
-	logger  *slog.Logger
-	catalog atomic.Pointer[catalog]
+	state *state.DB
 
-	schemaMu schemaLock
-	raising  lock.RW // of the format
-	readOnly bool
+	limits   cf.Limits
 	memory   int64         // Options.Memory
 	loading  chan struct{} // holds one while a bulk load is committed
 	janitor  janitor
-	// A tail of up to this many cells is deleted cell by cell.
-	tailDeletes int
-	close       sync.Once
-	closed      atomic.Bool // set when Close begins
-
-	dir      string  // absolute; "" in memory
-	freezing lock.RW // one Freeze at a time
+	close    sync.Once
+	closed   atomic.Bool // set when Close begins
+	freezing lock.RW     // one Freeze at a time
 }
 
 // OpenStore opens the database that a store holds, and creates one in an empty store.
@@ -125,12 +114,12 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	case ctx == nil:
 		return nil, fail(op, "", "", errNoContext)
 	case store == nil:
-		return nil, fail(op, "", "", given("store", false))
+		return nil, fail(op, "", "", fault.Given("store", false))
 	case o.Durability != DurabilitySync || o.BackgroundRate != 0:
-		return nil, fail(op, "", "", faultf(KindInvalidArgument, "durability and background rate are settings of the store; open the store with them"))
+		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "durability and background rate are settings of the store; open the store with them"))
 	}
 	if _, writes := store.(cf.Store); !writes && !o.ReadOnly {
-		return nil, fail(op, "", "", faultf(KindInvalidArgument, "the store can only be read: it is no cf.Store; open it with ReadOnly"))
+		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "the store can only be read: it is no cf.Store; open it with ReadOnly"))
 	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
@@ -141,14 +130,6 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 		return nil, fail(op, "", "", err)
 	}
 	return db, nil
-}
-
-// storeOf is the store itself, or one on top of it that refuses writes.
-func storeOf(r cf.Reader) cf.Store {
-	if s, ok := r.(cf.Store); ok {
-		return s
-	}
-	return cf.ReadOnly(r)
 }
 
 // The least that Options.Memory and BackgroundRate may be, unless they are 0.
@@ -162,48 +143,42 @@ const defaultMemory = 256 << 20
 func (o *Options) validate() error {
 	switch {
 	case o.Memory != 0 && o.Memory < minMemory:
-		return faultf(KindInvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
+		return fault.Errorf(fault.InvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
 	case o.BackgroundRate != 0 && o.BackgroundRate < minBackgroundRate:
-		return faultf(KindInvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
+		return fault.Errorf(fault.InvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
 	case o.Durability != DurabilitySync && o.Durability != DurabilityAsync:
-		return faultf(KindInvalidArgument, "unknown durability %d", o.Durability)
+		return fault.Errorf(fault.InvalidArgument, "unknown durability %d", o.Durability)
 	case o.ReadOnly && o.Schema != nil:
-		return faultf(KindInvalidArgument, "a schema cannot be declared for a database that is opened read-only")
+		return fault.Errorf(fault.InvalidArgument, "a schema cannot be declared for a database that is opened read-only")
 	case o.Schema != nil:
 		if err := o.Schema.Validate(); err != nil {
-			return &fault{KindInvalidArgument, err}
+			return fault.Of(fault.InvalidArgument, err)
 		}
 	}
 	return nil
 }
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	store := storeOf(reader)
-	db := &DB{reader: reader, store: store, limits: store.Limits(), logger: o.Logger, schemaMu: newSchemaLock(), freezing: lock.NewRW(), raising: lock.NewRW(), readOnly: o.ReadOnly, tailDeletes: pointDeletes}
-	db.memory, db.loading = cmp.Or(o.Memory, defaultMemory), make(chan struct{}, 1)
-	if db.logger == nil {
-		db.logger = slog.New(slog.DiscardHandler)
+	opened := state.Options{Wall: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist}
+	if opened.Wall == nil {
+		opened.Wall = time.Now
 	}
-	db.clock.wall = o.Clock
-	if db.clock.wall == nil {
-		db.clock.wall = time.Now
+	if opened.Logger == nil {
+		opened.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
+	at, err := state.Open(ctx, reader, opened)
+	if err != nil {
 		return nil, err
 	}
-	db.clock.store = store
-	if !o.ReadOnly {
-		if err := db.openStreams(ctx); err != nil {
-			return nil, err
-		}
-	}
+	db := &DB{state: at, limits: reader.Limits(), memory: cmp.Or(o.Memory, defaultMemory), loading: make(chan struct{}, 1),
+		freezing: lock.NewRW()}
 	if o.Schema != nil {
-		undone, err := db.declare(ctx, o.Schema)
+		undone, err := alter.Declare(ctx, db.state, o.Schema)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range undone.Changes {
-			db.logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
+			db.state.Logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
 		}
 	}
 	if !o.ReadOnly {
@@ -217,32 +192,32 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 // Close closes the database. Reads under way, and calls afterwards, fail with the kind
 // [KindUnavailable]. It must be called once at the end; a second call does nothing.
 func (db *DB) Close() error {
-	if db == nil || db.store == nil {
+	if db == nil || db.state == nil {
 		return fail("close", "", "", errNoDB)
 	}
 	var err error
 	db.close.Do(func() {
 		db.closed.Store(true)
-		db.changes.close()
+		db.state.Changes.Close()
 		db.janitor.end()
-		db.store.EndWaits()
+		db.state.Store.EndWaits()
 		db.janitor.wait()
-		err = db.schemaMu.Lock(context.Background())
-		defer db.schemaMu.Unlock()
-		if !db.readOnly {
-			err = db.clock.close()
+		err = db.state.SchemaLock.Lock(context.Background())
+		defer db.state.SchemaLock.Unlock()
+		if !db.state.ReadOnly {
+			err = db.state.Clock.Close()
 		}
-		err = errors.Join(err, db.store.Close())
+		err = errors.Join(err, db.state.Store.Close())
 	})
 	return fail("close", "", "", err)
 }
 
 // UUID is the database's identity, made when it was created.
 func (db *DB) UUID() uuid.UUID {
-	if db == nil {
+	if db == nil || db.state == nil {
 		return uuid.Nil
 	}
-	return db.uuid
+	return db.state.UUID
 }
 
 // Now is the database's clock: the wall clock, or the last timestamp that was given to
@@ -251,11 +226,34 @@ func (db *DB) UUID() uuid.UUID {
 // commit was given, is later than Now. In a database opened for reading this holds for
 // the commits that it shows.
 func (db *DB) Now() cells.Timestamp {
-	if db == nil || db.store == nil {
+	if db == nil || db.state == nil {
 		return 0
 	}
-	return db.clock.latest()
+	return db.state.Clock.Latest()
 }
 
 // Schema is a copy of the schema in force, its tables sorted by name.
-func (db *DB) Schema() *schema.Schema { return db.inForce().schema.Clone() }
+func (db *DB) Schema() *schema.Schema { return db.inForce().Schema.Clone() }
+
+// FormatVersion is the newest version of the format on disk that this package
+// reads and writes; docs/format.md describes it. A database of a larger version
+// is refused.
+const FormatVersion = state.FormatVersion
+
+// Format is the version of the format on disk that the database has, from 1 to
+// [FormatVersion]. It grows when a write needs a larger one.
+func (db *DB) Format() int {
+	if db == nil || db.state == nil {
+		return 0
+	}
+	return int(db.state.Format.Load())
+}
+
+// Dir is the directory that the database lies in, as an absolute path; "" for
+// one in memory, and for one that [OpenStore] opened.
+func (db *DB) Dir() string {
+	if db == nil || db.state == nil {
+		return ""
+	}
+	return db.state.Dir
+}

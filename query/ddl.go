@@ -2,10 +2,11 @@ package query
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/alter"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -14,7 +15,7 @@ import (
 // none: the schema changes at once. A family's type and aggregate can change
 // only while it has no cell.
 func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
-	return fail("apply schema", "", "", db.alter(ctx, plan))
+	return db.alter(ctx, "apply schema", "", plan.Changes...)
 }
 
 // CheckPlan refuses a plan that [DB.ApplyPlan] would refuse now, with the same error,
@@ -24,35 +25,26 @@ func (db *DB) CheckPlan(ctx context.Context, plan schema.Plan) error {
 	if err := db.ready(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
-	old := db.catalog.Load()
-	next, err := old.apply(plan)
-	if err != nil {
-		return fail(op, "", "", err)
-	}
-	if err := db.checkTypes(ctx, old, next); err != nil {
-		return fail(op, "", "", err)
-	}
-	_, err = db.familiesToCreate(ctx, old, next)
-	return fail(op, "", "", err)
+	return fail(op, "", "", alter.CheckPlan(ctx, db.state, plan))
 }
 
 // CreateTable creates a table with its families.
 func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
-	return db.change("create table", t.Name, ctx, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat, NewChangeStream: t.ChangeStream})
+	return db.alter(ctx, "create table", t.Name, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat, NewChangeStream: t.ChangeStream})
 }
 
 // DropTable drops a table and its data.
 func (db *DB) DropTable(ctx context.Context, table string) error {
 	c := schema.Change{Kind: schema.DropTable, Table: table}
-	if t, ok := db.inForce().schema.Table(table); ok {
+	if t, ok := db.inForce().Schema.Table(table); ok {
 		c.Families = t.Families
 	}
-	return db.change("drop table", table, ctx, c)
+	return db.alter(ctx, "drop table", table, c)
 }
 
 // AddFamily adds a family to a table.
 func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) error {
-	return db.change("add family", table, ctx, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
+	return db.alter(ctx, "add family", table, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
 }
 
 // SetFamily sets the type, the aggregate and the retention of an existing family.
@@ -61,7 +53,7 @@ func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) erro
 // family's rule has dropped so far are removed first. That reads the family once;
 // writes wait during the last pass.
 func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) error {
-	return db.change("set family", table, ctx,
+	return db.alter(ctx, "set family", table,
 		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
 		schema.Change{Kind: schema.SetAggregate, Table: table, Family: f.Name, New: f},
 		schema.Change{Kind: schema.SetRetention, Table: table, Family: f.Name, New: f})
@@ -69,18 +61,18 @@ func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) erro
 
 // SetKeyFormat sets how the row keys of a table are shown.
 func (db *DB) SetKeyFormat(ctx context.Context, table string, k schema.KeyFormat) error {
-	return db.change("set key format", table, ctx, schema.Change{Kind: schema.SetKeyFormat, Table: table, NewKeyFormat: k})
+	return db.alter(ctx, "set key format", table, schema.Change{Kind: schema.SetKeyFormat, Table: table, NewKeyFormat: k})
 }
 
 // SetChangeStream sets how long the changes of a table are kept, from now on: see
 // [Table.Changes]. It is 24 hours to 7 days; 0 drops the kept changes.
 func (db *DB) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
-	return db.change("set change stream", table, ctx, schema.Change{Kind: schema.SetChangeStream, Table: table, NewChangeStream: keep})
+	return db.alter(ctx, "set change stream", table, schema.Change{Kind: schema.SetChangeStream, Table: table, NewChangeStream: keep})
 }
 
 // DropFamily drops a family of a table and its data.
 func (db *DB) DropFamily(ctx context.Context, table, family string) error {
-	return db.change("drop family", table, ctx, schema.Change{Kind: schema.DropFamily, Table: table, Family: family})
+	return db.alter(ctx, "drop family", table, schema.Change{Kind: schema.DropFamily, Table: table, Family: family})
 }
 
 // TruncateTable removes all rows of a table, and the names of its bulk loads.
@@ -88,252 +80,43 @@ func (db *DB) TruncateTable(ctx context.Context, table string) error {
 	if err := db.Table(table).DeleteRange(ctx, read.Prefix("")); err != nil {
 		return err
 	}
-	return fail("truncate table", table, "", db.forgetLoads(ctx, table))
+	return fail("truncate table", table, "", alter.ForgetLoads(ctx, db.state, table))
 }
 
-func (db *DB) change(op, table string, ctx context.Context, changes ...schema.Change) error {
-	return fail(op, table, "", db.alter(ctx, schema.Plan{Changes: changes}))
+func (db *DB) alter(ctx context.Context, op, table string, changes ...schema.Change) error {
+	err := db.ready(ctx)
+	if err == nil {
+		err = alter.Apply(ctx, db.state, schema.Plan{Changes: changes})
+	}
+	return fail(op, table, "", err)
 }
 
-// alter carries out a plan. New families are created in the store before the
-// catalog names them; dropped ones are marked in the catalog first. So a crash
-// leaves at most an empty family that nothing names, or a mark that the next open
-// handles.
-func (db *DB) alter(ctx context.Context, plan schema.Plan) error {
-	if err := db.ready(ctx); err != nil || plan.Empty() {
-		return err
+// Declare makes the database match a schema, as far as that adds or relaxes: it creates
+// missing tables and families, and applies the changes since the schema was last
+// declared. It drops and hides nothing. The result is the changes that it left undone
+// for that reason: stricter retention, and change streams that are kept for a shorter
+// time. [DB.ApplyPlan] makes those changes, and [DB.EstimateHidden] says what they
+// cost. Tables and families that the schema lacks are left alone and are not in the
+// result; see [schema.Diff].
+//
+// The catalog keeps the last declaration, to tell a change of the declaration from a
+// change of the database: retention that was altered in the database stays until the
+// declaration itself changes. A change left undone counts as not declared, and is in
+// the result of the next call again.
+func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
+	const op = "declare schema"
+	if err := db.ready(ctx); err != nil {
+		return undone, fail(op, "", "", err)
 	}
-	if err := db.prepareLoosening(ctx, plan); err != nil {
-		return err
+	if db.state.ReadOnly {
+		return undone, fail(op, "", "", cf.ErrReadOnly)
 	}
-	if err := db.schemaMu.Lock(ctx); err != nil {
-		return err
+	if declared == nil {
+		return undone, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "no schema is given"))
 	}
-	defer db.schemaMu.Unlock()
-	old := db.catalog.Load()
-	c, err := old.apply(plan)
-	if err != nil {
-		return err
+	if err := declared.Validate(); err != nil {
+		return undone, fail(op, "", "", fault.Of(fault.InvalidArgument, err))
 	}
-	streams, err := db.nextStreams(ctx, old, c)
-	if err != nil {
-		return err
-	}
-	c.setStreams(streams)
-	c.keep(old, plan.Touches)
-	if err := db.checkTypes(ctx, old, c); err != nil {
-		return err
-	}
-	if err := db.createFamilies(ctx, old, c); err != nil {
-		return err
-	}
-	if err := db.loosen(ctx, old, c); err != nil {
-		return err
-	}
-	if len(streams) > 0 && !db.store.KeepsChanges() {
-		if err := db.keepChanges(c); err != nil {
-			return err
-		}
-	}
-	dropped := missing(old, c)
-	if err := db.saveCatalog(ctx, old, c, dropped); err != nil {
-		return err
-	}
-	db.catalog.Store(c)
-	if len(old.streams)+len(streams) > 0 {
-		db.changes.changed()
-		if err := db.keepChanges(c); err != nil {
-			return err
-		}
-	}
-	if err := db.tune(old, c); err != nil {
-		return err
-	}
-	return db.dropFamilies(ctx, dropped)
-}
-
-// apply is the catalog after a plan, without change streams.
-func (c *catalog) apply(plan schema.Plan) (*catalog, error) {
-	if err := c.checkPlan(plan); err != nil {
-		return nil, err
-	}
-	next, err := plan.Apply(c.schema)
-	if err != nil {
-		return nil, &fault{KindFailedPrecondition, err}
-	}
-	if err := next.Validate(); err != nil {
-		return nil, &fault{KindInvalidArgument, err}
-	}
-	return newCatalog(next, nil), nil
-}
-
-// checkPlan finds names in a plan that do not exist, or exist already.
-func (c *catalog) checkPlan(plan schema.Plan) error {
-	added := map[string]bool{} // tables that the plan itself creates
-	for _, ch := range plan.Changes {
-		if ch.Kind == schema.CreateTable {
-			if _, ok := c.tables[ch.Table]; ok {
-				return faultf(KindAlreadyExists, "table %q exists already", ch.Table)
-			}
-			added[ch.Table] = true
-			continue
-		}
-		if added[ch.Table] {
-			continue
-		}
-		t, err := c.table(ch.Table)
-		if err != nil {
-			return err
-		}
-		if err := t.checkChangeOf(ch); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *tableInfo) checkChangeOf(ch schema.Change) error {
-	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement || ch.Kind == schema.SetKeyFormat || ch.Kind == schema.SetChangeStream {
-		return nil
-	}
-	_, err := t.family(ch.Family)
-	if ch.Kind == schema.AddFamily {
-		if err == nil {
-			return faultf(KindAlreadyExists, "family %q exists already in table %s", ch.Family, t.name)
-		}
-		return nil
-	}
-	return err
-}
-
-// checkTypes refuses to change the type or the aggregate of a family that has cells.
-func (db *DB) checkTypes(ctx context.Context, old, next *catalog) error {
-	for _, t := range next.tables {
-		was := old.tables[t.name]
-		if was == nil {
-			continue
-		}
-		for _, f := range t.families {
-			before, err := was.family(f.name)
-			if err != nil || before.typ == f.typ && before.aggregate == f.aggregate {
-				continue
-			}
-			empty, err := db.isEmpty(ctx, f.store)
-			if err != nil {
-				return err
-			}
-			if !empty && before.aggregate != f.aggregate {
-				return faultf(KindFailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.name, t.name, f.aggregate, before.aggregate)
-			}
-			if !empty {
-				return faultf(KindFailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.name, t.name, before.typ, f.typ)
-			}
-		}
-	}
-	return nil
-}
-
-func (db *DB) isEmpty(ctx context.Context, family string) (bool, error) {
-	snap, err := db.store.Snapshot(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.Range{{}}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}})
-	if err != nil {
-		return false, err
-	}
-	defer c.Close()
-	b, err := c.Next(ctx)
-	return b == nil, err
-}
-
-// createFamilies creates the families of next that old lacks.
-func (db *DB) createFamilies(ctx context.Context, old, next *catalog) error {
-	names, err := db.familiesToCreate(ctx, old, next)
-	if err != nil {
-		return err
-	}
-	return db.store.CreateFamily(ctx, names...)
-}
-
-// familiesToCreate are the families of next that neither old nor the store has. A
-// family that is in the store already was left by an interrupted create, and is
-// empty.
-func (db *DB) familiesToCreate(ctx context.Context, old, next *catalog) (names []string, err error) {
-	have := db.store.Families()
-	for _, name := range missing(next, old) {
-		if _, ok := slices.BinarySearch(have, name); ok {
-			empty, err := db.isEmpty(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			if !empty {
-				return nil, faultf(KindFailedPrecondition, "the store has a family %s with data that no table declares", name)
-			}
-			continue
-		}
-		names = append(names, name)
-	}
-	return names, nil
-}
-
-// missing are the families of the store that a has and b lacks, sorted.
-func missing(a, b *catalog) []string {
-	in := map[string]bool{}
-	for _, t := range b.tables {
-		for _, f := range t.families {
-			in[f.store] = true
-		}
-	}
-	var names []string
-	for _, t := range a.tables {
-		for _, f := range t.families {
-			if !in[f.store] {
-				names = append(names, f.store)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// saveCatalog writes the tables of next and marks dropped families, in one
-// batch.
-func (db *DB) saveCatalog(ctx context.Context, old, next *catalog, dropped []string) error {
-	var loads []string // of tables that go
-	for name := range old.tables {
-		if next.tables[name] != nil {
-			continue
-		}
-		keys, err := db.loadKeys(ctx, name)
-		if err != nil {
-			return err
-		}
-		loads = append(loads, keys...)
-	}
-	return db.writeCatalog(ctx, func(b *cf.Batch) error {
-		for i := range next.schema.Tables {
-			t := &next.schema.Tables[i]
-			entry, err := t.MarshalCatalog()
-			if err != nil {
-				return err
-			}
-			b.PutMeta(prefixTable+t.Name, entry)
-		}
-		for name := range old.tables {
-			if next.tables[name] == nil {
-				b.DeleteMeta(prefixTable + name)
-				b.DeleteMeta(prefixTableNote + name)
-			}
-		}
-		putStreams(b, old.streams, next.streams)
-		for _, name := range dropped {
-			b.PutMeta(prefixDrop+name, nil)
-		}
-		for _, key := range loads {
-			b.DeleteMeta(key)
-		}
-		return nil
-	})
+	undone, err = alter.Declare(ctx, db.state, declared)
+	return undone, fail(op, "", "", err)
 }

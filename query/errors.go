@@ -1,46 +1,34 @@
 package query
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // A Kind says what sort of failure an [Error] is, and so how a caller can react.
-// The kinds map one to one onto gRPC codes.
-type Kind int
+// The kinds map one to one onto gRPC codes. String is the kind in words.
+type Kind = fault.Kind
 
 // The kinds of errors.
 const (
-	KindInternal           Kind = iota // a fault of smolwc
-	KindNotFound                       // no such table or family
-	KindAlreadyExists                  // the table or family is there
-	KindInvalidArgument                // the call is wrong and will be wrong again
-	KindFailedPrecondition             // the database is not in the state that the call needs
-	KindConflict                       // another update came between; try again
-	KindCorruption                     // bytes on disk are not what was written
-	KindBusy                           // the database is in use, by another process or by this one
-	KindUnavailable                    // the engine cannot do it now: no space, no rights, closed
-	KindUnknownOutcome                 // a commit may or may not have taken effect
-	KindResourceExhausted              // a documented limit would be passed
-	KindCanceled                       // the context was done
+	KindInternal           = fault.Internal           // a fault of smolwc
+	KindNotFound           = fault.NotFound           // no such table or family
+	KindAlreadyExists      = fault.AlreadyExists      // the table or family is there
+	KindInvalidArgument    = fault.InvalidArgument    // the call is wrong and will be wrong again
+	KindFailedPrecondition = fault.FailedPrecondition // the database is not in the state that the call needs
+	KindConflict           = fault.Conflict           // another update came between; try again
+	KindCorruption         = fault.Corruption         // bytes on disk are not what was written
+	KindBusy               = fault.Busy               // the database is in use, by another process or by this one
+	KindUnavailable        = fault.Unavailable        // the engine cannot do it now: no space, no rights, closed
+	KindUnknownOutcome     = fault.UnknownOutcome     // a commit may or may not have taken effect
+	KindResourceExhausted  = fault.ResourceExhausted  // a documented limit would be passed
+	KindCanceled           = fault.Canceled           // the context was done
 )
-
-var kindNames = [...]string{"internal", "not found", "already exists", "invalid argument", "failed precondition",
-	"conflict", "corruption", "busy", "unavailable", "unknown outcome", "resource exhausted", "canceled"}
-
-// String is the kind in words.
-func (k Kind) String() string {
-	if k >= 0 && int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "kind(" + strconv.Itoa(int(k)) + ")"
-}
 
 // An Error is what every function of this package returns when it fails.
 type Error struct {
@@ -62,7 +50,7 @@ func (e *Error) Error() string {
 		b.WriteString(" " + e.Table)
 	}
 	if e.Row != "" {
-		b.WriteString(" " + strconv.Quote(shorten(e.Row)))
+		b.WriteString(" " + strconv.Quote(excerpt.Of(e.Row)))
 	}
 	cause := e.Kind.String()
 	if e.Err != nil {
@@ -70,15 +58,6 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(": " + cause)
 	return b.String()
-}
-
-// shorten keeps an error of a 4 KiB row key readable.
-func shorten(key string) string {
-	const most = 80
-	if len(key) <= most {
-		return key
-	}
-	return key[:most] + fmt.Sprintf("… (%d bytes)", len(key))
 }
 
 // Unwrap gives the cause.
@@ -114,68 +93,6 @@ func KindOf(err error) Kind {
 	return KindInternal
 }
 
-// fault is a cause with its kind, until the public function wraps it into an
-// Error.
-type fault struct {
-	kind Kind
-	err  error
-}
-
-func (f *fault) Error() string { return f.err.Error() }
-func (f *fault) Unwrap() error { return f.err }
-
-func faultf(kind Kind, format string, args ...any) error {
-	return &fault{kind, fmt.Errorf(format, args...)}
-}
-
-// nilArgument is the error of a nil element in a list.
-func nilArgument(what string, i int) error {
-	return faultf(KindInvalidArgument, "%s %d is nil", what, i+1)
-}
-
-// given is an error when a required argument is missing.
-func given(name string, there bool) error {
-	if there {
-		return nil
-	}
-	return faultf(KindInvalidArgument, "%s is nil", name)
-}
-
-// engineKinds maps the errors of the store below.
-var engineKinds = []struct {
-	err  error
-	kind Kind
-}{
-	{context.Canceled, KindCanceled},
-	{context.DeadlineExceeded, KindCanceled},
-	{cf.ErrCorrupt, KindCorruption},
-	{cells.ErrEncoding, KindCorruption},
-	{cf.ErrBusy, KindBusy},
-	{cf.ErrOpenHere, KindBusy},
-	{cf.ErrNotExist, KindNotFound},
-	{cf.ErrReadOnly, KindFailedPrecondition},
-	{cf.ErrTooLarge, KindResourceExhausted},
-	{cf.ErrConflict, KindConflict},
-	{cf.ErrUnknownOutcome, KindUnknownOutcome},
-	{cf.ErrUnavailable, KindUnavailable},
-	{cf.ErrClosed, KindUnavailable},
-}
-
-func kindOf(err error) Kind {
-	if f, ok := errors.AsType[*fault](err); ok {
-		return f.kind
-	}
-	if _, ok := errors.AsType[*cf.StallError](err); ok {
-		return KindUnavailable // though the context's end is what ended it
-	}
-	for _, k := range engineKinds {
-		if errors.Is(err, k.err) {
-			return k.kind
-		}
-	}
-	return KindInternal
-}
-
 // fail wraps an error as that of a public function; nil stays nil and an Error
 // stays itself.
 func fail(op, table, row string, err error) error {
@@ -185,6 +102,5 @@ func fail(op, table, row string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	kind := kindOf(err)
-	return &Error{Op: op, Table: table, Row: row, Kind: kind, Err: err}
+	return &Error{Op: op, Table: table, Row: row, Kind: fault.KindOf(err), Err: err}
 }

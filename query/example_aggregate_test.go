@@ -36,7 +36,7 @@ tables:
 
 // What is added to a family that aggregates is merged by the engine; nothing is
 // read for it.
-func ExampleMutation_Add() {
+func ExampleTable_Apply_add() {
 	db := openAirport()
 	defer db.Close()
 	ctx := context.Background()
@@ -69,7 +69,7 @@ func ExampleMutation_Add() {
 
 // A timestamp for each hour gives a sum for each hour, newest first, and
 // retention drops those that are too old.
-func ExampleMutation_AddAt() {
+func ExampleTable_Apply_addAt() {
 	db := openAirport()
 	defer db.Close()
 	ctx := context.Background()

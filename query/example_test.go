@@ -117,7 +117,7 @@ func ExampleDB_Apply() {
 	// true <nil>
 }
 
-func ExampleTuplePrefix() {
+func ExampleTable_ReadRows_tuplePrefix() {
 	db := openFleet()
 	defer db.Close()
 	fleet, ctx := db.Table("fleet"), context.Background()

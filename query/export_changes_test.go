@@ -4,4 +4,4 @@ import "context"
 
 // TrimChanges lets go of changes that have been kept for long enough, as happens
 // every minute.
-func (db *DB) TrimChanges() error { return db.trimChanges(context.Background()) }
+func (db *DB) TrimChanges() error { return db.state.TrimChanges(context.Background()) }

@@ -16,17 +16,17 @@ import (
 func OpenTiny(dir string, o Options) (*DB, error) {
 	db, err := open(dir, o, rocks.Options{FileSize: 96})
 	if err == nil {
-		db.tailDeletes = 2
+		db.state.TailDeletes = 2
 	}
 	return db, err
 }
 
 // Store is the store under a database.
-func (db *DB) Store() *rocks.Store { return db.store.(*rocks.Store) }
+func (db *DB) Store() *rocks.Store { return db.state.Store.(*rocks.Store) }
 
 // CatalogBreaks has every change of the schema fail from now on at the point
 // where the catalog would be written.
-func (db *DB) CatalogBreaks() { db.store = brokenCatalog{db.store} }
+func (db *DB) CatalogBreaks() { db.state.Store = brokenCatalog{db.state.Store} }
 
 type brokenCatalog struct{ cf.Store }
 

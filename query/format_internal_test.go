@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/state"
 )
 
 // A copy that is made while the format is raised says the format of its catalog.
@@ -19,19 +21,19 @@ func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.raising.Lock(ctx); err != nil {
+	if err := db.state.Raising.Lock(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err = db.writeCatalog(ctx, func(b *cf.Batch) error { b.PutMeta(keyFormat, []byte("2")); return nil })
+	err = db.state.WriteCatalog(ctx, func(b *cf.Batch) error { b.PutMeta(catalog.KeyFormat, []byte("2")); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Freeze copies to a directory in which the copy can be seen before it is done.
-	copied, done := filepath.Join(db.dir, frozenDir, "CURRENT"), make(chan error, 1)
+	copied, done := filepath.Join(db.state.Dir, frozenDir, "CURRENT"), make(chan error, 1)
 	go func() {
 		done <- db.Freeze(ctx, func(f Frozen) error {
-			marker, err := os.ReadFile(filepath.Join(f.Dir, markerFile))
-			if want := fmt.Sprintf(markerFormat, 2); f.Format != 2 || string(marker) != want {
+			marker, err := os.ReadFile(filepath.Join(f.Dir, state.MarkerFile))
+			if want := fmt.Sprintf(state.MarkerFormat, 2); f.Format != 2 || string(marker) != want {
 				t.Errorf("the copy has format %d and the marker %q, want %q", f.Format, marker, want)
 			}
 			return err
@@ -40,8 +42,8 @@ func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 	for _, err := os.Stat(copied); len(done) == 0 && errors.Is(err, os.ErrNotExist); _, err = os.Stat(copied) {
 		time.Sleep(time.Millisecond)
 	}
-	db.format.Store(2)
-	db.raising.Unlock()
+	db.state.Format.Store(2)
+	db.state.Raising.Unlock()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

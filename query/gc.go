@@ -2,10 +2,10 @@ package query
 
 import (
 	"context"
-	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/gc"
 )
 
 // GCOptions say what [DB.GC] does.
@@ -73,10 +73,10 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 	if err := db.ready(ctx); err != nil {
 		return GCReport{Table: table}, fail(op, table, "", err)
 	}
-	if db.readOnly && !o.DryRun {
+	if db.state.ReadOnly && !o.DryRun {
 		return GCReport{Table: table}, fail(op, table, "", cf.ErrReadOnly)
 	}
-	r, err := db.gc(ctx, table, gcRun{GCOptions: o, share: 0.5, families: func(*familyInfo) bool { return true },
+	r, err := db.gc(ctx, table, gcRun{GCOptions: o, share: 0.5, families: func(*catalog.Family) bool { return true },
 		compacts: func(*GCFamily) bool { return o.Compact }})
 	return r, fail(op, table, "", err)
 }
@@ -84,246 +84,36 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 // A gcRun is the settings of one run of the collection.
 type gcRun struct {
 	GCOptions
-	share    float64                // the share of the time that it may take
-	families func(*familyInfo) bool // which it looks at
-	compacts func(*GCFamily) bool   // which it compacts
+	share    float64                    // the share of the time that it may take
+	families func(*catalog.Family) bool // which it looks at
+	compacts func(*GCFamily) bool       // which it compacts
 }
 
 func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error) {
 	report := GCReport{Table: table, DryRun: run.DryRun}
-	info, err := db.catalog.Load().table(table)
+	info, err := db.state.Catalog.Load().Table(table)
 	if err != nil {
 		return report, err
 	}
-	for _, f := range info.families {
+	for _, f := range info.Families {
 		if !run.families(f) {
 			continue
 		}
-		s := sweep{db: db, table: table, family: f, limits: f.rule, dryRun: run.DryRun, pace: pace{share: run.share}}
-		err := s.run(ctx)
-		report.Families = append(report.Families, s.found)
+		found, err := gc.Collect(ctx, db.state, table, f, run.share, run.DryRun)
+		family := GCFamily(found)
+		report.Families = append(report.Families, family)
 		if err != nil {
 			return report, err
 		}
-		if run.DryRun || !run.compacts(&s.found) {
+		if run.DryRun || !run.compacts(&family) {
 			continue
 		}
-		if err := db.allowExpiry(ctx, db.clock.now()); err != nil {
+		if err := db.state.AllowExpiry(ctx, db.state.Clock.Now()); err != nil {
 			return report, err
 		}
-		if err := db.store.Compact(ctx, f.store, cf.Range{}); err != nil {
+		if err := db.state.Store.Compact(ctx, f.Store, cf.Range{}); err != nil {
 			return report, err
 		}
 	}
 	return report, nil
-}
-
-// A sweep finds and deletes, in one family, the tails that limits have dropped.
-type sweep struct {
-	db        *DB
-	table     string
-	family    *familyInfo
-	limits    []schema.Limit
-	dryRun    bool
-	expired   bool // delete expired cells too, instead of leaving them to compactions
-	exclusive bool // schemaMu is held exclusively: nobody writes
-	pace      pace
-
-	found   GCFamily
-	waiting []*tail
-	deletes int
-}
-
-// The limits of one batch of deletes, which keeps rows locked.
-const (
-	sweepTails   = 64
-	sweepDeletes = 1024
-)
-
-// run reads a snapshot of the family and deletes as it goes.
-func (s *sweep) run(ctx context.Context) error {
-	s.found.Family = s.family.name
-	if len(s.limits) == 0 {
-		return nil
-	}
-	now := s.db.clock.now()
-	find := tailFinder{rules: retentionAt(s.limits, now), expiry: s.family.expiry(now).Before, expired: s.expired, found: &s.found, most: s.db.tailDeletes,
-		take: func(t *tail) error { return s.take(ctx, t) }}
-	snap, err := s.db.store.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	c, err := snap.Scan(ctx, cf.Scan{Family: s.family.store, Rows: []cf.Range{{}}})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for {
-		began := time.Now()
-		b, err := c.Next(ctx)
-		if err != nil {
-			return err
-		}
-		if b == nil {
-			break
-		}
-		if err := find.block(b); err != nil {
-			return err
-		}
-		if err := s.pace.worked(ctx, time.Since(began)); err != nil {
-			return err
-		}
-	}
-	if err := find.end(); err != nil {
-		return err
-	}
-	return s.flush(ctx)
-}
-
-func (s *sweep) take(ctx context.Context, t *tail) error {
-	if s.dryRun {
-		return nil
-	}
-	s.waiting = append(s.waiting, t)
-	s.deletes += max(1, len(t.timestamps))
-	if len(s.waiting) < sweepTails && s.deletes < sweepDeletes {
-		return nil
-	}
-	return s.flush(ctx)
-}
-
-// flush deletes the tails that wait.
-func (s *sweep) flush(ctx context.Context) error {
-	tails := s.waiting
-	s.waiting, s.deletes = s.waiting[:0], 0
-	switch {
-	case len(tails) == 0:
-		return nil
-	case s.exclusive:
-		return s.deleteFound(ctx, tails)
-	}
-	return s.deleteLocked(ctx, tails)
-}
-
-// deleteFound deletes tails as they were found.
-func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
-	rows := make([]cf.RowID, len(tails))
-	for i, t := range tails {
-		rows[i] = s.rowID(t)
-	}
-	stream := s.stream()
-	return s.db.update(ctx, rows, stream != nil, func(_ cf.Snapshot, b *cf.Batch) error {
-		for i, t := range tails {
-			b.Row(rows[i])
-			t.delete(b, s.family, stream, t.last)
-		}
-		return nil
-	})
-}
-
-// deleteLocked deletes tails under the locks of their rows. Since the scan, cells
-// may have been written and deleted, and the rule changed: it finds again the
-// last version to be kept.
-func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
-	if err := s.db.schemaMu.RLock(ctx); err != nil {
-		return err
-	}
-	defer s.db.schemaMu.RUnlock()
-	f, ok := s.current()
-	if !ok {
-		return nil
-	}
-	rows := make([]cf.RowID, len(tails))
-	for i, t := range tails {
-		rows[i] = s.rowID(t)
-	}
-	return s.db.update(ctx, rows, s.stream() != nil, func(snap cf.Snapshot, b *cf.Batch) error {
-		for rest := tails; len(rest) > 0; {
-			n := 1
-			for n < len(rest) && rest[n].row == rest[0].row {
-				n++
-			}
-			if err := s.deleteInRow(ctx, snap, b, f, rest[:n]); err != nil {
-				return err
-			}
-			rest = rest[n:]
-		}
-		return nil
-	})
-}
-
-// stream is the table's change stream, nil when it has none. schemaMu is held.
-func (s *sweep) stream() *changeStream {
-	if t := s.db.catalog.Load().tables[s.table]; t != nil {
-		return t.stream
-	}
-	return nil
-}
-
-// current is the family in the schema in force. ok is false when the family was
-// dropped, or now keeps more than the limits of the sweep. schemaMu is held.
-func (s *sweep) current() (*familyInfo, bool) {
-	t, err := s.db.catalog.Load().table(s.table)
-	if err != nil {
-		return nil, false
-	}
-	f, err := t.family(s.family.name)
-	if err != nil || !schema.Covers(f.rule, s.limits) {
-		return nil, false
-	}
-	return f, true
-}
-
-// deleteInRow deletes tails of one row.
-func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *familyInfo, tails []*tail) error {
-	last := map[string]int64{} // of each column, the oldest version that is kept
-	e := rowEditor{snap: snap, key: tails[0].row}
-	wanted := cf.Filter{Retention: retentionAt(s.limits, s.db.clock.now())}
-	for _, t := range tails {
-		wanted.Qualifiers = append(wanted.Qualifiers, cf.Single(t.qualifier))
-	}
-	if err := e.scan(ctx, f, wanted, func(q string, ts int64) { last[q] = ts }); err != nil {
-		return err
-	}
-	b.Row(s.rowID(tails[0]))
-	for _, t := range tails {
-		at, ok := last[t.qualifier]
-		if !ok {
-			at = -1
-		}
-		t.delete(b, f, s.stream(), at)
-	}
-	return nil
-}
-
-func (s *sweep) rowID(t *tail) cf.RowID { return cf.RowID{Space: s.table, Row: t.row} }
-
-// A pace bounds the share of the time that background work takes. The zero pace
-// has no bound.
-type pace struct {
-	share float64
-	owed  time.Duration
-}
-
-// minPause is the shortest pause that is made.
-const minPause = 5 * time.Millisecond
-
-// worked counts work, and pauses when a pause is due.
-func (p *pace) worked(ctx context.Context, d time.Duration) error {
-	if p.share <= 0 || p.share >= 1 {
-		return ctx.Err()
-	}
-	if p.owed += time.Duration(float64(d) * (1/p.share - 1)); p.owed < minPause {
-		return ctx.Err()
-	}
-	pause := time.NewTimer(p.owed)
-	defer pause.Stop()
-	p.owed = 0
-	select {
-	case <-pause.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // A janitor does a database's background work, in one goroutine: now and then it
@@ -36,8 +38,8 @@ const (
 // startJanitor reports at once the cells that had expired when the database was
 // opened.
 func (db *DB) startJanitor(interval time.Duration) error {
-	now := db.clock.now()
-	err := db.setExpiry(context.Background(), func(f *familyInfo) cf.Expiry { return cf.Expiry{Before: f.expiry(now).Before} })
+	now := db.state.Clock.Now()
+	err := db.state.SetExpiry(context.Background(), func(f *catalog.Family) cf.Expiry { return cf.Expiry{Before: f.Expiry(now).Before} })
 	if err != nil {
 		return err
 	}
@@ -89,10 +91,10 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 		case <-ctx.Done():
 			return
 		case <-lag.C:
-			db.report(ctx, "cannot let expired cells go", db.allowExpiry(ctx, now))
-			db.report(ctx, "cannot let old changes go", db.trimChanges(ctx))
+			db.report(ctx, "cannot let expired cells go", db.state.AllowExpiry(ctx, now))
+			db.report(ctx, "cannot let old changes go", db.state.TrimChanges(ctx))
 			failures = db.watch(ctx, failures)
-			now = db.clock.now()
+			now = db.state.Clock.Now()
 		case <-collect:
 			db.collect(ctx)
 			next(interval - interval/8 + rand.N(interval/4+1))
@@ -104,34 +106,32 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 // number, and returns the new number. The writes that such a failure stops report
 // it too.
 func (db *DB) watch(ctx context.Context, failures int64) int64 {
-	s, err := db.store.Stats(ctx)
+	s, err := db.state.Store.Stats(ctx)
 	if err != nil {
 		return failures
 	}
 	if n := s.Engine.Work.Errors; n > failures {
-		db.logger.Error("a flush or a compaction has failed", "failures", n)
+		db.state.Logger.Error("a flush or a compaction has failed", "failures", n)
 	}
 	return s.Engine.Work.Errors
 }
 
 // collect runs the collection over the tables that keep a number of versions.
 func (db *DB) collect(ctx context.Context) {
-	for _, table := range db.catalog.Load().tableNames() {
-		info, err := db.catalog.Load().table(table)
-		if err != nil || !slices.ContainsFunc(info.families, (*familyInfo).collected) {
+	for _, table := range db.state.Catalog.Load().TableNames() {
+		info, err := db.state.Catalog.Load().Table(table)
+		if err != nil || !slices.ContainsFunc(info.Families, (*catalog.Family).Collected) {
 			continue
 		}
 		began := time.Now()
-		r, err := db.gc(ctx, table, gcRun{share: dailyShare, families: (*familyInfo).collected, compacts: mostlySurplus})
+		r, err := db.gc(ctx, table, gcRun{share: dailyShare, families: (*catalog.Family).Collected, compacts: mostlySurplus})
 		db.report(ctx, "collection failed", err, slog.String("table", table))
 		if n := r.Cells(); n > 0 && err == nil {
-			db.logger.Info("collected what retention had dropped", "table", table, "cells", n, "bytes", r.Bytes(),
+			db.state.Logger.Info("collected what retention had dropped", "table", table, "cells", n, "bytes", r.Bytes(),
 				"duration", time.Since(began))
 		}
 	}
 }
-
-func (f *familyInfo) collected() bool { return counts(f.rule) }
 
 func mostlySurplus(f *GCFamily) bool {
 	return f.Surplus > 0 && float64(f.Surplus) >= compactFrom*float64(f.Scanned)
@@ -140,7 +140,7 @@ func mostlySurplus(f *GCFamily) bool {
 // report logs a failure, unless it is that the database is being closed, or that
 // a table was dropped meanwhile.
 func (db *DB) report(ctx context.Context, what string, err error, attrs ...any) {
-	if err != nil && ctx.Err() == nil && kindOf(err) != KindNotFound {
-		db.logger.Warn(what, append(attrs, "error", err)...)
+	if err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.NotFound {
+		db.state.Logger.Warn(what, append(attrs, "error", err)...)
 	}
 }

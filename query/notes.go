@@ -4,24 +4,18 @@ import (
 	"context"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
-// A note is bytes under a name that a layer above keeps in the catalog. The
-// database does not interpret it. A table's notes go when it is dropped.
-const (
-	prefixNote      = "note/"
-	prefixTableNote = "tablenote/"
-)
-
-// SetNote keeps value under a name; nil removes it. The change is on disk when it
-// returns, unless the database is [DurabilityAsync].
+// SetNote keeps value under a name in the catalog, for a layer above, which alone
+// knows what it says; nil removes it. The change is on disk when it returns.
 func (db *DB) SetNote(ctx context.Context, name string, value []byte) error {
-	return fail("set note", "", "", db.setNote(ctx, prefixNote+name, value))
+	return fail("set note", "", "", db.setNote(ctx, catalog.PrefixNote+name, value))
 }
 
 // Notes are the notes whose names start with prefix, by their names.
 func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, error) {
-	notes, err := db.notes(ctx, prefixNote, prefix)
+	notes, err := db.notes(ctx, catalog.PrefixNote, prefix)
 	return notes, fail("read notes", "", "", err)
 }
 
@@ -31,16 +25,16 @@ func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) erro
 	if err := db.holdSchema(ctx); err != nil { // the table is not dropped between the check and the write
 		return fail("set note", table, "", err)
 	}
-	defer db.schemaMu.RUnlock()
-	if _, err := db.catalog.Load().table(table); err != nil {
+	defer db.state.SchemaLock.RUnlock()
+	if _, err := db.state.Catalog.Load().Table(table); err != nil {
 		return fail("set note", table, "", err)
 	}
-	return fail("set note", table, "", db.setNote(ctx, prefixTableNote+table, value))
+	return fail("set note", table, "", db.setNote(ctx, catalog.PrefixTableNote+table, value))
 }
 
 // TableNotes are the notes of all tables, by the tables' names.
 func (db *DB) TableNotes(ctx context.Context) (map[string][]byte, error) {
-	notes, err := db.notes(ctx, prefixTableNote, "")
+	notes, err := db.notes(ctx, catalog.PrefixTableNote, "")
 	return notes, fail("read notes", "", "", err)
 }
 
@@ -48,7 +42,7 @@ func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
 	if err := db.ready(ctx); err != nil {
 		return err
 	}
-	return db.writeCatalog(ctx, func(b *cf.Batch) error {
+	return db.state.WriteCatalog(ctx, func(b *cf.Batch) error {
 		if value == nil {
 			b.DeleteMeta(key)
 		} else {
@@ -59,12 +53,10 @@ func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
 }
 
 func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte, error) {
-	snap, err := db.snapshot(ctx)
-	if err != nil {
+	if err := db.ready(ctx); err != nil {
 		return nil, err
 	}
-	defer snap.Close()
-	entries, err := snap.MetaPrefix(ctx, kind+prefix)
+	entries, err := catalog.Entries(ctx, db.state.Store, kind+prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -73,4 +65,20 @@ func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte
 		notes[key[len(kind):]] = value
 	}
 	return notes, nil
+}
+
+// BackupTarget is the target of the last backup, as noted with
+// [DB.SetBackupTarget]; "" when there was no backup.
+func (db *DB) BackupTarget(ctx context.Context) (string, error) {
+	const op = "read backup target"
+	if err := db.ready(ctx); err != nil {
+		return "", fail(op, "", "", err)
+	}
+	entries, err := catalog.Entries(ctx, db.state.Store, catalog.KeyBackup)
+	return string(entries[catalog.KeyBackup]), fail(op, "", "", err)
+}
+
+// SetBackupTarget notes in the catalog the target of the last backup.
+func (db *DB) SetBackupTarget(ctx context.Context, target string) error {
+	return fail("note backup target", "", "", db.setNote(ctx, catalog.KeyBackup, []byte(target)))
 }

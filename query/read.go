@@ -4,120 +4,25 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"sync"
-	"time"
+	"strconv"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/plan"
+	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // ReadRow reads one row. A row without a cell that the options select is nil, which
 // has no cells. One of more than [MaxRowBytes] is an error; [Table.ReadCells] and
 // [Table.ReadPage] read rows of any size.
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*Row, error) {
-	row, err := t.readRow(ctx, key, opts)
-	return row, fail("read row", t.Name(), key, err)
-}
-
-func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (*Row, error) {
-	if err := t.database().ready(ctx); err != nil {
-		return nil, err
-	}
-	rr := rowReads.Get().(*rowRead)
-	if err := rr.spec.setRow(key, opts); err != nil {
-		return nil, err
-	}
-	rr.spec.unpushed, rr.spec.maxBytes = t.unpushed, t.maxBytes
-	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.now())
+	src, err := t.source(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fail("read row", t.Name(), key, err)
 	}
-	var row *Row
-	if rr.plan.isSmall(spec) {
-		row, err = t.readAtOnce(ctx, spec, &rr.plan.scans[0])
-		rr.release()
-	} else {
-		row, err = t.readFirst(ctx, spec, &rr.plan)
-	}
-	return row, err
-}
-
-// A rowRead is a read of one row. Its memory is used again when the row was
-// small, or when it was a read of an update: the result of such a read does not
-// share it.
-type rowRead struct {
-	spec readSpec
-	plan readPlan
-}
-
-var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
-
-// release gives the memory back.
-func (rr *rowRead) release() {
-	*rr = rowRead{}
-	rowReads.Put(rr)
-}
-
-// open opens the read on a snapshot. The reader has to be closed before the
-// rowRead is released.
-func (rr *rowRead) open(ctx context.Context, t *Table, snap cf.Snapshot) (*reader, error) {
-	spec, err := t.planTo(&rr.plan, &rr.spec, t.db.clock.now())
-	if err != nil {
-		return nil, err
-	}
-	return t.openPlan(ctx, snap, spec, &rr.plan)
-}
-
-func (t *Table) readFirst(ctx context.Context, spec *readSpec, p *readPlan) (*Row, error) {
-	r, err := t.openPlan(ctx, nil, spec, p)
-	if err != nil {
-		return nil, err
-	}
-	defer r.close()
-	return r.next(ctx)
-}
-
-// isSmall reports whether the read has at most one row and one scan.
-func (p *readPlan) isSmall(spec *readSpec) bool {
-	if len(spec.rows) != 1 {
-		return false
-	}
-	_, single := spec.rows[0].Single()
-	return single && len(p.scans) == 1 && p.exact && spec.Offset == 0 && !spec.KeysOnly &&
-		p.scans[0].of.aggregate == schema.NoAggregate
-}
-
-// readAtOnce reads one row of one family without a snapshot.
-func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (*Row, error) {
-	var began time.Time
-	if spec.Cost != nil {
-		began = time.Now()
-	}
-	blocks, cost, err := t.db.store.Read(ctx, s.scan)
-	if spec.Cost != nil {
-		*spec.Cost = read.Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
-		addCost(spec.Cost, cost)
-	}
-	if err != nil || len(blocks) == 0 {
-		return nil, err
-	}
-	row := new(Row)
-	row.parts = row.one[:0]
-	room := newRowRoom(ctx, spec.rowBytes())
-	in := stream{family: s.family, store: s.scan.Family, room: &room}
-	for _, b := range blocks {
-		in.block = b
-		in.stand(0)
-		row.key = in.key
-		if err := in.addPart(row); err != nil {
-			return nil, err
-		}
-	}
-	if err := room.settle(); err != nil {
-		return nil, err
-	}
-	return row, nil
+	row, err := src.ReadRow(ctx, key, opts)
+	return (*Row)(row), fail("read row", t.name, key, err)
 }
 
 // ReadRows reads rows in key order, all of one snapshot: all rows of the table,
@@ -128,62 +33,52 @@ func (t *Table) readAtOnce(ctx context.Context, spec *readSpec, s *familyScan) (
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
-		spec, p, err := t.planRows(ctx, opts)
+		src, spec, p, err := t.planRows(ctx, opts)
 		if err != nil {
 			yield(nil, fail(op, t.Name(), "", err))
 			return
 		}
-		if p.isSmall(spec) {
-			row, err := t.readAtOnce(ctx, spec, &p.scans[0])
+		if p.IsSmall(spec) {
+			row, err := src.ReadAtOnce(ctx, spec, &p.Scans[0])
 			if err != nil || row != nil {
-				yield(row, fail(op, t.name, "", err))
+				yield((*Row)(row), fail(op, t.name, "", err))
 			}
 			return
 		}
-		r, err := t.openPlan(ctx, nil, spec, p)
+		r, err := src.OpenPlan(ctx, nil, spec, p)
 		if err != nil {
 			yield(nil, fail(op, t.name, "", err))
 			return
 		}
-		defer r.close()
+		defer r.Close()
 		for {
-			row, err := r.next(ctx)
+			row, err := r.Next(ctx)
 			if err != nil {
 				yield(nil, fail(op, t.name, "", err))
 				return
 			}
-			if row == nil || !yield(row, nil) {
+			if row == nil || !yield((*Row)(row), nil) {
 				return
 			}
 		}
 	}
 }
 
-func (t *Table) planRows(ctx context.Context, opts []read.Option) (*readSpec, *readPlan, error) {
-	spec, err := t.readSpec(ctx, opts)
-	if err != nil {
-		return nil, nil, err
+func (t *Table) planRows(ctx context.Context, opts []read.Option) (src scan.Source, spec *plan.Spec, p *plan.Plan, err error) {
+	if src, err = t.source(ctx); err != nil {
+		return src, nil, nil, err
 	}
-	return t.plan(spec, t.db.clock.now())
+	if spec, err = src.Spec(opts); err != nil {
+		return src, nil, nil, err
+	}
+	spec, p, err = src.Plan(spec)
+	return src, spec, p, err
 }
 
 // MaxRowBytes is how much memory a row may take when it is read as a whole: the
 // bytes of its qualifiers and encoded values and 24 more for each cell. A read
 // fails at a larger row, with the kind [KindResourceExhausted].
-const MaxRowBytes = 256 << 20
-
-const cellBytes = 24 // the memory of a cell besides its qualifier and value
-
-func (r *readSpec) rowBytes() int {
-	if r.maxBytes > 0 {
-		return r.maxBytes
-	}
-	return MaxRowBytes
-}
-
-func rowTooLarge(key string) error {
-	return faultf(KindResourceExhausted, "row %q takes more than %d MiB; read it with ReadCells, or in pages of columns with ReadPage", shorten(key), MaxRowBytes>>20)
-}
+const MaxRowBytes = plan.MaxRowBytes
 
 // ReadRowList reads the rows with these keys, all of one snapshot, and returns
 // them in the order of keys, which may repeat: rows[i] is the row of keys[i], nil
@@ -195,28 +90,35 @@ func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...read.Opt
 }
 
 func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Option) ([]*Row, error) {
-	spec, err := t.readSpec(ctx, opts)
+	src, err := t.source(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := spec.choosesNoRows("a list of keys"); err != nil {
-		return nil, err
-	}
-	r, err := t.newReader(ctx, append(slices.Clip(opts), read.Key(keys...)))
+	spec, err := src.Spec(opts)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	if err := spec.ChoosesNoRows("a list of keys"); err != nil {
+		return nil, err
+	}
+	if spec, err = src.Spec(append(slices.Clip(opts), read.Key(keys...))); err != nil {
+		return nil, err
+	}
+	r, err := src.Open(ctx, nil, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
 	found := make(map[string]*Row, len(keys))
 	for {
-		row, err := r.next(ctx)
+		row, err := r.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if row == nil {
 			break
 		}
-		found[row.key] = row
+		found[row.Key()] = (*Row)(row)
 	}
 	rows := make([]*Row, len(keys))
 	for i, k := range keys {
@@ -225,14 +127,115 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 	return rows, nil
 }
 
-// choosesNoRows refuses options that choose rows, for a read that chooses them
-// already.
-func (r *readSpec) choosesNoRows(beside string) error {
-	switch {
-	case r.Rows != nil || r.After != "":
-		return faultf(KindInvalidArgument, "row sets and StartAfter cannot be given beside %s", beside)
-	case r.Limit != 0 || r.Offset != 0:
-		return faultf(KindInvalidArgument, "limit and offset cannot be given beside %s", beside)
+// ReadCells reads the cells of one row, in their order and all of one snapshot,
+// without ever holding the row: a row of any size takes the memory of a few
+// thousand cells. A row without selected cells yields nothing. The options are
+// those of [Table.ReadRow] that apply to one cell at a time: no row sets, no
+// limit or offset, no KeysOnly, and only the filters that the engine evaluates.
+// Leaving the loop ends the read. An error also ends it; the error comes last,
+// with a zero cell.
+//
+// A cell stays valid for as long as it is kept. It shares its memory with the
+// cells read around it; to keep a few of many, clone them.
+func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
+	const op = "read cells"
+	return func(yield func(cells.Cell, error) bool) {
+		src, err := t.source(ctx)
+		if err == nil {
+			err = src.ReadCells(ctx, key, opts, func(c cells.Cell) bool { return yield(c, nil) })
+		}
+		if err != nil {
+			yield(cells.Cell{}, fail(op, t.Name(), key, err))
+		}
 	}
-	return nil
+}
+
+// A RowCell is a cell and the key of its row.
+type RowCell struct {
+	Key string
+	cells.Cell
+}
+
+// String is the cell in one line, behind the key of its row.
+func (c RowCell) String() string { return strconv.Quote(c.Key) + " " + c.Cell.String() }
+
+// ScanCells reads the cells that [Table.ReadRows] with the same options gives, in their
+// order and all of one snapshot, without ever holding a row that takes more than some
+// memory: unlike ReadRows it reads rows of any size. A filter that has to see rows as a
+// whole still needs them to fit. [Table.ReadCells] does the same for one row.
+//
+// A cell stays valid for as long as it is kept; it shares its memory with those
+// read around it.
+func (t *Table) ScanCells(ctx context.Context, opts ...read.Option) iter.Seq2[RowCell, error] {
+	return func(yield func(RowCell, error) bool) {
+		src, err := t.source(ctx)
+		if err == nil {
+			err = src.ScanCells(ctx, opts, func(key string, c cells.Cell) bool { return yield(RowCell{key, c}, nil) })
+		}
+		if err != nil {
+			yield(RowCell{}, fail("scan cells", t.Name(), "", err))
+		}
+	}
+}
+
+// A Page is a part of a read.
+type Page struct {
+	// Rows are the page's rows. A page of columns has their row, or no row.
+	Rows []*Row
+	// Next is the token to give to [read.After] for the next page, "" when this
+	// is the last.
+	Next string
+}
+
+// ReadPage reads one page of what [Table.ReadRows] with the same options
+// returns; all pages together are that. Of a read of a single [read.Key] the pages
+// are of columns inside the row, in the order of families and qualifiers, each
+// with all its selected versions; with [read.KeysOnly] it is of rows like any other.
+//
+// A page costs the same wherever it stands: the engine seeks to its beginning.
+// Each page is a snapshot of its own time. A row or column that is written behind
+// the end of a page is in the next page, if it is written before that is read;
+// one that is written before the end of the page is in no later page.
+//
+// A token is text that needs no escaping in a URL. It is valid for the same table
+// and the same options, except PageSize and ReportCost; with others, or when it
+// is damaged, the error is of the kind [KindInvalidArgument]. It does not expire.
+// Anyone who has it can read the last row key or column in it, and it is not
+// signed: a caller that makes a token gets another page of the same read and
+// nothing else.
+func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*Page, error) {
+	src, err := t.source(ctx)
+	if err != nil {
+		return nil, fail("read page", t.Name(), "", err)
+	}
+	rows, next, err := src.ReadPage(ctx, opts)
+	if err != nil {
+		return nil, fail("read page", t.name, "", err)
+	}
+	page := &Page{Next: next}
+	for _, row := range rows {
+		page.Rows = append(page.Rows, (*Row)(row))
+	}
+	return page, nil
+}
+
+// A Holding counts the bytes that reads hold in memory.
+type Holding = cf.Holding
+
+// WithHolding returns a context for reads, and for the reads of
+// [Table.ApplyReadModifyWrite] and of conditions. They tell h the bytes that they
+// hold in memory, before they hold them: for each block of cells; for a row that lies
+// in several blocks, and grows by a MiB; and for values of several MiB, which the
+// engine holds a second time.
+//
+// After an error of Hold the read holds no more. It returns the error if it needs the
+// bytes; otherwise it continues with small blocks and does not read ahead. So a
+// caller can bound the bytes that many reads hold together. An error for a negative n
+// is ignored; n is 0 when a read asks whether it may read ahead. A read does not read
+// a value that is larger than Room. With a nil h nothing is counted.
+func WithHolding(ctx context.Context, h Holding) context.Context {
+	if ctx == nil || h == nil {
+		return ctx
+	}
+	return cf.WithHolding(ctx, h)
 }

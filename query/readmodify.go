@@ -2,13 +2,13 @@ package query
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
-	"slices"
-	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
+	"github.com/smolwc/smolwc/query/internal/edit"
+	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -26,87 +26,51 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	if err := t.database().holdSchema(ctx); err != nil {
 		return false, fail(op, t.Name(), key, err)
 	}
-	defer t.db.schemaMu.RUnlock()
-	c := t.db.catalog.Load()
-	if err := checkRowKey(key); err != nil {
+	defer t.db.state.SchemaLock.RUnlock()
+	c := t.db.state.Catalog.Load()
+	table, err := c.Table(t.name)
+	if err != nil {
 		return false, fail(op, t.name, key, err)
 	}
-	var branches [2]rowWrite // without a table where there is nothing to do
+	if err := catalog.CheckRowKey(key); err != nil {
+		return false, fail(op, t.name, key, err)
+	}
+	var branches [2]edit.RowWrite // without a table where there is nothing to do
 	logged := false
 	for i, m := range []*write.Mutation{ifTrue, ifFalse} {
 		if m == nil {
 			continue
 		}
-		if branches[i], err = c.check(write.Entry{Table: t.name, Key: key, Mutation: m}); err != nil {
+		if branches[i], err = edit.Check(c, write.Entry{Table: t.name, Key: key, Mutation: m}); err != nil {
 			return false, fail(op, t.name, key, err)
 		}
-		logged = logged || branches[i].logged()
-		if err := t.db.raiseFor(ctx, m.Newest()); err != nil {
+		logged = logged || branches[i].Logged()
+		if err := t.db.state.RaiseFor(ctx, m.Newest()); err != nil {
 			return false, fail(op, t.name, key, err)
 		}
 	}
-	err = t.db.update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
-		if matched, err = t.satisfies(ctx, snap, key, predicate); err != nil {
+	err = t.db.state.Update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
+		src := t.sourceOf(table)
+		if matched, err = src.Satisfies(ctx, snap, key, predicate); err != nil {
 			return err
 		}
 		w := &branches[0]
 		if !matched {
 			w = &branches[1]
 		}
-		if w.table == nil {
+		if w.Table == nil {
 			return nil
 		}
-		if !w.reads() {
+		if !w.Reads() {
 			snap = nil
 		}
-		e := encoder{ctx: ctx, db: t.db, snap: snap, batch: b, now: t.db.clock.now()}
-		return e.write(w)
+		e := edit.NewEncoder(ctx, &t.db.state.Clock, snap, b)
+		return e.Write(w)
 	})
 	if err != nil {
 		return false, fail(op, t.name, key, err)
 	}
 	return matched, nil
-}
-
-// satisfies judges a row as a snapshot shows it.
-func (t *Table) satisfies(ctx context.Context, snap cf.Snapshot, key string, predicate read.Option) (bool, error) {
-	var opts []read.Option
-	if predicate != nil {
-		opts = append(opts, predicate)
-	}
-	rr := rowReads.Get().(*rowRead)
-	defer rr.release()
-	spec := &rr.spec
-	if err := spec.setRow(key, opts); err != nil {
-		return false, err
-	}
-	conditions := spec.Where
-	if len(conditions) > 0 && len(spec.Columns) == 0 {
-		// The read returns the conditions' columns alone, and a row that has none
-		// of them is judged too.
-		for _, c := range conditions {
-			spec.Columns = append(spec.Columns, read.Column(c.Family, c.Qualifier))
-		}
-		spec.Where = nil
-	} else {
-		conditions = nil
-	}
-	r, err := rr.open(ctx, t, snap)
-	if err != nil {
-		return false, err
-	}
-	defer r.close()
-	row, err := r.next(ctx)
-	if err != nil {
-		return false, err
-	}
-	if len(conditions) == 0 {
-		return row != nil, nil
-	}
-	if row == nil {
-		row = new(Row)
-	}
-	return !slices.ContainsFunc(conditions, func(c read.Condition) bool { return !c.Holds(row.Cell(c.Family, c.Qualifier)) }), nil
 }
 
 // Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
@@ -135,30 +99,30 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 	if err := t.database().holdSchema(ctx); err != nil {
 		return nil, err
 	}
-	defer t.db.schemaMu.RUnlock()
-	info, err := t.db.catalog.Load().table(t.name)
+	defer t.db.state.SchemaLock.RUnlock()
+	info, err := t.db.state.Catalog.Load().Table(t.name)
 	if err != nil {
 		return nil, err
 	}
-	if err := info.checkModify(key, m); err != nil {
+	if err := edit.CheckModify(info, key, m); err != nil {
 		return nil, err
 	}
 	at, _ := m.Timestamp()
-	if err := t.db.raiseFor(ctx, at); err != nil {
+	if err := t.db.state.RaiseFor(ctx, at); err != nil {
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}
-	err = t.db.update(ctx, []cf.RowID{id}, info.stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
+	err = t.db.state.Update(ctx, []cf.RowID{id}, info.Stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
 		written, err := t.modify(ctx, snap, info, key, m)
 		if err != nil {
 			return err
 		}
 		b.Row(id)
-		if info.stream != nil {
-			notesRow(b, noteRow, info.stream.id, key)
+		if info.Stream != nil {
+			changes.AppendRow(b, changes.NoteRow, info.Stream.ID, key)
 		}
 		for _, c := range written {
-			b.PutFunc(storeName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
+			b.PutFunc(catalog.StoreName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
 				func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
 		}
 		row = NewRow(key, written)
@@ -167,222 +131,17 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 	return row, err
 }
 
-func (t *tableInfo) checkModify(key string, m *write.ReadModifyWrite) error {
-	if err := checkRowKey(key); err != nil {
-		return err
-	}
-	if len(m.Rules()) == 0 {
-		return faultf(KindInvalidArgument, "read-modify-write has no changes")
-	}
-	at, _ := m.Timestamp()
-	if err := at.Check(); err != nil {
-		return &fault{KindInvalidArgument, err}
-	}
-	for _, r := range m.Rules() {
-		r := rule(r)
-		f, err := t.family(r.Family)
-		if err != nil {
-			return err
-		}
-		if len(r.Qualifier) > cells.MaxQualifier {
-			return faultf(KindInvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.Family, len(r.Qualifier), cells.MaxQualifier)
-		}
-		if err := f.refuseAggregate(r.Qualifier, r.participle()); err != nil {
-			return err
-		}
-		if f.typ != cells.TypeAny && !r.fits(f.typ) {
-			return faultf(KindInvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.typ)
-		}
-	}
-	return nil
-}
-
-// A rule is one change of a read-modify-write while it is carried out.
-type rule write.Rule
-
-func (r *rule) verb() string {
-	if r.Appends {
-		return "append to"
-	}
-	return "increment"
-}
-
-func (r *rule) participle() string {
-	if r.Appends {
-		return "appended to"
-	}
-	return "read and incremented"
-}
-
-// fits reports whether the rule can be applied to values of a type.
-func (r *rule) fits(t cells.Type) bool {
-	if r.Appends {
-		return t == cells.TypeBytes || t == cells.TypeString
-	}
-	return r.BigEndian && t == cells.TypeBytes || t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
-}
-
 // modify computes the cells that the rules write, one for each column, in the
 // order of a row.
-func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *tableInfo, key string, m *write.ReadModifyWrite) ([]cells.Cell, error) {
+func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Table, key string, m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
 	var columns []read.ColumnSpec
 	for _, r := range m.Rules() {
 		columns = append(columns, read.Column(r.Family, r.Qualifier))
 	}
-	rr := rowReads.Get().(*rowRead)
-	defer rr.release()
-	rr.spec.Columns, rr.spec.Versions = columns, 1
-	if err := rr.spec.setRow(key, nil); err != nil {
-		return nil, err
-	}
-	reader, err := rr.open(ctx, t, snap)
-	if err != nil {
-		return nil, err
-	}
-	defer reader.close()
-	row, err := reader.next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if row == nil {
-		row = new(Row)
-	}
-	now, ok := m.Timestamp()
-	if !ok {
-		if now, err = t.db.clock.next(ctx); err != nil {
-			return nil, err
-		}
-	}
-	written := map[column]cells.Cell{}
-	for _, r := range joinAppends(m.Rules()) {
-		f, err := info.family(r.Family)
-		if err != nil {
-			return nil, err
-		}
-		col := column{f, r.Qualifier}
-		c, ok := written[col]
-		if !ok {
-			c, _ = row.Cell(r.Family, r.Qualifier)
-			c.Family, c.Qualifier, c.Timestamp = r.Family, r.Qualifier, max(c.Timestamp, now)
-		}
-		if c.Value, err = r.apply(c.Value, f.typ); err != nil {
-			return nil, err
-		}
-		written[col] = c
-	}
-	return inRowOrder(written), nil
-}
-
-// joinAppends merges consecutive appends to a column into one rule: each append
-// copies the column's value.
-func joinAppends(rules []write.Rule) []rule {
-	type name struct{ family, qualifier string }
-	var joined []rule
-	last := map[name]int{} // rule of a column
-	for _, r := range rules {
-		col := name{r.Family, r.Qualifier}
-		if i, ok := last[col]; ok && r.Appends && joined[i].Appends {
-			joined[i].Append = append(joined[i].Append, r.Append...)
-			continue
-		}
-		r.Append = slices.Clip(r.Append) // the caller's
-		last[col] = len(joined)
-		joined = append(joined, rule(r))
-	}
-	return joined
-}
-
-func inRowOrder(written map[column]cells.Cell) []cells.Cell {
-	var cs []cells.Cell
-	for _, c := range written {
-		cs = append(cs, c)
-	}
-	slices.SortFunc(cs, func(a, b cells.Cell) int {
-		if order := strings.Compare(a.Family, b.Family); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Qualifier, b.Qualifier)
+	src := t.sourceOf(info)
+	err = src.Newest(ctx, snap, key, columns, func(row *scan.Row) error {
+		cs, err = edit.Modified(ctx, &t.db.state.Clock, info, row.Cell, m)
+		return err
 	})
-	return cs
-}
-
-// apply is the rule's result for the newest value; the zero Value means that
-// there is no value.
-func (r *rule) apply(old cells.Value, declared cells.Type) (cells.Value, error) {
-	typ := old.Type()
-	switch {
-	case typ != cells.TypeAny:
-	case declared != cells.TypeAny:
-		typ = declared
-	default:
-		typ = r.Absent
-	}
-	if !r.fits(typ) {
-		return old, faultf(KindFailedPrecondition, "%s:%s holds %s; cannot %s it", r.Family, r.Qualifier, typ, r.verb())
-	}
-	if r.Appends {
-		return r.appendTo(old, typ)
-	}
-	if typ == cells.TypeBytes {
-		return r.addToBytes(old)
-	}
-	return r.addTo(old, typ)
-}
-
-func (r *rule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
-	var grown []byte
-	if typ == cells.TypeString {
-		s, _ := old.AsString()
-		grown = append([]byte(s), r.Append...)
-	} else {
-		b, _ := old.AsBytes()
-		grown = append(slices.Clone(b), r.Append...)
-	}
-	if len(grown) > cells.MaxValue {
-		return old, faultf(KindResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.Family, r.Qualifier, len(grown), cells.MaxValue)
-	}
-	if typ == cells.TypeBytes {
-		return cells.Bytes(grown), nil
-	}
-	v := cells.String(string(grown))
-	if err := v.Check(); err != nil {
-		return old, faultf(KindInvalidArgument, "%s:%s: %w", r.Family, r.Qualifier, err)
-	}
-	return v, nil
-}
-
-func (r *rule) addToBytes(old cells.Value) (cells.Value, error) {
-	b, ok := old.AsBytes()
-	if ok && len(b) != 8 {
-		return old, faultf(KindFailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.Family, shorten(r.Qualifier), len(b))
-	}
-	var n uint64
-	if ok {
-		n = binary.BigEndian.Uint64(b)
-	}
-	return cells.Bytes(binary.BigEndian.AppendUint64(nil, n+uint64(r.Delta))), nil
-}
-
-// ranges are the least and the greatest integer of a type.
-var ranges = map[cells.Type][2]int64{
-	cells.TypeByte: {0, math.MaxUint8},
-	cells.TypeI32:  {math.MinInt32, math.MaxInt32},
-	cells.TypeI64:  {math.MinInt64, math.MaxInt64},
-}
-
-func (r *rule) addTo(old cells.Value, typ cells.Type) (cells.Value, error) {
-	n, _ := old.Int()
-	low, high := ranges[typ][0], ranges[typ][1]
-	sum := n + r.Delta
-	wraps := r.Delta > 0 && sum < n || r.Delta < 0 && sum > n
-	if wraps || sum < low || sum > high {
-		return old, faultf(KindFailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.Family, r.Qualifier, n, r.Delta, typ)
-	}
-	switch typ {
-	case cells.TypeByte:
-		return cells.Byte(byte(sum)), nil
-	case cells.TypeI32:
-		return cells.I32(int32(sum)), nil
-	}
-	return cells.I64(sum), nil
+	return cs, err
 }

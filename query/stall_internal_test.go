@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -36,7 +37,7 @@ func stalled(t *testing.T) (db *DB, release func()) {
 	if err := db.CreateTable(t.Context(), schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := db.store.(*rocks.Store).Raw("t/f")
+	raw, err := db.state.Store.(*rocks.Store).Raw("t/f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func stalled(t *testing.T) (db *DB, release func()) {
 		if err := put(t.Context(), db, "r"); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.store.Flush(t.Context(), "t/f"); err != nil {
+		if err := db.state.Store.Flush(t.Context(), "t/f"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +75,7 @@ func put(ctx context.Context, db *DB, row string) error {
 func awaitStalled(t *testing.T, db *DB, n int64) {
 	t.Helper()
 	for {
-		s, err := db.store.Stats(t.Context())
+		s, err := db.state.Store.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		err := f(ctx)
 		cancel()
-		if kind := KindOf(err); !errors.Is(err, context.DeadlineExceeded) || kind != KindCanceled && kind != KindUnavailable {
+		if kind := KindOf(err); !errors.Is(err, context.DeadlineExceeded) || kind != fault.Canceled && kind != fault.Unavailable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -161,13 +162,13 @@ func TestCloseOfAStalledDatabase(t *testing.T) {
 	db, _ := stalled(t)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if err := put(context.Background(), db, "a"); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
+		if err := put(context.Background(), db, "a"); KindOf(err) != fault.Unavailable || !errors.Is(err, cf.ErrClosed) {
 			t.Errorf("a write: %v", err)
 		}
 	})
 	awaitStalled(t, db, 1)
 	waiting.Go(func() {
-		if err := db.DropTable(context.Background(), "t"); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
+		if err := db.DropTable(context.Background(), "t"); KindOf(err) != fault.Unavailable || !errors.Is(err, cf.ErrClosed) {
 			t.Errorf("a change of the schema: %v", err)
 		}
 	})
@@ -175,7 +176,7 @@ func TestCloseOfAStalledDatabase(t *testing.T) {
 		"a flush": db.Table("t").Flush, "a compaction": db.Table("t").Compact,
 	} {
 		waiting.Go(func() {
-			if err := f(context.Background()); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
+			if err := f(context.Background()); KindOf(err) != fault.Unavailable || !errors.Is(err, cf.ErrClosed) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})

@@ -41,17 +41,17 @@ func (db *DB) Stats(ctx context.Context) (*Stats, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("stats", "", "", err)
 	}
-	c := db.catalog.Load()
-	engine, err := db.store.Stats(ctx)
+	c := db.state.Catalog.Load()
+	engine, err := db.state.Store.Stats(ctx)
 	if err != nil {
 		return nil, fail("stats", "", "", err)
 	}
 	s := &Stats{EngineStats: engine.Engine}
-	for i := range c.schema.Tables {
-		t := c.tables[c.schema.Tables[i].Name]
-		for _, f := range t.families {
-			if of, ok := engine.Families[f.store]; ok { // it may have been dropped just now
-				s.Families = append(s.Families, FamilyStats{t.name, f.name, of})
+	for i := range c.Schema.Tables {
+		t := c.Tables[c.Schema.Tables[i].Name]
+		for _, f := range t.Families {
+			if of, ok := engine.Families[f.Store]; ok { // it may have been dropped just now
+				s.Families = append(s.Families, FamilyStats{t.Name, f.Name, of})
 			}
 		}
 	}

@@ -14,6 +14,9 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/query/internal/alter"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -29,18 +32,18 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 	if err := db.hasFiles(ctx); err != nil {
 		return err
 	}
-	if _, err := db.catalog.Load().table(table); err != nil {
+	if _, err := db.state.Catalog.Load().Table(table); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return faultf(KindInvalidArgument, "%w", err)
+		return fault.Errorf(fault.InvalidArgument, "%w", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		return faultf(KindAlreadyExists, "%s exists already", dir)
+		return fault.Errorf(fault.AlreadyExists, "%s exists already", dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return faultf(KindUnavailable, "%w", err)
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return db.checkpointTo(ctx, dir, func(copied string) error { return db.dropOthers(ctx, table, copied) })
 }
@@ -48,7 +51,7 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 // dropOthers drops all tables but one of a copy, so that it does not keep their
 // files when the database has rewritten them.
 func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
-	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.clock.wall})
+	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.state.Clock.Wall})
 	if err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.DropTable, Table: t.Name, Families: t.Families})
 	}
 	if !found { // it was dropped just now
-		_, err = c.catalog.Load().table(table)
+		_, err = c.state.Catalog.Load().Table(table)
 		return errors.Join(err, c.Close())
 	}
 	return errors.Join(c.ApplyPlan(ctx, plan), c.Close())
@@ -81,14 +84,14 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 	if err := cmp.Or(db.ready(ctx), from.database().ready(ctx)); err != nil {
 		return err
 	}
-	source, err := from.db.catalog.Load().table(from.name)
+	source, err := from.db.state.Catalog.Load().Table(from.name)
 	if err != nil {
 		return err
 	}
-	declared := *source.declared
+	declared := *source.Declared
 	declared.Name = name
 	declared.ChangeStream = 0 // what is copied was no change
-	c := &tableCopy{db: db, from: from.db, source: source, target: newTableInfo(&declared), note: note}
+	c := &tableCopy{db: db, from: from.db, source: source, target: catalog.NewTable(&declared), note: note}
 	if err := c.reserve(ctx); err != nil {
 		return err
 	}
@@ -101,46 +104,46 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 // A tableCopy is a CopyTable under way.
 type tableCopy struct {
 	db, from       *DB
-	source, target *tableInfo
+	source, target *catalog.Table
 	note           []byte
 	into           cf.Ingestion
 	format         int // that the cells may need
 }
 
-// next is the catalog with the new table; schemaMu is held exclusively.
-func (c *tableCopy) next() (*catalog, error) {
-	old := c.db.catalog.Load()
-	if _, ok := old.tables[c.target.name]; ok {
-		return nil, faultf(KindAlreadyExists, "table %q exists already", c.target.name)
+// next is the catalog with the new table; the schema lock is held exclusively.
+func (c *tableCopy) next() (*catalog.Catalog, error) {
+	old := c.db.state.Catalog.Load()
+	if _, ok := old.Tables[c.target.Name]; ok {
+		return nil, fault.Errorf(fault.AlreadyExists, "table %q exists already", c.target.Name)
 	}
-	s := old.schema.Clone()
-	s.Tables = append(s.Tables, *c.target.declared)
+	s := old.Schema.Clone()
+	s.Tables = append(s.Tables, *c.target.Declared)
 	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
 	if err := s.Validate(); err != nil {
-		return nil, &fault{KindInvalidArgument, err}
+		return nil, fault.Of(fault.InvalidArgument, err)
 	}
-	next := newCatalog(s, old.streams)
-	next.keep(old, func(string) bool { return false })
+	next := catalog.New(s, old.Streams)
+	next.Keep(old, func(string) bool { return false })
 	return next, nil
 }
 
 // reserve creates the families. No name leads to them before the end, so that a
 // crash leaves the same as one during CreateTable.
 func (c *tableCopy) reserve(ctx context.Context) error {
-	if err := c.db.schemaMu.Lock(ctx); err != nil {
+	if err := c.db.state.SchemaLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer c.db.schemaMu.Unlock()
+	defer c.db.state.SchemaLock.Unlock()
 	next, err := c.next()
 	if err != nil {
 		return err
 	}
-	return c.db.createFamilies(ctx, c.db.catalog.Load(), next)
+	return alter.CreateFamilies(ctx, c.db.state, c.db.state.Catalog.Load(), next)
 }
 
 // run copies the cells and makes the table visible with them.
 func (c *tableCopy) run(ctx context.Context) (err error) {
-	if c.into, err = c.db.store.Ingest(ctx); err != nil {
+	if c.into, err = c.db.state.Store.Ingest(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.into.Close()) }()
@@ -159,7 +162,7 @@ func (c *tableCopy) run(ctx context.Context) (err error) {
 // write copies all cells of a snapshot to table files, on all processors. It also
 // copies the cells that retention hides: the rules hide them in the copy.
 func (c *tableCopy) write(ctx context.Context) error {
-	snap, err := c.from.store.Snapshot(ctx)
+	snap, err := c.from.state.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -168,8 +171,8 @@ func (c *tableCopy) write(ctx context.Context) error {
 	workers := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
-	for i, f := range c.source.families {
-		parts, err := c.from.store.Splits(ctx, []string{f.store}, cf.Range{}, workers)
+	for i, f := range c.source.Families {
+		parts, err := c.from.state.Store.Splits(ctx, []string{f.Store}, cf.Range{}, workers)
 		if err != nil {
 			return errors.Join(err, g.Wait())
 		}
@@ -177,7 +180,7 @@ func (c *tableCopy) write(ctx context.Context) error {
 		for _, p := range parts {
 			rows := cf.Range{Start: start, End: p.End}
 			start = p.End
-			g.Go(func() error { return c.writePart(ctx, snap, f.store, c.target.families[i].store, rows) })
+			g.Go(func() error { return c.writePart(ctx, snap, f.Store, c.target.Families[i].Store, rows) })
 		}
 	}
 	return g.Wait()
@@ -208,55 +211,55 @@ func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to st
 // together. Somebody may have created a table of this name meanwhile.
 func (c *tableCopy) commit(ctx context.Context) error {
 	db := c.db
-	if err := db.schemaMu.Lock(ctx); err != nil {
+	if err := db.state.SchemaLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer db.schemaMu.Unlock()
-	old := db.catalog.Load()
+	defer db.state.SchemaLock.Unlock()
+	old := db.state.Catalog.Load()
 	next, err := c.next()
 	if err != nil {
 		return err
 	}
-	if err := db.createFamilies(ctx, old, next); err != nil {
+	if err := alter.CreateFamilies(ctx, db.state, old, next); err != nil {
 		return err
 	}
-	entry, err := c.target.declared.MarshalCatalog()
+	entry, err := c.target.Declared.MarshalCatalog()
 	if err != nil {
 		return err
 	}
-	if err := db.raise(ctx, c.format); err != nil {
+	if err := db.state.Raise(ctx, c.format); err != nil {
 		return err
 	}
 	_, err = c.into.Commit(ctx, cf.Single(""), func(_ cf.Snapshot, b *cf.Batch) error {
-		b.PutMeta(prefixTable+c.target.name, entry)
+		b.PutMeta(catalog.PrefixTable+c.target.Name, entry)
 		if c.note != nil {
-			b.PutMeta(prefixTableNote+c.target.name, c.note)
+			b.PutMeta(catalog.PrefixTableNote+c.target.Name, c.note)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	db.catalog.Store(next)
-	return db.tune(old, next)
+	db.state.Catalog.Store(next)
+	return db.state.Tune(old, next)
 }
 
 // undo drops the families that were created, unless a table has them or may have
 // them.
 func (c *tableCopy) undo(ctx context.Context, cause error) error {
-	if kindOf(cause) == KindUnknownOutcome {
+	if fault.KindOf(cause) == fault.UnknownOutcome {
 		return nil
 	}
-	if err := c.db.schemaMu.Lock(ctx); err != nil {
+	if err := c.db.state.SchemaLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer c.db.schemaMu.Unlock()
-	if _, err := c.db.catalog.Load().table(c.target.name); err == nil {
+	defer c.db.state.SchemaLock.Unlock()
+	if _, err := c.db.state.Catalog.Load().Table(c.target.Name); err == nil {
 		return nil
 	}
 	var names []string
-	for _, f := range c.target.families {
-		names = append(names, f.store)
+	for _, f := range c.target.Families {
+		names = append(names, f.Store)
 	}
-	return c.db.store.DropFamily(ctx, names...)
+	return c.db.state.Store.DropFamily(ctx, names...)
 }

@@ -12,6 +12,11 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/edit"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -30,7 +35,7 @@ import (
 // changed. Changes of the schema of other tables are no conflict.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
-	if err := cmp.Or(db.ready(ctx), given("fn", fn != nil)); err != nil {
+	if err := cmp.Or(db.ready(ctx), fault.Given("fn", fn != nil)); err != nil {
 		return fail(op, "", "", err)
 	}
 	for attempt := 1; ; attempt++ {
@@ -64,8 +69,8 @@ func backOff(ctx context.Context, attempt int) error {
 
 func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
-	c := db.catalog.Load() // before the snapshot: a rule that is relaxed later hides nothing in it
-	txn, err := db.store.Begin(ctx)
+	c := db.state.Catalog.Load() // before the snapshot: a rule that is relaxed later hides nothing in it
+	txn, err := db.state.Store.Begin(ctx)
 	if err != nil {
 		return fail(op, "", "", err)
 	}
@@ -78,10 +83,10 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	if tx.err != nil {
 		return tx.err
 	}
-	if err := db.schemaMu.RLock(ctx); err != nil {
+	if err := db.state.SchemaLock.RLock(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
-	defer db.schemaMu.RUnlock()
+	defer db.state.SchemaLock.RUnlock()
 	if tx.wrote && !tx.schemaHolds() {
 		return cf.ErrConflict
 	}
@@ -97,14 +102,14 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 
 // commit commits, with a note when rows are logged.
 func (tx *Tx) commit(ctx context.Context) error {
-	if err := tx.db.raiseFor(ctx, tx.newest); err != nil {
+	if err := tx.db.state.RaiseFor(ctx, tx.newest); err != nil {
 		return err
 	}
 	if !tx.logged {
 		_, err := tx.txn.Commit(ctx, nil)
 		return err
 	}
-	return tx.db.noted(ctx, func(note func(*cf.Batch) error) (cf.Position, error) {
+	return tx.db.state.Changes.Commit(ctx, &tx.db.state.Clock, func(note func(*cf.Batch) error) (cf.Position, error) {
 		return tx.txn.Commit(ctx, note)
 	})
 }
@@ -114,13 +119,13 @@ func (tx *Tx) commit(ctx context.Context) error {
 type Tx struct {
 	db      *DB
 	txn     cf.Txn
-	catalog *catalog        // that it began with
-	tables  map[string]bool // read or written
+	catalog *catalog.Catalog // that it began with
+	tables  map[string]bool  // read or written
 	wrote   bool
 	newest  cells.Timestamp // that a change names
 	logged  bool            // rows of a table with a change stream
 	scans   int             // under way
-	pending []rowWrite      // changes that scans must not see
+	pending []edit.RowWrite // changes that scans must not see
 	err     error           // of an earlier call: the transaction cannot commit
 }
 
@@ -151,7 +156,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 	if err := tx.ready(ctx); err != nil {
 		return err
 	}
-	spec, err := newReadSpec(opts)
+	spec, err := plan.NewSpec(opts)
 	if err != nil {
 		return err
 	}
@@ -159,11 +164,15 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 	if err := tx.settle(ctx, table, spec); err != nil {
 		return err
 	}
-	r, err := tx.db.Table(table).openReader(ctx, tx.txn, spec)
+	src, err := tx.db.Table(table).source(ctx)
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	r, err := src.Open(ctx, tx.txn, spec)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
 	if !tx.schemaHolds() {
 		return cf.ErrConflict
 	}
@@ -171,15 +180,15 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 	defer func() { tx.scans-- }()
 	last := ""
 	for {
-		row, err := r.next(ctx)
+		row, err := r.Next(ctx)
 		if err != nil {
 			return err
 		}
 		if row == nil {
 			break
 		}
-		last = row.key
-		if !yield(row, nil) {
+		last = row.Key()
+		if !yield((*Row)(row), nil) {
 			tx.depend(table, spec, last, true)
 			return nil
 		}
@@ -187,16 +196,16 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 			return errNoTx
 		}
 	}
-	tx.depend(table, spec, last, spec.Limit > 0 && r.returned == int64(spec.Limit))
+	tx.depend(table, spec, last, spec.Limit > 0 && r.Returned() == int64(spec.Limit))
 	return nil
 }
 
 // schemaHolds reports whether the tables of the transaction are unchanged since it
 // began. Its reads and writes may be wrong under another schema.
 func (tx *Tx) schemaHolds() bool {
-	now := tx.db.catalog.Load()
+	now := tx.db.state.Catalog.Load()
 	for table := range tx.tables {
-		if now.tables[table] != tx.catalog.tables[table] {
+		if now.Tables[table] != tx.catalog.Tables[table] {
 			return false
 		}
 	}
@@ -205,8 +214,8 @@ func (tx *Tx) schemaHolds() bool {
 
 // depend notes the rows that a read looked at: all that it asked for, or those up
 // to the last row returned.
-func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
-	rows := slices.Clone(spec.rows)
+func (tx *Tx) depend(table string, spec *plan.Spec, last string, early bool) {
+	rows := slices.Clone(spec.Ranges)
 	switch {
 	case early && spec.Reverse:
 		rows = cf.ClipRanges(rows, cf.Range{Start: last})
@@ -220,18 +229,18 @@ func (tx *Tx) depend(table string, spec *readSpec, last string, early bool) {
 
 // settle makes the writes so far visible to a read. During a scan they have to
 // wait, and a read of a row that they change is refused.
-func (tx *Tx) settle(ctx context.Context, table string, spec *readSpec) error {
+func (tx *Tx) settle(ctx context.Context, table string, spec *plan.Spec) error {
 	if tx.scans == 0 {
 		return tx.flush(ctx)
 	}
 	for i := range tx.pending {
 		w := &tx.pending[i]
-		if w.table.name != table {
+		if w.Table.Name != table {
 			continue
 		}
-		for _, r := range spec.rows {
-			if w.key >= r.Start && (r.End == "" || w.key < r.End) {
-				return faultf(KindFailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", shorten(w.key))
+		for _, r := range spec.Ranges {
+			if w.Key >= r.Start && (r.End == "" || w.Key < r.End) {
+				return fault.Errorf(fault.FailedPrecondition, "row %q was written while a scan of the transaction is under way; it can be read when the scan has ended", excerpt.Of(w.Key))
 			}
 		}
 	}
@@ -246,12 +255,12 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *write.Mutation) e
 		return tx.fail(op, table, key, err)
 	}
 	tx.wrote, tx.tables[table] = true, true
-	w, err := tx.catalog.check(write.Entry{Table: table, Key: key, Mutation: m})
+	w, err := edit.Check(tx.catalog, write.Entry{Table: table, Key: key, Mutation: m})
 	if err != nil {
 		return tx.fail(op, table, key, err)
 	}
-	w.changes = slices.Clone(w.changes)
-	tx.newest = max(tx.newest, w.newest)
+	w.Changes = slices.Clone(w.Changes)
+	tx.newest = max(tx.newest, w.Newest)
 	tx.pending = append(tx.pending, w)
 	if tx.scans == 0 {
 		return tx.fail(op, table, key, tx.flush(ctx))
@@ -267,7 +276,7 @@ func (tx *Tx) ready(ctx context.Context) error {
 	return cmp.Or(tx.err, tx.db.ready(ctx))
 }
 
-var errNoTx = faultf(KindInvalidArgument, "there is no transaction; Update gives one to its function, until that returns")
+var errNoTx = fault.Errorf(fault.InvalidArgument, "there is no transaction; Update gives one to its function, until that returns")
 
 // fail notes an error, after which the transaction cannot commit.
 func (tx *Tx) fail(op, table, row string, err error) error {
@@ -290,22 +299,23 @@ func (tx *Tx) flush(ctx context.Context) error {
 }
 
 // add encodes a write change by change, so that each sees those before it.
-func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
-	stamped, err := w.setServerTime(ctx, &tx.db.clock)
+func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
+	stamped, err := w.SetServerTime(ctx, &tx.db.state.Clock)
 	if err != nil {
 		return err
 	}
-	tx.logged = tx.logged || w.logged()
-	if w.reads() || stamped {
+	tx.logged = tx.logged || w.Logged()
+	if w.Reads() || stamped {
 		// A delete writes according to the cells that it finds; and a timestamp
 		// taken now must not commit behind a later one.
-		tx.txn.Read(w.table.name, cf.Single(w.key))
+		tx.txn.Read(w.Table.Name, cf.Single(w.Key))
 	}
-	for i := range w.changes {
+	for i := range w.Changes {
 		var b cf.Batch
-		e := encoder{ctx: ctx, db: tx.db, snap: tx.txn, batch: &b, now: tx.db.clock.now(), singly: true}
-		one := rowWrite{table: w.table, key: w.key, changes: w.changes[i : i+1]}
-		if err := e.write(&one); err != nil {
+		e := edit.NewEncoder(ctx, &tx.db.state.Clock, tx.txn, &b)
+		e.Singly = true
+		one := edit.RowWrite{Table: w.Table, Key: w.Key, Changes: w.Changes[i : i+1]}
+		if err := e.Write(&one); err != nil {
 			return err
 		}
 		if err := tx.txn.Add(&b); err != nil {
@@ -313,23 +323,4 @@ func (tx *Tx) add(ctx context.Context, w *rowWrite) error {
 		}
 	}
 	return nil
-}
-
-// setServerTime gives the sets without a timestamp one that they share, and
-// reports whether there were any.
-func (w *rowWrite) setServerTime(ctx context.Context, c *clock) (bool, error) {
-	if !slices.ContainsFunc(w.changes, func(c write.Change) bool { return c.ServerTime }) {
-		return false, nil
-	}
-	var ts cells.Timestamp
-	err := c.whenWritable(ctx, func() (err error) { ts, err = c.next(ctx); return err })
-	if err != nil {
-		return false, err
-	}
-	for i := range w.changes {
-		if ch := &w.changes[i]; ch.ServerTime {
-			ch.Since, ch.ServerTime = ts, false
-		}
-	}
-	return true, nil
 }

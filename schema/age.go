@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // ageUnits are the units of an age, longest first.
@@ -31,7 +33,7 @@ var ageUnits = [...]struct {
 func ParseAge(s string) (time.Duration, error) {
 	age, err := parseAge(s)
 	if err != nil {
-		return 0, fmt.Errorf("age %q: %w", clip(s), err)
+		return 0, fmt.Errorf("age %q: %w", excerpt.Of(s), err)
 	}
 	return age, nil
 }
@@ -74,7 +76,7 @@ func parseAge(s string) (time.Duration, error) {
 func nextAge(s string) (n uint64, unit, rest string, err error) {
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	if digits == 0 {
-		return 0, "", "", fmt.Errorf("want a whole number at %q, as in 30d", clip(s))
+		return 0, "", "", fmt.Errorf("want a whole number at %q, as in 30d", excerpt.Of(s))
 	}
 	n, _ = strconv.ParseUint(s[:digits], 10, 64)
 	rest = strings.TrimLeft(s[digits:], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -83,7 +85,7 @@ func nextAge(s string) (n uint64, unit, rest string, err error) {
 		return 0, "", "", fmt.Errorf("the unit is missing; want one of %s, as in 30d", unitNames())
 	}
 	if unit == "" {
-		return 0, "", "", fmt.Errorf("want a unit at %q, one of %s", clip(rest), unitNames())
+		return 0, "", "", fmt.Errorf("want a unit at %q, one of %s", excerpt.Of(rest), unitNames())
 	}
 	return n, unit, rest, nil
 }
@@ -94,7 +96,7 @@ func unitError(unit string) error {
 			return fmt.Errorf("%q stands twice or after a shorter unit; write the longest unit first, as in 1w2d", unit)
 		}
 	}
-	return fmt.Errorf("unknown unit %q; the units are %s", clip(unit), unitNames())
+	return fmt.Errorf("unknown unit %q; the units are %s", excerpt.Of(unit), unitNames())
 }
 
 func unitNames() string {
@@ -134,12 +136,4 @@ func formatAge(d time.Duration, i int) (s string, ok bool) {
 		}
 	}
 	return s, ok
-}
-
-// clip shortens hostile input for a message.
-func clip(s string) string {
-	if len(s) <= 64 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:64], "") + "…"
 }

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"strings"
 )
 
 // An Aggregate is how a family combines the values that are added to one of its
@@ -34,14 +33,9 @@ func (a Aggregate) valid() bool { return int(a) < len(aggregateNames) }
 // there are. "none" is not one of them: a family without an aggregate does not
 // name one.
 func ParseAggregate(name string) (Aggregate, error) {
-	for i, n := range aggregateNames[1:] {
-		if n == name {
-			return Aggregate(i + 1), nil
-		}
+	a, err := parseName[Aggregate]("aggregate", name, aggregateNames[1:])
+	if err != nil {
+		return NoAggregate, err
 	}
-	names := aggregateNames[1:]
-	if near := DidYouMean(name, names); near != "" {
-		return NoAggregate, fmt.Errorf("unknown aggregate %q%s", clip(name), near)
-	}
-	return NoAggregate, fmt.Errorf("unknown aggregate %q; the aggregates are %s", clip(name), strings.Join(names, ", "))
+	return a + 1, nil
 }

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -102,75 +101,29 @@ func nameIn(n *yaml.Node) string {
 	return ""
 }
 
-func (d *decoder) cellType(n *yaml.Node, path string) cells.Type {
-	name := d.text(n, path)
+// named decodes a scalar by its text; without one it is the zero T.
+func named[T any](d *decoder, n *yaml.Node, path string, parse func(string) (T, error)) (v T) {
+	text := d.text(n, path)
 	if n == nil || !scalar(n) {
-		return cells.TypeAny
+		return v
 	}
-	t, err := cells.ParseType(clip(name))
+	v, err := parse(text)
 	if err != nil {
-		d.fault(n, path, "%s", typeProblem(name, err))
+		d.fault(n, path, "%v", err)
 	}
-	return t
+	return v
 }
 
-func typeProblem(name string, err error) string {
+func parseType(name string) (cells.Type, error) {
+	t, err := cells.ParseType(name)
+	if err == nil {
+		return t, nil
+	}
 	var names []string
 	for t := cells.TypeAny + 1; t.Valid(); t++ {
 		names = append(names, t.String())
 	}
-	if near := DidYouMean(name, names); near != "" {
-		return fmt.Sprintf("unknown type %q%s", clip(name), near)
-	}
-	return err.Error()
-}
-
-func (d *decoder) aggregate(n *yaml.Node, path string) Aggregate {
-	name := d.text(n, path)
-	if n == nil || !scalar(n) {
-		return NoAggregate
-	}
-	a, err := ParseAggregate(name)
-	if err != nil {
-		d.fault(n, path, "%v", err)
-	}
-	return a
-}
-
-func (d *decoder) keyFormat(n *yaml.Node, path string) KeyFormat {
-	name := d.text(n, path)
-	if n == nil || !scalar(n) {
-		return PlainKeys
-	}
-	k, err := ParseKeyFormat(name)
-	if err != nil {
-		d.fault(n, path, "%s", err)
-	}
-	return k
-}
-
-func (d *decoder) changeStream(n *yaml.Node, path string) time.Duration {
-	text := d.text(n, path)
-	if n == nil || !scalar(n) {
-		return 0
-	}
-	age, err := ParseChangeStream(text)
-	if err != nil {
-		d.fault(n, path, "%v", err)
-	}
-	return age
-}
-
-func (d *decoder) enforcement(n *yaml.Node, path string) Enforcement {
-	name := d.text(n, path)
-	if n == nil || !scalar(n) {
-		return Exact
-	}
-	e, err := ParseEnforcement(name)
-	if err != nil {
-		d.fault(n, path, "%v", err)
-	}
-	return e
+	return t, unknownName("type", name, names)
 }
 
 func (d *decoder) maxVersions(n *yaml.Node, path string) *Rule {

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"strings"
 )
 
 // An Enforcement is how strictly reads of a table apply its families' rules. The
@@ -32,16 +31,7 @@ func (e Enforcement) valid() bool { return int(e) < len(enforcementNames) }
 
 // ParseEnforcement is the enforcement with this name.
 func ParseEnforcement(name string) (Enforcement, error) {
-	for i, n := range enforcementNames {
-		if n == name {
-			return Enforcement(i), nil
-		}
-	}
-	names := enforcementNames[:]
-	if near := DidYouMean(name, names); near != "" {
-		return Exact, fmt.Errorf("unknown retention %q%s", clip(name), near)
-	}
-	return Exact, fmt.Errorf("unknown retention %q; want %s", clip(name), strings.Join(names, " or "))
+	return parseName[Enforcement]("retention", name, enforcementNames[:])
 }
 
 // Limits are those that reads of a family with this rule apply.

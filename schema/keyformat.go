@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"strings"
 )
 
 // A KeyFormat is the form of a table's row keys. It decides how they are shown; a
@@ -34,14 +33,5 @@ func KeyFormats() []string { return keyFormatNames[:] }
 
 // ParseKeyFormat is the key format with this name.
 func ParseKeyFormat(name string) (KeyFormat, error) {
-	for i, n := range keyFormatNames {
-		if n == name {
-			return KeyFormat(i), nil
-		}
-	}
-	names := keyFormatNames[:]
-	if near := DidYouMean(name, names); near != "" {
-		return PlainKeys, fmt.Errorf("unknown key format %q%s", clip(name), near)
-	}
-	return PlainKeys, fmt.Errorf("unknown key format %q; want %s", clip(name), strings.Join(names, " or "))
+	return parseName[KeyFormat]("key format", name, keyFormatNames[:])
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // MaxNameLen is the most bytes that the name of a table or a family, or one of
@@ -25,7 +27,7 @@ func CheckTableName(name string) error {
 	case 3:
 		return cmp.Or(projectName.check(parts[0]), plainName.check(parts[1]), plainName.check(parts[2]))
 	}
-	return fmt.Errorf("the name %q has %d parts between slashes; it is one name, or project/instance/table", clip(name), len(parts))
+	return fmt.Errorf("the name %q has %d parts between slashes; it is one name, or project/instance/table", excerpt.Of(name), len(parts))
 }
 
 // CheckFamilyName returns an error unless name can name a column family. The rule

@@ -1,6 +1,12 @@
 package schema
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
+)
 
 // Nearest returns the candidate that was probably meant by name: the one with the
 // fewest typing errors between them (a byte inserted, dropped, changed, or
@@ -27,6 +33,22 @@ func DidYouMean(name string, candidates []string) string {
 		return `; did you mean "` + c + `"?`
 	}
 	return ""
+}
+
+// parseName is the place of a name among all names of its kind.
+func parseName[T ~uint8](kind, name string, names []string) (T, error) {
+	if i := slices.Index(names, name); i >= 0 {
+		return T(i), nil
+	}
+	return 0, unknownName(kind, name, names)
+}
+
+func unknownName(kind, name string, names []string) error {
+	if near := DidYouMean(name, names); near != "" {
+		return fmt.Errorf("unknown %s %q%s", kind, excerpt.Of(name), near)
+	}
+	last := len(names) - 1
+	return fmt.Errorf("unknown %s %q; want %s or %s", kind, excerpt.Of(name), strings.Join(names[:last], ", "), names[last])
 }
 
 func maxTypos(n int) int {

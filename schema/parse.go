@@ -94,8 +94,12 @@ func (d *decoder) schema(root *yaml.Node) *Schema {
 
 func (d *decoder) table(n *yaml.Node, path string) Table {
 	keys := d.mapping(n, path, []string{"name", "families", "retention", "key_format", "change_stream"})
-	t := Table{Name: d.text(keys["name"], path+".name"), Retention: d.enforcement(keys["retention"], path+".retention"), KeyFormat: d.keyFormat(keys["key_format"], path+".key_format"),
-		ChangeStream: d.changeStream(keys["change_stream"], path+".change_stream")}
+	t := Table{
+		Name:         d.text(keys["name"], path+".name"),
+		Retention:    named(d, keys["retention"], path+".retention", ParseEnforcement),
+		KeyFormat:    named(d, keys["key_format"], path+".key_format", ParseKeyFormat),
+		ChangeStream: named(d, keys["change_stream"], path+".change_stream", ParseChangeStream),
+	}
 	families, ok := keys["families"]
 	if !ok && keys != nil {
 		d.fault(n, path+".families", "the list of families is missing; want families: [...]")
@@ -112,8 +116,8 @@ func (d *decoder) family(n *yaml.Node, path string) Family {
 	keys := d.mapping(n, path, []string{"name", "type", "aggregate", "max_versions", "max_age", "gc", "tuning"})
 	return Family{
 		Name:      d.text(keys["name"], path+".name"),
-		Type:      d.cellType(keys["type"], path+".type"),
-		Aggregate: d.aggregate(keys["aggregate"], path+".aggregate"),
+		Type:      named(d, keys["type"], path+".type", parseType),
+		Aggregate: named(d, keys["aggregate"], path+".aggregate", ParseAggregate),
 		GC:        d.familyRule(n, keys, path),
 		Tuning:    d.tuning(keys["tuning"], path+".tuning"),
 	}

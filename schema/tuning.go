@@ -72,10 +72,7 @@ func checkCompression(name string) error {
 	if slices.Contains(compressions, name) {
 		return nil
 	}
-	if near := DidYouMean(name, compressions); near != "" {
-		return fmt.Errorf("unknown compression %q%s", clip(name), near)
-	}
-	return fmt.Errorf("unknown compression %q; want one of %s", clip(name), strings.Join(compressions, ", "))
+	return unknownName("compression", name, compressions)
 }
 
 func checkTuned(n, most int64) error {

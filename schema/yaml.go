@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // ParseYAML reads text as one YAML document and returns its root, an empty
@@ -97,7 +99,7 @@ func CheckKeys(n *yaml.Node, path string, known []string) (map[string]*yaml.Node
 	var faults []Fault
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
-		name := clip(key.Value)
+		name := excerpt.Of(key.Value)
 		if problem := keyProblem(key, values, known); problem != "" {
 			faults = append(faults, Fault{key.Line, path, problem})
 			continue
@@ -108,7 +110,7 @@ func CheckKeys(n *yaml.Node, path string, known []string) (map[string]*yaml.Node
 }
 
 func keyProblem(key *yaml.Node, seen map[string]*yaml.Node, known []string) string {
-	name := clip(key.Value)
+	name := excerpt.Of(key.Value)
 	switch {
 	case key.Kind != yaml.ScalarNode:
 		return "a key must be text, not " + describe(key)
@@ -136,7 +138,7 @@ func describe(n *yaml.Node) string {
 	case n.Tag == "!!null":
 		return "nothing"
 	}
-	return strconv.Quote(clip(n.Value))
+	return strconv.Quote(excerpt.Of(n.Value))
 }
 
 // wholeNumber is the decimal number in n; numbers out of range become the

@@ -112,6 +112,7 @@ func someRead(t *rapid.T) (opts []read.Option) {
 		family, q := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
 		opts = append(opts, rapid.SampledFrom([]read.Option{
 			read.Family(family), read.Column(family, q), read.ColumnPrefix(family, q), read.ColumnRange(family, "", q), read.ColumnRange(family, q, ""),
+			read.ColumnRange(family, q, q+"\x00y"), read.ColumnRange(family, "y", "x"), // which is empty
 		}).Draw(t, "column"))
 	}
 	if some("time range") {
@@ -139,6 +140,9 @@ func someRead(t *rapid.T) (opts []read.Option) {
 	number("cells per row", read.CellsPerRow)
 	number("limit", read.Limit)
 	number("offset", read.Offset)
+	if some("sample") {
+		opts = append(opts, read.SampleByKey(rapid.SampledFrom([]float64{0, 0.3, 0.7, 1}).Draw(t, "part")))
+	}
 	if some("reverse") {
 		opts = append(opts, read.Reverse())
 	}
@@ -281,6 +285,15 @@ func TestClientErrors(t *testing.T) {
 	} {
 		if query.KindOf(e.err) != e.kind || e.err == nil || !strings.Contains(e.err.Error(), e.text) {
 			t.Errorf("%s: %v of kind %v", e.name, e.err, query.KindOf(e.err))
+		}
+	}
+	for name, opt := range map[string]read.Option{
+		"a page's size": read.PageSize(1), "a page's token": read.After("x"), "rejected rows": read.Rejected(func(string) error { return nil }),
+	} {
+		for _, err := range tab.ReadRows(ctx, opt) {
+			if query.KindOf(err) != query.KindInvalidArgument {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 	count := write.NewReadModifyWrite()

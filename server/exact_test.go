@@ -1,16 +1,13 @@
 package server_test
 
 import (
-	"strings"
 	"testing"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"cloud.google.com/go/bigtable/bttest"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -63,49 +60,3 @@ func TestOtherClientsSeeNoTypesOfValues(t *testing.T) {
 	}
 }
 
-// A server that does not know types of values gets no value that it would keep as
-// another: the error names the family to declare.
-func TestAServerWithoutTypesGetsNoneToForget(t *testing.T) {
-	s, err := bttest.NewServer("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	c, err := client.Dial(s.Addr, client.Options{Instance: parent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx := t.Context()
-	if err := c.CreateTable(ctx, schema.Table{Name: "t", Families: []schema.Family{{Name: "p"}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Refresh(ctx); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range []cells.Value{cells.I64(12), cells.String("x"), cells.Byte(1), cells.Bool(true), cells.F32(1), cells.F64(1), cells.I32(1)} {
-		m := write.NewMutation()
-		m.Set("p", "year", v)
-		if err := c.Table("t").Apply(ctx, "k", m); query.KindOf(err) != query.KindInvalidArgument || !strings.Contains(err.Error(), "family p declares no type") {
-			t.Errorf("%s: %v", v.Type(), err)
-		}
-	}
-	count := write.NewReadModifyWrite()
-	count.Increment("p", "n", 1)
-	if _, err := c.Table("t").ApplyReadModifyWrite(ctx, "k", count); err == nil || !strings.Contains(err.Error(), "family p declares no type") {
-		t.Error(err)
-	}
-	m := write.NewMutation()
-	m.Set("p", "raw", cells.Bytes([]byte{1, 2}))
-	if err := c.Table("t").Apply(ctx, "k", m); err != nil {
-		t.Error(err)
-	}
-	for row, err := range c.Table("t").ReadRows(ctx) {
-		if err != nil || row.Len() != 1 {
-			t.Errorf("%v, %v", row, err)
-		}
-	}
-	if err := c.AddFamily(ctx, "t", schema.Family{Name: "i", Type: cells.TypeI32}); err == nil || !strings.Contains(err.Error(), "this server has no type i32") {
-		t.Error(err)
-	}
-}

@@ -60,7 +60,7 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Opt
 	if err != nil {
 		return nil, err
 	}
-	s.note("exported %s, %s, %s in %s%s", plural(int(res.Rows), "row"), plural(int(res.Cells), "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, "rows", res.Elapsed))
+	s.note("exported %s, %s, %s in %s%s", plural(res.Rows, "row"), plural(res.Cells, "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, "rows", res.Elapsed))
 	return &exec.Done{}, nil
 }
 
@@ -72,8 +72,8 @@ func (s *Session) operator() operator {
 	return archive.Local{DB: s.db}
 }
 
-// copied says of what cannot be done beside the process that writes a database
-// how that process does it.
+// copied adds to an error of a database that another process writes how that process does
+// the work.
 func copied(err error, words ...string) error {
 	if errors.Is(err, query.ErrReadOnly) {
 		return fmt.Errorf("%w; %s", err, Served(words...))
@@ -81,8 +81,8 @@ func copied(err error, words ...string) error {
 	return err
 }
 
-// Served says which command has a server do what wants a database that the
-// server has open. Paths among its words should be absolute.
+// Served names the command with which a server does the work on a database that it has
+// open. Paths among its words should be absolute.
 func Served(words ...string) string {
 	command := "smolwc"
 	for _, w := range words {
@@ -91,14 +91,13 @@ func Served(words ...string) string {
 		}
 		command += " " + w
 	}
-	return "if smolwc serve has it, the server does it: " + command + " --addr " + usualAddr
+	return "if smolwc serve has it open, let the server do it: " + command + " --addr " + usualAddr
 }
 
-// usualAddr is where smolwc serve listens unless it is told.
+// usualAddr is where smolwc serve listens by default.
 const usualAddr = "127.0.0.1:8086"
 
-// unsafeInShell reports whether the system's shell may take a character for
-// something else.
+// unsafeInShell reports whether a character may have a meaning to the system's shell.
 func unsafeInShell(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.:_-+=@%", r)
 }
@@ -112,7 +111,7 @@ func (s *Session) backup(ctx context.Context, st *ql.Backup) (exec.Result, error
 	if res.ID == 0 {
 		return nil, copied(err, "backup", st.To)
 	}
-	s.note("backed up as %d: %s, %s, of which %s sent, in %s", res.ID, plural(res.Files, "file"), size(res.Size), size(res.SentBytes), elapsed(res.Elapsed))
+	s.note("backed up as %d: %s, %s (%s sent) in %s", res.ID, plural(res.Files, "file"), size(res.Size), size(res.SentBytes), elapsed(res.Elapsed))
 	if p := res.Pruned; p.Generations > 0 || p.Objects > 0 {
 		s.note("pruned %s, which gave back %s", plural(p.Generations, "backup"), size(p.Bytes))
 	}
@@ -184,7 +183,7 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 func size(n int64) string {
 	const units = "kMGTPE"
 	if n < 1000 {
-		return plural(int(n), "byte")
+		return plural(n, "byte")
 	}
 	f, unit := float64(n), 0
 	for f /= 1000; f >= 999.5 && unit < len(units)-1; f /= 1000 {

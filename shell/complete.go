@@ -8,9 +8,9 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// complete says what may stand at the end of the text: the words, sorted, each
-// to take the place of the text from begin on. The grammar says what is wanted
-// there; the session and its database know the names.
+// complete proposes words for the end of the text, sorted. Each replaces the text from
+// begin on. The grammar says what is wanted there; the session and its database know the
+// names.
 func (s *Session) complete(text string) (begin int, words []string) {
 	expected := s.env().Expect(text, len(text))
 	if expected.Session {
@@ -111,8 +111,7 @@ func spaced(words []string) []string {
 	return with
 }
 
-// completeCommand completes a session command, the words of which are what
-// stands between spaces.
+// completeCommand completes a session command. Its words stand between spaces.
 func (s *Session) completeCommand(text string) (int, []string) {
 	line := strings.TrimLeft(text[strings.LastIndexByte(text, '\n')+1:], " \t")
 	name, arg, hasArg := strings.Cut(line, " ")
@@ -131,8 +130,8 @@ func (s *Session) completeCommand(text string) (int, []string) {
 	}
 }
 
-// commandNames are the names of the commands, in psql's spelling where that was
-// begun.
+// commandNames are the names of the commands, in psql's spelling if the line begins like
+// that.
 func commandNames(line string) []string {
 	var names []string
 	for _, c := range dotCommands {

@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 const (
@@ -19,17 +20,17 @@ const (
 	completionTime = 50 * time.Millisecond
 	// completionKeys is how many row keys are proposed at most.
 	completionKeys = 50
-	// completionRows is how many rows are looked at for the qualifiers of a
-	// family of which none went by yet.
+	// completionRows is how many rows are read for the qualifiers of a family that no
+	// statement has shown yet.
 	completionRows = 20
 )
 
 // keySeparators end the parts that row keys are usually made of.
 const keySeparators = "#/:|;,"
 
-// keys are the row keys with the prefix, each up to the separator that follows
-// the prefix. There is one seek for each, and the last of them is always among
-// them, so that what they have in common is common to all keys with the prefix.
+// keys are the row keys with the prefix, each up to the separator that follows the prefix.
+// There is one seek for each. The last key is always among them, so a beginning that they
+// share is shared by all keys with the prefix.
 func (s *Session) keys(table, prefix string) []proposal {
 	if _, ok := s.runner.Database().Schema().Table(table); !ok {
 		return nil
@@ -86,22 +87,15 @@ func keyStop(key string, n int) proposal {
 	return proposal{text: key[:n+at+1], open: true}
 }
 
-// successor is the least text beyond all that begin with the prefix, "" when
-// there is none.
+// successor is the least text beyond all that begin with the prefix; "" if there is
+// none.
 func successor(prefix string) string {
-	b := []byte(prefix)
-	for len(b) > 0 && b[len(b)-1] == 0xff {
-		b = b[:len(b)-1]
-	}
-	if len(b) == 0 {
-		return ""
-	}
-	b[len(b)-1]++
-	return string(b)
+	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
+	return string(next)
 }
 
-// qualifiers are the columns of a family that went by lately; where none did,
-// those of its first rows.
+// qualifiers are the columns of a family that statements showed lately, or else those of
+// its first rows.
 func (s *Session) qualifiers(want ql.Expectation) []string {
 	known := s.seen[columnsOf{want.Table, want.Family}]
 	if len(known) == 0 {
@@ -146,7 +140,7 @@ func (s *Session) firstQualifiers(table, family string) []string {
 	return found
 }
 
-// files are the names of files that begin so, as words of the language.
+// files are the names of files that begin with the prefix, as words of the language.
 func files(prefix string, quote byte) []string {
 	found := fileNames(prefix)
 	bare := quote == 0
@@ -172,8 +166,7 @@ func files(prefix string, quote byte) []string {
 	return words
 }
 
-// commandFiles are the names of files that begin so, as a session command takes
-// them.
+// commandFiles are the names of files that begin with arg, as a session command takes them.
 func commandFiles(arg string) []string {
 	if strings.HasPrefix(arg, "|") {
 		return nil
@@ -192,7 +185,7 @@ func commandFiles(arg string) []string {
 	return words
 }
 
-// fileNames are the names of files that begin so; a directory is open.
+// fileNames are the names of files that begin with the prefix; a directory is open.
 func fileNames(prefix string) []proposal {
 	dir, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(filepath.Clean(fileName(dir)))

@@ -26,8 +26,8 @@ type separated struct {
 	begun   bool
 }
 
-// A field of a record. An absent one is empty; a present one that is empty
-// can be told from it.
+// A field of a record. An absent field is empty; a present field that is empty looks
+// different.
 type field struct {
 	text    string
 	present bool

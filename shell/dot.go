@@ -30,7 +30,7 @@ func init() {
 		{".help", []string{".h", `\?`}, "", "this list; help lists the statements", (*Session).dotHelp},
 		{".tables", []string{`\d`, `\dt`}, "", "the tables there are", (*Session).dotTables},
 		{".schema", nil, "[T]", `statements that make the table, or all tables; \d T describes it`, (*Session).dotSchema},
-		{".use", []string{`\c`}, "[T]", "the table to take when a statement leaves it out", (*Session).dotUse},
+		{".use", []string{`\c`}, "[T]", "the table for statements that leave it out", (*Session).dotUse},
 		{".mode", nil, "[FORMAT]", "how rows are shown: " + strings.Join(Formats, " "), (*Session).dotMode},
 		{".limit", nil, "[N]", "how many rows a scan shows if it does not say; 0: all", (*Session).dotLimit},
 		{".versions", nil, "[N|all]", "how many versions get and scan show if they do not say", (*Session).dotVersions},
@@ -60,7 +60,7 @@ func (s *Session) command(ctx context.Context, src lex.Source) error {
 	return at(src.Pos, err)
 }
 
-// at gives an error the place of what failed, unless it has one or is none of a
+// at gives an error the place of the failure, unless it has one or is not about a
 // statement.
 func at(p lex.Pos, err error) error {
 	if placed := (*lex.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||

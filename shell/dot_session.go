@@ -70,7 +70,7 @@ func (s *Session) dotOpen(_ context.Context, arg string) error {
 	dir := fileName(arg)
 	switch {
 	case s.opt.Open == nil:
-		return errors.New("this session keeps to its database")
+		return errors.New("this session cannot open another database")
 	case dir == "":
 		return errors.New("expected the directory of a database")
 	case s.runner.InBatch():

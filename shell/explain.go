@@ -1,8 +1,6 @@
 package shell
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -62,27 +60,26 @@ func planLines(e *exec.Explained) [][]string {
 
 // costLine is what a read cost, in one line.
 func costLine(c *exec.Cost) string {
-	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), count64(c.Seeks, "seek"), counted(int64(c.Families), "family", "families"))
+	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), plural(c.Seeks, "seek"), counted(int64(c.Families), "family", "families"))
 }
 
 func returned(c *exec.Cost) string {
-	text := count64(c.Returned.Rows, "row") + ", " + count64(c.Returned.Cells, "cell")
+	text := plural(c.Returned.Rows, "row") + ", " + plural(c.Returned.Cells, "cell")
 	if c.Returned.Bytes > 0 {
-		text += ", " + count64(c.Returned.Bytes, "byte")
+		text += ", " + plural(c.Returned.Bytes, "byte")
 	}
 	return text
 }
 
 func lookedAt(c *exec.Cost) string {
-	text := count64(c.RowsScanned, "row") + ", " + count64(c.CellsScanned, "cell") + ", " + count64(c.BytesScanned, "byte")
+	text := plural(c.RowsScanned, "row") + ", " + plural(c.CellsScanned, "cell") + ", " + plural(c.BytesScanned, "byte")
 	if c.Tombstones > 0 {
-		text += ", " + count64(c.Tombstones, "tombstone")
+		text += ", " + plural(c.Tombstones, "tombstone")
 	}
 	return text
 }
 
-func count64(n int64, what string) string { return counted(n, what, what+"s") }
-
+// counted is a number of things, for words whose plural is irregular.
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -156,19 +153,6 @@ func explainedJSON(e *exec.Explained) planJSON {
 	return p
 }
 
-// printObject prints one JSON object on a line. Its texts hold nothing that must
-// not reach a terminal.
-func (s *Session) printObject(v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := s.out.Write(b.Bytes())
-	return err
-}
-
 // printCollected prints what a gc removed, or would, family by family.
 func (s *Session) printCollected(c *exec.Collected) error {
 	if strings.HasPrefix(s.format, "json") {
@@ -198,9 +182,9 @@ func collected(c *exec.Collected) string {
 	if c.DryRun {
 		text = "would remove "
 	}
-	text += count64(surplus, "cell") + ", " + count64(surplusBytes, "byte")
+	text += plural(surplus, "cell") + ", " + plural(surplusBytes, "byte")
 	if expired > 0 {
-		text += "; compaction drops " + count64(expired, "expired cell") + ", " + count64(expiredBytes, "byte")
+		text += "; compaction drops " + plural(expired, "expired cell") + ", " + plural(expiredBytes, "byte")
 	}
 	return text
 }

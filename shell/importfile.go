@@ -27,31 +27,31 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error)
 		return "", err
 	}
 	if res.Before != 0 {
-		s.note("%s was imported in this way at %s; nothing is to be done (again imports it once more)", st.Path, res.Before.Time().Format(time.RFC3339))
+		s.note("%s was imported in this way at %s; nothing was done (again imports it once more)", st.Path, res.Before.Time().Format(time.RFC3339))
 		return "", nil
 	}
 	what, unit := imported(&res)
 	s.note("imported %s in %s%s", what, elapsed(res.Elapsed), rate(res.Records, unit, res.Elapsed))
 	if res.Replaced > 0 {
-		s.note("replaced %s that the file has again: the last one counts", plural(int(res.Replaced), "cell"))
+		s.note("replaced %s that come again in the file: the last one counts", plural(res.Replaced, "cell"))
 	}
 	if res.BadLines > 0 {
-		s.note("left out %s", plural(int(res.BadLines), "bad line"))
+		s.note("left out %s", plural(res.BadLines, "bad line"))
 	}
 	if res.NoCells > 0 {
-		s.note("left out %s without a value", plural(int(res.NoCells), "line"))
+		s.note("left out %s without a value", plural(res.NoCells, "line"))
 	}
 	return "", nil
 }
 
-// imported says what the table has, and of how many lines, if these are not its rows;
-// and what to measure the speed in.
+// imported says what was imported, from how many lines if lines are not rows, and the unit
+// of the speed.
 func imported(res *transfer.Result) (what, unit string) {
-	what = plural(int(res.Rows), "row") + ", " + plural(int(res.Cells), "cell")
+	what = plural(res.Rows, "row") + ", " + plural(res.Cells, "cell")
 	if res.Records == res.Rows {
 		return what, "rows"
 	}
-	return what + " from " + plural(int(res.Records), "line"), "lines"
+	return what + " from " + plural(res.Records, "line"), "lines"
 }
 
 func rate(n int64, unit string, took time.Duration) string {

@@ -64,55 +64,50 @@ func (s *Session) Interactive(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// runTyped runs what was typed, which may be several statements, and shows it
-// as one page. Ctrl-C cancels them, and so does quitting the pager.
-func (s *Session) runTyped(ctx context.Context, text string, interrupts <-chan os.Signal) (err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// runTyped runs typed text, which may be several statements, as one page. Ctrl-C
+// cancels them.
+func (s *Session) runTyped(ctx context.Context, text string, interrupts <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case <-interrupts:
-			cancel(context.Canceled)
-			s.stopPage()
+			cancel()
 		case <-ctx.Done():
-			s.stopPage()
 		}
 	}()
-	s.beginPage(func() { cancel(errPagerQuit) })
 	defer func() {
-		if pageErr := s.endPage(ctx.Err() != nil); err == nil {
-			err = pageErr
-		}
-		cancel(context.Canceled)
+		cancel()
 		<-watched
 	}()
-	reader := ql.NewReader(strings.NewReader(text))
-	for !s.left {
-		src, err := reader.Next()
-		if err == io.EOF {
-			break
+	return s.page(ctx, func(ctx context.Context) error {
+		reader := ql.NewReader(strings.NewReader(text))
+		for !s.left {
+			src, err := reader.Next()
+			if err == io.EOF {
+				break
+			}
+			if err == nil {
+				err = s.exec(ctx, src)
+			}
+			if err != nil {
+				s.showError(text, err)
+				return err
+			}
 		}
-		if err == nil {
-			err = s.exec(ctx, src)
-		}
-		if err != nil {
-			s.showError(text, err)
-			return err
-		}
-	}
-	return s.out.flush()
+		return s.out.flush()
+	})
 }
 
-// beginPage and endPage stand around what is shown as one page.
+// beginPage and endPage enclose output that is shown as one page.
 func (s *Session) beginPage(quit func()) {
 	if s.pager != nil {
 		s.pager.Begin(quit)
 	}
 }
 
-// stopPage makes the pager end while a page is being written, by whichever
-// goroutine.
+// stopPage makes the pager end while a page is being written. Any goroutine may call it.
 func (s *Session) stopPage() {
 	if s.pager != nil {
 		s.pager.Stop()
@@ -126,8 +121,7 @@ func (s *Session) endPage(cutShort bool) error {
 	return s.pager.End(cutShort)
 }
 
-// showError shows an error to the one who typed the text: with a caret below
-// the place.
+// showError shows an error in typed text, with a caret below the place.
 func (s *Session) showError(text string, err error) {
 	s.out.flush()
 	if errors.Is(err, errReported) || errors.Is(err, ErrOutputClosed) {

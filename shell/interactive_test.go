@@ -501,7 +501,7 @@ func TestAtATerminalACommandThatReadsNoMoreEndsItsOutputAlone(t *testing.T) {
 	p.waitFor("smolwc> ")
 	p.typed(".read " + longScript(t) + "\r")
 	p.waitFor("meta:n")
-	p.waitFor("| head -1 reads no more; results are shown here again")
+	p.waitFor("| head -1 no longer reads; results are shown here again")
 	p.waitFor("smolwc> ")
 	p.typed("count fleet\r")
 	p.waitFor("\n300\r\n")

@@ -30,7 +30,7 @@ func intoFormat(read ql.Read, table string) (string, error) {
 	if ext == ".parquet" || ext == ".gz" || ext == ".zst" {
 		return "", fmt.Errorf("into writes no %s; export %s to %s does", ext, lex.QuoteName(table), lex.QuoteText(read.Into))
 	}
-	return "", fmt.Errorf("what %s is to hold cannot be told from its name; into knows .csv, .tsv, .json, .jsonl, .ndjson, .md and .txt, and for others `as FORMAT` says it", lex.QuoteText(read.Into))
+	return "", fmt.Errorf("the name %s does not say the format; into knows .csv, .tsv, .json, .jsonl, .ndjson, .md and .txt, and for other names `as FORMAT` says it", lex.QuoteText(read.Into))
 }
 
 // printInto writes the rows to the file that the statement names, which gets its
@@ -85,7 +85,7 @@ func createWhole(path string, overwrite bool) (*wholeFile, error) {
 		return nil, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) { // of a name that nobody chose
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) { // it names the temporary file
 		return nil, &fs.PathError{Op: "create", Path: path, Err: failed.Err}
 	}
 	return &wholeFile{f, path}, err

@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"math"
 	"strconv"
 	"unicode"
@@ -156,63 +158,37 @@ func appendEscape(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// printSchemaJSON prints tables: an array in json, a line each in jsonl.
-func (s *Session) printSchemaJSON(tables []schema.Table) error {
-	var b []byte
-	for i, t := range tables {
-		if s.format == "json" {
-			b = append(b, []string{"[\n", ",\n"}[min(i, 1)]...)
-		}
-		b = appendTable(b, t)
-		if s.format == "jsonl" {
-			b = append(b, '\n')
-		}
+// printObjects prints JSON objects: in json as one array, in jsonl a line each.
+func (s *Session) printObjects(objects [][]byte) error {
+	before, between, after := "", "\n", "\n"
+	switch {
+	case s.format == "json" && len(objects) == 0:
+		after = "[]\n"
+	case s.format == "json":
+		before, between, after = "[\n", ",\n", "\n]\n"
+	case len(objects) == 0:
+		after = ""
 	}
-	if s.format == "json" && len(tables) == 0 {
-		b = append(b, "[]\n"...)
-	} else if s.format == "json" {
-		b = append(b, "\n]\n"...)
-	}
-	_, err := s.out.Write(b)
+	_, err := s.out.WriteString(before + string(bytes.Join(objects, []byte(between))) + after)
 	return err
 }
 
-func (s *Session) printTableJSON(t schema.Table) error {
-	_, err := s.out.Write(append(appendTable(nil, t), '\n'))
+// printObject prints one JSON object on a line.
+func (s *Session) printObject(v any) error {
+	object, err := encodeJSON(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.out.Write(append(object, '\n'))
 	return err
 }
 
-func appendTable(b []byte, t schema.Table) []byte {
-	b = append(b, `{"table":`...)
-	b = appendString(b, t.Name)
-	if t.KeyFormat != schema.PlainKeys {
-		b = appendString(append(b, `,"key_format":`...), t.KeyFormat.String())
-	}
-	if t.ChangeStream != 0 {
-		b = appendString(append(b, `,"change_stream":`...), schema.FormatChangeStream(t.ChangeStream))
-	}
-	b = append(b, `,"families":[`...)
-	for i, f := range t.Families {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"name":`...)
-		b = appendString(b, f.Name)
-		b = append(b, `,"type":`...)
-		b = appendString(b, f.Type.String())
-		if f.Aggregate != schema.NoAggregate {
-			b = append(b, `,"aggregate":`...)
-			b = appendString(b, f.Aggregate.String())
-		}
-		if f.GC != nil {
-			b = append(b, `,"gc":`...)
-			b = appendString(b, f.GC.String())
-		}
-		if f.Tuning != (schema.Tuning{}) {
-			b = append(b, `,"tuning":`...)
-			b = appendString(b, f.Tuning.String())
-		}
-		b = append(b, '}')
-	}
-	return append(b, "]}"...)
+// encodeJSON encodes an object. Its texts must be fit for a terminal: they are not
+// escaped beyond what JSON asks for.
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

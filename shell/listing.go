@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// printListing prints what a statement found out: lines of fields, and for
-// people a drawing of them.
+// printListing prints a listing: lines of fields, and for people a drawing of them.
 func (s *Session) printListing(l *exec.Listing) error {
 	defer s.as(l.Format)()
 	switch {
@@ -85,76 +85,70 @@ func peopleText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// barWidth is the length of the longest bar, where no terminal bounds it.
+// barWidth is the length of the longest bar, if no terminal bounds it.
 const barWidth = 40
 
 // printTable prints a listing as a table, with numbers to the right and bars
 // behind them.
 func (s *Session) printTable(l *exec.Listing) error {
-	t := &textTable{out: s.out, style: tableStyle{}, width: s.width()}
-	if s.format == "markdown" {
-		t.style, t.width = markdownStyle{}, 0
-	}
+	t := s.newTable()
 	var heads []string
 	var right []bool
-	bar := -1
 	for i, name := range l.Columns {
 		heads = append(heads, strings.ToUpper(name))
-		numbers := len(l.Lines) > 0
-		for _, line := range l.Lines {
-			switch line[i].(type) {
-			case int64, float64:
-			default:
-				numbers = false
-			}
-		}
-		right = append(right, numbers)
-		if name == l.Bars {
-			bar = i
-		}
+		right = append(right, len(l.Lines) > 0 && !slices.ContainsFunc(l.Lines, func(line []any) bool { return !isNumber(line[i]) }))
 	}
+	t.header(heads, right)
 	var lines [][]string
-	used := 0
 	for _, line := range l.Lines {
 		var fields []string
 		for _, v := range line {
 			fields = append(fields, peopleText(v))
 		}
+		t.measure(fields)
 		lines = append(lines, fields)
 	}
-	t.header(heads, right)
-	for _, fields := range lines {
-		t.measure(fields)
+	if bar := slices.Index(l.Columns, l.Bars); bar >= 0 {
+		s.addBars(t, lines, l.Lines, bar)
 	}
-	for _, w := range t.widths {
-		used += w + 2
+	return t.print(lines)
+}
+
+// newTable is a table as wide as the screen, without colours.
+func (s *Session) newTable() *textTable {
+	if s.format == "markdown" {
+		return &textTable{out: s.out, style: markdownStyle{}}
 	}
-	if bar >= 0 {
-		heads, right = append(heads, ""), append(right, false)
-		width := barWidth
-		if t.width > 0 {
-			width = max(8, min(2*barWidth, t.width-used-1))
-		}
-		most := int64(1)
-		for _, line := range l.Lines {
-			most = max(most, line[bar].(int64))
-		}
-		for i, line := range l.Lines {
-			lines[i] = append(lines[i], s.bar(float64(line[bar].(int64))/float64(most), width))
-		}
-		t.header(heads, right)
-		for _, fields := range lines {
-			t.measure(fields)
-		}
+	return &textTable{out: s.out, style: tableStyle{}, width: s.width()}
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int64, float64:
+		return true
 	}
-	t.fit(nil)
-	t.printHeader()
-	for _, fields := range lines {
-		if err := t.printLine(fields); err != nil {
-			return err
+	return false
+}
+
+// addBars draws the numbers of a column in a column of its own, in the room that the
+// others leave.
+func (s *Session) addBars(t *textTable, lines [][]string, values [][]any, column int) {
+	width := barWidth
+	if t.width > 0 {
+		used := 0
+		for _, w := range t.widths {
+			used += w + 2
 		}
+		width = max(8, min(2*barWidth, t.width-used-1))
 	}
-	return nil
+	most := int64(1)
+	for _, line := range values {
+		most = max(most, line[column].(int64))
+	}
+	t.addColumn("")
+	for i, line := range values {
+		lines[i] = append(lines[i], s.bar(float64(line[column].(int64))/float64(most), width))
+	}
 }
 
 // The pieces of drawings: on a terminal eighths of a block, elsewhere plain text.
@@ -164,7 +158,7 @@ var (
 	textLevels = []rune("_.-:=+*#")
 )
 
-// bar is a bar of a part, from 0 to 1, of the width; what is more than 0 shows.
+// bar draws a part, from 0 to 1, of the width; any part above 0 shows.
 func (s *Session) bar(part float64, width int) string {
 	if part <= 0 {
 		return ""
@@ -207,28 +201,13 @@ func (s *Session) spark(line []float64) string {
 	return b.String()
 }
 
-// printListingJSON prints an object each line: in json as one array.
+// printListingJSON prints an object for each line.
 func (s *Session) printListingJSON(l *exec.Listing) error {
-	array := s.format == "json"
-	for i, line := range l.Lines {
-		if array {
-			s.out.WriteString([]string{"[\n", ",\n"}[min(i, 1)])
-		}
-		if _, err := s.out.Write(objectOf(l.Columns, line)); err != nil {
-			return err
-		}
-		if !array {
-			s.out.WriteString("\n")
-		}
+	var objects [][]byte
+	for _, line := range l.Lines {
+		objects = append(objects, objectOf(l.Columns, line))
 	}
-	switch {
-	case !array:
-	case len(l.Lines) == 0:
-		s.out.WriteString("[]\n")
-	default:
-		s.out.WriteString("\n]\n")
-	}
-	return nil
+	return s.printObjects(objects)
 }
 
 // objectOf is a line as a JSON object with its fields in order.
@@ -302,26 +281,20 @@ func (s *Session) printStatistics(st *exec.Statistics) error {
 }
 
 func (s *Session) printStatisticsJSON(st *exec.Statistics) error {
-	var b bytes.Buffer
-	b.WriteString(`{"families":[`)
-	for i, line := range st.Families.Lines {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(objectOf(st.Families.Columns, line))
+	var families [][]byte
+	for _, line := range st.Families.Lines {
+		families = append(families, objectOf(st.Families.Columns, line))
 	}
-	b.WriteByte(']')
+	text := `{"families":[` + string(bytes.Join(families, []byte(","))) + "]"
 	if len(st.Engine) > 0 {
 		var names []string
 		var values []any
 		for _, f := range st.Engine {
 			names, values = append(names, f.Name), append(values, f.Value)
 		}
-		b.WriteString(`,"engine":`)
-		b.Write(objectOf(names, values))
+		text += `,"engine":` + string(objectOf(names, values))
 	}
-	b.WriteString("}\n")
-	_, err := s.out.Write(b.Bytes())
+	_, err := s.out.WriteString(text + "}\n")
 	return err
 }
 

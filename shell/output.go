@@ -52,8 +52,7 @@ func writeError(err error) error {
 	return fmt.Errorf("cannot write the output: %w", err)
 }
 
-// commandError says how the command of .output ended. That it did not want
-// everything is no fault.
+// commandError says how the command of .output ended. It may stop reading early.
 func commandError(command string, err error) error {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGPIPE {

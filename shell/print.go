@@ -11,7 +11,6 @@ import (
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // A rowPrinter writes the rows of one statement in one format.
@@ -90,7 +89,7 @@ func (s *Session) print(res exec.Result) (rows int, err error) {
 	case *exec.Modified:
 		return 0, s.printModified(res)
 	case *exec.Matched:
-		return 0, s.printMatched(res.Matched)
+		return 0, s.printFact(fmt.Sprintf("matched %t", res.Matched), []string{"matched"}, res.Matched)
 	case *exec.Done:
 		if res.Message != "" && forPeople(s.format) && !s.opt.Quiet {
 			s.out.WriteString(res.Message + "\n")
@@ -132,7 +131,7 @@ func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
 	}
-	if stream.More() { // said in any case: somebody may take it for all there is
+	if stream.More() { // always said: these rows look like all there are
 		next := ", or .next"
 		if !s.opt.Interactive {
 			next = ""
@@ -208,41 +207,44 @@ func every(d time.Duration, f func()) (stop func()) {
 	})
 }
 
-// printCount prints rows as a bare number, so that scripts can take it. That it
-// is an estimate stands beside it for people and in JSON.
+// printCount prints rows as a bare number, so that scripts can take it. Formats for people,
+// and JSON, also say that it is an estimate.
 func (s *Session) printCount(n *exec.Counted) error {
-	about, note := "", ""
+	names, values := []string{"rows"}, []any{n.Rows}
+	text := fmt.Sprint(n.Rows)
+	if n.WithCells {
+		names, values = append(names, "cells"), append(values, n.Cells)
+		text = fmt.Sprintf("%d %s, %d %s", n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"))
+	}
 	if n.About {
-		about, note = "about ", " (an estimate)"
+		text = "about " + text + " (an estimate)"
 	}
-	var err error
-	switch {
-	case s.format == "json" || s.format == "jsonl":
-		_, err = fmt.Fprintf(s.out, `{"rows":%d`, n.Rows)
-		if n.WithCells {
-			fmt.Fprintf(s.out, `,"cells":%d`, n.Cells)
-		}
-		if n.About {
-			s.out.WriteString(`,"estimate":true`)
-		}
-		s.out.WriteString("}\n")
-	case s.format == "quiet":
-	case s.format == "csv" && n.WithCells:
-		_, err = fmt.Fprintf(s.out, "rows,cells\n%d,%d\n", n.Rows, n.Cells)
-	case s.format == "tsv" && n.WithCells:
-		_, err = fmt.Fprintf(s.out, "rows\tcells\n%d\t%d\n", n.Rows, n.Cells)
-	case s.format == "csv" || s.format == "tsv":
-		_, err = fmt.Fprintf(s.out, "%d\n", n.Rows)
-	case !n.WithCells:
-		_, err = fmt.Fprintf(s.out, "%s%d%s\n", about, n.Rows, note)
-	default:
-		_, err = fmt.Fprintf(s.out, "%s%d %s, %d %s%s\n", about, n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"), note)
+	if n.About && strings.HasPrefix(s.format, "json") {
+		names, values = append(names, "estimate"), append(values, true)
 	}
+	err := s.printFact(text, names, values...)
 	if n.Stats && err == nil {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- %s\n", costLine(n.Cost()))
 	}
 	return err
+}
+
+// printFact prints a few values: in csv and tsv one alone stands without its name, and
+// text is for people.
+func (s *Session) printFact(text string, names []string, values ...any) error {
+	switch {
+	case s.format == "quiet":
+		return nil
+	case strings.HasPrefix(s.format, "json"):
+		text = string(objectOf(names, values))
+	case s.format == "csv" || s.format == "tsv":
+		if len(names) > 1 {
+			return s.printFields(names, [][]any{values})
+		}
+		text = exactText(values[0])
+	}
+	return s.say("%s", text)
 }
 
 // printModified prints the new value: a row in the JSON formats, else by itself.
@@ -273,85 +275,7 @@ func (s *Session) printModified(m *exec.Modified) error {
 	return err
 }
 
-func (s *Session) printMatched(matched bool) error {
-	var err error
-	switch s.format {
-	case "json", "jsonl":
-		_, err = fmt.Fprintf(s.out, "{\"matched\":%t}\n", matched)
-	case "csv", "tsv":
-		_, err = fmt.Fprintln(s.out, matched)
-	case "quiet":
-	default:
-		_, err = fmt.Fprintf(s.out, "matched %t\n", matched)
-	}
-	return err
-}
-
-func (s *Session) printTables(tables []schema.Table) error {
-	if strings.HasPrefix(s.format, "json") {
-		return s.printSchemaJSON(tables)
-	}
-	lines := [][]string{{"TABLE", "FAMILIES"}}
-	for _, t := range tables {
-		var names []string
-		for _, f := range t.Families {
-			names = append(names, f.Name)
-		}
-		lines = append(lines, []string{t.Name, strings.Join(names, " ")})
-	}
-	return s.printLines(lines)
-}
-
-func (s *Session) printDescription(t schema.Table) error {
-	if strings.HasPrefix(s.format, "json") {
-		return s.printTableJSON(t)
-	}
-	lines := [][]string{{"FAMILY", "TYPE", "KEEPS"}}
-	for _, f := range t.Families {
-		typ := f.Type.String()
-		if f.Aggregate != schema.NoAggregate {
-			typ = f.Aggregate.String()
-		}
-		lines = append(lines, []string{f.Name, typ, keeps(f.GC)})
-	}
-	if err := s.printLines(lines); err != nil || !forPeople(s.format) {
-		return err
-	}
-	for _, f := range t.Families {
-		if f.Tuning == (schema.Tuning{}) {
-			continue
-		}
-		if err := s.say("%s is tuned: %v", f.Name, f.Tuning); err != nil {
-			return err
-		}
-	}
-	if t.ChangeStream != 0 {
-		if err := s.say("changes are kept for %s", schema.FormatChangeStream(t.ChangeStream)); err != nil {
-			return err
-		}
-	}
-	if t.KeyFormat == schema.PlainKeys {
-		return nil
-	}
-	return s.say("keys are tuples")
-}
-
-// keeps says in words what a retention rule leaves.
-func keeps(r *schema.Rule) string {
-	switch {
-	case r == nil:
-		return "everything"
-	case r.MaxVersions == 1:
-		return "the newest version"
-	case r.MaxVersions > 0:
-		return fmt.Sprintf("the newest %d versions", r.MaxVersions)
-	case r.MaxAge > 0:
-		return schema.FormatAge(r.MaxAge)
-	}
-	return "all but " + r.String()
-}
-
-// printLines prints a small table, the first line of which is the header.
+// printLines prints a small table. The first line is the header.
 func (s *Session) printLines(lines [][]string) error {
 	switch s.format {
 	case "quiet":
@@ -373,20 +297,12 @@ func (s *Session) printLines(lines [][]string) error {
 		}
 		return nil
 	}
-	t := &textTable{out: s.out, style: tableStyle{}, width: s.width(), palette: s.palette(s.out.terminal)}
-	if s.format == "markdown" {
-		t.style, t.width, t.palette = markdownStyle{}, 0, palette{}
+	t := s.newTable()
+	if s.format != "markdown" {
+		t.palette = s.palette(s.out.terminal)
 	}
 	t.header(lines[0], make([]bool, len(lines[0])))
-	for _, line := range lines[1:] {
-		t.measure(line)
-	}
-	t.fit(nil)
-	t.printHeader()
-	for _, line := range lines[1:] {
-		t.printLine(line)
-	}
-	return nil
+	return t.print(lines[1:])
 }
 
 type quietPrinter struct{}

@@ -54,7 +54,7 @@ func (s *Session) dropRedirection() {
 	if err := s.redirect(""); err != nil && !errors.Is(err, ErrOutputClosed) {
 		s.report("", err)
 	}
-	s.note("%s reads no more; results are shown here again", escapeUnprintable(to))
+	s.note("%s no longer reads; results are shown here again", escapeUnprintable(to))
 }
 
 func (s *Session) openFile(name string) (*output, error) {

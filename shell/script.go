@@ -79,18 +79,28 @@ func (s *Session) RunNamed(ctx context.Context, name, text string) error {
 		return err
 	}
 	if s.opt.Pages {
-		return s.runPage(ctx, name, text)
+		return s.page(ctx, func(ctx context.Context) error { return s.runAll(ctx, name, strings.NewReader(text)) })
 	}
 	return s.runAll(ctx, name, strings.NewReader(text))
 }
 
-// runPage runs statements and shows what they print as one page.
-func (s *Session) runPage(ctx context.Context, name, text string) error {
+// page runs statements and shows what they print as one page. Quitting the pager
+// cancels them.
+func (s *Session) page(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, s.stopPage)()
+	stopped := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.stopPage()
+	})
+	defer func() {
+		if !forget() {
+			<-stopped // it must not stop the next page
+		}
+	}()
 	s.beginPage(func() { cancel(errPagerQuit) })
-	err := s.runAll(ctx, name, strings.NewReader(text))
+	err := run(ctx)
 	if pageErr := s.endPage(ctx.Err() != nil); err == nil {
 		err = pageErr
 	}
@@ -211,7 +221,7 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	return err
 }
 
-// ended says how the context ended whose error this is.
+// ended says how a context with this error ended.
 func ended(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "timed out"
@@ -219,7 +229,7 @@ func ended(err error) string {
 	return "cancelled"
 }
 
-// countsRows reports whether a statement gets somewhere row by row.
+// countsRows reports whether a statement makes progress row by row.
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
 	case *ql.Get, *ql.Scan, *ql.Count, *ql.Import:
@@ -228,11 +238,11 @@ func countsRows(st ql.Statement) bool {
 	return false
 }
 
-func plural(n int, what string) string {
+func plural[N int | int64](n N, what string) string {
 	return thousands(int64(n)) + " " + unit(int64(n), what)
 }
 
-// unit is what is counted, in the plural unless there is one.
+// unit is the name of the things that are counted, in the plural unless n is 1.
 func unit(n int64, what string) string {
 	if n == 1 {
 		return what

@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
-// seenColumns are the qualifiers that went by lately, of each table's families,
-// for completion.
+// seenColumns are the qualifiers that statements showed lately, by table and family, for
+// completion.
 type seenColumns map[columnsOf][]string
 
 type columnsOf struct{ table, family string }
@@ -16,7 +16,7 @@ type columnsOf struct{ table, family string }
 const (
 	// seenRows is how many rows of a statement are looked at.
 	seenRows = 100
-	// seenQualifiers is how many are known of a family at most, the latest.
+	// seenQualifiers is how many are kept of a family, the latest ones.
 	seenQualifiers = 500
 )
 

@@ -33,8 +33,8 @@ type Options struct {
 	// Interactive says that In and Out are the process's terminal, so that
 	// [Session.Run] prompts.
 	Interactive bool
-	// Pages says that somebody is at the process's terminal who looks at what
-	// [Session.RunStatement] shows, through the pager where it is long.
+	// Pages says that a person at the process's terminal reads what [Session.RunStatement]
+	// shows. Long results go through the pager.
 	Pages bool
 	// Terminal says that Out is a terminal: the default format is table, cut
 	// to its width, and scans show 100 rows if they do not say.
@@ -47,8 +47,8 @@ type Options struct {
 	// Color says that on a terminal keys, families and errors are marked with
 	// colours; .color changes that.
 	Color bool
-	// Pager is the command that an interactive session shows with what is
-	// longer than the screen; "": none.
+	// Pager is the command that shows results longer than the screen in an interactive
+	// session; "": no pager.
 	Pager string
 
 	Format    string // one of Formats; "": table on a terminal, else jsonl
@@ -64,7 +64,7 @@ type Options struct {
 	Open func(dir string) (*query.DB, error)
 }
 
-// A Remote is a database over the network, of which its server makes backups.
+// A Remote is a database over the network, whose server makes its backups.
 type Remote interface {
 	exec.Remote
 	operator
@@ -79,8 +79,8 @@ type operator interface {
 	Checkpoint(ctx context.Context, dir string) error
 }
 
-// Streams are the options of a session on these streams, as far as they say
-// themselves what they are, and the environment.
+// Streams are the options of a session on these streams, as far as the streams and the
+// environment tell them.
 func Streams(db *query.DB, in io.Reader, out, err io.Writer, getenv func(string) string) Options {
 	if getenv == nil {
 		getenv = func(string) string { return "" }
@@ -142,7 +142,7 @@ type Session struct {
 	color  string // one of colorAuto, colorOn, colorOff
 	echo   bool
 	opened *query.DB // by .open; nil: db is the caller's
-	// imported is how many rows an import wrote that did not come to its end.
+	// imported is how many rows an import wrote before it failed.
 	imported int
 	limit    *int     // rows that a scan shows if it does not say, by .limit; nil: not said
 	table    string   // in use; "": none
@@ -236,11 +236,11 @@ func (s *Session) Run(ctx context.Context) error {
 
 // The errors of a session that are not those of a statement.
 var (
-	// ErrNothingFound is what a get gives that had to find a row.
+	// ErrNothingFound is the error of a get that had to find a row and did not.
 	ErrNothingFound = errors.New("no such row")
-	// ErrOutputClosed says that nobody reads the output any more, as in `| head`.
+	// ErrOutputClosed says that the reader of the output has gone, as in `| head`.
 	ErrOutputClosed = tty.ErrClosed
-	// ErrFailed says that statements of a script failed that was to keep going.
+	// ErrFailed says that statements failed in a script that keeps going.
 	ErrFailed = errors.New("statements failed")
 )
 
@@ -266,8 +266,8 @@ func (s *Session) note(format string, args ...any) {
 	}
 }
 
-// rowLimit is how many rows a scan gives if it does not say; 0 is all. Only what is
-// read on the screen has a limit that nobody asked for.
+// rowLimit is how many rows a scan gives if it does not say; 0 is all. Only output to the
+// screen has a limit by default.
 func (s *Session) rowLimit() int {
 	switch {
 	case s.limit != nil:

@@ -40,7 +40,7 @@ const (
 	// maxSections is how many grids are begun before the rest of the rows are
 	// printed one line a cell: their columns differ too much.
 	maxSections = 4
-	// Least widths, unless all there is in the column is narrower.
+	// Least widths, unless the whole column is narrower.
 	leastKey, leastValue, leastField = 24, 12, 10
 )
 
@@ -260,7 +260,7 @@ func (t *tabular) cellLine(key, column, stamp, value string) []string {
 }
 
 func (t *tabular) key(key string) string {
-	if t.stream.Table.KeyFormat == schema.TupleKeys { // half a tuple is none
+	if t.stream.Table.KeyFormat == schema.TupleKeys { // half a tuple is not a tuple
 		return t.view.key(key)
 	}
 	return lex.QuoteKey(t.clip(key))

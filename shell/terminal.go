@@ -75,8 +75,7 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// line reads one line. The context's end ends the wait for it, after which the
-// editor is of no more use.
+// line reads one line. The wait ends with the context; the editor is of no use after that.
 func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	type typed struct {
 		line string
@@ -124,8 +123,7 @@ func isCommand(text string) bool {
 	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, `\`) && len(text) > 1
 }
 
-// remember takes what was typed into the history, as one line that can be
-// edited.
+// remember adds typed text to the history, as one line that can be edited.
 func (t *terminal) remember(text string) {
 	line := strings.ReplaceAll(text, "\n", " ")
 	if !isCommand(text) {

@@ -61,6 +61,26 @@ func (t *textTable) header(heads []string, right []bool) {
 	t.measure(heads)
 }
 
+// addColumn adds a column of text behind the others.
+func (t *textTable) addColumn(head string) {
+	t.heads, t.right, t.widths = append(t.heads, head), append(t.right, false), append(t.widths, textWidth(head))
+}
+
+// print measures all lines and prints them below the header.
+func (t *textTable) print(lines [][]string) error {
+	for _, line := range lines {
+		t.measure(line)
+	}
+	t.fit(nil)
+	t.printHeader()
+	for _, line := range lines {
+		if err := t.printLine(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // measure widens the columns for a line.
 func (t *textTable) measure(fields []string) {
 	for i, f := range fields {
@@ -68,8 +88,8 @@ func (t *textTable) measure(fields []string) {
 	}
 }
 
-// fit narrows the widest columns until the table fits its width, none below
-// its least width (8 where least is nil). It reports whether that was enough.
+// fit narrows the widest columns until the table fits its width, but not below their least
+// width (8 if least is nil). It reports whether that was enough.
 func (t *textTable) fit(least []int) bool {
 	if t.width == 0 {
 		return true

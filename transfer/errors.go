@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -101,11 +102,5 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// quote is a value as messages show it: quoted, and cut where it is long.
-func quote(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return strconv.Quote(s)
-	}
-	return strconv.Quote(s[:most]) + fmt.Sprintf("… (%d bytes)", len(s))
-}
+// quote is a value as messages show it: quoted, and shortened where it is long.
+func quote(s string) string { return strconv.Quote(excerpt.Of(s)) }

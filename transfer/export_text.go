@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"encoding/base64"
-	"encoding/csv"
 	"encoding/json"
 	"io"
 	"math"
@@ -236,98 +235,3 @@ func plainText(v cells.Value) string {
 	}
 	return v.String()
 }
-
-// wideText is such a value for other programs, which do not distinguish NaNs.
-func wideText(v cells.Value) string {
-	if bits, width, ok := nanBits(v); ok && isUsualNaN(bits, width) {
-		return "NaN"
-	}
-	return plainText(v)
-}
-
-// textWide writes the wide form as CSV or JSON lines: text as it is, for other
-// programs, and bytes in a code.
-type textWide struct {
-	columns []wideColumn
-	json    bool
-	code    code // of bytes
-	keyCode code // of row keys, in CSV
-	w       io.Writer
-}
-
-func (t *textWide) begin(w io.Writer) error {
-	t.w = w
-	if t.json {
-		return nil
-	}
-	header := []string{rowField + suffixes[t.keyCode]}
-	for _, c := range t.columns {
-		header = append(header, c.name())
-	}
-	return writeCSV(w, header)
-}
-
-func writeCSV(w io.Writer, record []string) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(record); err != nil {
-		return err
-	}
-	out.Flush()
-	return out.Error()
-}
-
-func (t *textWide) encode(c *chunk) (encoded, error) {
-	var b strings.Builder
-	out := csv.NewWriter(&b)
-	record := make([]string, 1+len(t.columns))
-	err := c.eachRow(t.columns, func(key string, row []*cells.Cell) error {
-		if t.json {
-			b.Write(t.appendObject(nil, key, row))
-			return nil
-		}
-		if t.keyCode == noCode && !utf8.ValidString(key) {
-			return &rawKeyError{key: key}
-		}
-		record[0] = t.keyCode.encode(key)
-		for i, cell := range row {
-			record[1+i] = ""
-			if cell == nil {
-				continue
-			}
-			raw, isRaw := rawText(cell.Value)
-			if record[1+i] = t.columns[i].code.encode(raw); !isRaw {
-				record[1+i] = wideText(cell.Value)
-			}
-		}
-		return out.Write(record)
-	})
-	if err != nil {
-		return nil, err
-	}
-	out.Flush()
-	return b.String(), out.Error()
-}
-
-func (t *textWide) appendObject(b []byte, key string, row []*cells.Cell) []byte {
-	b = appendJSONText(append(b, '{'), rowField, key, t.code)
-	for i, cell := range row {
-		if cell == nil {
-			continue
-		}
-		c := &t.columns[i]
-		b = append(appendJSONString(append(b, ','), c.name()), ':')
-		if raw, ok := cell.Value.AsBytes(); ok {
-			b = append(append(append(b, '"'), c.code.encode(string(raw))...), '"')
-			continue
-		}
-		b = appendJSONValue(b, cell.Value, wideText)
-	}
-	return append(b, "}\n"...)
-}
-
-func (t *textWide) write(e encoded) error {
-	_, err := io.WriteString(t.w, e.(string))
-	return err
-}
-
-func (t *textWide) end() error { return nil }

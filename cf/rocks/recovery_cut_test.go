@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
@@ -431,5 +432,37 @@ func TestADamagedFileOfWhatWasSynced(t *testing.T) {
 	}
 	if has, _, err := rowsOf(dir, Options{}); err != nil || has != 1 {
 		t.Errorf("%d rows, %v", has, err)
+	}
+}
+
+// A log whose changes are all in table files may be there after a crash, though a later
+// one was removed: their removals are not in order. It is not damage.
+func TestAnObsoleteLogWhoseSuccessorIsGone(t *testing.T) {
+	w := newWriter(t, Options{})
+	logs := func(dir string) []string {
+		paths, err := filepath.Glob(filepath.Join(dir, "*.log"))
+		w.must(err)
+		return paths
+	}
+	w.put(10)
+	first := logs(w.dir)
+	if len(first) != 1 {
+		t.Fatalf("there are logs %v", first)
+	}
+	content, err := os.ReadFile(first[0])
+	w.must(err)
+	for range 2 {
+		for _, family := range []string{"t", "u", "v"} {
+			w.must(w.Flush(t.Context(), family))
+		}
+		w.put(10)
+	}
+	for slices.Contains(logs(w.dir), first[0]) { // it is removed in the background
+		time.Sleep(time.Millisecond)
+	}
+	dir := w.copied()
+	w.must(os.WriteFile(filepath.Join(dir, filepath.Base(first[0])), content, 0o644))
+	if a, b, err := rowsOf(dir, Options{}); err != nil || a != 3 || b != 3 {
+		t.Errorf("%d and %d rows, %v", a, b, err)
 	}
 }

@@ -212,7 +212,7 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
 	output(t, "--addr", s.addr, "-c", "create table t family f, family n type=i64; put t a f:x=1; put t b f:x=1")
 	for statement, want := range map[string]string{
-		"begin":                             "over the network a change of one row is atomic",
+		"begin":                             "over the network only changes of one row are atomic",
 		"explain scan t":                    "explain: it cannot run over the network",
 		"analyze scan t":                    "beside the server with --db and --read-only",
 		"stats":                             "beside the server with --db and --read-only",
@@ -257,10 +257,10 @@ func TestWhatARunningServerHas(t *testing.T) {
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--http", s.addr, "--db", other}, 1, "--http is " + s.addr + ", where another process listens"},
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--db", dir}, 3, "in use by another process\n"},
 		{[]string{"--db", dir, "-c", "tables"}, 3, "--read-only opens it beside that, for reading, and --addr reaches it"},
-		{[]string{"--db", dir, "backup", other}, 3, "the server does it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
-		{[]string{"--db", dir, "checkpoint", other}, 3, "the server does it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
-		{[]string{"--db", dir, "--read-only", "-c", "backup to '" + other + "'"}, 1, "the server does it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
-		{[]string{"--db", dir, "--read-only", "-c", "checkpoint '" + other + "'"}, 1, "the server does it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "backup", other}, 3, "let the server do it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "checkpoint", other}, 3, "let the server do it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "backup to '" + other + "'"}, 1, "let the server do it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "checkpoint '" + other + "'"}, 1, "let the server do it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
 	} {
 		var out, errs strings.Builder
 		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {

@@ -49,7 +49,7 @@ through $BIGTABLE_EMULATOR_HOST.
 Addresses that other machines reach want TLS, or --insecure. Clients need a token
 as soon as there is one: smolwc token makes them.
 
-A database is created where there is none. Ctrl-C stops the server: calls under
+A missing database is created. Ctrl-C stops the server: calls under
 way may end first, a second Ctrl-C ends the process.
 
 Unless they are set, MALLOC_ARENA_MAX is as if 1, GOGC as if 50 with some memory

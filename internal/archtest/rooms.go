@@ -38,7 +38,6 @@ const (
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	lz4         = "github.com/pierrec/lz4/v4"
 	parquet     = "github.com/parquet-go/parquet-go"
-	pretty      = "github.com/jedib0t/go-pretty/v6"
 	prometheus  = "github.com/prometheus/client_golang"
 	progressbar = "github.com/schollz/progressbar/v3"
 	pty         = "github.com/creack/pty"
@@ -70,7 +69,7 @@ var rooms = map[string]room{
 	"cells":          {},
 	"tuple":          {imports: []string{uuid}},
 	"tuple/subspace": {imports: []string{"tuple"}},
-	"schema":         {imports: []string{"cells", yaml}},
+	"schema":         {imports: []string{"cells", "internal/excerpt", yaml}},
 
 	"cf":      {imports: []string{"cells", "tuple"}},
 	"cf/bulk": {imports: []string{"cf", "tuple", compress}},
@@ -92,18 +91,31 @@ var rooms = map[string]room{
 	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/isolation", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/rocks/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
-	"query/filter": {imports: []string{"cells", "internal/bytere"}},
-	"query/read":   {imports: []string{"cells", "cf", "query/filter", "tuple"}},
+	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
+	"query/read":   {imports: []string{"cells", "cf", "internal/excerpt", "query/filter", "tuple"}},
 	"query/write":  {imports: []string{"cells"}},
 
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
 	"query/internal/sketch":  {imports: []string{"cells", xxhash}},
+	"query/internal/fault":   {imports: []string{"cells", "cf"}},
+	"query/internal/catalog": {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/sketch", "query/internal/fault", "internal/excerpt"}},
+	"query/internal/clock":   {imports: []string{"cells", "cf", "query/internal/fault", "query/internal/catalog"}},
+	"query/internal/plan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/compare", "query/internal/fault", "query/internal/catalog", "internal/bytere"}},
+	"query/internal/scan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/fault", "query/internal/catalog", "query/internal/plan", "internal/bytere", "internal/excerpt"}},
+	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt"}, tests: []string{"schema", "query/internal/plan"}},
+	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/sketch", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
+	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/lock", "internal/osfile", uuid}},
+	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
+	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
+	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
+	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
-	"query":         {imports: []string{"cells", "schema", "cf", "cf/bulk", "cf/rocks", "query/filter", "query/read", "query/write", "query/internal/compare", "query/internal/sketch", "internal/bytere", "internal/claim", "internal/lock", "internal/osfile", uuid, xsync}, tests: []string{"cf/cftest", "tuple", binregexp}},
-	"query/ql/lex":  {imports: []string{"schema", "cells"}},
-	"query/ql":      {imports: []string{"query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec": {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":      {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/engine", "internal/claim", "internal/lock", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "cf/rocks", "cf/cftest", "tuple", binregexp}},
+	"query/ql/lex":     {imports: []string{"schema", "cells"}},
+	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
+	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
+	"query/ql/exec":    {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/excerpt", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
 	// The only package that knows object stores.
 	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -118,22 +130,23 @@ var rooms = map[string]room{
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog": {imports: []string{"cells", "query", "schema", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/admin":   {imports: []string{"query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server": {
 		imports: []string{"query", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
-	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server"}},
+	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", liner, pretty, runewidth, term}, tests: []string{pty, "tuple"}},
+	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", liner, runewidth, term}, tests: []string{pty}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
 	"internal/bytere":   {imports: []string{binregexp}},
 	"internal/claim":    {imports: []string{"internal/osfile"}},
+	"internal/excerpt":  {},
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
 	"internal/osfile":   {imports: []string{xsys}},

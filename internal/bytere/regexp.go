@@ -50,6 +50,15 @@ func Compile(expr string) (*Regexp, error) {
 	return r, nil
 }
 
+// MustCompile is Compile for an expression that has been checked.
+func MustCompile(expr string) *Regexp {
+	re, err := Compile(expr)
+	if err != nil {
+		panic(err)
+	}
+	return re
+}
+
 // compileWhole compiles an expression that is complete by itself, to match the whole.
 func compileWhole(text string) (*binaryregexp.Regexp, error) {
 	re, err := binaryregexp.Compile(`\A(?:` + text + `)\z`)

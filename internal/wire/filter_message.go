@@ -57,7 +57,7 @@ func messageOf(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	case filter.RowSample:
 		m.Filter = &bigtablepb.RowFilter_RowSampleFilter{RowSampleFilter: float64(f)}
 	case filter.ColumnRange:
-		return ColumnRangeMessage(f), nil
+		return columnRangeMessage(f), nil
 	case filter.ValueRange:
 		return valueRangeMessage(f), nil
 	case filter.ValueBitmask:
@@ -92,8 +92,7 @@ func messagesOf(fs []filter.Filter) ([]*bigtablepb.RowFilter, error) {
 
 var blockAll = &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_BlockAllFilter{BlockAllFilter: true}}
 
-// ColumnRangeMessage is FilterMessage of a range of columns.
-func ColumnRangeMessage(f filter.ColumnRange) *bigtablepb.RowFilter {
+func columnRangeMessage(f filter.ColumnRange) *bigtablepb.RowFilter {
 	if f.To.Open && f.To.At == "" {
 		return blockAll // an empty end is no bound in a message
 	}

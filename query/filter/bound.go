@@ -3,6 +3,8 @@ package filter
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
 // A Bound is one end of a range of bytes. The zero Bound is no bound.
@@ -43,7 +45,7 @@ func rangeText(from, to Bound) string {
 
 func checkRange(from, to Bound) error {
 	if from.Set && to.Set && from.At > to.At {
-		return fmt.Errorf("start %q is after end %q", shorten(from.At), shorten(to.At))
+		return fmt.Errorf("start %q is after end %q", excerpt.Of(from.At), excerpt.Of(to.At))
 	}
 	return nil
 }

@@ -63,15 +63,6 @@ func name(f Filter) string {
 	return text
 }
 
-// shorten keeps an error of a long expression readable.
-func shorten(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + fmt.Sprintf("… (%d bytes)", len(s))
-}
-
 // varint is the number of bytes that protobuf takes for n.
 func varint(n int) int { return max(1, (bits.Len64(uint64(n))+6)/7) }
 

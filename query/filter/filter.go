@@ -70,6 +70,30 @@ func (f Interleave) String() string { return "interleave" + list(f...) }
 func (f Interleave) check() error   { return checkSeveral("interleave", f) }
 func (f Interleave) size() int      { return sizeOf(f) }
 
+// ChainOf is a chain of any number of filters: a single one is itself, and no filters
+// are nil.
+func ChainOf(fs ...Filter) Filter {
+	switch len(fs) {
+	case 0:
+		return nil
+	case 1:
+		return fs[0]
+	}
+	return Chain(fs)
+}
+
+// InterleaveOf is an interleave of any number of filters: a single one is itself, and
+// no filters leave nothing.
+func InterleaveOf(fs ...Filter) Filter {
+	switch len(fs) {
+	case 0:
+		return BlockAll{}
+	case 1:
+		return fs[0]
+	}
+	return Interleave(fs)
+}
+
 // A Condition gives the row to If. When If leaves a cell, the row goes through Then,
 // otherwise through Else; a nil Then or Else leaves nothing. If is required. All three
 // see one state of the row.

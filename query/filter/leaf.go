@@ -8,11 +8,12 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
-// A new filter is a type here, its evaluation in query/filter_eval.go, and its message
+// A new filter is a type here, its evaluation in query/internal/scan/evaluator.go, and its message
 // in internal/wire/filter.go. If the store can evaluate a part of it, that part goes
-// into query/filter_push.go.
+// into query/internal/plan/push.go.
 
 // PassAll leaves every cell.
 type PassAll struct{}
@@ -257,7 +258,7 @@ func counted(name string, n int) string { return name + "(" + strconv.Itoa(n) + 
 
 func checkExpression(name, expr string) error {
 	if _, err := bytere.Compile(expr); err != nil {
-		return fmt.Errorf("%s(%q): %w", name, shorten(expr), err)
+		return fmt.Errorf("%s(%q): %w", name, excerpt.Of(expr), err)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 // TestNil calls everything with nil and zero values: nothing panics.
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
-		Funcs: []any{filter.Check, filter.Contains, filter.Excluding, filter.Including, filter.Within},
+		Funcs: []any{filter.ChainOf, filter.Check, filter.Contains, filter.Excluding, filter.Including, filter.InterleaveOf, filter.Within},
 		Types: []any{
 			filter.Chain{}, filter.Interleave{}, filter.Label(""), filter.RowKey(""), filter.Family(""), filter.Column(""), filter.Value(""),
 			filter.RowSample(0), filter.ValueBitmask(""), filter.CellsPerRowLimit(0), filter.CellsPerRowOffset(0), filter.Latest(0),

@@ -1,3 +1,9 @@
+// Package ql is the statement language of the shell: [Parse] makes a typed statement
+// of a text, and [Print] makes the canonical text of a statement. [NewReader] cuts a
+// script of any length into statements.
+//
+// The words of the language, and how names, keys and values are quoted, are in
+// query/ql/lex. A statement is run by query/ql/exec.
 package ql
 
 import (
@@ -73,7 +79,7 @@ type Read struct {
 	Versions    int       // of each column, newest first; 0: not said
 	CellsPerRow int       // 0: no bound
 	Limit       int       // rows; 0: not said
-	Page        *string   // of the rows, by the token of the one before; "" is the first; nil: no pages
+	Page        *string   // the token of the page before; "" is the first page; nil: no pages
 	Offset      int       // rows skipped first
 	Since       *lex.Time // inclusive; nil: no bound
 	Until       *lex.Time // exclusive; nil: no bound

@@ -3,6 +3,7 @@ package ql
 import (
 	"strings"
 
+	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
@@ -119,11 +120,12 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	}
 	p.next()
 	family, qualifier, ok := cutColumn(t)
+	if plain, converted := dialect.CutConverter(lex.Join(qualifier)); ok && converted && p.foreign && !p.isCbtRead() {
+		return Column{}, lex.ErrorAt(t.Pos, "values have types here, and are not converted; write %s", Column{Family: family, Qualifier: plain})
+	}
 	switch {
 	case p.isCbtRead():
 		return cbtColumn(t, family, qualifier, ok)
-	case ok && p.foreign && hbaseConverter.MatchString(lex.Join(qualifier)):
-		return Column{}, lex.ErrorAt(t.Pos, "values have types here, and are not converted; write %s", Column{Family: family, Qualifier: hbaseConverter.ReplaceAllString(lex.Join(qualifier), "")})
 	case ok && beginsRegexp(qualifier):
 		return regexColumn(t, family, qualifier)
 	case ok:
@@ -165,13 +167,13 @@ func cutSlashes(parts []lex.Part) (string, bool) {
 	return text[1 : len(text)-1], true
 }
 
-// columnRange parses fam:[a..b), either bound of which may be missing.
+// columnRange parses fam:[a..b). Either bound may be missing.
 func (p *parser) columnRange() (Column, error) {
 	t := p.next()
 	p.next() // [
 	c, err := columnOf(t)
 	if err != nil || c.Qualifier != "" || c.Kind != ColumnExact {
-		return Column{}, lex.ErrorAt(t.Pos, "%s[ is no range of qualifiers; write family:[a..n)", lex.Printable(lex.Clip(t.Text)))
+		return Column{}, lex.ErrorAt(t.Pos, "%s[ is not a range of qualifiers; write family:[a..n)", lex.Printable(lex.Clip(t.Text)))
 	}
 	c.Kind = ColumnRange
 	bounds := p.peek()

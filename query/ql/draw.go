@@ -3,14 +3,14 @@ package ql
 import "github.com/smolwc/smolwc/query/ql/lex"
 
 var histogramVerb = verb{
-	name: "histogram", parse: parseHistogram,
+	name: "histogram", parse: parseHistogram, keyed: true,
 	help: helpTopic{
 		summary: "numbers of a column by size, rows by prefix",
 		syntax: "histogram T COL [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
 			"histogram T keys [depth=N] [separator=TEXT] [bins=N] [rows and conditions as in scan] [as FORMAT]",
 		text: "Counts the numbers of a column, in at most bins= bins (20 if not said) with round bounds, from inclusive, to exclusive.\n" +
-			"With keys it counts rows by how their keys begin: by depth= parts, each of which ends with separator= (# if not said),\n" +
-			"or elements, where keys are tuples; without depth= by one more than prefix= has. It shows the bins= largest prefixes.\n" +
+			"With keys it counts rows by how their keys begin: by depth= parts that end with separator= (# if not said),\n" +
+			"or by depth= elements if keys are tuples; without depth= by one more than prefix= has. It shows the bins= largest prefixes.\n" +
 			"Both read the rows once, and hold no more than the bins. The bars are drawn for people; csv and json give the figures.",
 		examples: []string{
 			"histogram fleet meta:miles prefix=plane#",
@@ -62,11 +62,10 @@ func parseHistogram(p *parser) (Statement, error) {
 	} else if st.Column, err = p.exactColumn(); err != nil {
 		return nil, err
 	}
-	to := &target{rows: &st.Rows, read: &st.Read, draw: &drawing{}}
+	to := &target{rows: &st.Rows, read: &st.Read, bins: &st.Bins, depth: &st.Depth, separator: &st.Separator}
 	if err := p.options(inHistogram, to); err != nil {
 		return nil, err
 	}
-	st.Bins, st.Depth, st.Separator = to.draw.bins, to.draw.depth, to.draw.separator
 	wrong := []string{"depth", "separator"}
 	if st.Column.Family == "" {
 		wrong = []string{"versions"}
@@ -90,7 +89,7 @@ func histogramOf(st *Histogram) string {
 }
 
 var sparklineVerb = verb{
-	name: "sparkline", parse: parseSparkline,
+	name: "sparkline", parse: parseSparkline, keyed: true,
 	help: helpTopic{
 		summary: "the numbers of a column over time",
 		syntax:  "sparkline T KEY COL [points=N] [since=TS] [until=TS] [as FORMAT]",
@@ -122,54 +121,5 @@ func parseSparkline(p *parser) (Statement, error) {
 	if _, err := p.cell(&st.Table, &st.Key, &st.Column); err != nil {
 		return nil, err
 	}
-	to := &target{rows: &Rows{}, read: &st.Read, draw: &drawing{}}
-	err := p.options(inSparkline, to)
-	st.Points = to.draw.points
-	return st, err
-}
-
-var statsVerb = verb{
-	name: "stats", parse: parseStats,
-	foreign: []spelling{{"status", parseStatus}},
-	help: helpTopic{
-		summary: "sizes and figures of the engine",
-		syntax:  "stats [T] [as FORMAT]",
-		text: "What each family takes on disk and in memory, and for the whole database memory, cache, log, compactions and stalls.\n" +
-			"Cells are counted by what files say: replaced and deleted ones are among them until compaction; count counts exactly.",
-		examples: []string{"stats", "stats fleet", "stats fleet as json"},
-	},
-}
-
-// Stats tells what the engine knows of a table, or of the database.
-type Stats struct {
-	Node
-	Table  Name   // its Text is "" for the database
-	Format string // one of Formats; "": not said
-}
-
-func (st *Stats) print(w *printer) {
-	w.words("stats")
-	w.flag(lex.QuoteName(st.Table.Text), st.Table.Text != "")
-	if st.Format != "" {
-		w.words("as", st.Format)
-	}
-}
-
-// parseStats parses stats [T] [as FORMAT].
-func parseStats(p *parser) (Statement, error) {
-	st := &Stats{}
-	p.wantKind(ExpectTable)
-	if p.atWord() {
-		var err error
-		if st.Table, err = p.tableNamed(); err != nil {
-			return nil, err
-		}
-	}
-	if !p.acceptWord("as") {
-		return st, nil
-	}
-	read := &Read{}
-	err := p.formatOption(&target{read: read})
-	st.Format = read.Format
-	return st, err
+	return st, p.options(inSparkline, &target{rows: &Rows{}, read: &st.Read, points: &st.Points})
 }

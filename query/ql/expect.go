@@ -16,9 +16,9 @@ const (
 	ExpectOption                      // one of Candidates, "limit=" or "reverse"
 	ExpectChoice                      // the value of an option, one of Candidates
 	ExpectTopic                       // a topic of help, one of Candidates
-	ExpectTable                       // a table that there is
+	ExpectTable                       // an existing table
 	ExpectFamily                      // a family of Table, by its name alone
-	ExpectColumn                      // a column of Table: a family that there is, with its colon
+	ExpectColumn                      // a column of Table: an existing family, with its colon
 	ExpectQualifier                   // a qualifier of Family in Table
 	ExpectKey                         // a row key of Table
 	ExpectFile                        // the name of a file
@@ -32,19 +32,19 @@ const (
 // An Expectation is one thing that may stand at the cursor.
 type Expectation struct {
 	Kind ExpectKind
-	// Table and Family are those that the statement names, as it names them:
-	// they need not be there.
+	// Table and Family are those that the statement names, as it names them: they need not
+	// exist.
 	Table, Family string
-	// Prefix is what is typed of it already, without quotes; of a qualifier
-	// what stands behind the colon.
+	// Prefix is the part that is typed already, without quotes; of a qualifier the part
+	// behind the colon.
 	Prefix string
-	// Candidates are all words that may stand here, where they are known to the
-	// grammar; those that do not begin with Prefix are among them.
+	// Candidates are all words that may stand here, if the grammar knows them; also those
+	// that do not begin with Prefix.
 	Candidates []string
 	// Alone says of a qualifier that it stands without its family, which is
 	// that of the column before it.
 	Alone bool
-	// Hint says in words what is wanted where nothing can be proposed.
+	// Hint says in words what is wanted if nothing can be proposed.
 	Hint string
 }
 
@@ -56,7 +56,7 @@ type Expected struct {
 	Begin int
 	// Quote is the quote that is open at the cursor, or 0.
 	Quote byte
-	// Wants are what may stand there; empty when nothing may, or when there is a
+	// Wants are the things that may stand there; empty if nothing may, or if there is a
 	// mistake before.
 	Wants []Expectation
 	// Session marks a line of the session's commands (.mode), whose words are
@@ -64,9 +64,8 @@ type Expected struct {
 	Session bool
 }
 
-// Expect says what may stand at the cursor, which is a number of bytes into the
-// text; what is behind it does not count. The parser itself says it, so it is
-// what [Env.Parse] would take.
+// Expect says what may stand at the cursor, an offset into the text in bytes; the text
+// behind it does not count. The parser itself says it, so [Env.Parse] takes it.
 func (env Env) Expect(text string, cursor int) Expected {
 	text = text[:min(max(cursor, 0), len(text))]
 	src, ok := lex.LastStatement(text)
@@ -135,7 +134,7 @@ func (p *parser) wantColumn(before string) {
 	}
 }
 
-// narrow gives the expectations what is typed of the word already.
+// narrow gives the expectations the part of the word that is typed already.
 func narrow(list []Expectation, tail *lex.Partial) []Expectation {
 	if tail == nil {
 		return list

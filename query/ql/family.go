@@ -16,8 +16,8 @@ var alterVerb = verb{
 	foreign: []spelling{{"createfamily", parseCreateFamily}, {"deletefamily", parseDeleteFamily}, {"setgcpolicy", parseSetGCPolicy}},
 	help: helpTopic{
 		summary:  "add, change or drop a family",
-		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both] [yes]\nalter table T put family F .. [yes]  (adds it, or sets it where it is there)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE|none] [yes]",
-		text:     "A type can change only while the family is empty. What would make cells invisible, and keep changes for a\nshorter time, says how many and asks; a script says yes at the end. yes asks nothing.",
+		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both] [yes]\nalter table T put family F .. [yes]  (adds it, or sets it if it exists)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE|none] [yes]",
+		text:     "A type can change only while the family is empty. A change that makes cells invisible, or keeps changes for a\nshorter time, says how many and asks first. With yes at the end, as a script needs it, nothing is asked.",
 		examples: []string{"alter table planes add family loc type=string", "alter table planes set loc ttl=30d versions=3", "alter table planes drop family loc yes"},
 	},
 }
@@ -47,12 +47,12 @@ func (st *AddFamily) print(w *printer) {
 	w.words("alter table", lex.QuoteName(st.Table.Text), "add family", st.Family.String())
 }
 
-// SetFamily changes a family, or adds it where it is not there.
+// SetFamily changes a family, or adds it if it does not exist.
 type SetFamily struct {
 	Node
 	Table  Name
 	Family Family
-	Add    bool // the family where it is not there
+	Add    bool // the family if it does not exist
 	Yes    bool // no need to ask whether data may be hidden
 }
 
@@ -74,16 +74,16 @@ func (st *DropFamily) print(w *printer) {
 	w.flag("yes", st.Yes)
 }
 
-// A Family declares a column family, or what of it changes.
+// A Family declares a column family, or the changes of one.
 type Family struct {
 	Name     Name
 	Type     *cells.Type    // nil: not said
 	Versions *int           // nil: not said; 0: all
 	TTL      *time.Duration // nil: not said; 0: for ever
-	// Both says that a cell goes when both Versions and TTL say so, and not
-	// when either does; nil: not said.
+	// Both says that a cell is dropped when both Versions and TTL say so, rather than
+	// either; nil: not said.
 	Both *bool
-	// Aggregate is what the family makes of what is added to it; nil: not said.
+	// Aggregate is how the family combines added values; nil: not said.
 	Aggregate *schema.Aggregate
 }
 
@@ -109,8 +109,8 @@ func (f Family) String() string {
 	return strings.Join(w.out, " ")
 }
 
-// parseAlter parses alter table T add family F .. | drop family F | set F .. Those
-// that can drop or hide data end in yes where nobody is to be asked.
+// parseAlter parses alter table T add family F .. | drop family F | set F .. A statement
+// that can drop or hide data may end in yes; then nobody is asked.
 func parseAlter(p *parser) (Statement, error) {
 	if p.peek().Kind == lex.Word && p.isMark(1, ",") {
 		return p.hbaseAlter()
@@ -237,27 +237,20 @@ func (p *parser) familyOption(f *Family) error {
 }
 
 func (p *parser) familyType(f *Family) error {
-	p.wantOneOf(ExpectChoice, "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
-	t := p.peek()
-	typ, err := cells.ParseType(t.Keyword())
-	if err != nil && t.Keyword() != "any" {
-		return lex.ErrorAt(t.Pos, "expected a type, not %s; the types are any, bytes, string, bool, byte, i32, i64, f32, f64", t.Describe())
-	}
-	p.next()
+	word, err := p.oneWord("a type", "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
+	typ, _ := cells.ParseType(word) // any is no type, and 0
 	f.Type = &typ
-	return nil
+	return err
 }
 
 func (p *parser) familyAggregate(f *Family) error {
-	p.wantOneOf(ExpectChoice, "sum", "min", "max", "hll")
-	t := p.peek()
-	a, err := schema.ParseAggregate(t.Keyword())
+	word, err := p.oneWord("an aggregate", "sum", "min", "max", "hll")
 	if err != nil {
-		return lex.ErrorAt(t.Pos, "expected an aggregate, not %s; the aggregates are sum, min, max, hll", t.Describe())
+		return err
 	}
-	p.next()
-	f.Aggregate = &a
-	return nil
+	f.Aggregate = new(schema.Aggregate)
+	*f.Aggregate, err = schema.ParseAggregate(word)
+	return err
 }
 
 func (p *parser) familyVersions(f *Family) error {
@@ -270,17 +263,12 @@ func (p *parser) familyVersions(f *Family) error {
 	return err
 }
 
-// familyDrop takes whether a cell goes when either of two rules says so, or both.
+// familyDrop takes either or both: the rules that have to agree before a cell is dropped.
 func (p *parser) familyDrop(f *Family) error {
-	p.wantOneOf(ExpectChoice, "either", "both")
-	word := p.peek().Keyword()
-	if word != "either" && word != "both" {
-		return p.unexpected("either or both")
-	}
-	p.next()
+	word, err := p.oneWord("a value of drop=", "either", "both")
 	both := word == "both"
 	f.Both = &both
-	return nil
+	return err
 }
 
 // familyTTL takes an age, none for ever, or, as HBase writes it, seconds.

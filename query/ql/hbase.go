@@ -1,20 +1,142 @@
 package ql
 
 import (
-	"math"
-	"regexp"
 	"strings"
 
-	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// What the shell of HBase means otherwise than the language does: its times are
-// milliseconds, its values text, its bounds turn round in a reverse scan.
+// hbaseCreate parses 't', 'cf', {NAME => 'cf2', VERSIONS => 3, TTL => 3600}, ...
+func (p *parser) hbaseCreate() (Statement, error) {
+	p.foreign = true
+	st := &CreateTable{}
+	var err error
+	if st.Table, err = p.newName("the table's name"); err != nil {
+		return nil, err
+	}
+	for p.accept(",") {
+		f, isFamily, err := p.hbaseFamily(nil)
+		if err != nil {
+			return nil, err
+		}
+		if isFamily {
+			st.Families = append(st.Families, f.OfHBase())
+		}
+	}
+	if len(st.Families) == 0 {
+		return nil, p.unexpected("a family")
+	}
+	return st, nil
+}
 
-// maxMillis is the last millisecond of the year 9999. What is beyond is taken
-// for microseconds, which HBase's statements do not have.
-const maxMillis = 253_402_300_799_999
+// hbaseFamily parses 'cf', or {NAME => 'cf', VERSIONS => 3}, or that without its braces.
+// Options of storage are passed over; isFamily is false if there was nothing else. method
+// gets METHOD's value, if one is allowed.
+func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error) {
+	if p.peek().Kind == lex.Word && !p.atOption(0) {
+		f.Name, err = p.newName("a family")
+		return f, true, err
+	}
+	at := p.peek().Pos
+	braces := p.accept("{")
+	said := false
+	for {
+		switch word := p.peek().Keyword(); {
+		case !p.atOption(0):
+			return f, false, p.unexpected("NAME => 'family'")
+		case word == "name":
+			p.next()
+			p.equals()
+			f.Name, err = p.newName("the family's name")
+		case word == "method" && method != nil:
+			p.next()
+			p.equals()
+			*method, err = p.text("'delete'")
+		case word == "min_versions" || word == "keep_deleted_cells":
+			err = p.hbaseUnkept("versions=N ttl=AGE drop=both keeps the newest N versions of any age, and deleted cells are not kept")
+		case word == "readonly":
+			err = p.hbaseUnkept("the flag --read-only opens a whole database for reading only")
+		case dialect.IsStorage(word):
+			p.next()
+			p.equals()
+			p.skipValue()
+		default:
+			said = true
+			err = p.familyOption(&f)
+		}
+		if err != nil {
+			return f, false, err
+		}
+		if !p.atMark(",") || !braces && !p.atOption(1) {
+			break
+		}
+		p.next()
+	}
+	if braces {
+		err = p.expect("}")
+	}
+	if f.Name.Text == "" && said && err == nil {
+		err = lex.ErrorAt(at, "the family's NAME is missing")
+	}
+	return f, f.Name.Text != "", err
+}
+
+// hbaseUnkept takes MIN_VERSIONS => 0, KEEP_DELETED_CELLS => false and the like. Other
+// values are not possible here.
+func (p *parser) hbaseUnkept(instead string) error {
+	t := p.next()
+	p.equals()
+	value, err := p.text("0 or false")
+	if err == nil && value != "0" && !strings.EqualFold(value, "false") {
+		err = lex.ErrorAt(t.Pos, "there is no option %s; %s", t.Describe(), instead)
+	}
+	return err
+}
+
+// hbaseAlter parses alter 't', 'cf' | NAME => 'cf', VERSIONS => 3 | {..} | NAME => 'cf',
+// METHOD => 'delete' | 'delete' => 'cf'. It makes one change.
+func (p *parser) hbaseAlter() (Statement, error) {
+	p.foreign = true
+	table, err := p.tableNamed()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(","); err != nil {
+		return nil, err
+	}
+	if t := p.peek(); t.Kind == lex.Word && lex.Join(t.Parts) == "delete" && p.isMark(1, "=>") {
+		p.next()
+		p.next()
+		return p.alterFamily(table, "drop")
+	}
+	method := ""
+	at := p.peek().Pos
+	f, isFamily, err := p.hbaseFamily(&method)
+	switch {
+	case err != nil:
+		return nil, err
+	case !isFamily:
+		return nil, lex.ErrorAt(at, "smolwc chooses by itself how a table is stored; alter table %s set F ttl=30d versions=3 sets retention", lex.QuoteName(table.Text))
+	case p.atMark(","):
+		return nil, p.unexpected("the end of the statement: alter one family at a time")
+	case method == "delete":
+		return &DropFamily{Table: table, Family: f.Name, Yes: p.acceptWord("yes")}, nil
+	case method != "":
+		return nil, lex.ErrorAt(at, "there is no METHOD %s; a family is added, set, or deleted with METHOD => 'delete'", lex.QuoteText(lex.Clip(method)))
+	}
+	return &SetFamily{Table: table, Family: f, Add: true, Yes: p.acceptWord("yes")}, nil
+}
+
+// OfHBase is a family that HBase's statements make: it keeps one version unless
+// they say more.
+func (f Family) OfHBase() Family {
+	if f.Versions == nil {
+		one := 1
+		f.Versions = &one
+	}
+	return f
+}
 
 // millis takes a time as HBase writes it: milliseconds since 1970.
 func (p *parser) millis() (*lex.Time, error) {
@@ -24,33 +146,7 @@ func (p *parser) millis() (*lex.Time, error) {
 		return nil, p.unexpected("a time in milliseconds, as in 1706140800000")
 	}
 	p.next()
-	return parseMillis(t.Pos, lex.Join(t.Parts))
-}
-
-func parseMillis(at lex.Pos, text string) (*lex.Time, error) {
-	if !lex.IsInteger(text) {
-		ts, err := lex.ParseTime(at, strings.TrimPrefix(text, "@"))
-		if err == nil && ts.Now {
-			err = lex.ErrorAt(at, "expected a time in milliseconds, not %s", lex.QuoteText(lex.Clip(text)))
-		}
-		return ts, err
-	}
-	n, err := lex.ParseInteger(text)
-	if err != nil || n < 0 || n > maxMillis {
-		return nil, lex.ErrorAt(at, "HBase's times are milliseconds from 0 to %d, and not %s; smolwc's own statements take microseconds", int64(maxMillis), lex.Clip(text))
-	}
-	return &lex.Time{Pos: at, At: cells.Timestamp(n * 1000)}, nil
-}
-
-// nextMilli is the time a millisecond later: all of a millisecond is one moment
-// to HBase.
-func nextMilli(t *lex.Time) *lex.Time { return &lex.Time{Pos: t.Pos, At: t.At + 1000} }
-
-// isLastTime reports whether the word is the largest time of HBase's, which
-// stands for no bound.
-func isLastTime(t lex.Token) bool {
-	n, err := lex.ParseInteger(lex.Join(t.Parts))
-	return err == nil && n == math.MaxInt64
+	return dialect.ParseMillis(t.Pos, lex.Join(t.Parts))
 }
 
 // timeRangeOption takes HBase's TIMERANGE => [since, until].
@@ -64,7 +160,7 @@ func (p *parser) timeRangeOption(to *target) (err error) {
 	if err = p.expect(","); err != nil {
 		return err
 	}
-	if t := p.peek(); t.Kind == lex.Word && lex.IsInteger(lex.Join(t.Parts)) && isLastTime(t) {
+	if t := p.peek(); t.Kind == lex.Word && dialect.IsLastTime(lex.Join(t.Parts)) {
 		p.next()
 	} else if to.read.Until, err = p.millis(); err != nil {
 		return err
@@ -75,7 +171,7 @@ func (p *parser) timeRangeOption(to *target) (err error) {
 // timestampOption takes HBase's TIMESTAMP => ts: that version and no other.
 func (p *parser) timestampOption(to *target) (err error) {
 	if to.read.Since, err = p.millis(); err == nil {
-		to.read.Until = nextMilli(to.read.Since)
+		to.read.Until = dialect.NextMilli(to.read.Since)
 	}
 	return err
 }
@@ -96,10 +192,10 @@ func (to *target) turnBounds() {
 	}
 }
 
-// hbaseDelete parses the rest of delete 't', 'key', 'cf:a', ts, which is of one
-// version, and of deleteall 't', 'key' [, 'cf:a' | 'cf' [, ts]], which is of that
-// version and all before. A delete without a time is of the newest version in
-// some releases of HBase and of all in others: it is answered, and not run.
+// hbaseDelete parses the rest of delete 't', 'key', 'cf:a', ts, which deletes one version,
+// and of deleteall 't', 'key' [, 'cf:a' | 'cf' [, ts]], which deletes that version and all
+// before. A delete without a time deletes the newest version in some releases of HBase and
+// all versions in others, so it is an error that says what to write.
 func (p *parser) hbaseDelete(table Name) (Statement, error) {
 	st := &Delete{Table: table}
 	var err error
@@ -122,7 +218,7 @@ func (p *parser) hbaseDelete(table Name) (Statement, error) {
 	family := d.Column.Kind == ColumnFamily
 	switch timed := p.skipComma(); {
 	case family && (one || timed):
-		return nil, lex.ErrorAt(t.Pos, "HBase's delete of a family by time has no like here; to delete the family in this row write %s", Print(st))
+		return nil, lex.ErrorAt(t.Pos, "HBase's delete of a family by time has no equivalent here; to delete the family in this row write %s", Print(st))
 	case one && !timed:
 		c := d.Column.String()
 		return nil, lex.ErrorAt(t.Pos, "HBase's delete removes the newest version; write %s@TIME for that, with its time from get %s %s columns=%s, or %s for all versions",
@@ -149,7 +245,7 @@ func (p *parser) hbaseDeleteColumn() (DeleteColumn, error) {
 
 // hbaseDeleteTime bounds a delete by the time that follows.
 func (p *parser) hbaseDeleteTime(st *Delete, one bool) error {
-	if t := p.peek(); !one && t.Kind == lex.Word && lex.IsInteger(lex.Join(t.Parts)) && isLastTime(t) {
+	if t := p.peek(); !one && t.Kind == lex.Word && dialect.IsLastTime(lex.Join(t.Parts)) {
 		p.next()
 		return nil
 	}
@@ -157,63 +253,59 @@ func (p *parser) hbaseDeleteTime(st *Delete, one bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Until = nextMilli(at); one {
+	if st.Until = dialect.NextMilli(at); one {
 		st.Since = at
 	}
 	return nil
 }
 
-// hbaseConverter is what HBase's shell takes behind a qualifier to show values.
-var hbaseConverter = regexp.MustCompile(`:(to[A-Z]\w*|c\(.*\)(\.\w+)?)$`)
-
-// asText is an untyped literal as text, as cbt and HBase store every value; where
-// the family declares a type it may still stand for a value of it.
-func asText(l lex.Literal) lex.Literal {
-	if l.Type == cells.TypeAny {
-		l.Quoted, l.Loose = true, true
-	}
-	return l
+// atHBaseColumn reports whether a comma and a column, or a list of them, follow.
+func (p *parser) atHBaseColumn() bool {
+	return p.atMark(",") && (p.peekAt(1).Kind == lex.Word && !p.atOption(1) || p.isMark(1, "["))
 }
 
-// plainNumber is how HBase's shell writes a number that it makes text of.
-var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.([0-9]{0,8}[1-9]|0))?$`)
-
-// hbaseText is asText for a value of HBase's shell, which reads numbers that
-// stand without quotes and stores what it has read.
-func hbaseText(l lex.Literal) (lex.Literal, error) {
-	if number := lex.Spelling(l.Text); l.Type == cells.TypeAny && !l.Quoted && number.Numeric() && !plainNumber.MatchString(l.Text) {
-		return l, lex.ErrorAt(l.Pos, "HBase's shell stores another text than %s; quote it", lex.Clip(l.Text))
+// hbaseColumns takes 'cf:a', or ['cf:a', 'cf:b'].
+func (p *parser) hbaseColumns() ([]Column, error) {
+	if p.atMark("[") {
+		return p.columnList()
 	}
-	return asText(l), nil
+	c, err := p.listedColumn(nil, true)
+	return []Column{c}, err
 }
 
-// OfHBase is a family that HBase's statements make: it keeps one version unless
-// they say more.
-func (f Family) OfHBase() Family {
-	if f.Versions == nil {
-		one := 1
-		f.Versions = &one
+// parseStatus parses HBase's status ['simple'].
+func parseStatus(p *parser) (Statement, error) {
+	for p.peek().Kind == lex.Word || p.atMark(",") {
+		p.next()
 	}
-	return f
+	return &Stats{}, nil
 }
 
-// cbtColumn is a column of cbt's columns=, whose qualifiers are patterns: fam:
-// means the family, and a name alone a qualifier of every family.
-func cbtColumn(t lex.Token, family string, qualifier []lex.Part, ok bool) (Column, error) {
-	text := lex.Join(qualifier)
-	switch {
-	case !ok || family == "":
-		name := text
-		if !ok {
-			name = lex.Join(t.Parts)
+// skipIgnored passes over an option that makes no difference here.
+func (p *parser) skipIgnored() bool {
+	if !p.atOption(0) || !dialect.IsIgnored(p.peek().Keyword()) {
+		return false
+	}
+	p.foreign = true
+	p.next()
+	p.equals()
+	p.skipValue()
+	return true
+}
+
+// skipValue passes over a word, or what stands in brackets.
+func (p *parser) skipValue() {
+	depth := 0
+	for !p.atEnd() {
+		switch t := p.next(); {
+		case t.Kind != lex.Mark:
+		case t.Text == "{" || t.Text == "[":
+			depth++
+		case t.Text == "}" || t.Text == "]":
+			depth--
 		}
-		return Column{}, lex.ErrorAt(t.Pos, "cbt's columns=%s is of every family; name the family, as in columns=FAM:%s, or write scan and columns=FAM:*", lex.Clip(t.Text), lex.QuoteQualifier(name))
-	case text == "" || text == ".*" || text == "*":
-		return Column{Pos: t.Pos, Family: family, Kind: ColumnFamily}, nil
-	case beginsRegexp(qualifier):
-		return regexColumn(t, family, qualifier)
-	case regexp.QuoteMeta(text) == text:
-		return Column{Pos: t.Pos, Family: family, Qualifier: text}, nil
+		if depth <= 0 {
+			return
+		}
 	}
-	return Column{Pos: t.Pos, Family: family, Kind: ColumnRegex, Qualifier: text}, nil
 }

@@ -5,21 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
-
-var importOptions = []string{"key", "columns", "ts", "na", "bad-lines", "batch", "again", "overlap"}
-
-// importFlag is where an option that is said or not goes; nil for others.
-func importFlag(st *Import, word string) *bool {
-	switch word {
-	case "again":
-		return &st.Again
-	case "overlap":
-		return &st.Overlap
-	}
-	return nil
-}
 
 var importVerb = verb{
 	name: "import", parse: parseImport,
@@ -100,87 +86,40 @@ func parseImport(p *parser) (Statement, error) {
 	if st.Path, err = p.text("a file, as in 'flights.csv.gz'"); err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for p.moreImportOptions(seen) {
-		if err := p.importOption(st, seen); err != nil {
-			return nil, err
-		}
+	to := &target{load: st}
+	if err := p.options(inImport, to); err != nil {
+		return nil, err
 	}
-	if !seen["key"] && !seen["columns"] {
-		return st, nil // a file that export wrote says it all
-	}
-	for _, name := range []string{"key", "columns"} {
-		if !seen[name] {
-			return nil, lex.ErrorAt(p.peek().Pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", name)
-		}
+	_, hasKey := to.seen["key"]
+	_, hasColumns := to.seen["columns"]
+	if hasKey != hasColumns { // a file that export wrote needs neither
+		missing := map[bool]string{true: "columns", false: "key"}[hasKey]
+		return nil, lex.ErrorAt(p.peek().Pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", missing)
 	}
 	return st, nil
 }
 
-func (p *parser) moreImportOptions(seen map[string]bool) bool {
-	for _, word := range importOptions {
-		if !seen[word] {
-			if importFlag(new(Import), word) == nil {
-				word += "="
-			}
-			p.wantOneOf(ExpectOption, word)
-		}
-	}
-	return !p.atEnd()
-}
-
-func (p *parser) importOption(st *Import, seen map[string]bool) (err error) {
+// templateOption takes the template of row keys.
+func (p *parser) templateOption(to *target) (err error) {
 	t := p.peek()
-	word := strings.ReplaceAll(t.Keyword(), "_", "-")
-	flag := importFlag(st, word)
-	if flag == nil && !p.atOption(0) {
-		return p.unexpected("an option of import (%s)", strings.Join(importOptions, ", "))
-	}
-	if seen[word] {
-		return lex.ErrorAt(t.Pos, "%s is given twice", word)
-	}
-	seen[word] = true
-	p.next()
-	if flag != nil {
-		*flag, err = p.flag()
-		return err
-	}
-	p.next()
-	switch word {
-	case "key":
-		st.Key, err = p.text("a template, as in 'plane#{tailnum}'")
-		if err == nil && st.Key == "" {
-			err = lex.ErrorAt(t.Pos, "the key's template is empty")
-		}
-	case "columns":
-		st.Columns, err = p.mappings()
-	case "ts":
-		st.Timestamp, err = p.text("the field that holds the timestamp")
-	case "na":
-		st.NA, err = p.text("the text that stands for no value")
-	case "bad-lines":
-		st.BadLines, err = p.number("how many bad lines to tolerate", 0)
-	case "batch":
-		st.Batch, err = p.number("how many rows to write at once", 1)
-	default:
-		err = lex.ErrorAt(t.Pos, "import has no option %s%s; its options are %s", t.Describe(), schema.DidYouMean(word, importOptions), strings.Join(importOptions, ", "))
+	if to.load.Key, err = p.text("a template, as in 'plane#{tailnum}'"); err == nil && to.load.Key == "" {
+		err = lex.ErrorAt(t.Pos, "the key's template is empty")
 	}
 	return err
 }
 
-// mappings parses FAM:QUAL=FIELD[:TYPE],... Without a family it is that of the
-// mapping before; without a field it is the one called like the qualifier, or like
-// the column.
-func (p *parser) mappings() ([]Mapping, error) {
-	var list []Mapping
+// mappingsOption parses FAM:QUAL=FIELD[:TYPE],... A mapping without a family is in
+// that of the mapping before. One without a field takes the field that is called like
+// its qualifier or its column.
+func (p *parser) mappingsOption(to *target) error {
 	for {
-		m, err := p.mapping(list)
+		m, err := p.mapping(to.load.Columns)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, m)
+		to.load.Columns = append(to.load.Columns, m)
 		if !p.accept(",") {
-			return list, nil
+			return nil
 		}
 	}
 }

@@ -8,18 +8,14 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// What people write from habit, or paste from a document, and what they mean.
-// None of it may be passed over: a statement that deletes would delete more than
-// its text says.
+// Mistakes that people make from habit, or paste from a document. None may be ignored: a
+// statement that deletes would delete more than its text says.
 
-// wordOptions are the options of statements that are not in the table of
-// options: those that change the schema, and import.
-var wordOptions = []string{
-	"aggregate", "again", "bad-lines", "batch", "change_stream", "dry-run", "drop", "key", "key_format",
-	"na", "overlap", "retention", "ts", "ttl", "type",
-}
+// wordOptions are the options of the statements that change the schema, which are
+// not in the table of options.
+var wordOptions = []string{"aggregate", "change_stream", "dry-run", "drop", "key_format", "retention", "ttl", "type"}
 
-// dashesError is the error of a -- that is no comment; rest is the text behind
+// dashesError is the error of a -- that does not begin a comment; rest is the text behind
 // the dashes.
 func dashesError(at lex.Pos, rest string) *lex.Error {
 	word := optionWord(rest)
@@ -35,9 +31,9 @@ func dashesError(at lex.Pos, rest string) *lex.Error {
 	case slices.Contains(wordOptions, name):
 	default:
 		if near := schema.DidYouMean(name, append(optionNames(^optionSet(0)), wordOptions...)); near != "" && name != "" {
-			return lex.ErrorAt(at, "%s is no comment and no option: options have no dashes%s", lex.QuoteText(lex.Clip("--"+word)), near)
+			return lex.ErrorAt(at, "%s is neither a comment nor an option: options have no dashes%s", lex.QuoteText(lex.Clip("--"+word)), near)
 		}
-		return lex.ErrorAt(at, "%s is no comment: a comment is -- and a space; quote what begins with --", lex.QuoteText(lex.Clip("--"+word)))
+		return lex.ErrorAt(at, "%s is not a comment: a comment is -- and a space; quote a word that begins with --", lex.QuoteText(lex.Clip("--"+word)))
 	}
 	if after := optionWord(strings.TrimLeft(rest[len(word):], " \t")); o != nil && o.value != "" && !hasValue {
 		value, hasValue = after, true
@@ -76,7 +72,7 @@ var noOperators = map[string]string{
 	"<=>": "write == or !=", "in": "run a statement for each value", "is": "write COL exists or COL absent", "not": "write != or COL absent", "between": "write COL >= A and COL <= B",
 }
 
-// checkOperator refuses the comparisons that there are elsewhere.
+// checkOperator refuses the comparisons of other languages.
 func (p *parser) checkOperator() error {
 	t := p.peek()
 	op := t.Keyword()

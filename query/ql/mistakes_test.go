@@ -13,7 +13,7 @@ import (
 )
 
 // Nothing of a statement is passed over that could bound what it deletes or
-// writes: what is no comment and no option is an error.
+// writes: what is neither a comment nor an option is an error.
 func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 	for text, want := range map[string]string{
 		`delete u 'a key' --since=2024-01-01`:               "1:18: options have no dashes; write since=2024-01-01",
@@ -27,11 +27,11 @@ func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 		`create table u family f --ttl=3d`:                  "write ttl=3d",
 		`gc u --dry-run`:                                    "write dry-run",
 		`delete u k f:q --sinc=2024-01-01`:                  `did you mean "since"`,
-		`delete u k --force`:                                `"--force" is no comment: a comment is -- and a space`,
-		`delete u k ---`:                                    "is no comment",
-		`delete u k --;`:                                    "is no comment",
-		`delete u k --"quoted"`:                             "is no comment",
-		`delete u k f:q=--x`:                                "is no comment",
+		`delete u k --force`:                                `"--force" is not a comment: a comment is -- and a space`,
+		`delete u k ---`:                                    "is not a comment",
+		`delete u k --;`:                                    "is not a comment",
+		`delete u k --"quoted"`:                             "is not a comment",
+		`delete u k f:q=--x`:                                "is not a comment",
 		`delete u k -since=2024-01-01`:                      "delete has no option",
 		`delete u k -s`:                                     "is not a column",
 		`delete u k sinc=2024-01-01`:                        "delete has no option",
@@ -48,18 +48,18 @@ func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 		`delete u k ––since=2024-01-01`:                     "options have no dashes",
 		`delete u “a key”`:                                  "quotes are",
 		`delete u ‘a key’`:                                  "quotes are",
-		"delete u k\u00a0f:q":                               "looks like a space and is none",
+		"delete u k\u00a0f:q":                               "looks like a space but is another character",
 		`deleterow u a key`:                                 "expected the end of the statement",
 		`deletecolumn u k f q extra`:                        "expected the end of the statement",
 		`truncate u prefix=a`:                               "expected the end of the statement",
 		`create table u family f versions=3 max_versions=5`: "versions is given twice",
 		`create table u family f ttl=3d max_age=5d`:         "ttl is given twice",
-		`create 'u', 'f', READONLY => true`:                 "the flag --read-only opens a whole database so",
+		`create 'u', 'f', READONLY => true`:                 "the flag --read-only opens a whole database for reading only",
 		`drop table u --dry-run`:                            "write dry-run",
 		`put u k f:q=1 since=2024-01-01`:                    "is not a column",
 		`put u k f:q=1 --ts=5`:                              "write ts=5",
 		`incr u k f:q 1 2`:                                  "expected the end of the statement",
-		`delete u a;b`:                                      `1:11: ; ends a statement here, and "b" begins none`,
+		`delete u a;b`:                                      `1:11: ; ends a statement here, and "b" does not begin one`,
 		`delete u "a";"b"`:                                  "; ends a statement here",
 		`delete u a;--b`:                                    "; ends a statement here",
 		"delete u k f:q since=2024-01-01 \\\n--until=x":     "2:1: options have no dashes",
@@ -189,7 +189,7 @@ func TestNothingQuietlyMeansSomethingElse(t *testing.T) {
 		`scan u keys=a,`:               `expected a row key`,
 		`get u ("a",,1)`:               `expected an element of a tuple`,
 		`get u (+5)`:                   `number +5 has a +; write 5, or quote it`,
-		`get u (0b10)`:                 `"0b10" is no number, though it looks like one`,
+		`get u (0b10)`:                 `"0b10" looks like a number but is not one`,
 	} {
 		if st, err := ql.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n\t%v\n\twant %s", text, err, want)

@@ -4,15 +4,16 @@ import (
 	"strconv"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 var incrVerb = verb{
-	name: "incr", parse: parseIncr,
+	name: "incr", parse: parseIncr, keyed: true,
 	help: helpTopic{
 		summary: "add to a whole number",
 		syntax:  "incr T KEY COL [NUMBER]",
-		text: "Adds NUMBER, 1 if not said, and shows the sum. A column that is not there counts as 0; a sum that\n" +
+		text: "Adds NUMBER, 1 if not said, and shows the sum. A missing column counts as 0; a sum that\n" +
 			"does not fit the column's type is an error. No other write of the row comes between reading and writing.",
 		examples: []string{"incr fleet plane#TF-FIR meta:flights", "incr fleet plane#TF-FIR meta:flights -1"},
 	},
@@ -67,7 +68,7 @@ func (p *parser) delta(hbase bool) (int64, error) {
 	return n, nil
 }
 
-// wholeType is the type to read the literal as where a whole number is wanted.
+// wholeType is the type that a literal is read as when a whole number is wanted.
 func wholeType(l lex.Literal) cells.Type {
 	if l.Type == cells.TypeAny && (!l.Quoted || l.Loose) {
 		return cells.TypeI64
@@ -76,11 +77,11 @@ func wholeType(l lex.Literal) cells.Type {
 }
 
 var appendVerb = verb{
-	name: "append", parse: parseAppend,
+	name: "append", parse: parseAppend, keyed: true,
 	help: helpTopic{
 		summary: "append to text or bytes",
 		syntax:  "append T KEY COL VALUE",
-		text: "Shows the whole new value. A column that is not there becomes of the type that its family declares, or else of the type of what is appended.\n" +
+		text: "Shows the whole new value. A missing column gets the type that its family declares, or else the type of the appended value.\n" +
 			"No other write of the row comes between reading and writing.",
 		examples: []string{"append fleet plane#TF-FIR meta:log \"checked; \""},
 	},
@@ -112,7 +113,7 @@ func parseAppend(p *parser) (Statement, error) {
 		}
 	}
 	if st.Value, err = p.plainLiteral("the text or bytes to append"); err == nil && hbase {
-		st.Value, err = hbaseText(st.Value)
+		st.Value, err = dialect.HBaseText(st.Value)
 	}
 	return st, err
 }
@@ -149,14 +150,14 @@ func (p *parser) plainLiteral(what string) (lex.Literal, error) {
 }
 
 var addVerb = verb{
-	name: "add", parse: parseAdd,
+	name: "add", parse: parseAdd, keyed: true,
 	foreign: []spelling{{"addtocell", parseAdd}},
 	help: helpTopic{
 		summary: "add to a family that aggregates",
 		syntax:  "add T KEY COL VALUE[@TS] ...",
-		text: "In a family with aggregate=sum, min or max the cell becomes the sum, the least or the greatest of what was\n" +
-			"added; with hll, how many different values were added, more or less. It does not read, so it is as fast as put.\n" +
-			"Without @TS it is the cell at time 0 of the column; each time has an aggregate of its own.",
+		text: "In a family with aggregate=sum, min or max the cell becomes the sum, the least or the greatest of the\n" +
+			"added values; with hll, about how many different values were added. It does not read, so it is as fast as put.\n" +
+			"Without @TS it adds to the cell at time 0 of the column; each time has an aggregate of its own.",
 		examples: []string{"add planes plane#TF-FIR total:miles 3200", "add planes plane#TF-FIR total:miles 1100@2024-01-25 total:legs 1"},
 	},
 }
@@ -204,7 +205,7 @@ func parseAdd(p *parser) (Statement, error) {
 }
 
 var casVerb = verb{
-	name: "cas", parse: parseCas,
+	name: "cas", parse: parseCas, keyed: true,
 	help: helpTopic{
 		summary: "write if a column has a value",
 		syntax:  "cas T KEY if COL OP VALUE | COL absent | COL exists  put COL=VALUE[@TS] ... [else put COL=VALUE[@TS] ...]",
@@ -280,59 +281,3 @@ func (p *parser) branch() (list []Assignment, err error) {
 	}
 	return list, nil
 }
-
-var beginVerb = verb{
-	name: "begin", parse: parseBegin,
-	help: helpTopic{
-		also: []string{"batch"}, summary: "put and delete several rows as one",
-		syntax: "begin\nput .. | delete ..\ncommit | abort",
-		text: "What is put and deleted between begin and commit takes effect at once, or not at all; abort drops it.\n" +
-			"A script that ends without commit is an error and has written nothing of its batch.\n" +
-			"Reads are refused in a batch, and so are incr, append and cas: nothing is written before commit.",
-		examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "delete fleet plane#TF-FIX", "commit"},
-	},
-}
-
-// Begin opens a batch: what is put and deleted until Commit takes effect as one.
-type Begin struct{ Node }
-
-func (st *Begin) print(w *printer) {
-	w.words("begin")
-}
-
-func parseBegin(*parser) (Statement, error) { return &Begin{}, nil }
-
-var commitVerb = verb{
-	name: "commit", parse: parseCommit,
-	help: helpTopic{
-		summary: "write the batch that begin opened",
-		syntax:  "commit", text: "See help begin.", examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "commit"},
-	},
-}
-
-// Commit writes the batch.
-type Commit struct{ Node }
-
-func (st *Commit) print(w *printer) {
-	w.words("commit")
-}
-
-func parseCommit(*parser) (Statement, error) { return &Commit{}, nil }
-
-var abortVerb = verb{
-	name: "abort", parse: parseAbort,
-	foreign: []spelling{{"rollback", parseAbort}},
-	help: helpTopic{
-		summary: "drop the batch that begin opened",
-		syntax:  "abort", text: "See help begin.", examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "abort"},
-	},
-}
-
-// Abort drops the batch.
-type Abort struct{ Node }
-
-func (st *Abort) print(w *printer) {
-	w.words("abort")
-}
-
-func parseAbort(*parser) (Statement, error) { return &Abort{}, nil }

@@ -2,16 +2,16 @@ package ql
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An option is one NAME=VALUE, flag or clause of the statements that read or
-// delete. The table below is the only place that knows their spellings:
+// An option is one NAME=VALUE, flag or clause of the statements that read, delete, draw,
+// import, export and back up. The table below is the only place that knows their spellings:
 // smolwc's own, and those of cbt, the HBase shell and Smoltable.
 type option struct {
 	name  string
@@ -39,29 +39,32 @@ const (
 	inVerify
 	inRestore
 	inCompact
+	inImport
 )
 
-// A target is where options put what they read. Options that a statement does
-// not take never reach fields that it does not have.
+// A target is where options put what they read. Fields are nil that no option of the
+// statement needs.
 type target struct {
-	rows   *Rows
-	read   *Read
-	cells  *bool // count's flags
-	approx *bool
-	yes    *bool
-	draw   *drawing
-	moving *moving
-	seen   map[string]lex.Pos
+	rows *Rows
+	read *Read
+	seen map[string]lex.Pos // the options that were given
 
-	bounds   bool          // the rows have HBase's STARTROW or STOPROW
-	filters  []hbaseFilter // of HBase's FILTER
+	cells, approx *bool // of count
+	yes           *bool
+	overwrite     *bool
+
+	bins, depth, points *int // of the statements that draw
+	separator           *string
+
+	to, from, as, bytes *string // of export and the statements about backups
+	wide                *[]Field
+	keep                *int
+	travel              *Travel
+	load                *Import
+
+	bounds   bool             // the rows have HBase's STARTROW or STOPROW
+	filters  []dialect.Filter // of HBase's FILTER
 	filterAt lex.Pos
-}
-
-// A drawing is what the statements that draw are told besides what to read.
-type drawing struct {
-	bins, depth, points int
-	separator           string
 }
 
 // options is set by init: its parsers refer to it.
@@ -78,11 +81,11 @@ func init() {
 		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inExport | inGet | inScan | inCount, parse: (*parser).columnsOption},
 		{name: "where", in: inExport | inScan | inCount | inHistogram, parse: (*parser).whereOption},
 		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inExport | inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
-		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: numberOption(1, func(r *Read) *int { return &r.CellsPerRow })},
+		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: numberOption("a number", 1, func(to *target) *int { return &to.read.CellsPerRow })},
 		{name: "cells", in: inCount, parse: flagOption(func(to *target) *bool { return to.cells })},
 		{name: "approx", in: inCount, parse: flagOption(func(to *target) *bool { return to.approx })},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inExport | inScan | inHistogram, parse: (*parser).limitOption},
-		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption(0, func(r *Read) *int { return &r.Offset })},
+		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption("a number", 0, func(to *target) *int { return &to.read.Offset })},
 		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Since })},
 		{name: "until", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Until })},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan | inCount, parse: (*parser).timeRangeOption, foreign: true},
@@ -91,22 +94,44 @@ func init() {
 		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
 		{name: "sample", also: []string{"row.sample"}, value: "F", in: inExport | inScan | inCount | inHistogram, parse: (*parser).sampleOption},
 		{name: "page", value: "TOKEN", in: inScan, parse: (*parser).pageOption},
-		{name: "bins", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.bins })},
-		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(d *drawing) *int { return &d.depth })},
+		{name: "bins", value: "N", in: inHistogram, parse: drawOption(1, func(to *target) *int { return to.bins })},
+		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(to *target) *int { return to.depth })},
 		{name: "separator", value: "TEXT", in: inHistogram, parse: (*parser).separatorOption},
-		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(d *drawing) *int { return &d.points })},
+		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(to *target) *int { return to.points })},
 		{name: "stats", in: inScan | inCount, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
 		{name: "column.prefix", value: "FAM:PRE", in: inGet | inScan | inCount, parse: (*parser).columnPrefixOption, foreign: true},
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: (*parser).includeStatsOption, foreign: true},
-		{name: "all_metrics", value: "true", in: inScan, parse: (*parser).metricsOption, foreign: true},
+		{name: "all_metrics", in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Stats }), foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
-		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: (*parser).formatOption},
+		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: choiceOption("a format", Formats, func(to *target) *string { return &to.read.Format })},
 		{name: "into", in: inGet | inScan, parse: (*parser).intoOption},
-		{name: "overwrite", in: inGet | inScan, parse: flagOption(func(to *target) *bool { return &to.read.Overwrite })},
 		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
+
+		{name: "to", in: inExport, parse: fileOption("a file, as in 'fleet.parquet'", func(to *target) *string { return to.to })},
+		{name: "to", in: inBackup, parse: fileOption(place, func(to *target) *string { return to.to })},
+		{name: "to", in: inRestore, parse: fileOption("a directory, as in 'restored'", func(to *target) *string { return to.to })},
+		{name: "from", in: inRestore, parse: fileOption(place, func(to *target) *string { return to.from })},
+		{name: "in", in: inBackups | inVerify, parse: fileOption(place, func(to *target) *string { return to.from })},
+		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: choiceOption("a format", ExportFormats, func(to *target) *string { return to.as })},
+		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
+		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: choiceOption("a form", BytesForms, func(to *target) *string { return to.bytes })},
+		{name: "overwrite", in: inExport | inGet | inRestore | inScan, parse: flagOption(func(to *target) *bool { return to.overwrite })},
+		{name: "keep", value: "N", in: inBackup, parse: numberOption("a number", 1, func(to *target) *int { return to.keep })},
+		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: numberOption("a number", 1, func(to *target) *int { return &to.travel.Parallel })},
+		{name: "rate", value: "SIZE", in: inBackup | inRestore | inVerify, parse: (*parser).rateOption},
+
+		{name: "key", value: "TEMPLATE", in: inImport, parse: (*parser).templateOption},
+		{name: "columns", value: "FAM:QUAL=FIELD[:TYPE],..", in: inImport, parse: (*parser).mappingsOption},
+		{name: "ts", value: "FIELD", in: inImport, parse: textOption("the field that holds the timestamp", func(to *target) *string { return &to.load.Timestamp })},
+		{name: "na", value: "TEXT", in: inImport, parse: textOption("the text that stands for no value", func(to *target) *string { return &to.load.NA })},
+		{name: "bad-lines", also: []string{"bad_lines"}, value: "N", in: inImport, parse: numberOption("how many bad lines to tolerate", 0, func(to *target) *int { return &to.load.BadLines })},
+		{name: "batch", value: "N", in: inImport, parse: numberOption("how many rows to write at once", 1, func(to *target) *int { return &to.load.Batch })},
+		{name: "again", in: inImport, parse: flagOption(func(to *target) *bool { return &to.load.Again })},
+		{name: "overlap", in: inImport, parse: flagOption(func(to *target) *bool { return &to.load.Overlap })},
 	}
-	options = append(options, movingOptions()...)
 }
+
+const place = "a directory or s3://BUCKET/PREFIX, in quotes"
 
 // Formats are the names that `as` takes.
 var Formats = []string{"table", "line", "json", "jsonl", "csv", "tsv", "markdown", "cbt", "quiet"}
@@ -116,7 +141,7 @@ func findOption(word string) *option { return findOptionIn(word, ^optionSet(0)) 
 
 // isOption reports whether the word is an option of any statement, here or elsewhere.
 func isOption(word string) bool {
-	return findOption(word) != nil || slices.Contains(ignored, word) || foreignOptions[word] != ""
+	return findOption(word) != nil || dialect.IsIgnored(word) || dialect.InsteadOfOption(word) != ""
 }
 
 func findOptionIn(word string, in optionSet) *option {
@@ -215,7 +240,7 @@ func (p *parser) option(in optionSet, to *target) error {
 func (p *parser) unknownOption(in optionSet, to *target) error {
 	t := p.peek()
 	if word := t.Keyword(); word != "" {
-		if hint := foreignOptions[word]; hint != "" && p.atOption(0) {
+		if hint := dialect.InsteadOfOption(word); hint != "" && p.atOption(0) {
 			return lex.ErrorAt(t.Pos, "there is no option %s; %s", t.Describe(), hint)
 		}
 		if findOption(word) != nil {
@@ -243,7 +268,7 @@ func (p *parser) checkOptions(to *target) error {
 			}
 		}
 	}
-	if at, ok := to.seen["overwrite"]; ok && to.read != nil && to.read.Into == "" && to.moving == nil {
+	if at, ok := to.seen["overwrite"]; ok && to.to == nil && to.read.Into == "" {
 		return lex.ErrorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite")
 	}
 	if err := to.oneOf("give one of them", []string{"timestamp"}, []string{"timerange"}, []string{"since", "until"}); err != nil {
@@ -271,222 +296,3 @@ func (to *target) oneOf(instead string, ways ...[]string) error {
 
 // estimated are the options of a count that go with approx.
 var estimated = []string{"approx", "cells", "columns", "end", "prefix", "start"}
-
-// intoOption takes the file that rows go to.
-func (p *parser) intoOption(to *target) error {
-	p.wantKind(ExpectFile)
-	t := p.peek()
-	name, err := p.text("a file, as in 'rows.csv'")
-	if err == nil && name == "" {
-		err = lex.ErrorAt(t.Pos, "the name of the file is empty")
-	}
-	to.read.Into = name
-	return err
-}
-
-func numberOption(least int, field func(*Read) *int) func(*parser, *target) error {
-	return func(p *parser, to *target) (err error) {
-		*field(to.read), err = p.number("a number", least)
-		return err
-	}
-}
-
-// limitOption takes a number of rows; 0 is no limit.
-func (p *parser) limitOption(to *target) error {
-	n, err := p.number("a number of rows", 0)
-	if to.read.Limit = n; n == 0 {
-		to.read.Limit = Unlimited
-	}
-	return err
-}
-
-func drawOption(least int, field func(*drawing) *int) func(*parser, *target) error {
-	return func(p *parser, to *target) (err error) {
-		t := p.peek()
-		if *field(to.draw), err = p.number("a number", least); err == nil && *field(to.draw) > maxDrawn {
-			err = lex.ErrorAt(t.Pos, "expected a number up to %d, not %s", maxDrawn, t.Describe())
-		}
-		return err
-	}
-}
-
-// maxDrawn is the most bins or points of a drawing, which are held in memory.
-const maxDrawn = 1000
-
-func (p *parser) separatorOption(to *target) (err error) {
-	t := p.peek()
-	if to.draw.separator, err = p.text("what ends a part of a key, as in #"); err == nil && to.draw.separator == "" {
-		err = lex.ErrorAt(t.Pos, "the separator is empty")
-	}
-	return err
-}
-
-// pageOption takes a token, or "" for the first page.
-func (p *parser) pageOption(to *target) error {
-	p.wantText(ExpectText, `a token, or "" for the first page`)
-	token, err := p.text(`a token, or "" for the first page`)
-	to.read.Page = &token
-	return err
-}
-
-func flagOption(field func(*target) *bool) func(*parser, *target) error {
-	return func(p *parser, to *target) (err error) {
-		*field(to), err = p.flag()
-		return err
-	}
-}
-
-func timeOption(field func(*Read) **lex.Time) func(*parser, *target) error {
-	return func(p *parser, to *target) (err error) {
-		*field(to.read), err = p.timeValue()
-		return err
-	}
-}
-
-// keyOption takes the bound of a range or a prefix, which may be empty.
-func keyOption(field func(*Rows) *string) func(*parser, *target) error {
-	return func(p *parser, to *target) (err error) {
-		p.wantKind(ExpectKey)
-		if p.atMark("(") {
-			*field(to.rows), err = p.tupleKey()
-			return err
-		}
-		*field(to.rows), err = p.text("a row key")
-		return err
-	}
-}
-
-// prefixOption takes a prefix of row keys, by bytes or by the elements of tuples.
-func (p *parser) prefixOption(to *target) error {
-	to.rows.TuplePrefix = p.atMark("(")
-	return keyOption(func(r *Rows) *string { return &r.Prefix })(p, to)
-}
-
-func (p *parser) keysOption(to *target) error {
-	brackets := p.accept("[")
-	for {
-		key, err := p.key()
-		if err != nil {
-			return err
-		}
-		to.rows.Keys = append(to.rows.Keys, key)
-		if !p.listGoesOn() {
-			break
-		}
-	}
-	if brackets {
-		return p.expect("]")
-	}
-	return nil
-}
-
-func (p *parser) columnsOption(to *target) (err error) {
-	to.read.Columns, err = p.columnList()
-	return err
-}
-
-// regexOption takes a pattern: between slashes, in quotes, or both.
-func (p *parser) regexOption(to *target) error {
-	p.wantText(ExpectText, "a pattern, as in /plane#.*/")
-	t := p.peek()
-	if t.Kind != lex.Word {
-		return p.unexpected("a pattern, as in /plane#.*/")
-	}
-	p.next()
-	expr, between := cutSlashes(t.Parts)
-	switch first := t.Parts[0]; {
-	case between || first.Quote != lex.Bare:
-	case first.Text[0] == '/':
-		return lex.ErrorAt(t.Pos, "a pattern ends with /, as in regex=/plane#.*/; quote one that begins with a / of its own")
-	case first.Text[0] == '~' && t.Glued:
-		return lex.ErrorAt(t.Pos, "a pattern stands behind regex=, without a ~; write regex=/%s/", lex.Printable(lex.Clip(expr[1:])))
-	}
-	to.read.Regex = &Pattern{t.Pos, expr}
-	return nil
-}
-
-// sampleOption takes a share of the rows, more than 0 and less than 1.
-func (p *parser) sampleOption(to *target) error {
-	p.wantText(ExpectNumber, "a share of the rows, more than 0 and less than 1")
-	t := p.peek()
-	f, err := strconv.ParseFloat(t.BareText(), 64)
-	if err != nil || !(f > 0 && f < 1) {
-		return p.unexpected("a share of the rows, more than 0 and less than 1, as in 0.01")
-	}
-	to.read.Sample = f
-	p.next()
-	return nil
-}
-
-// versionsOption takes a number or all.
-func (p *parser) versionsOption(to *target) (err error) {
-	if p.acceptWord("all") {
-		to.read.Versions = Unlimited
-		return nil
-	}
-	to.read.Versions, err = p.number("a number of versions, or all", 1)
-	return err
-}
-
-func (p *parser) formatOption(to *target) error {
-	p.wantOneOf(ExpectChoice, Formats...)
-	t := p.peek()
-	if near := schema.DidYouMean(t.Keyword(), Formats); near != "" && !slices.Contains(Formats, t.Keyword()) {
-		return lex.ErrorAt(t.Pos, "expected a format, not %s%s", t.Describe(), near)
-	}
-	if !slices.Contains(Formats, t.Keyword()) {
-		return lex.ErrorAt(t.Pos, "expected a format, not %s; the formats are %s", t.Describe(), strings.Join(Formats, ", "))
-	}
-	to.read.Format = t.Keyword()
-	p.next()
-	return nil
-}
-
-// whereOption parses COL OP LIT [and ..], COL exists and COL absent.
-func (p *parser) whereOption(to *target) error {
-	for {
-		c, err := p.condition()
-		if err != nil {
-			return err
-		}
-		to.read.Where = append(to.read.Where, c)
-		if p.accept("&&") {
-			p.foreign = true
-		} else if p.peek().Keyword() == "or" || p.atMark("||") {
-			return lex.ErrorAt(p.peek().Pos, "conditions are joined by and, not by or; run a statement for each")
-		} else if !p.acceptWord("and") {
-			return nil
-		}
-	}
-}
-
-// operators maps every spelling of a comparison to its own.
-var operators = map[string]string{"=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-
-func (p *parser) condition() (c Condition, err error) {
-	if c.Column, err = p.exactColumn(); err != nil {
-		return c, err
-	}
-	p.wantOneOf(ExpectKeyword, "==", "!=", "<", "<=", ">", ">=", "exists", "absent")
-	t := p.peek()
-	if w := t.Keyword(); w == "exists" || w == "absent" {
-		c.Op = w
-		p.next()
-		return c, nil
-	}
-	if err = p.checkOperator(); err != nil {
-		return c, err
-	}
-	if c.Op = operators[t.Text]; t.Kind != lex.Mark || c.Op == "" {
-		return c, p.unexpected("a comparison (== != < <= > >=, exists, absent)")
-	}
-	p.next()
-	if w := p.peek().Keyword(); w == "null" || w == "nil" {
-		return c, lex.ErrorAt(p.peek().Pos, "there is no %s; write %s absent or %s exists, or quote the text", w, c.Column, c.Column)
-	}
-	var at *lex.Time
-	if c.Value, at, err = p.literal(); err == nil && at != nil {
-		err = lex.ErrorAt(at.Pos, "a value to compare with has no timestamp; use since= and until=")
-	}
-	return c, err
-}

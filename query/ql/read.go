@@ -1,9 +1,13 @@
 package ql
 
-import "github.com/smolwc/smolwc/query/ql/lex"
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
 
 var getVerb = verb{
-	name: "get", parse: parseGet,
+	name: "get", parse: parseGet, keyed: true,
 	foreign: []spelling{{"lookup", parseGet}, {"get_counter", parseGet}},
 	help: helpTopic{
 		summary: "rows by their keys",
@@ -57,7 +61,7 @@ func parseGet(p *parser) (Statement, error) {
 		}
 		st.Columns = append(st.Columns, list...)
 	}
-	err = p.options(inGet, &target{read: &st.Read})
+	err = p.options(inGet, &target{read: &st.Read, overwrite: &st.Overwrite})
 	p.cbtVersions(&st.Read)
 	return st, err
 }
@@ -74,30 +78,6 @@ func (p *parser) atWord() bool {
 	return t.Kind == lex.Word && !p.atOption(0) && !lex.IsReserved(t.Keyword())
 }
 
-// atHBaseColumn reports whether a comma and a column, or a list of them, follow.
-func (p *parser) atHBaseColumn() bool {
-	return p.atMark(",") && (p.peekAt(1).Kind == lex.Word && !p.atOption(1) || p.isMark(1, "["))
-}
-
-// hbaseColumns takes 'cf:a', or ['cf:a', 'cf:b'].
-func (p *parser) hbaseColumns() ([]Column, error) {
-	if p.atMark("[") {
-		return p.columnList()
-	}
-	c, err := p.listedColumn(nil, true)
-	return []Column{c}, err
-}
-
-// cbtVersions has read and lookup show all versions unless they say how many, as
-// cbt does.
-func (p *parser) cbtVersions(read *Read) {
-	if p.isCbtRead() && read.Versions == 0 && !read.KeysOnly {
-		read.Versions = Unlimited
-	}
-}
-
-func (p *parser) isCbtRead() bool { return p.spelt == "lookup" || p.spelt == "read" }
-
 var scanVerb = verb{
 	name: "scan", parse: parseScan,
 	foreign: []spelling{{"read", parseScan}},
@@ -105,13 +85,13 @@ var scanVerb = verb{
 		summary: "rows in key order",
 		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where COL OP VALUE [and ..]]\n" +
 			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [sample=F] [page=TOKEN]\n     [stats] [as FORMAT] [into 'FILE' [overwrite]]",
-		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to go on below.\n" +
+		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to continue below.\n" +
 			"versions= are per column (1 if not said), cells= per row. limit=0 is all rows.\n" +
 			"where compares the newest cell of a column: == != < <= > >=, exists, absent.\n" +
 			"A row is shown when all conditions hold, whether or not their columns are asked for.\n" +
-			"regex= is matched with whole keys; see help patterns. sample= takes each row by chance, 0.01 one in a hundred.\n" +
-			"stats says on standard error what the scan cost. page=\"\" reads in pages, each of which gives the token of the next.\n" +
-			"into writes the rows to a file in the format of its name or of as; export knows more of files.",
+			"regex= is matched with whole keys; see help patterns. sample= takes rows at random: 0.01 is about one in a hundred.\n" +
+			"stats says on standard error what the scan cost. page=\"\" reads in pages; each page gives the token of the next.\n" +
+			"into writes the rows to a file, in the format that its name or as says; export knows more formats.",
 		examples: []string{
 			"scan fleet prefix=plane# columns=meta:model,operator where meta:miles >= 50000000 limit=20",
 			"scan fleet prefix=plane# keys-only reverse limit=5",
@@ -142,7 +122,7 @@ func parseScan(p *parser) (Statement, error) {
 	if st.Table, err = p.tableName(); err != nil {
 		return nil, err
 	}
-	err = p.options(inScan, &target{rows: &st.Rows, read: &st.Read})
+	err = p.options(inScan, &target{rows: &st.Rows, read: &st.Read, overwrite: &st.Overwrite})
 	p.cbtVersions(&st.Read)
 	return st, err
 }
@@ -154,7 +134,7 @@ var countVerb = verb{
 		syntax: "count T [prefix=K | start=K end=K | keys=..] [after=K] [regex=/RE/] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [sample=F] [cells] [stats]\n" +
 			"count T [prefix=K | start=K end=K] [columns=..] [cells] approx",
 		text: "Counts rows with a cell that the options select; with cells, their cells too, all versions unless versions= says otherwise.\n" +
-			"approx is content with an estimate where there are many, and says so.",
+			"approx gives an estimate when there are many rows, and says so.",
 		examples: []string{"count fleet prefix=plane#", "count fleet cells", "count fleet approx", "count fleet where meta:miles >= 50000000"},
 	},
 }
@@ -190,7 +170,7 @@ var explainVerb = verb{
 	name: "explain", parse: parseExplain,
 	help: helpTopic{
 		summary: "how a read would be carried out",
-		syntax:  "explain get .. | scan .. | count .. | histogram ..", text: "Shows which rows and families are read, what of a filter the engine evaluates, and what is left to do on each row.",
+		syntax:  "explain get .. | scan .. | count .. | histogram ..", text: "Shows which rows and families are read, which part of a filter the engine evaluates, and what is left to do on each row.",
 		examples: []string{"explain scan fleet prefix=plane# columns=meta:model where meta:miles >= 50000000"},
 	},
 }
@@ -247,9 +227,7 @@ func (p *parser) explained() (Statement, error) {
 	t := p.peek()
 	p.wantOneOf(ExpectVerb, explainable...)
 	v, _ := findVerb(t.Keyword())
-	switch v.name {
-	case "get", "scan", "count", "histogram":
-	default:
+	if !slices.Contains(explainable, v.name) {
 		return nil, p.unexpected("get, scan, count or histogram, as in %s scan fleet prefix=plane#", p.verb)
 	}
 	p.next()

@@ -14,7 +14,7 @@ var createVerb = verb{
 	help: helpTopic{
 		summary:  "make a table",
 		syntax:   "create table T [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
-		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell goes only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the changes of the table, for 1d to 7d, for those who read them: see docs/changes.md.\naggregate= makes a family whose cells are added to: see help add.",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell is dropped only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the table's changes, for 1d to 7d, so that programs can read them: see docs/changes.md.\naggregate= makes a family whose cells are added to: see help add.",
 		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum"},
 	},
 }
@@ -27,11 +27,11 @@ type CreateTable struct {
 	Families []Family
 }
 
-// TableOptions are what is said of a table as a whole.
+// TableOptions are the settings of a table as a whole.
 type TableOptions struct {
 	KeyFormat *schema.KeyFormat   // nil: not said
 	Retention *schema.Enforcement // nil: not said
-	Changes   *time.Duration      // for how long they are kept; nil: not said; 0: not
+	Changes   *time.Duration      // for how long they are kept; nil: not said; 0: not kept
 }
 
 func (st *CreateTable) print(w *printer) {
@@ -275,96 +275,4 @@ func parseDescribe(p *parser) (Statement, error) {
 	}
 	name, err := p.tableName()
 	return &Describe{Table: name}, err
-}
-
-var compactVerb = verb{
-	name: "compact", parse: parseCompact,
-	foreign: []spelling{{"major_compact", parseCompact}},
-	help: helpTopic{
-		summary: "rewrite a table's files",
-		syntax:  "compact T [prefix=K | start=K end=K]", text: "Gives back the space of deleted, replaced and expired cells, of a range of rows or of all.",
-		examples: []string{"compact fleet", "compact fleet prefix=plane#"},
-	},
-}
-
-// Compact rewrites a table's files.
-type Compact struct {
-	Node
-	Table Name
-	Rows  // Prefix, or Start and End; neither: all
-}
-
-func (st *Compact) print(w *printer) {
-	w.words("compact", lex.QuoteName(st.Table.Text))
-	w.rows(st.Rows)
-}
-
-// parseCompact parses compact T [prefix=K | start=K end=K].
-func parseCompact(p *parser) (Statement, error) {
-	st := &Compact{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	return st, p.options(inCompact, &target{rows: &st.Rows})
-}
-
-var flushVerb = verb{
-	name: "flush", parse: parseFlush,
-	help: helpTopic{
-		summary: "write a table's memory to files",
-		syntax:  "flush T", examples: []string{"flush fleet"},
-	},
-}
-
-// Flush writes a table's memory to files.
-type Flush struct {
-	Node
-	Table Name
-}
-
-func (st *Flush) print(w *printer) {
-	w.words("flush", lex.QuoteName(st.Table.Text))
-}
-
-func parseFlush(p *parser) (Statement, error) {
-	name, err := p.tableName()
-	return &Flush{Table: name}, err
-}
-
-var gcVerb = verb{
-	name: "gc", parse: parseGC,
-	help: helpTopic{
-		summary: "remove what retention has dropped",
-		syntax:  "gc T [dry-run]",
-		text: "Versions beyond the number that a family keeps are deleted, and the table is compacted, which drops expired cells and gives the space back.\n" +
-			"What reads show stays the same. With dry-run nothing changes: it shows what would go. It also runs by itself.",
-		examples: []string{"gc fleet dry-run", "gc fleet"},
-	},
-}
-
-// GC removes what a table's retention has dropped, or finds out how much
-// that is.
-type GC struct {
-	Node
-	Table  Name
-	DryRun bool
-}
-
-func (st *GC) print(w *printer) {
-	w.words("gc", lex.QuoteName(st.Table.Text))
-	w.flag("dry-run", st.DryRun)
-}
-
-// parseGC parses gc T [dry-run].
-func parseGC(p *parser) (Statement, error) {
-	st := &GC{Table: Name{p.env.Table, p.start}}
-	if next := p.peek().Keyword(); p.env.Table == "" || next != "dry-run" {
-		var err error
-		if st.Table, err = p.tableName(); err != nil {
-			return nil, err
-		}
-	}
-	st.DryRun = p.acceptWord("dry-run")
-	return st, nil
 }

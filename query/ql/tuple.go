@@ -134,7 +134,7 @@ func (p *parser) elementLiteral(t lex.Token) (lex.Literal, error) {
 		return lit, err
 	}
 	p.next()
-	return partsLiteral(t, t.Parts)
+	return lex.PlainLiteral(t)
 }
 
 // markedElement reads the elements that values of cells do not have: nil,

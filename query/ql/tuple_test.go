@@ -69,7 +69,7 @@ func TestTuplesReadBackAndHoldNoControlCharacters(t *testing.T) {
 func TestKeysThatAreNoTuplesAreShownAsText(t *testing.T) {
 	table := schema.Table{KeyFormat: schema.TupleKeys}
 	for key, want := range map[string]string{
-		"plane#TF-FIR": "plane#TF-FIR", // type code 0x70 is none
+		"plane#TF-FIR": "plane#TF-FIR", // 0x70 is not a type code
 		"\x02plane":    `"\x02plane"`,  // not terminated
 		"\x02pl\x00":   `("pl")`,
 		"\x15":         `"\x15"`,

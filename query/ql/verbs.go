@@ -1,10 +1,14 @@
 package ql
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A verb is the word that begins a statement. Its declaration stands beside the
@@ -12,6 +16,7 @@ import (
 type verb struct {
 	name    string
 	parse   func(*parser) (Statement, error)
+	keyed   bool // a row key or a column follows the table; while one is in use, it may stand first
 	foreign []spelling
 	help    helpTopic // named like the verb
 }
@@ -67,4 +72,159 @@ func Verbs() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// A helpTopic is one page of help. Lines of Examples are statements; a test
+// runs them in order against the tables of the examples.
+type helpTopic struct {
+	name     string
+	also     []string
+	summary  string
+	syntax   string
+	text     string
+	examples []string
+}
+
+// HelpPage is the page about a topic, a statement's verb or one of the words
+// that help lists; "" is the list itself.
+func HelpPage(topic string) (string, error) {
+	if topic == "" || topic == "help" {
+		return helpIndex(), nil
+	}
+	var names []string
+	for _, t := range helpTopics() {
+		if t.name == topic || slices.Contains(t.also, topic) {
+			return t.page(), nil
+		}
+		names = append(names, t.name)
+	}
+	if v, ok := findVerb(topic); ok && v.name != topic {
+		return HelpPage(v.name)
+	}
+	return "", errors.New("there is no help about " + lex.QuoteText(lex.Clip(topic)) + schema.DidYouMean(topic, names))
+}
+
+func helpIndex() string {
+	var b strings.Builder
+	for _, t := range helpTopics() {
+		fmt.Fprintf(&b, "  %-11s %s\n", t.name, t.summary)
+	}
+	b.WriteString("help TOPIC shows one in full, with examples; .help lists the commands of the session.\n")
+	return b.String()
+}
+
+func (t helpTopic) page() string {
+	var b strings.Builder
+	b.WriteString(t.syntax + "\n")
+	if t.text != "" {
+		b.WriteString("\n" + t.text + "\n")
+	}
+	if len(t.examples) > 0 {
+		b.WriteString("\nExamples:\n")
+	}
+	for _, e := range t.examples {
+		b.WriteString("  " + e + "\n")
+	}
+	return b.String()
+}
+
+// helpTopics are the pages, those about statements first.
+func helpTopics() []helpTopic {
+	var topics []helpTopic
+	for _, v := range verbs {
+		if v.help.summary != "" {
+			v.help.name = v.name
+			topics = append(topics, v.help)
+		}
+	}
+	return append(topics, generalTopics...)
+}
+
+// HelpTopics are the names that help takes.
+func HelpTopics() []string {
+	var names []string
+	for _, t := range helpTopics() {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// generalTopics are the pages that are about no statement.
+var generalTopics = []helpTopic{
+	{
+		name: "values", also: []string{"literals", "types"}, summary: "how to write values and times",
+		syntax: `"text" 'raw text' word       string
+true false                   bool
+42 -7 1_000_000 0x2A         i64
+1.5 1e9 nan inf -inf         f64
+42i32 42i64 255byte 1.5f32   the type that is named; also i32(42), string(42), bool(1)
+x'00ff10' b64'AP8Q' bytes("\x00")  bytes
+VALUE@TS                     a cell's timestamp: microseconds, 2024-01-25, 2024-01-25T10:00:00.5Z, now, now-36h`,
+		text: `"..." has the escapes \\ \" \n \r \t \0 \xNN \uNNNN; in '...' the only escape is '', one quote.
+If a family declares a type, a value without a type gets it if it fits.`,
+	},
+	{
+		name: "columns", summary: "how to write columns and keys",
+		syntax: `fam:qual       one column
+fam:           the column with the empty qualifier
+fam:*          the whole family
+fam:pre*       qualifiers that begin with pre
+fam:[a..b)     qualifiers from a to before b
+fam:/re/       qualifiers that match a pattern; see help patterns
+fam:"a b\x00"  quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
+		text: "Commas separate several; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
+	},
+	{
+		name: "patterns", also: []string{"regex"}, summary: "how to write regular expressions",
+		syntax: `regex=/plane#TF-.*/       of row keys
+columns=meta:/m.*/        of the qualifiers of a family
+columns=meta:/"m(a|o).*"/ quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
+		text:     "The syntax is RE2's. A pattern matches the whole key or qualifier, byte by byte; \\C is any byte, . any but a newline.",
+		examples: []string{`count fleet regex=/"plane#(TF|LN)-.*"/`, "get fleet plane#TF-FIR columns=meta:/mi.*/"},
+	},
+}
+
+var quitVerb = verb{
+	name: "quit", parse: parseQuit,
+	foreign: []spelling{{"exit", parseQuit}},
+	help: helpTopic{
+		also: []string{"exit"}, summary: "leave the shell (also Ctrl-D)",
+		syntax: "quit",
+	},
+}
+
+// Quit ends the session.
+type Quit struct{ Node }
+
+func (st *Quit) print(w *printer) {
+	w.words("quit")
+}
+
+func parseQuit(p *parser) (Statement, error) { return &Quit{}, nil }
+
+var helpVerb = verb{name: "help", parse: parseHelp}
+
+// Help explains the language or one topic of it.
+type Help struct {
+	Node
+	Topic string
+}
+
+func (st *Help) print(w *printer) {
+	w.words("help")
+	w.flag(st.Topic, st.Topic != "")
+}
+
+// parseHelp takes the topic as one word; `help create table` means create.
+func parseHelp(p *parser) (Statement, error) {
+	st := &Help{}
+	p.wantOneOf(ExpectTopic, HelpTopics()...)
+	if t := p.peek(); t.Kind == lex.Word {
+		st.Topic = t.Keyword()
+		p.next()
+		for !p.atEnd() {
+			p.next()
+		}
+	}
+	return st, nil
 }

@@ -1,9 +1,12 @@
 package ql
 
-import "github.com/smolwc/smolwc/query/ql/lex"
+import (
+	"github.com/smolwc/smolwc/query/ql/dialect"
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
 
 var putVerb = verb{
-	name: "put", parse: parsePut,
+	name: "put", parse: parsePut, keyed: true,
 	foreign: []spelling{{"set", parsePut}},
 	help: helpTopic{
 		summary: "write cells of a row",
@@ -74,13 +77,13 @@ func (p *parser) assignment() (a Assignment, err error) {
 	}
 	a.Value, a.At, err = p.literal()
 	if p.spelt == "set" {
-		a.Value = asText(a.Value)
+		a.Value = dialect.AsText(a.Value)
 	}
 	return a, err
 }
 
-// hbasePut parses the rest of an HBase put. All values are text there, which may
-// stand for a number where the family declares one.
+// hbasePut parses the rest of an HBase put. All its values are text, which may stand for a
+// number if the family declares one.
 func (p *parser) hbasePut(st *Put) error {
 	var a Assignment
 	if err := p.expect(","); err != nil {
@@ -96,7 +99,7 @@ func (p *parser) hbasePut(st *Put) error {
 	if a.Value, a.At, err = p.literal(); err != nil {
 		return err
 	}
-	if a.Value, err = hbaseText(a.Value); err != nil {
+	if a.Value, err = dialect.HBaseText(a.Value); err != nil {
 		return err
 	}
 	if p.skipComma() {
@@ -109,7 +112,7 @@ func (p *parser) hbasePut(st *Put) error {
 }
 
 var deleteVerb = verb{
-	name: "delete", parse: parseDelete,
+	name: "delete", parse: parseDelete, keyed: true,
 	foreign: []spelling{{"deleteall", parseDelete}, {"deleterow", parseDeleteRow}, {"deletecolumn", parseDeleteColumn}},
 	help: helpTopic{
 		summary: "delete rows, columns, versions, ranges",
@@ -232,7 +235,7 @@ func (p *parser) deleteColumn() (d DeleteColumn, err error) {
 	}
 	p.next()
 	at := t.Pos
-	if t.Parts, d.At, err = cutTime(t); err != nil {
+	if t.Parts, d.At, err = lex.CutTime(t); err != nil {
 		return d, err
 	}
 	if len(t.Parts) == 0 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/tuple"
 )
 
@@ -56,7 +57,7 @@ func Prefix(p string) RowSet {
 func Range(start, end string) RowSet {
 	s := RowSet{Ranges: []RowRange{{Start: start, End: end}}}
 	if end != "" && start > end {
-		s.Err = fmt.Errorf("range start %q is after its end %q", shorten(start), shorten(end))
+		s.Err = fmt.Errorf("range start %q is after its end %q", excerpt.Of(start), excerpt.Of(end))
 	}
 	return s
 }
@@ -80,13 +81,4 @@ func TuplePrefix(elems ...any) RowSet {
 		s.Ranges = append(s.Ranges, cf.Single(string(key)))
 	}
 	return s
-}
-
-// shorten keeps an error of a 4 KiB row key readable.
-func shorten(key string) string {
-	const most = 80
-	if len(key) <= most {
-		return key
-	}
-	return key[:most] + fmt.Sprintf("… (%d bytes)", len(key))
 }

@@ -3,6 +3,7 @@ package sql
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,14 +41,7 @@ func (p *Plan) cast(n *node) (*expr, error) {
 	}), nil
 }
 
-func canCast(from, to typeKind) bool {
-	for _, k := range castable[from] {
-		if k == to {
-			return true
-		}
-	}
-	return false
-}
+func canCast(from, to typeKind) bool { return slices.Contains(castable[from], to) }
 
 func castHint(from, to typeKind) string {
 	if from == typeBytes && canCast(typeString, to) {

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -14,7 +13,7 @@ type pending struct {
 	begun      lex.Pos
 	batch      *write.Batch
 	statements int
-	spoilt     error // of a statement that was to be part of it
+	spoilt     error // the error of a statement that may have belonged to it
 }
 
 // InBatch reports whether a batch was begun and is neither committed nor aborted.
@@ -36,8 +35,8 @@ func (r *Runner) SpoilBatch(err error) {
 	}
 }
 
-// DropBatch ends the batch, of which nothing is written. The error says so, at
-// the place where the batch was begun; it is nil when there was no batch.
+// DropBatch ends the batch without writing it. The error says so, at the place where the
+// batch was begun; it is nil if there was no batch.
 func (r *Runner) DropBatch() error {
 	if !r.InBatch() {
 		return nil
@@ -47,7 +46,7 @@ func (r *Runner) DropBatch() error {
 	return lex.ErrorAt(p.begun, "this batch has no commit; nothing of it was written")
 }
 
-func (r *Runner) begin(st *ql.Begin) (Result, error) {
+func (r *Runner) begin(_ context.Context, st *ql.Begin) (Result, error) {
 	if r.pending != nil {
 		return nil, lex.ErrorAt(st.Pos, "a batch is open already, begun at %s; batches do not nest", r.pending.begun)
 	}
@@ -73,7 +72,7 @@ func (r *Runner) commit(ctx context.Context, st *ql.Commit) (Result, error) {
 	return &Done{"committed " + plural(p.statements, "statement")}, nil
 }
 
-func (r *Runner) abort(st *ql.Abort) (Result, error) {
+func (r *Runner) abort(_ context.Context, st *ql.Abort) (Result, error) {
 	if r.pending == nil {
 		return nil, lex.ErrorAt(st.Pos, "there is no batch to abort; begin starts one")
 	}
@@ -82,7 +81,7 @@ func (r *Runner) abort(st *ql.Abort) (Result, error) {
 	return &Done{"dropped " + plural(n, "statement")}, nil
 }
 
-// apply makes a mutation, or takes it into the batch when one is open.
+// apply writes a mutation, or adds it to the batch if one is open.
 func (r *Runner) apply(ctx context.Context, table, key string, m *write.Mutation, did string) (Result, error) {
 	if p := r.pending; p != nil {
 		p.batch.Add(table, key, m)
@@ -93,34 +92,4 @@ func (r *Runner) apply(ctx context.Context, table, key string, m *write.Mutation
 		return nil, err
 	}
 	return &Done{did}, nil
-}
-
-// refuseInBatch says why a statement cannot stand between begin and commit.
-func (r *Runner) refuseInBatch(st ql.Statement) error {
-	if r.pending == nil {
-		return nil
-	}
-	why := ""
-	switch st.(type) {
-	case *ql.Put, *ql.Add, *ql.Delete, *ql.Begin, *ql.Commit, *ql.Abort, *ql.Help, *ql.Quit, *ql.Tables, *ql.Describe, *ql.Explain, *ql.Stats:
-		return nil
-	case *ql.Get, *ql.Scan, *ql.Count, *ql.Analyze, *ql.Histogram, *ql.Sparkline:
-		why = "it would not see what the batch is to write"
-	case *ql.Incr, *ql.Append, *ql.CheckAndPut:
-		why = "it looks at the row first, and the batch writes nothing before commit"
-	case *ql.DeleteRange, *ql.Truncate:
-		why = "a range of rows is deleted at once; a batch takes rows by their keys"
-	case *ql.Import:
-		why = "it writes as it goes"
-	default:
-		why = "it takes effect at once"
-	}
-	return lex.ErrorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), why, r.pending.begun)
-}
-
-// verbOf is the verb of the statement's canonical text.
-func verbOf(st ql.Statement) string {
-	var verb string
-	fmt.Sscan(ql.Print(st), &verb)
-	return verb
 }

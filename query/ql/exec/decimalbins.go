@@ -6,14 +6,15 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 )
 
-// decimalBins count numbers in bins whose bounds are multiples of a power of
-// ten, in one pass and in memory of a fixed size: when there are too many bins,
-// ten become one. So the bins can in the end be joined into wider ones of a
-// width with one digit, without a number having to be counted again.
+// decimalBins counts numbers in bins whose bounds are multiples of a power of ten. It takes
+// one pass and a fixed amount of memory: when there are too many bins, ten become one. At
+// the end the bins are joined into wider ones, whose width has one digit, without counting
+// again.
 type decimalBins struct {
 	exp   int             // a bin is 10^exp wide
 	count map[int64]int64 // numbers from n*10^exp, inclusive, to (n+1)*10^exp, by n
@@ -27,9 +28,9 @@ type decimalBins struct {
 
 const (
 	maxFineBins = 4096
-	// fineDigits are those that a fraction is told apart by.
+	// fineDigits is how many digits of a fraction count.
 	fineDigits = 15
-	// maxBin is how far bins are from 0, either way, so that sums do not overflow.
+	// maxBin bounds how far a bin is from 0, so that sums do not overflow.
 	maxBin = 1e17
 )
 
@@ -70,20 +71,9 @@ func decimal(f float64) (m int64, exp int) {
 		return 0, math.MinInt32
 	}
 	text := strconv.FormatFloat(f, 'e', fineDigits-1, 64) // d.ddde±dd
-	mantissa, e := text, 0
-	for i := range text {
-		if text[i] == 'e' {
-			mantissa = text[:i]
-			e, _ = strconv.Atoi(text[i+1:])
-		}
-	}
-	digits := make([]byte, 0, fineDigits+1)
-	for i := range len(mantissa) {
-		if mantissa[i] != '.' {
-			digits = append(digits, mantissa[i])
-		}
-	}
-	m, _ = strconv.ParseInt(string(digits), 10, 64)
+	mantissa, exponent, _ := strings.Cut(text, "e")
+	m, _ = strconv.ParseInt(strings.Replace(mantissa, ".", "", 1), 10, 64)
+	e, _ := strconv.Atoi(exponent)
 	return m, e - fineDigits + 1
 }
 
@@ -135,8 +125,8 @@ type Bin struct {
 	Count    int64
 }
 
-// bins joins what was counted into at most so many bins, as few as a width of
-// 1, 2 or 5 times a power of ten allows, from the first number to the last.
+// bins joins the counts into at most this many bins, from the first number to the last.
+// Their width is 1, 2 or 5 times a power of ten, as small as the number of bins allows.
 func (b *decimalBins) bins(most int) []Bin {
 	if b.n == 0 {
 		return nil
@@ -180,7 +170,7 @@ func pow10(n int) int64 {
 	return p
 }
 
-// scaled is n*10^exp, as near as its decimal text.
+// scaled is the number nearest to n*10^exp.
 func scaled(n int64, exp int) float64 {
 	f, _ := strconv.ParseFloat(strconv.FormatInt(n, 10)+"e"+strconv.Itoa(exp), 64)
 	return f

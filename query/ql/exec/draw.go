@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// How many bins and points there are where the statement does not say.
+// The numbers of bins and points unless the statement says otherwise.
 const (
 	defaultBins   = 20
 	defaultPoints = 60
@@ -29,7 +29,7 @@ func (r *Runner) histogram(ctx context.Context, st *ql.Histogram) (Result, error
 	return reading.draw(ctx, reading.opts)
 }
 
-// drawHistogram reads for a histogram.
+// histogramReading makes the read of a histogram ready.
 func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
@@ -73,7 +73,7 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 	for _, bin := range b.bins(cmp.Or(st.Bins, defaultBins)) {
 		l.Lines = append(l.Lines, []any{b.number(bin.From), b.number(bin.To), bin.Count})
 	}
-	note := fmt.Sprintf("%s in %s", plural(int(b.n), "number"), plural(int(rows), "row"))
+	note := fmt.Sprintf("%s in %s", plural(b.n, "number"), plural(rows, "row"))
 	if b.n > 0 {
 		note += fmt.Sprintf("; least %v, mean %.6g, greatest %v", b.number(b.least), b.sum/float64(b.n), b.number(b.most))
 	}
@@ -81,13 +81,13 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 		note += fmt.Sprintf("; %d more not finite", b.notFinite)
 	}
 	if b.notNumerical > 0 {
-		note += "; " + plural(int(b.notNumerical), "value") + " of other types"
+		note += "; " + plural(b.notNumerical, "value") + " of other types"
 	}
 	l.Notes = []string{note}
 	return l, nil
 }
 
-// number is a whole number where only whole numbers were counted.
+// number is f as a whole number if only whole numbers were counted.
 func (b *decimalBins) number(f float64) any {
 	if b.whole == b.n && math.Abs(f) < 1<<53 {
 		return int64(f)
@@ -101,75 +101,68 @@ type keyGroup struct {
 	rows   int64
 }
 
-// keyHistogram counts rows by how their keys begin. Rows come in key order, so
-// that a group is complete when the next one begins, and only the largest are
-// held.
+// keyGroups counts rows by how their keys begin. Rows come in key order, so a group
+// is complete when the next one begins, and only the largest are held.
+type keyGroups struct {
+	largest []keyGroup
+	groups  int   // all there were
+	rows    int64 // of all groups
+}
+
+func (g *keyGroups) add(prefix string, most int) {
+	g.rows++
+	if n := len(g.largest) - 1; n >= 0 && g.largest[n].prefix == prefix {
+		g.largest[n].rows++
+		return
+	}
+	if len(g.largest) >= 4*most {
+		g.shrink(most)
+	}
+	g.groups++
+	g.largest = append(g.largest, keyGroup{strings.Clone(prefix), 1})
+}
+
+// shrink leaves the largest groups, in key order. Of groups of one size the first
+// count as larger.
+func (g *keyGroups) shrink(most int) {
+	bySize := slices.Clone(g.largest)
+	slices.SortStableFunc(bySize, func(a, b keyGroup) int { return cmp.Compare(b.rows, a.rows) })
+	small := map[string]bool{}
+	for _, group := range bySize[min(most, len(bySize)):] {
+		small[group.prefix] = true
+	}
+	g.largest = slices.DeleteFunc(g.largest, func(group keyGroup) bool { return small[group.prefix] })
+}
+
+// keyHistogram counts rows by how their keys begin.
 func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
 	most := cmp.Or(st.Bins, defaultBins)
 	part := keyParts(t, st)
-	var groups []keyGroup
-	var others keyGroup // their number is in othersN
-	othersN := 0
+	var g keyGroups
 	for row, err := range table.ReadRows(ctx, opts...) {
 		if err != nil {
 			return nil, err
 		}
-		prefix := part(row.Key())
-		if n := len(groups) - 1; n >= 0 && groups[n].prefix == prefix {
-			groups[n].rows++
-			continue
-		}
-		if len(groups) >= 4*most {
-			small := smallest(groups, most)
-			groups = slices.DeleteFunc(groups, func(g keyGroup) bool {
-				if small[g.prefix] {
-					others.rows += g.rows
-					othersN++
-				}
-				return small[g.prefix]
-			})
-		}
-		groups = append(groups, keyGroup{strings.Clone(prefix), 1})
+		g.add(part(row.Key()), most)
 	}
-	small := smallest(groups, most)
+	g.shrink(most)
 	l := &Listing{Columns: []string{"prefix", "rows"}, Format: st.Format, Bars: "rows"}
-	total := int64(0)
-	for _, g := range groups {
-		total += g.rows
-		if small[g.prefix] {
-			others.rows += g.rows
-			othersN++
-			continue
-		}
-		l.Lines = append(l.Lines, []any{ql.QuoteRowKey(t, g.prefix), g.rows})
+	others := g.rows
+	for _, group := range g.largest {
+		l.Lines = append(l.Lines, []any{ql.QuoteRowKey(t, group.prefix), group.rows})
+		others -= group.rows
 	}
-	total = others.rows
-	for _, line := range l.Lines {
-		total += line[1].(int64)
-	}
-	note := fmt.Sprintf("%s under %s", plural(int(total), "row"), plural2(len(l.Lines)+othersN, "prefix", "prefixes"))
-	if othersN > 0 {
-		l.Lines = append(l.Lines, []any{nil, others.rows})
-		note += fmt.Sprintf("; the last line is of the %d that are smallest", othersN)
+	note := fmt.Sprintf("%s under %s", plural(g.rows, "row"), plural(g.groups, "prefix", "prefixes"))
+	if small := g.groups - len(g.largest); small > 0 {
+		l.Lines = append(l.Lines, []any{nil, others})
+		note += "; the last line adds up " + plural(small, "smaller prefix", "smaller prefixes")
 	}
 	l.Notes = []string{note}
 	return l, nil
 }
 
-// smallest are the prefixes of all groups but the largest. Of groups of one size
-// the first in key order count as larger.
-func smallest(groups []keyGroup, keep int) map[string]bool {
-	bySize := slices.Clone(groups)
-	slices.SortStableFunc(bySize, func(a, b keyGroup) int { return cmp.Compare(b.rows, a.rows) })
-	small := map[string]bool{}
-	for _, g := range bySize[min(keep, len(bySize)):] {
-		small[g.prefix] = true
-	}
-	return small
-}
-
-// keyParts gives the beginning of a key by which rows are counted: so many
-// parts that end with the separator, or so many elements of a tuple.
+// keyParts returns a function that cuts a key to the beginning by which rows are counted:
+// the first parts that end with the separator, or the first elements of a tuple.
 func keyParts(t schema.Table, st *ql.Histogram) func(key string) string {
 	separator := cmp.Or(st.Separator, "#")
 	depth := cmp.Or(st.Depth, strings.Count(st.Prefix, separator)+1)

@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-func (r *Runner) explain(ctx context.Context, st ql.Statement) (Result, error) {
-	_, res, err := r.planned(ctx, st)
+func (r *Runner) explain(ctx context.Context, st *ql.Explain) (Result, error) {
+	_, res, err := r.planned(ctx, st.Statement)
 	return res, err
 }
 
@@ -24,14 +24,15 @@ func (r *Runner) planned(ctx context.Context, st ql.Statement) (*reading, *Expla
 	if res.Plan, err = r.DB.Table(reading.schema.Name).Explain(reading.opts...); err != nil {
 		return nil, nil, err
 	}
-	res.Estimate, err = r.estimate(ctx, reading.schema.Name, rowsOf(st), res.Plan)
-	tupleRows(reading.schema, rowsOf(st), &res.Plan)
+	rows, _ := readOf(st)
+	res.Estimate, err = r.estimate(ctx, reading.schema.Name, rows, res.Plan)
+	tupleRows(reading.schema, rows, &res.Plan)
 	return reading, res, err
 }
 
-// analyze runs the statement and lets go of its rows.
-func (r *Runner) analyze(ctx context.Context, st ql.Statement) (Result, error) {
-	reading, res, err := r.planned(ctx, st)
+// analyze runs the statement and discards its rows.
+func (r *Runner) analyze(ctx context.Context, st *ql.Analyze) (Result, error) {
+	reading, res, err := r.planned(ctx, st.Statement)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +51,7 @@ func (r *Runner) analyze(ctx context.Context, st ql.Statement) (Result, error) {
 		res.Cost.Returned = Amount{Rows: n.Rows, Cells: n.Cells}
 	default:
 		reading.rows.Stats = true
-		reading.rows.rows = reading.table.ReadRows(ctx, opts...)
-		if reading.rows.Page != nil {
-			reading.rows.rows = reading.rows.readPage(ctx, r.DB.Table(reading.schema.Name), opts)
-		}
-		for _, err = range reading.rows.All() {
+		for _, err = range r.open(ctx, reading, &res.Cost.Cost).All() {
 			if err != nil {
 				break
 			}

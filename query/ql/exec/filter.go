@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// filter is what regex=, sample= and patterns of columns ask for, nil when
-// there are none. A bound on the cells of a row that has to come behind it moves
+// filterOf is the filter that regex=, sample= and patterns of columns ask for; nil if the
+// read has none of these. A bound on the cells of a row that has to come after it moves
 // into it.
 func filterOf(want *ql.Read) (filter.Filter, error) {
 	var chain []filter.Filter
@@ -37,7 +37,7 @@ func filterOf(want *ql.Read) (filter.Filter, error) {
 			want.CellsPerRow = 0
 		}
 	}
-	return chained(chain), nil
+	return filter.ChainOf(chain...), nil
 }
 
 // checkFilter gives a mistake in a pattern its place.
@@ -48,18 +48,8 @@ func checkFilter(f filter.Filter, at lex.Pos) error {
 	return nil
 }
 
-func chained(fs []filter.Filter) filter.Filter {
-	switch len(fs) {
-	case 0:
-		return nil
-	case 1:
-		return fs[0]
-	}
-	return filter.Chain(fs)
-}
-
-// columnFilter leaves what the columns mean, family by family, so that no cell
-// comes twice.
+// columnFilter keeps the cells of the columns, family by family, so that no cell comes
+// twice.
 func columnFilter(columns []ql.Column) (filter.Filter, error) {
 	byFamily := map[string][]ql.Column{}
 	var families []string
@@ -85,17 +75,14 @@ func columnFilter(columns []ql.Column) (filter.Filter, error) {
 		if len(chain) == 0 {
 			return filter.PassAll{}, nil
 		}
-		branches = append(branches, chained(chain))
+		branches = append(branches, filter.ChainOf(chain...))
 	}
-	if len(branches) == 1 {
-		return branches[0], nil
-	}
-	return filter.Interleave(branches), nil
+	return filter.InterleaveOf(branches...), nil
 }
 
-// qualifierPattern matches the qualifiers of any of one family's columns; "" is
-// all that are read. Columns without a pattern are chosen before the filter,
-// unless there is one in their family: then all of it is read.
+// qualifierPattern matches the qualifiers of the columns of one family; "" means all that
+// are read. The read chooses columns before the filter, but reads the whole of a family
+// with a pattern.
 func qualifierPattern(columns []ql.Column) (string, error) {
 	if !slices.ContainsFunc(columns, func(c ql.Column) bool { return c.Kind == ql.ColumnRegex }) {
 		return "", nil

@@ -1,8 +1,8 @@
 package exec
 
-// A Listing is a small table that a statement found out: not rows, but what
-// there is to say about them. A line has as many fields as there are Columns,
-// each a string, an int64, a float64, a cells.Timestamp, or nil for nothing.
+// A Listing is a small table that a statement gives: not rows, but facts about them. A line
+// has as many fields as there are Columns, each a string, an int64, a float64, a
+// cells.Timestamp, or nil for nothing.
 type Listing struct {
 	Columns []string // names as csv and json have them
 	Lines   [][]any
@@ -10,7 +10,7 @@ type Listing struct {
 	Format string
 	// Bars is the column that people see as bars, "" for none.
 	Bars string
-	// Line is a drawing of numbers in a row, NaN for a gap; nil for none.
+	// Line is numbers to draw in a line, NaN for a gap; nil: no drawing.
 	Line []float64
 	// Notes are for people, below the table.
 	Notes []string
@@ -22,8 +22,8 @@ func (*Listing) result() {}
 type Statistics struct {
 	// Families has a line for each family.
 	Families *Listing
-	// Engine are the figures of the database as a whole; none where the
-	// statement is about a table.
+	// Engine are the figures of the database as a whole; empty if the statement is about a
+	// table.
 	Engine []Figure
 	Format string // the one that the statement asks for, "" for none
 }

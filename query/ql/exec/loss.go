@@ -45,13 +45,13 @@ func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schem
 	return err
 }
 
-// loss says what a change hides; empty when that is nothing.
+// loss says what a change hides; "" if it hides nothing.
 func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (string, error) {
 	switch {
 	case c.Kind == schema.SetChangeStream && c.NewChangeStream == 0:
-		return fmt.Sprintf("the changes of table %s could be read no more", t.Name), nil
+		return fmt.Sprintf("the changes of table %s would be lost", t.Name), nil
 	case c.Kind == schema.SetChangeStream:
-		return fmt.Sprintf("changes of table %s older than %s could be read no more", t.Name, schema.FormatAge(c.NewChangeStream)), nil
+		return fmt.Sprintf("changes of table %s older than %s would be lost", t.Name, schema.FormatAge(c.NewChangeStream)), nil
 	case r.Remote != nil:
 		return r.remoteLoss(ctx, t, c)
 	}
@@ -60,9 +60,9 @@ func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (str
 	case err != nil || exact && n == 0:
 		return "", err
 	case exact:
-		return plural2(int(n), "cell", "cells") + invisible, nil
+		return plural(n, "cell") + invisible, nil
 	}
-	return "about " + plural2(int(n), "cell", "cells") + invisible, nil
+	return "about " + plural(n, "cell") + invisible, nil
 }
 
 const invisible = " would become invisible"
@@ -72,7 +72,7 @@ const lookedAt = 1000
 
 // remoteLoss reads the first rows and counts.
 func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change) (string, error) {
-	rows, n := 0, 0 // of the family of which there are the most
+	rows, n := 0, 0 // rows are those of the family that has the most
 	for _, tighter := range (schema.Plan{Changes: []schema.Change{c}}).Tightenings(&schema.Schema{Tables: []schema.Table{t}}) {
 		seen := 0
 		family := read.Family(tighter.Family)
@@ -87,15 +87,15 @@ func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change
 	}
 	switch {
 	case rows == lookedAt:
-		return fmt.Sprintf("%s of the first %d rows, and such cells of others,", plural2(n, "cell", "cells"), lookedAt) + invisible, nil
+		return fmt.Sprintf("%s of the first %d rows, and such cells of others,", plural(n, "cell"), lookedAt) + invisible, nil
 	case n == 0:
 		return "", nil
 	}
-	return plural2(n, "cell", "cells") + invisible, nil
+	return plural(n, "cell") + invisible, nil
 }
 
-// hiddenIn counts the cells of a row that the limits to come drop and those in force
-// do not. A column's cells are one after another, the newest first.
+// hiddenIn counts the cells of a row that the new limits drop and the limits in force do
+// not. The cells of a column follow each other, the newest first.
 func hiddenIn(row *query.Row, t schema.Tightening, now cells.Timestamp) (n int) {
 	rank, column := 0, ""
 	drops := func(limits []schema.Limit, age time.Duration) bool {

@@ -36,7 +36,7 @@ func (r *Runner) Native(st ql.Statement) string {
 	return ql.Print(&native)
 }
 
-// added is the family that the statement adds where there is none.
+// added is the family that the statement adds if it does not exist.
 func added(st *ql.SetFamily) ql.Family {
 	if st.Foreign {
 		return st.Family.OfHBase()

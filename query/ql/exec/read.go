@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// A reading is a get, scan or count, made ready to run.
+// A reading is a get, scan, count or histogram, made ready to run.
 type reading struct {
 	table  Table
 	schema schema.Table
@@ -40,8 +40,7 @@ func (r *Runner) reading(st ql.Statement) (*reading, error) {
 		want.KeysOnly = !st.Cells
 		opts, err := r.readOptions(t, st.Rows, want)
 		return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, count: st}, err
-	}
-	if st, ok := st.(*ql.Histogram); ok {
+	case *ql.Histogram:
 		return r.histogramReading(st)
 	}
 	return nil, fmt.Errorf("%T reads no rows", st)
@@ -70,20 +69,25 @@ func (r *Runner) stream(st ql.Statement, name ql.Name, rows ql.Rows, want ql.Rea
 	return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, rows: s}, err
 }
 
-// read runs a get or scan.
-func (r *Runner) read(ctx context.Context, st ql.Statement) (Result, error) {
+// rows runs a get or scan.
+func rows[S ql.Statement](r *Runner, ctx context.Context, st S) (Result, error) {
 	reading, err := r.reading(st)
 	if err != nil {
 		return nil, err
 	}
-	s := reading.rows
-	opts := append(reading.opts, read.ReportCost(&s.cost))
+	return r.open(ctx, reading, &reading.rows.cost), nil
+}
+
+// open begins to read the rows of a get or scan.
+func (r *Runner) open(ctx context.Context, from *reading, cost *read.Cost) *RowStream {
+	s := from.rows
+	opts := append(from.opts, read.ReportCost(cost))
 	if s.Page != nil {
-		s.rows = s.readPage(ctx, r.DB.Table(reading.schema.Name), opts)
+		s.rows = s.readPage(ctx, r.DB.Table(from.schema.Name), opts)
 	} else {
-		s.rows = reading.table.ReadRows(ctx, opts...)
+		s.rows = from.table.ReadRows(ctx, opts...)
 	}
-	return s, nil
+	return s
 }
 
 func (r *Runner) count(ctx context.Context, st *ql.Count) (Result, error) {
@@ -149,12 +153,12 @@ func (r *Runner) readOptions(t schema.Table, rows ql.Rows, want ql.Read) ([]read
 	return opts, nil
 }
 
-// some reports whether the rows are chosen, but for After.
+// someRows reports whether the statement chooses rows by more than After.
 func someRows(r ql.Rows) bool {
 	return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != ""
 }
 
-// rowSet is the rows but for After.
+// rowSet is the rows that the statement chooses, without regard to After.
 func rowSet(rows ql.Rows) read.RowSet {
 	switch {
 	case len(rows.Keys) > 0:

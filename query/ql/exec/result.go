@@ -65,7 +65,7 @@ type Matched struct{ Matched bool }
 type Explained struct {
 	Statement ql.Statement // the Get, Scan, Count or Histogram
 	Plan      query.Plan
-	Estimate  *Estimate // nil where there is none
+	Estimate  *Estimate // nil if it is not known
 	Cost      *Cost     // of having run it; nil when it was not
 }
 
@@ -91,7 +91,7 @@ func (a *Amount) add(row *query.Row) {
 	}
 }
 
-// Collected is what a gc removed, or would.
+// Collected is what a gc removed, or would remove.
 type Collected struct{ query.GCReport }
 
 // Done says in a few words what a statement did.
@@ -156,7 +156,7 @@ func (s *RowStream) Cost() *Cost {
 	return &Cost{Cost: s.cost, Returned: s.returned}
 }
 
-// given is s; nil is a stream without rows.
+// given is s, or a stream without rows if s is nil.
 func (s *RowStream) given() *RowStream {
 	if s == nil {
 		return new(RowStream)
@@ -191,8 +191,8 @@ func (s *RowStream) Count() int { return s.given().count }
 // More reports, after All, that there are rows beyond the runner's own limit.
 func (s *RowStream) More() bool { return s.given().more }
 
-// Next is the statement that goes on behind the last row that All gave; nil
-// when there was none or nothing can follow.
+// Next is the statement that continues behind the last row that All gave; nil if All gave
+// no row or nothing can follow.
 func (s *RowStream) Next() *ql.Scan {
 	s = s.given()
 	scan, ok := s.Statement.(*ql.Scan)

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 
@@ -25,24 +26,24 @@ type Runner struct {
 	Versions int
 	// Limit is how many rows scan gives when the statement does not say; 0 is all.
 	Limit int
-	// Confirm is asked before data is dropped without a yes in the statement.
-	// Where it is nil, the statement needs its yes.
+	// Confirm is asked before data is dropped without a yes in the statement. If it is nil,
+	// the statement needs its yes.
 	Confirm func(question string) (bool, error)
-	// Import carries out an import and says in a few words what it did. Where
-	// it is nil, import is refused.
+	// Import carries out an import and says in a few words what it did. If it is nil,
+	// import is refused.
 	Import func(ctx context.Context, st *ql.Import) (string, error)
-	// Outside carries out an Export, of which opts say what is read, and the
-	// statements about backups. Where it is nil, they are refused.
+	// Outside carries out an Export, whose opts say what to read, and the statements about
+	// backups. If it is nil, they are refused.
 	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)
 
 	pending *pending // nil: no batch is open
 	batches int
 }
 
-// Run runs one statement. Names of tables and families are looked up first, so
-// that errors point at them. Errors are *[lex.Error] and wrap that of the database.
-// Rows are not read before the [RowStream] is ranged over. With the error of a
-// count comes what it had counted.
+// Run runs one statement. Names of tables and families are looked up first, so that errors
+// point at them. Errors are *[lex.Error] and wrap that of the database. Rows are not read
+// before the [RowStream] is ranged over. An error of a count comes with the rows that it
+// had counted.
 func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
 	if r == nil || ql.IsNil(st) {
 		return nil, lex.ErrorAt(lex.Pos{}, "there is no statement, or nothing to run it on")
@@ -58,62 +59,27 @@ func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
 }
 
 func (r *Runner) run(ctx context.Context, st ql.Statement) (Result, error) {
-	if err := r.refuseInBatch(st); err != nil {
+	entry, ok := statements[reflect.TypeOf(st)]
+	if !ok {
+		return nil, fmt.Errorf("no way to run %T", st)
+	}
+	if err := entry.refuse(r, st); err != nil {
 		return nil, err
 	}
-	if err := r.refuseRemote(st); err != nil {
-		return nil, err
+	if r.Remote != nil && entry.needsTables() {
+		if err := r.Remote.Refresh(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.refresh(ctx, st); err != nil {
-		return nil, err
-	}
-	switch st := st.(type) {
-	case *ql.Get, *ql.Scan:
-		return r.read(ctx, st)
-	case *ql.Count:
-		return r.count(ctx, st)
-	case *ql.Histogram:
-		return r.histogram(ctx, st)
-	case *ql.Sparkline:
-		return r.sparkline(ctx, st)
-	case *ql.Stats:
-		return r.stats(ctx, st)
-	case *ql.Put:
-		return r.put(ctx, st)
-	case *ql.Delete:
-		return r.delete(ctx, st)
-	case *ql.DeleteRange:
-		return r.deleteRange(ctx, st)
-	case *ql.Incr:
-		return r.incr(ctx, st)
-	case *ql.Append:
-		return r.append(ctx, st)
-	case *ql.Add:
-		return r.add(ctx, st)
-	case *ql.CheckAndPut:
-		return r.checkAndPut(ctx, st)
-	case *ql.Explain:
-		return r.explain(ctx, st.Statement)
-	case *ql.Analyze:
-		return r.analyze(ctx, st.Statement)
-	case *ql.Begin:
-		return r.begin(st)
-	case *ql.Commit:
-		return r.commit(ctx, st)
-	case *ql.Abort:
-		return r.abort(st)
-	case *ql.Import:
-		return r.importFile(ctx, st)
-	case *ql.Export, *ql.Backup, *ql.Backups, *ql.Restore, *ql.Verify, *ql.Checkpoint, *ql.Refresh:
-		return r.outside(ctx, st)
-	case *ql.Help:
-		text, err := ql.HelpPage(st.Topic)
-		return &HelpText{text}, err
-	case *ql.Quit:
-		return &Leave{}, nil
-	}
-	return r.runSchema(ctx, st)
+	return entry.start(r, ctx, st)
 }
+
+func (r *Runner) help(_ context.Context, st *ql.Help) (Result, error) {
+	text, err := ql.HelpPage(st.Topic)
+	return &HelpText{text}, err
+}
+
+func (r *Runner) quit(context.Context, *ql.Quit) (Result, error) { return &Leave{}, nil }
 
 // failure gives an error its place; one that has a place keeps it.
 func failure(at lex.Pos, err error) error {
@@ -134,7 +100,7 @@ func clean(s string) string {
 	return s
 }
 
-// unknown is the error of a name that stands for nothing.
+// unknown is the error for a name that does not exist.
 func unknown(n ql.Name, what string, known []string, in string) error {
 	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
 	return &lex.Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.KindNotFound, Err: fmt.Errorf("%s", msg)}}
@@ -182,10 +148,10 @@ func valueFor(f schema.Family, l lex.Literal, make func(cells.Type) (cells.Value
 	return v, err
 }
 
-// resolve is the time, or none where the statement gives none.
-func (r *Runner) resolve(t *lex.Time, none cells.Timestamp) (cells.Timestamp, error) {
+// resolve is the time, or missing if the statement gives no time.
+func (r *Runner) resolve(t *lex.Time, missing cells.Timestamp) (cells.Timestamp, error) {
 	if t == nil {
-		return none, nil
+		return missing, nil
 	}
 	return t.Resolve(r.Database().Now())
 }
@@ -217,21 +183,4 @@ func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
 		err = lex.ErrorAt(st.Position(), "nothing was deleted")
 	}
 	return err
-}
-
-func (r *Runner) importFile(ctx context.Context, st *ql.Import) (Result, error) {
-	t, err := r.table(st.Table)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range st.Columns {
-		if _, err := column(t, m.Column); err != nil {
-			return nil, err
-		}
-	}
-	if r.Import == nil {
-		return nil, lex.ErrorAt(st.Position(), "import is not possible here")
-	}
-	message, err := r.Import(ctx, st)
-	return &Done{message}, err
 }

@@ -14,42 +14,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// runSchema runs the statements about tables and families.
-func (r *Runner) runSchema(ctx context.Context, st ql.Statement) (Result, error) {
-	switch st := st.(type) {
-	case *ql.CreateTable:
-		return r.createTable(ctx, st)
-	case *ql.SetTable:
-		return r.setTable(ctx, st)
-	case *ql.AddFamily:
-		return r.addFamily(ctx, st)
-	case *ql.SetFamily:
-		return r.setFamily(ctx, st)
-	case *ql.DropFamily:
-		return r.dropFamily(ctx, st)
-	case *ql.DropTable:
-		return r.dropTable(ctx, st)
-	case *ql.Truncate:
-		return r.truncate(ctx, st)
-	case *ql.Tables:
-		return r.tables(st)
-	case *ql.Describe:
-		t, err := r.table(st.Table)
-		return &Description{t}, err
-	case *ql.Compact:
-		return r.maintain(ctx, st.Table, "compacted", func(name string) error {
-			return r.DB.Table(name).CompactRows(ctx, rowSet(st.Rows))
-		})
-	case *ql.GC:
-		return r.collect(ctx, st)
-	case *ql.Flush:
-		return r.maintain(ctx, st.Table, "flushed", func(name string) error { return r.DB.Table(name).Flush(ctx) })
-	}
-	return nil, fmt.Errorf("no way to run %T", st)
-}
-
 // tables are those whose names match the pattern as a whole.
-func (r *Runner) tables(st *ql.Tables) (Result, error) {
+func (r *Runner) tables(_ context.Context, st *ql.Tables) (Result, error) {
 	list := r.Database().Schema().Tables
 	if st.Regex == nil {
 		return &TableList{list}, nil
@@ -62,7 +28,27 @@ func (r *Runner) tables(st *ql.Tables) (Result, error) {
 	return &TableList{list}, nil
 }
 
-func (r *Runner) maintain(ctx context.Context, n ql.Name, did string, do func(table string) error) (Result, error) {
+func (r *Runner) describe(_ context.Context, st *ql.Describe) (Result, error) {
+	t, err := r.table(st.Table)
+	return &Description{t}, err
+}
+
+func (r *Runner) compact(ctx context.Context, st *ql.Compact) (Result, error) {
+	return r.maintain(st.Table, "compacted", func(name string) error {
+		return r.DB.Table(name).CompactRows(ctx, rowSet(st.Rows))
+	})
+}
+
+func (r *Runner) flush(ctx context.Context, st *ql.Flush) (Result, error) {
+	return r.maintain(st.Table, "flushed", func(name string) error { return r.DB.Table(name).Flush(ctx) })
+}
+
+// refreshed brings a read-only database up to date.
+func (r *Runner) refreshed(ctx context.Context, _ *ql.Refresh) (Result, error) {
+	return &Done{"refreshed"}, r.DB.Refresh(ctx)
+}
+
+func (r *Runner) maintain(n ql.Name, did string, do func(table string) error) (Result, error) {
 	t, err := r.table(n)
 	if err != nil {
 		return nil, err
@@ -205,7 +191,7 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 	if err != nil {
 		return nil, err
 	}
-	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural2(len(t.Families), "family", "families"))
+	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural(len(t.Families), "family", "families"))
 	if err := r.confirm(st, st.Yes, question); err != nil {
 		return nil, err
 	}
@@ -221,13 +207,6 @@ func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) 
 		return nil, err
 	}
 	return &Done{"truncated table " + t.Name}, r.Database().TruncateTable(ctx, t.Name)
-}
-
-func plural2(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // newFamily is the family that a statement declares.

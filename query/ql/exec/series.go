@@ -10,10 +10,10 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// A series takes numbers with their times, the newest first, and gives out a
-// bounded number of points: each number by itself as long as they are few, else
-// spans of equal time. When there are too many spans, two become one, so that
-// one pass and memory of a fixed size will do.
+// A series takes numbers with their times, the newest first, and gives a bounded number of
+// points: each number by itself as long as they are few, else spans of equal time. When
+// there are too many spans, two become one, so one pass and a fixed amount of memory are
+// enough.
 type series struct {
 	most  int
 	spans []span // by index from the newest back
@@ -114,7 +114,7 @@ func (s *series) listing(st *ql.Sparkline, others int) *Listing {
 		l.Line = append(l.Line, mean)
 		l.Lines = append(l.Lines, []any{sp.at, sp.n, mean, sp.least, sp.great})
 	}
-	note := plural(int(s.n), "number")
+	note := plural(s.n, "number")
 	if s.n > 0 {
 		note += fmt.Sprintf(" from %s to %s; least %g, greatest %g, newest %g", lex.FormatTimestamp(s.first), lex.FormatTimestamp(s.last), s.least, s.great, s.newest)
 	}

@@ -12,10 +12,11 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
 )
 
-// An Estimate is about what a read has to look at, from what the engine knows of
-// its files. Where it is small, it is no more than a hint.
+// An Estimate is about how much a read has to look at, by what the engine knows of its
+// files. A small one is only a hint.
 type Estimate struct {
 	Cells int64
 	Bytes int64   // in files, compressed
@@ -38,7 +39,7 @@ func (e *Explained) Steps() []Step {
 		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		step(name, "%s", text)
 	}
-	want := readOf(e.Statement)
+	_, want := readOf(e.Statement)
 	if len(want.Where) > 0 {
 		var terms []string
 		for _, c := range want.Where {
@@ -62,9 +63,9 @@ func (e *Explained) Steps() []Step {
 		step("count", "in the engine: no row is put together")
 	}
 	if est := e.Estimate; est != nil {
-		text := fmt.Sprintf("about %s, %.0f%% of the rows", plural(int(est.Cells), "cell"), 100*est.Share)
+		text := fmt.Sprintf("about %s, %.0f%% of the rows", plural(est.Cells, "cell"), 100*est.Share)
 		if est.Bytes > 0 {
-			text += ", " + plural(int(est.Bytes), "byte") + " in files"
+			text += ", " + plural(est.Bytes, "byte") + " in files"
 		}
 		if want.Limit > 0 {
 			text += "; less where the limit stops the read"
@@ -74,37 +75,23 @@ func (e *Explained) Steps() []Step {
 	return steps
 }
 
-// readOf is what the statement reads, with the rows that it reads apart.
-func readOf(st ql.Statement) ql.Read {
+// readOf is the rows that a statement reads, and what it reads of them.
+func readOf(st ql.Statement) (ql.Rows, ql.Read) {
 	switch st := st.(type) {
 	case *ql.Get:
-		return st.Read
+		return ql.Rows{Keys: st.Keys}, st.Read
 	case *ql.Scan:
-		return st.Read
+		return st.Rows, st.Read
 	case *ql.Count:
-		return st.Read
+		return st.Rows, st.Read
 	case *ql.Histogram:
-		return st.Read
+		return st.Rows, st.Read
 	}
-	return ql.Read{}
+	return ql.Rows{}, ql.Read{}
 }
 
-func rowsOf(st ql.Statement) ql.Rows {
-	switch st := st.(type) {
-	case *ql.Get:
-		return ql.Rows{Keys: st.Keys}
-	case *ql.Scan:
-		return st.Rows
-	case *ql.Count:
-		return st.Rows
-	case *ql.Histogram:
-		return st.Rows
-	}
-	return ql.Rows{}
-}
-
-// estimate is about what the families of a plan hold of the rows; nil for rows
-// that are looked up one by one.
+// estimate is about how much of the rows the families of a plan hold; nil if rows are
+// looked up one by one.
 func (r *Runner) estimate(ctx context.Context, table string, rows ql.Rows, plan query.Plan) (*Estimate, error) {
 	if len(rows.Keys) > 0 || len(plan.Rows) == 0 {
 		return nil, nil
@@ -159,17 +146,14 @@ func shareOf(samples []query.RowKeySample, rows ql.Rows) float64 {
 	return within / total
 }
 
-// successor is the first key behind all that begin with the prefix, "" for none.
+// successor is the first key behind all that begin with the prefix; "" if there is
+// none.
 func successor(prefix string) string {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			return prefix[:i] + string([]byte{prefix[i] + 1})
-		}
-	}
-	return ""
+	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
+	return string(next)
 }
 
-// tupleRows are the rows of a plan as tuples, for tables whose keys are.
+// tupleRows writes the rows of a plan as tuples if the table's keys are tuples.
 func tupleRows(t schema.Table, rows ql.Rows, plan *query.Plan) {
 	if t.KeyFormat != schema.TupleKeys && !rows.TuplePrefix || len(plan.Rows) == 0 {
 		return

@@ -24,7 +24,7 @@ func (r *Runner) put(ctx context.Context, st *ql.Put) (Result, error) {
 	return r.apply(ctx, t.Name, st.Key, m, "put "+plural(len(st.Cells), "cell"))
 }
 
-// mutation is what writes the cells.
+// mutation writes the cells.
 func (r *Runner) mutation(t schema.Table, list []ql.Assignment) (*write.Mutation, error) {
 	m := write.NewMutation()
 	for _, a := range list {
@@ -41,7 +41,7 @@ func (r *Runner) set(m *write.Mutation, t schema.Table, a ql.Assignment) error {
 		return err
 	}
 	if f.Aggregate != schema.NoAggregate {
-		return lex.ErrorAt(a.Column.Pos, "family %s has the aggregate %s: its cells are added to, with add, and not put", f.Name, f.Aggregate)
+		return lex.ErrorAt(a.Column.Pos, "family %s has the aggregate %s: write its cells with add, not with put", f.Name, f.Aggregate)
 	}
 	v, err := valueFor(f, a.Value, a.Value.ValueAs)
 	if err != nil {
@@ -125,9 +125,10 @@ func bound(st ql.Statement, key, none string) string {
 	return ql.QuoteKeyOf(st, key)
 }
 
-func plural(n int, what string) string {
+// plural is a number of things; an irregular plural is given as many.
+func plural[N int | int64](n N, one string, many ...string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %s", n, append(many, one+"s")[0])
 }

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// lookalikes are characters of documents, by the one of the language that they
-// look like.
+// lookalikes are characters that documents have in place of those of the language, with
+// what to write.
 var lookalikes = map[string]string{
 	"“”„‟«»″‘’‚‛′‹›": `quotes are " and ' here`,
-	"‐‑‒–—―−":        "the - of the keyboard is meant, perhaps; options have no dashes, and a comment is two of them and a space",
+	"‐‑‒–—―−":        "perhaps the - of the keyboard is meant; options have no dashes, and a comment is two of them and a space",
 	"…":              "a range has two points, as in meta:[a..n)",
 }
 
@@ -24,7 +24,7 @@ func lookalikeError(at Pos, r rune) *Error {
 		}
 	}
 	if unicode.IsSpace(r) || unicode.In(r, unicode.Zs, unicode.Cf) {
-		return ErrorAt(at, "unexpected %s, which looks like a space and is none; write a space, or quote it", QuoteText(string(r)))
+		return ErrorAt(at, "unexpected %s, which looks like a space but is another character; write a space, or quote it", QuoteText(string(r)))
 	}
 	return ErrorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(string(r)))
 }
@@ -32,10 +32,10 @@ func lookalikeError(at Pos, r rune) *Error {
 // namedLiterals are the words that a quote may follow: bytes and elements of tuples.
 var namedLiterals = []string{"x", "b64", "uuid", "versionstamp", "f32", "f64"}
 
-// checkGlue refuses a word in which quotes touch what they do not go with: such a
-// word would quietly be its parts put together. Quotes stand behind the colon of a
-// column, between the slashes of a pattern, at a bound of a range, behind x and the
-// like; and a time, a * or a colon may follow them.
+// checkGlue refuses a word in which quotes touch something that they do not go with.
+// Otherwise the parts would silently be joined. Quotes stand behind the colon of a column,
+// between the slashes of a pattern, at a bound of a range, behind x and the like; and a
+// time, a * or a colon may follow them.
 func (t Token) checkGlue() error {
 	first, last := t.Parts[0], t.Parts[len(t.Parts)-1]
 	if first.Quote == Bare && (first.Text[0] == '/' || strings.Contains(first.Text, ":/")) && last.Quote == Bare && strings.HasSuffix(last.Text, "/") {
@@ -72,11 +72,11 @@ func (t Token) glueError(a, b Part) error {
 	return ErrorAt(b.Pos, "quotes stand around a whole word; write %s, or a space between", QuoteText(Clip(Join(t.Parts))))
 }
 
-// nearNumbers are words that look like numbers and are none: +5, 1__0, 0b10, 0xg, 12u8.
+// nearNumbers are words that look like numbers but are not: +5, 1__0, 0b10, 0xg, 12u8.
 var nearNumbers = regexp.MustCompile(`^([+-]\+?[0-9.][0-9_.]*([eE][+-]?[0-9]+)?|-?[0-9]+_[0-9_]*|-?0[bBoO][0-9_]+|-?0[xX]\w*|-?[0-9][0-9_.]*[iuf](8|16|32|64|128))$`)
 
-// checkPlainWord refuses a bare word that would quietly be text: a number that is
-// written as elsewhere, or null.
+// checkPlainWord refuses a bare word that would silently be text: a number in the spelling
+// of another language, or null.
 func checkPlainWord(word string) error {
 	if equalKeyword(word, "null") || equalKeyword(word, "nil") {
 		return fmt.Errorf("there is no %s: leave the cell out, or delete it; quote it if it is text", word)
@@ -87,5 +87,5 @@ func checkPlainWord(word string) error {
 	if plain := strings.TrimPrefix(word, "+"); IsInteger(plain) || isFloat(plain) {
 		return fmt.Errorf("number %s has a +; write %s, or quote it if it is text", Clip(word), Clip(plain))
 	}
-	return fmt.Errorf("%s is no number, though it looks like one; numbers are 42, -7, 1_000, 0x2A, 1.5, 1e9, 42i32; quote it if it is text", QuoteText(Clip(word)))
+	return fmt.Errorf("%s looks like a number but is not one; numbers are 42, -7, 1_000, 0x2A, 1.5, 1e9, 42i32; quote it if it is text", QuoteText(Clip(word)))
 }

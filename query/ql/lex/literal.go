@@ -31,9 +31,9 @@ type Literal struct {
 // Value is the value in a column without a declared type.
 func (l Literal) Value() (cells.Value, error) { return l.ValueAs(cells.TypeAny) }
 
-// ValueAs is the value in a column whose values are declared to be of this
-// type (TypeAny: none is). An untyped literal becomes that type when it fits;
-// a literal of another type is an error that names both.
+// ValueAs is the value in a column whose values are declared to be of this type (TypeAny:
+// no type is declared). An untyped literal becomes that type when it fits; a literal of
+// another type is an error that names both.
 func (l Literal) ValueAs(declared cells.Type) (cells.Value, error) {
 	if l.Type != cells.TypeAny {
 		if declared != cells.TypeAny && declared != l.Type {

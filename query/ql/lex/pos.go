@@ -82,8 +82,8 @@ func Caret(src string, start Pos, e *Error) string {
 	return Printable(line) + "\n" + strings.Repeat(" ", textWidth(before)) + "^"
 }
 
-// Printable replaces what must not reach a terminal, one ? for each character
-// (or byte that is part of none).
+// Printable replaces what must not reach a terminal, one ? for each character (or each byte
+// that is not part of one).
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -93,8 +93,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// textWidth is how many columns a terminal gives to the text, near enough for
-// a caret: two for what East Asian scripts write, none for marks.
+// textWidth is how many columns a terminal gives to the text, near enough for a caret: two
+// for East Asian characters, 0 for marks.
 func textWidth(s string) int {
 	n := 0
 	for _, r := range s {

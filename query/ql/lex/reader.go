@@ -110,9 +110,9 @@ func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error)
 	return src, err
 }
 
-// checkSemicolon refuses a ; between two words that touch it when the second
-// begins no statement: in `delete t a;b` it belongs to the key. Where nothing has
-// come behind the ; yet, it waits for nothing: a program may await the answer.
+// checkSemicolon refuses a ; between two words that touch it when the second begins no
+// statement: in `delete t a;b` it belongs to the key. If nothing has come behind the ; yet,
+// it does not wait: a program may await the answer.
 func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
 	if c != ';' || before == "" || !isWordByte(before[len(before)-1]) || r.r.Buffered() == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
 	if word == "" || r.isVerb(strings.ToLower(word)) || word == "--" || word[0] == '.' {
 		return nil
 	}
-	return ErrorAt(at, "; ends a statement here, and %s begins none; quote what the ; belongs to", QuoteText(strings.ToValidUTF8(Clip(word), "")))
+	return ErrorAt(at, "; ends a statement here, and %s does not begin one; quote the word that has the ;", QuoteText(strings.ToValidUTF8(Clip(word), "")))
 }
 
 // wordAhead is the word that comes next, or how a long one begins.

@@ -2,10 +2,9 @@ package lex
 
 import "unicode"
 
-// A scanState is what decides where a statement ends: quotes, brackets,
-// comments and continued lines. It is fed one byte at a time, so that a script
-// needs never be in memory as a whole. It finds the same quotes, comments and
-// brackets as the lexer does.
+// A scanState is what decides where a statement ends: quotes, brackets, comments and
+// continued lines. It is fed one byte at a time, so that a script need never be in memory
+// as a whole. It finds the same quotes, comments and brackets as the lexer does.
 type scanState struct {
 	mode    scanMode
 	escaped bool // the last byte was a backslash: in "…" it escapes, outside it may continue the line
@@ -28,7 +27,7 @@ const (
 	scanSingle
 	scanDashes // behind --, which begins a comment if a space comes next
 	scanComment
-	scanMistake // the rest of a line with -- that is no comment; the lexer says what is wrong
+	scanMistake // the rest of a line with -- that does not begin a comment; the lexer says what is wrong
 )
 
 func newScanState(at Pos) scanState { return scanState{pos: at} }

@@ -52,7 +52,7 @@ func (t *Time) String() string {
 // timeLayouts are the ways to write a date, all in UTC unless they say otherwise.
 var timeLayouts = []string{
 	time.DateOnly,
-	time.RFC3339Nano, // reads fractions or none
+	time.RFC3339Nano, // with or without fractions
 	"2006-01-02T15:04:05.999999999",
 	"2006-01-02T15:04Z07:00",
 	"2006-01-02T15:04",

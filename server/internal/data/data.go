@@ -49,6 +49,22 @@ func (s *service) open(req Request) (*catalog.Table, error) {
 	return s.LookUp(req.GetTableName())
 }
 
+// openRow looks up the table of a request to change one row, and judges the row's key
+// and the number of changes.
+func (s *service) openRow(req interface {
+	Request
+	GetRowKey() []byte
+}, changes int) (*catalog.Table, error) {
+	if err := checkCount(changes); err != nil {
+		return nil, err
+	}
+	t, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	return t, catalog.CheckRowKey(req.GetRowKey())
+}
+
 // PingAndWarm does nothing: there is nothing to warm.
 func (s *service) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequest) (*bigtablepb.PingAndWarmResponse, error) {
 	if _, err := wire.ParseInstance(req.GetName()); err != nil {
@@ -59,14 +75,8 @@ func (s *service) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequ
 
 // MutateRow applies mutations to a row, all or none.
 func (s *service) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
-	if err := checkCount(len(req.GetMutations())); err != nil {
-		return nil, err
-	}
-	t, err := s.open(req)
+	t, err := s.openRow(req, len(req.GetMutations()))
 	if err != nil {
-		return nil, err
-	}
-	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
 	m, err := s.newMutator(ctx, t).mutation(req.GetMutations())
@@ -177,14 +187,8 @@ func (b *bulk) apply(ctx context.Context) {
 // CheckAndMutateRow applies one of two lists of mutations, depending on whether a
 // filter leaves any cells of the row.
 func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
-	if err := checkCount(len(req.GetTrueMutations()) + len(req.GetFalseMutations())); err != nil {
-		return nil, err
-	}
-	t, err := s.open(req)
+	t, err := s.openRow(req, len(req.GetTrueMutations())+len(req.GetFalseMutations()))
 	if err != nil {
-		return nil, err
-	}
-	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
 	mutator := s.newMutator(ctx, t)

@@ -10,7 +10,6 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/internal/account"
-	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // ReadModifyWriteRow appends to values and increments integers of a row, and
@@ -19,14 +18,8 @@ func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadMo
 	if len(req.GetRules()) == 0 {
 		return nil, wire.Invalid("No rules provided")
 	}
-	if err := checkCount(len(req.GetRules())); err != nil {
-		return nil, err
-	}
-	t, err := s.open(req)
+	t, err := s.openRow(req, len(req.GetRules()))
 	if err != nil {
-		return nil, err
-	}
-	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
 		return nil, err
 	}
 	mutator := s.newMutator(ctx, t)

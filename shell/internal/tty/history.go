@@ -42,8 +42,8 @@ type History struct {
 	Entries []string
 }
 
-// OpenHistory reads the file, leaving out what is too long or no text, and cuts
-// it when it has grown long. A file that is not there has no entries.
+// OpenHistory reads the file, leaving out lines that are too long or not text, and cuts it
+// when it has grown long. A file that is not there has no entries.
 func OpenHistory(file string) (*History, error) {
 	h := &History{file: file}
 	if _, err := os.Stat(file); err != nil {
@@ -101,14 +101,14 @@ func readEntries(f io.Reader) []string {
 	}
 }
 
-// keepEntry reports whether a line belongs in the history: one that begins with
-// a space is the user's way to keep it out.
+// keepEntry reports whether a line belongs in the history. A space at its beginning keeps
+// it out.
 func keepEntry(line string) bool {
 	return strings.TrimSpace(line) != "" && line[0] != ' ' && len(line) <= historyEntry && utf8.ValidString(line) && !strings.ContainsAny(line, "\n\r\x00\x1b")
 }
 
-// Add takes an entry and appends it to the file; it reports whether it is kept,
-// which an entry equal to the one before is not.
+// Add takes an entry and appends it to the file; kept is false for an entry equal to the
+// one before.
 func (h *History) Add(line string) (kept bool, err error) {
 	if !keepEntry(line) || len(h.Entries) > 0 && h.Entries[len(h.Entries)-1] == line {
 		return false, nil

@@ -35,7 +35,7 @@ func CanMoveCursor(getenv func(string) string) bool {
 	return term != "" && term != "dumb"
 }
 
-// ErrClosed says that nobody reads the output any more.
+// ErrClosed says that the reader of the output has gone.
 var ErrClosed = errors.New("output is closed")
 
 // What .pager knows.
@@ -45,11 +45,10 @@ const (
 	Off  = "off"
 )
 
-// A Pager stands between a session and its screen. It holds back what a
-// statement prints for a moment, to see whether it fits the screen, and when it
-// does not, hands all of it to the pager's command. What is written to the side
-// (errors, messages) waits until that ends. A pager is used by one goroutine, but
-// for Stop.
+// A Pager stands between a session and its screen. It holds back what a statement prints
+// for a moment, to see whether it fits the screen, and when it does not, hands all of it to
+// the pager's command. What is written to the side (errors, messages) waits until that
+// ends. One goroutine uses a pager; Stop may be called by any.
 type Pager struct {
 	Command       string
 	Mode          string
@@ -89,8 +88,7 @@ func (p *Pager) Begin(quit func()) {
 	}
 }
 
-// Write takes output. Once nobody looks at the command's screen any more, it is
-// ErrClosed.
+// Write takes output. Once the command has ended, the error is ErrClosed.
 func (p *Pager) Write(b []byte) (int, error) {
 	if p.running != nil {
 		n, err := p.in.Write(b)
@@ -218,8 +216,8 @@ func pagerProcess(command string) *exec.Cmd {
 	return cmd
 }
 
-// End ends the page: it shows what is held, or waits until the command ends,
-// which it is told to when the page is cut short.
+// End ends the page: it shows the held text, or waits until the command ends. The command
+// is told to end if the page is cut short.
 func (p *Pager) End(cutShort bool) error {
 	err := error(nil)
 	if p.running != nil {
@@ -233,8 +231,8 @@ func (p *Pager) End(cutShort bool) error {
 	return err
 }
 
-// Stop cuts the page short that is being written, by whichever goroutine: a
-// write that waits for the command ends.
+// Stop cuts short the page that is being written: a write that waits for the command ends.
+// Any goroutine may call it.
 func (p *Pager) Stop() {
 	if process := p.working.Load(); process != nil {
 		_ = process.Signal(syscall.SIGTERM) // it may have ended

@@ -24,9 +24,9 @@ const (
 // and puts in what the tab stands for.
 const pastedTab = '\u0089'
 
-// A pasteReader reads what is typed. What is pasted it makes fit for the line
-// editor: line ends are those of the Enter key, tabs are marked, and other
-// control characters, which would be commands to the editor, are left out.
+// A pasteReader reads what is typed. It makes pasted text fit for the line editor: line
+// ends are those of the Enter key, tabs are marked, and other control characters, which
+// would be commands to the editor, are left out.
 type pasteReader struct {
 	r       io.Reader
 	out     []byte // ready to be read
@@ -101,9 +101,9 @@ func (p *pasteReader) pasted(c byte) {
 	}
 }
 
-// ReadPastes has the line editor read through a pasteReader. The editor has no
-// way to be told what it reads from, but for its own buffer; where that cannot
-// be reached, pasted tabs complete, and it reports false.
+// ReadPastes has the line editor read through a pasteReader. The editor has no option for
+// its input, so the reader behind its buffer is replaced. If the buffer cannot be reached,
+// pasted tabs complete, and ReadPastes reports false.
 func ReadPastes(editor *liner.State, in io.Reader) bool {
 	field := reflect.ValueOf(editor).Elem().FieldByName("r")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*bufio.Reader]() || field.IsNil() {

@@ -6,13 +6,16 @@ import (
 	"slices"
 )
 
-// A familyEdits collects the families that the records of a manifest create and drop. A
-// record is a version edit: fields that begin with their tags. The fields that are
-// needed, and those before them in such an edit, are numbers and strings
-// (db/version_edit.h).
+// A familyEdits collects the families that the records of a manifest create and drop, and
+// the first log that is still needed. A record is a version edit: fields that begin with
+// their tags. The fields that are needed, and those before them in such an edit, are
+// numbers and strings (db/version_edit.h).
 type familyEdits struct {
 	names map[uint64]string // of all families, by their number
 	gone  map[string]bool   // dropped, and not created again
+	// minLog is the number of the first log that may have a change that is in no table
+	// file. RocksDB does not read those before it.
+	minLog uint64
 }
 
 // The tags of a version edit. From editIgnorable on, a tag begins a string that may be
@@ -63,8 +66,11 @@ func (f *familyEdits) note(record []byte) {
 				return
 			}
 			record = record[n:]
-			if tag == editFamily {
+			switch tag {
+			case editFamily:
 				id = number
+			case editMinLog:
+				f.minLog = max(f.minLog, number)
 			}
 		default:
 			return

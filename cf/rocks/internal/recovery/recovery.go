@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
@@ -35,6 +36,7 @@ type Found struct {
 	// dropped are families that the manifest says were dropped and that were not
 	// created again.
 	Dropped []string
+	minLog  uint64 // of familyEdits
 }
 
 // Check looks for damage in the manifest and the logs of a database. Beside a writer it
@@ -70,8 +72,16 @@ func (r *Found) read() error {
 	if err != nil {
 		return err
 	}
+	paths = slices.DeleteFunc(paths, r.isObsolete)
 	slices.SortFunc(paths, ByNumber)
 	return r.checkWrites(paths)
+}
+
+// isObsolete reports whether all changes of a log are in table files. A crash may leave
+// such a log whose successors are gone: they are not removed in their order.
+func (r *Found) isObsolete(path string) bool {
+	number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".log"), 10, 64)
+	return err == nil && number < r.minLog
 }
 
 // ByNumber compares the names of logs, whose numbers have six digits or more.
@@ -100,7 +110,7 @@ func (r *Found) checkManifest(name string) error {
 	if err := state.Check(); err != nil {
 		return err
 	}
-	r.Dropped = families.droppedNames()
+	r.Dropped, r.minLog = families.droppedNames(), families.minLog
 	return r.judge(&state)
 }
 
@@ -119,7 +129,7 @@ func (r *Found) judge(l *wal.State) error {
 // checkWrites checks the logs of writes, one after the other.
 func (r *Found) checkWrites(paths []string) error {
 	for name := range r.Synced.Files {
-		if path := filepath.Join(r.Dir, name); strings.HasSuffix(name, ".log") && !slices.Contains(paths, path) {
+		if path := filepath.Join(r.Dir, name); strings.HasSuffix(name, ".log") && !r.isObsolete(path) && !slices.Contains(paths, path) {
 			return fmt.Errorf("%w: %s is not there, and had changes that are in no table file; %s", cf.ErrCorrupt, path, wayOut)
 		}
 	}

@@ -1,0 +1,23 @@
+// Package excerpt shortens the text of messages: row keys, values and words from
+// outside may be long.
+package excerpt
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+const most = 80 // bytes
+
+// Of is s itself, or the beginning of a long s and its length. It does not cut
+// through a character.
+func Of(s string) string {
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + fmt.Sprintf("… (%d bytes)", len(s))
+}

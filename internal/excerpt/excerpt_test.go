@@ -1,0 +1,34 @@
+package excerpt_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
+)
+
+func ExampleOf() {
+	fmt.Println(excerpt.Of("plane#1"))
+	fmt.Println(excerpt.Of(strings.Repeat("plane#1 ", 512)))
+	// Output:
+	// plane#1
+	// plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 … (4096 bytes)
+}
+
+// TestOf: text stays text, and any other bytes are cut all the same.
+func TestOf(t *testing.T) {
+	for _, c := range []string{"a", "é", "✈", "🛩", "\xff", "\x80"} {
+		for n := range 100 {
+			s := "x" + strings.Repeat(c, n)
+			got := excerpt.Of(s)
+			if got != s && (len(s) <= 80 || len(got) > 100 || !strings.HasSuffix(got, fmt.Sprintf("… (%d bytes)", len(s)))) {
+				t.Errorf("the excerpt of %q is %q", s, got)
+			}
+			if len(s) > 80 && got == s || utf8.ValidString(s) && !utf8.ValidString(got) {
+				t.Errorf("the excerpt of %q is %q", s, got)
+			}
+		}
+	}
+}

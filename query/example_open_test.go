@@ -1,0 +1,54 @@
+package query_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A database in a directory, which is made when it is missing. Other processes read it
+// meanwhile.
+func ExampleOpen() {
+	parent, err := os.MkdirTemp("", "smolwc")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(parent)
+	dir := filepath.Join(parent, "data")
+	declared := &schema.Schema{Tables: []schema.Table{{Name: "fleet", Families: []schema.Family{
+		{Name: "meta", GC: schema.MaxVersions(1)},
+	}}}} // or schema.Load("config.yaml")
+
+	db, err := query.Open(dir, query.Options{Schema: declared})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	ctx, m := context.Background(), write.NewMutation()
+	m.Set("meta", "model", cells.String("757-256"))
+	if err := db.Table("fleet").Apply(ctx, "plane#TF-FIR", m); err != nil {
+		log.Fatal(err)
+	}
+
+	reader, err := query.OpenReadOnly(dir, query.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reader.Close()
+	n, err := reader.Table("fleet").Count(ctx)
+	fmt.Println(n.Rows, err)
+
+	// Only one opening can write.
+	_, err = query.Open(dir, query.Options{})
+	fmt.Println(query.KindOf(err) == query.KindBusy)
+	// Output:
+	// 1 <nil>
+	// true
+}

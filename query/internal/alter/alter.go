@@ -1,0 +1,220 @@
+// Package alter changes the schema of an open database, as plans and declarations ask
+// for, so that a crash at any point leaves a database that opens.
+package alter
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/gc"
+	"github.com/smolwc/smolwc/query/internal/state"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// Apply carries out a plan. New families are created in the store before the
+// catalog names them; dropped ones are marked in the catalog first. So a crash
+// leaves at most an empty family that nothing names, or a mark that the next open
+// handles.
+func Apply(ctx context.Context, db *state.DB, plan schema.Plan) error {
+	if plan.Empty() {
+		return nil
+	}
+	if err := gc.PrepareLoosening(ctx, db, plan); err != nil {
+		return err
+	}
+	if err := db.SchemaLock.Lock(ctx); err != nil {
+		return err
+	}
+	defer db.SchemaLock.Unlock()
+	old := db.Catalog.Load()
+	c, err := old.Apply(plan)
+	if err != nil {
+		return err
+	}
+	streams, err := db.NextStreams(ctx, old, c)
+	if err != nil {
+		return err
+	}
+	c.SetStreams(streams)
+	c.Keep(old, plan.Touches)
+	if err := checkTypes(ctx, db, old, c); err != nil {
+		return err
+	}
+	if err := CreateFamilies(ctx, db, old, c); err != nil {
+		return err
+	}
+	if err := gc.Loosen(ctx, db, old, c); err != nil {
+		return err
+	}
+	if len(streams) > 0 && !db.Store.KeepsChanges() {
+		if err := db.KeepChanges(c); err != nil {
+			return err
+		}
+	}
+	dropped := catalog.Missing(old, c)
+	if err := saveCatalog(ctx, db, old, c, dropped); err != nil {
+		return err
+	}
+	db.Catalog.Store(c)
+	if len(old.Streams)+len(streams) > 0 {
+		db.Changes.Changed()
+		if err := db.KeepChanges(c); err != nil {
+			return err
+		}
+	}
+	if err := db.Tune(old, c); err != nil {
+		return err
+	}
+	return db.DropFamilies(ctx, dropped)
+}
+
+// CheckPlan refuses a plan that alter would refuse now, with the same error.
+func CheckPlan(ctx context.Context, db *state.DB, plan schema.Plan) error {
+	old := db.Catalog.Load()
+	next, err := old.Apply(plan)
+	if err != nil {
+		return err
+	}
+	if err := checkTypes(ctx, db, old, next); err != nil {
+		return err
+	}
+	_, err = familiesToCreate(ctx, db, old, next)
+	return err
+}
+
+// checkTypes refuses to change the type or the aggregate of a family that has cells.
+func checkTypes(ctx context.Context, db *state.DB, old, next *catalog.Catalog) error {
+	for _, t := range next.Tables {
+		was := old.Tables[t.Name]
+		if was == nil {
+			continue
+		}
+		for _, f := range t.Families {
+			before, err := was.Family(f.Name)
+			if err != nil || before.Type == f.Type && before.Aggregate == f.Aggregate {
+				continue
+			}
+			empty, err := isEmpty(ctx, db, f.Store)
+			if err != nil {
+				return err
+			}
+			if !empty && before.Aggregate != f.Aggregate {
+				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data; its aggregate cannot become %s from %s", f.Name, t.Name, f.Aggregate, before.Aggregate)
+			}
+			if !empty {
+				return fault.Errorf(fault.FailedPrecondition, "family %s of table %s has data of type %s; its type cannot become %s", f.Name, t.Name, before.Type, f.Type)
+			}
+		}
+	}
+	return nil
+}
+
+func isEmpty(ctx context.Context, db *state.DB, family string) (bool, error) {
+	snap, err := db.Store.Snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer snap.Close()
+	c, err := snap.Scan(ctx, cf.Scan{Family: family, Rows: []cf.Range{{}}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}})
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	b, err := c.Next(ctx)
+	return b == nil, err
+}
+
+// CreateFamilies creates the families of next that old lacks.
+func CreateFamilies(ctx context.Context, db *state.DB, old, next *catalog.Catalog) error {
+	names, err := familiesToCreate(ctx, db, old, next)
+	if err != nil {
+		return err
+	}
+	return db.Store.CreateFamily(ctx, names...)
+}
+
+// familiesToCreate are the families of next that neither old nor the store has. A
+// family that is in the store already was left by an interrupted create, and is
+// empty.
+func familiesToCreate(ctx context.Context, db *state.DB, old, next *catalog.Catalog) (names []string, err error) {
+	have := db.Store.Families()
+	for _, name := range catalog.Missing(next, old) {
+		if _, ok := slices.BinarySearch(have, name); ok {
+			empty, err := isEmpty(ctx, db, name)
+			if err != nil {
+				return nil, err
+			}
+			if !empty {
+				return nil, fault.Errorf(fault.FailedPrecondition, "the store has a family %s with data that no table declares", name)
+			}
+			continue
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// saveCatalog writes the tables of next and marks dropped families, in one
+// batch.
+func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, dropped []string) error {
+	var loads []string // of tables that go
+	for name := range old.Tables {
+		if next.Tables[name] != nil {
+			continue
+		}
+		keys, err := loadKeys(ctx, db, name)
+		if err != nil {
+			return err
+		}
+		loads = append(loads, keys...)
+	}
+	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		for i := range next.Schema.Tables {
+			t := &next.Schema.Tables[i]
+			entry, err := t.MarshalCatalog()
+			if err != nil {
+				return err
+			}
+			b.PutMeta(catalog.PrefixTable+t.Name, entry)
+		}
+		for name := range old.Tables {
+			if next.Tables[name] == nil {
+				b.DeleteMeta(catalog.PrefixTable + name)
+				b.DeleteMeta(catalog.PrefixTableNote + name)
+			}
+		}
+		catalog.PutStreams(b, old.Streams, next.Streams)
+		for _, name := range dropped {
+			b.PutMeta(catalog.PrefixDrop+name, nil)
+		}
+		for _, key := range loads {
+			b.DeleteMeta(key)
+		}
+		return nil
+	})
+}
+
+// loadKeys are the keys of the records of a table's loads.
+func loadKeys(ctx context.Context, db *state.DB, table string) (keys []string, err error) {
+	entries, err := catalog.Entries(ctx, db.Store, catalog.LoadKey(table, ""))
+	return slices.Collect(maps.Keys(entries)), err
+}
+
+// ForgetLoads removes the records of a table's loads, so that they can be made again.
+func ForgetLoads(ctx context.Context, db *state.DB, table string) error {
+	keys, err := loadKeys(ctx, db, table)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	_, err = db.Store.Write(ctx, nil, func(b *cf.Batch) error {
+		for _, key := range keys {
+			b.DeleteMeta(key)
+		}
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,127 @@
+// Package catalog is the schema in force: what reads and writes need of tables and
+// families, what the schema permits, and the entries of the store's catalog, whose
+// keys this package alone knows.
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Catalog is the schema in force, laid out for reads and writes. It is
+// replaced as a whole, never changed.
+type Catalog struct {
+	Schema  *schema.Schema
+	Tables  map[string]*Table
+	Streams map[string]StreamEntry // by table
+}
+
+// A Table is what reads and writes need of a table.
+type Table struct {
+	Name     string
+	Declared *schema.Table
+	Families []*Family // by name
+	Stream   *Stream   // nil without a change stream
+}
+
+// A Family is what reads and writes need of a family.
+type Family struct {
+	Name      string
+	Store     string     // its name in the store
+	Type      cells.Type // that reads give
+	Aggregate schema.Aggregate
+	Limits    []schema.Limit // that reads apply
+	Rule      []schema.Limit // that drop cells in the end: all there are
+	Tuning    cf.Tuning
+	Counts    bool // reads apply a limit that depends on the number of versions
+}
+
+// New is the catalog of a schema that is valid, with the change streams of its tables.
+func New(s *schema.Schema, streams map[string]StreamEntry) *Catalog {
+	c := &Catalog{Schema: s, Tables: map[string]*Table{}}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		c.Tables[t.Name] = NewTable(t)
+	}
+	c.SetStreams(streams)
+	return c
+}
+
+// Keep reuses the tables that a change of the schema did not touch: a transaction
+// compares the pointers to see whether its tables have changed.
+func (c *Catalog) Keep(old *Catalog, touched func(table string) bool) {
+	for name, t := range old.Tables {
+		if _, there := c.Tables[name]; there && !touched(name) {
+			c.Tables[name] = t
+		}
+	}
+}
+
+// NewTable is a table by its declaration, without its change stream.
+func NewTable(t *schema.Table) *Table {
+	info := &Table{Name: t.Name, Declared: t}
+	for _, f := range t.Families {
+		limits := t.Retention.Limits(f.GC)
+		info.Families = append(info.Families, &Family{
+			Name: f.Name, Store: StoreName(t.Name, f.Name), Type: f.Type, Limits: limits, Rule: f.GC.Limits(),
+			Counts: counts(limits), Aggregate: f.Aggregate, Tuning: cf.Tuning(f.Tuning),
+		})
+		if f.Aggregate != schema.NoAggregate {
+			info.Families[len(info.Families)-1].Type = cells.TypeI64
+		}
+	}
+	slices.SortFunc(info.Families, func(a, b *Family) int { return strings.Compare(a.Name, b.Name) })
+	return info
+}
+
+// Table is the table of a name.
+func (c *Catalog) Table(name string) (*Table, error) {
+	if t, ok := c.Tables[name]; ok {
+		return t, nil
+	}
+	return nil, fault.Errorf(fault.NotFound, "unknown table %q%s", name, schema.DidYouMean(name, c.TableNames()))
+}
+
+// TableNames are the names of the tables, as the schema has them.
+func (c *Catalog) TableNames() []string {
+	names := make([]string, len(c.Schema.Tables))
+	for i := range c.Schema.Tables {
+		names[i] = c.Schema.Tables[i].Name
+	}
+	return names
+}
+
+// Family is the family of a name.
+func (t *Table) Family(name string) (*Family, error) {
+	for _, f := range t.Families { // a handful
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return nil, fault.Errorf(fault.NotFound, "unknown family %q in table %s%s", name, t.Name, schema.DidYouMean(name, t.familyNames()))
+}
+
+func (t *Table) familyNames() []string {
+	names := make([]string, len(t.Families))
+	for i, f := range t.Families {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Tuning is a family's tuning, zero for an absent family.
+func (c *Catalog) Tuning(table, family string) cf.Tuning {
+	if c == nil || c.Tables[table] == nil {
+		return cf.Tuning{}
+	}
+	f, err := c.Tables[table].Family(family)
+	if err != nil {
+		return cf.Tuning{}
+	}
+	return f.Tuning
+}

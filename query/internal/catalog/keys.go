@@ -1,0 +1,43 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// The entries of the catalog, which docs/format.md describes. Each prefix stands
+// before a name.
+const (
+	KeyFormat = "smolwc/format" // the format in decimal
+	KeyUUID   = "smolwc/uuid"   // the database's identity as text
+	KeyClock  = "smolwc/clock"  // timestamps below it may have been given out
+
+	KeyBackup = "backup/target" // the target of the last backup, as text
+
+	PrefixTable    = "table/"    // of a table: its schema
+	PrefixDeclared = "declared/" // of a table: as it was last declared
+	PrefixDrop     = "drop/"     // of a family in the store: it is being dropped
+
+	PrefixNote      = "note/"      // bytes that a layer above keeps
+	PrefixTableNote = "tablenote/" // of a table: such bytes
+
+	prefixStream = "stream/" // of a table: its change stream's number and beginning, in decimal
+	prefixLoad   = "load/"   // of a table, a slash and a bulk load's name: its record
+)
+
+// LoadKey is the key of the record of a table's bulk load.
+func LoadKey(table, name string) string { return prefixLoad + table + "/" + name }
+
+// StoreName is the name of a table's family in the store.
+func StoreName(table, family string) string { return table + "/" + family }
+
+// Entries are the entries of a store's catalog whose keys start with prefix.
+func Entries(ctx context.Context, store cf.Reader, prefix string) (map[string][]byte, error) {
+	snap, err := store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	return snap.MetaPrefix(ctx, prefix)
+}

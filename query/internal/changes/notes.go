@@ -1,0 +1,134 @@
+package changes
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/write"
+)
+
+// A table with a change stream logs more than its puts, as notes (docs/format.md).
+// A note begins with its kind. A row's note stands before its changes, a delete's
+// where the delete was asked for, and the commit's note comes last.
+const (
+	noteCommit         byte = 'c' // timestamp, how far that is ahead of the least of those under way, position
+	NoteRow            byte = 'r' // stream, row key: a user's changes follow
+	NoteCollected      byte = 'g' // stream, row key: retention's changes follow
+	noteDeleteFamily   byte = 'f' // family
+	noteDeleteVersions byte = 'v' // since, until, length of the family, family, qualifier
+)
+
+// AppendRow begins the changes of a row.
+func AppendRow(b *cf.Batch, kind byte, stream int64, key string) {
+	var buf [32]byte
+	b.Note(append(binary.AppendUvarint(append(buf[:0], kind), uint64(stream)), key...))
+}
+
+// AppendDelete notes the delete that comes next.
+func AppendDelete(b *cf.Batch, t *catalog.Table, c *write.Change) {
+	var buf [128]byte
+	switch c.Kind {
+	case write.DeleteVersionsChange:
+		n := append(buf[:0], noteDeleteVersions)
+		n = binary.AppendUvarint(n, uint64(c.Since))
+		n = binary.AppendUvarint(n, uint64(c.Until))
+		n = binary.AppendUvarint(n, uint64(len(c.Family)))
+		b.Note(append(append(n, c.Family...), c.Qualifier...))
+	case write.DeleteFamilyChange:
+		b.Note(append(append(buf[:0], noteDeleteFamily), c.Family...))
+	case write.DeleteRowChange:
+		for _, f := range t.Families {
+			b.Note(append(append(buf[:0], noteDeleteFamily), f.Name...))
+		}
+	}
+}
+
+// A commitNote says when a commit was made.
+type commitNote struct {
+	At cells.Timestamp
+	// low: commits with lesser timestamps stand before it in the log.
+	low cells.Timestamp
+	// before: all commits up to this position have lesser timestamps.
+	before cf.Position
+}
+
+func (n commitNote) append(b *cf.Batch) {
+	var buf [32]byte
+	note := binary.AppendUvarint(append(buf[:0], noteCommit), uint64(n.At))
+	note = binary.AppendUvarint(note, uint64(n.At-n.low))
+	b.Note(binary.AppendUvarint(note, uint64(n.before)))
+}
+
+var errNote = errors.New("a note in the log is damaged")
+
+func parseCommitNote(note []byte) (n commitNote, err error) {
+	in := fields{rest: note[1:]}
+	at, ahead, before := in.uvarint(), in.uvarint(), in.uvarint()
+	if in.bad || len(in.rest) > 0 || at > math.MaxInt64 || ahead > at {
+		return n, errNote
+	}
+	return commitNote{cells.Timestamp(at), cells.Timestamp(at - ahead), cf.Position(before)}, nil
+}
+
+// parseRowNote reads the note that begins a row.
+func parseRowNote(note []byte) (stream int64, key string, err error) {
+	in := fields{rest: note[1:]}
+	id := in.uvarint()
+	if in.bad || id > math.MaxInt64 || len(in.rest) == 0 {
+		return 0, "", errNote
+	}
+	return int64(id), string(in.rest), nil
+}
+
+// parseDeleteNote reads the note of a delete.
+func parseDeleteNote(note []byte) (c write.Change, err error) {
+	in := fields{rest: note[1:]}
+	if note[0] == noteDeleteFamily {
+		return write.Change{Kind: write.DeleteFamilyChange, Family: string(in.rest)}, nil
+	}
+	since, until := in.uvarint(), in.uvarint()
+	family := in.bytes(in.uvarint())
+	if in.bad || since > math.MaxInt64 || until > math.MaxInt64 {
+		return c, errNote
+	}
+	return write.Change{Kind: write.DeleteVersionsChange, Family: string(family), Qualifier: string(in.rest),
+		Since: cells.Timestamp(since), Until: cells.Timestamp(until)}, nil
+}
+
+// fields takes bytes apart; bad is set at the first missing byte.
+type fields struct {
+	rest []byte
+	bad  bool
+}
+
+func (f *fields) uvarint() uint64 {
+	v, n := binary.Uvarint(f.rest)
+	if n <= 0 {
+		f.bad = true
+		return 0
+	}
+	f.rest = f.rest[n:]
+	return v
+}
+
+func (f *fields) bytes(n uint64) []byte {
+	if f.bad || n > uint64(len(f.rest)) {
+		f.bad = true
+		return nil
+	}
+	b := f.rest[:n]
+	f.rest = f.rest[n:]
+	return b
+}
+
+func (f *fields) uint64() uint64 {
+	b := f.bytes(8)
+	if f.bad {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}

@@ -1,0 +1,99 @@
+// Package changes has the times and notes of the commits that change streams need,
+// reads the changes of a table's rows from the log of writes, and has the tokens of
+// such readings.
+package changes
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+)
+
+// A Source is a database whose changes are read.
+type Source struct {
+	ID      uuid.UUID
+	Store   cf.Store
+	Catalog *atomic.Pointer[catalog.Catalog]
+	Clock   *clock.Clock
+	Times   *Times
+}
+
+// A Change is the changes of one commit in one row, as package query describes
+// them.
+type Change struct {
+	Key        string
+	Changes    []write.Change
+	Time       cells.Timestamp
+	TieBreaker int
+	Collected  bool
+	Watermark  cells.Timestamp
+
+	reader *Reader
+	at     position
+	exact  cells.Timestamp // nothing behind at is older
+}
+
+// Token is the place behind this change.
+func (c *Change) Token() string { return c.reader.token(c.at, c.Watermark, c.exact) }
+
+// Spec is what the options of one reading say.
+type Spec struct {
+	Tokens             []string
+	Rows               read.RowRange
+	Since, Until       cells.Timestamp
+	HasSince, HasUntil bool
+	Heartbeat          time.Duration // without a change; 0 is no heartbeat
+}
+
+func (s *Spec) check(now cells.Timestamp) error {
+	switch {
+	case s.Rows.End != "" && s.Rows.Start >= s.Rows.End:
+		return fault.Errorf(fault.InvalidArgument, "there are no rows from %q to before %q", excerpt.Of(s.Rows.Start), excerpt.Of(s.Rows.End))
+	case len(s.Rows.Start) > cells.MaxRowKey || len(s.Rows.End) > cells.MaxRowKey+1:
+		return fault.Errorf(fault.InvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
+	case s.HasSince && len(s.Tokens) > 0:
+		return fault.Errorf(fault.InvalidArgument, "a reading begins behind a token or at a time, not at both")
+	case s.HasSince && s.Since > now:
+		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on, which is yet to come", s.Since.Time().UTC().Format(time.RFC3339Nano))
+	case s.HasSince && s.HasUntil && s.Until < s.Since:
+		return fault.Errorf(fault.InvalidArgument, "changes cannot be read until before the time that they are read from")
+	}
+	return nil
+}
+
+// The errors that package query describes.
+var (
+	ErrGone     = errors.New("the changes are not kept")
+	ErrNoStream = errors.New("the table has no change stream")
+)
+
+// streamOf is the change stream of a table.
+func streamOf(c *catalog.Catalog, table string) (*catalog.Table, *catalog.Stream, error) {
+	info, err := c.Table(table)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.Stream == nil {
+		return nil, nil, fault.Errorf(fault.FailedPrecondition, "%w; give it one with change_stream=7d", ErrNoStream)
+	}
+	return info, info.Stream, nil
+}
+
+// gone turns the store's error for a trimmed log into this package's error.
+func gone(err error) error {
+	if errors.Is(err, cf.ErrTrimmed) {
+		return fault.Errorf(fault.FailedPrecondition, "%w: %w", ErrGone, err)
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package changes
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/clock"
+)
+
+// A Times gives commits of logged rows their timestamps, and knows the
+// commits under way. Commits of different rows may enter the log in another order
+// than that of their timestamps; each notes its position relative to the others,
+// so that a reader knows exactly which commits are still to come.
+type Times struct {
+	mu      sync.Mutex
+	open    []cells.Timestamp // of commits under way, ascending
+	last    cf.Position       // of a commit that has returned
+	wake    chan struct{}     // closed when there is something new; nil when nobody waits
+	closing bool
+}
+
+// Start sets the position of the last commit before any is under way.
+func (t *Times) Start(at cf.Position) { t.last = at }
+
+// Begin gives out a timestamp. The caller ends it when the commit has returned.
+func (t *Times) Begin(ctx context.Context, c *clock.Clock) (commitNote, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// Every commit with a position up to this one took its timestamp before now.
+	before := t.last
+	at, err := c.Next(ctx)
+	if err != nil {
+		return commitNote{}, err
+	}
+	t.open = append(t.open, at)
+	return commitNote{At: at, low: t.open[0], before: before}, nil
+}
+
+// End ends a commit, at a position if it was made. A timestamp of 0 is ignored.
+func (t *Times) End(at cells.Timestamp, position cf.Position) {
+	if at == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i, found := slices.BinarySearch(t.open, at); found {
+		t.open = slices.Delete(t.open, i, i+1)
+	}
+	t.last = max(t.last, position)
+	t.notify()
+}
+
+// low is a timestamp such that no later commit has a lesser one, and that all
+// commits with lesser ones have been made.
+func (t *Times) low(c *clock.Clock) cells.Timestamp {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.open) > 0 {
+		return t.open[0]
+	}
+	return c.Pass()
+}
+
+// news is a channel that is closed when there is something new after the call.
+func (t *Times) news() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wake == nil {
+		t.wake = make(chan struct{})
+		if t.closing {
+			close(t.wake)
+		}
+	}
+	return t.wake
+}
+
+// Changed wakes all readers: a change stream has ended.
+func (t *Times) Changed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notify()
+}
+
+func (t *Times) notify() {
+	if t.wake != nil && !t.closing {
+		close(t.wake)
+		t.wake = nil
+	}
+}
+
+// Close wakes all readers for good.
+func (t *Times) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notify()
+	t.closing = true
+}
+
+func (t *Times) closed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closing
+}
+
+// Commit makes a commit of logged rows, which calls note last: note takes the commit's
+// timestamp and adds the commit's note. The rows' locks are held then, so that the
+// timestamps of a row's changes ascend. note may be called again, when the store has
+// refused the batch.
+func (t *Times) Commit(ctx context.Context, c *clock.Clock, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
+	var note commitNote
+	at, err := commit(func(b *cf.Batch) (err error) {
+		t.End(note.At, 0) // of an earlier run
+		if note, err = t.Begin(ctx, c); err == nil {
+			note.append(b)
+		}
+		return err
+	})
+	t.End(note.At, at)
+	return err
+}

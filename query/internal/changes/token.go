@@ -1,0 +1,212 @@
+package changes
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/read"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const tokenTail = 4 // bytes of the checksum
+
+// A token of changes is URL-safe base64, without padding, of
+//
+//	version | kind 's' | database, 16 bytes | stream, 8 | ... | CRC-32C, 4 bytes
+//
+// with, in version 1, one part of the rows, and all commits behind a place:
+//
+//	position, 8 | rows, uvarint | watermark, 8
+//	| length of the first row key, uvarint | first row key | end of the rows
+//
+// and in version 2 several parts at different places, or parts that have yet to
+// reach the time that they are read from:
+//
+//	watermark, 8 | each part: position, 8 | rows, uvarint | since, 8
+//	| length of the first row key, uvarint | first row key
+//	| length of the end, uvarint | end of the rows
+//
+// where position is that before the next commit to read, and rows is how many of
+// the stream's rows in it have been read. Integers of fixed size are big-endian.
+const (
+	tokenVersion = 1
+	tokenParts   = 2
+	tokenKind    = 's'
+)
+
+// A position is a place between two rows' changes.
+type position struct {
+	before cf.Position // the commit that begins behind it
+	rows   int         // of that commit, how many rows of the stream have been read
+}
+
+func (p position) covers(q position) bool {
+	return q.before < p.before || q.before == p.before && q.rows < p.rows
+}
+
+// A part is a range of rows and how far they have been read.
+type part struct {
+	rows      read.RowRange
+	at        position
+	watermark cells.Timestamp
+	since     cells.Timestamp // commits made before it are left out
+}
+
+// partsAt are the parts of the rows when a reading is at a place; parts at the same
+// place as one are joined.
+func (r *Reader) partsAt(at position, exact cells.Timestamp) (parts []part) {
+	for _, p := range r.parts {
+		if at.covers(p.at) {
+			p.at = at
+		}
+		if exact > p.since { // there is nothing older behind the place
+			p.since = 0
+		}
+		if n := len(parts); n > 0 && parts[n-1].at == p.at && parts[n-1].since == p.since {
+			parts[n-1].rows.End = p.rows.End
+			continue
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// token is the token of a reading at a place; no commit behind the place is older
+// than exact.
+func (r *Reader) token(at position, watermark, exact cells.Timestamp) string {
+	parts := r.partsAt(at, exact)
+	version := byte(tokenVersion)
+	if len(parts) > 1 || parts[0].since > 0 {
+		version = tokenParts
+	}
+	b := append([]byte{version, tokenKind}, r.from.ID[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.stream))
+	if version == tokenVersion {
+		p := &parts[0]
+		b = binary.BigEndian.AppendUint64(b, uint64(p.at.before))
+		b = binary.AppendUvarint(b, uint64(p.at.rows))
+		b = binary.BigEndian.AppendUint64(b, uint64(watermark))
+		b = append(appendSized(b, p.rows.Start), p.rows.End...)
+	} else {
+		b = binary.BigEndian.AppendUint64(b, uint64(watermark))
+		for i := range parts {
+			p := &parts[i]
+			b = binary.BigEndian.AppendUint64(b, uint64(p.at.before))
+			b = binary.AppendUvarint(b, uint64(p.at.rows))
+			b = binary.BigEndian.AppendUint64(b, uint64(p.since))
+			b = appendSized(appendSized(b, p.rows.Start), p.rows.End)
+		}
+	}
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func appendSized(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func damaged(how string) error {
+	return fault.Errorf(fault.InvalidArgument, "the token of changes is damaged: %s", how)
+}
+
+// parseToken is the inverse of token. A token of another database, or of a stream
+// that has ended, gives the error for changes that are gone.
+func (r *Reader) parseToken(token string) (parts []part, err error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) < 2+tokenTail {
+		return nil, damaged("it is no token")
+	}
+	sum := binary.BigEndian.Uint32(b[len(b)-tokenTail:])
+	b = b[:len(b)-tokenTail]
+	switch {
+	case crc32.Checksum(b, castagnoli) != sum:
+		return nil, damaged("its checksum is wrong")
+	case b[1] != tokenKind:
+		return nil, fault.Errorf(fault.InvalidArgument, "the token is one of pages and not of changes")
+	case b[0] != tokenVersion && b[0] != tokenParts:
+		return nil, fault.Errorf(fault.InvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], tokenVersion, tokenParts)
+	}
+	in := fields{rest: b[2:]}
+	id := in.bytes(16)
+	stream := in.uint64()
+	var ok bool
+	if b[0] == tokenVersion {
+		parts, ok = parseWholeToken(&in)
+	} else {
+		parts, ok = parsePartsToken(&in)
+	}
+	switch {
+	case in.bad || !ok:
+		return nil, damaged("a field is out of range")
+	case string(id) != string(r.from.ID[:]):
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of another database", ErrGone)
+	case int64(stream) != r.stream:
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of a change stream that has ended", ErrGone)
+	}
+	return parts, nil
+}
+
+func parseWholeToken(in *fields) ([]part, bool) {
+	p := part{at: in.position(), watermark: cells.Timestamp(in.uint64())}
+	p.rows.Start = string(in.bytes(in.uvarint()))
+	p.rows.End = string(in.rest)
+	return []part{p}, p.valid()
+}
+
+func parsePartsToken(in *fields) (parts []part, ok bool) {
+	watermark := cells.Timestamp(in.uint64())
+	for len(in.rest) > 0 && !in.bad {
+		p := part{at: in.position(), watermark: watermark, since: cells.Timestamp(in.uint64())}
+		p.rows.Start = string(in.bytes(in.uvarint()))
+		p.rows.End = string(in.bytes(in.uvarint()))
+		if !p.valid() {
+			return nil, false
+		}
+		parts = append(parts, p)
+	}
+	return parts, len(parts) > 0
+}
+
+func (f *fields) position() position {
+	before, rows := f.uint64(), f.uvarint()
+	if rows > 1<<31 {
+		f.bad = true
+	}
+	return position{cf.Position(before), int(rows)}
+}
+
+func (p *part) valid() bool {
+	return p.watermark.Check() == nil && p.since.Check() == nil && (p.rows.End == "" || p.rows.Start < p.rows.End)
+}
+
+// parseTokens are the parts of several tokens, ascending; together they are the
+// rows.
+func (r *Reader) parseTokens(tokens []string) (parts []part, err error) {
+	for _, token := range tokens {
+		of, err := r.parseToken(token)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, of...)
+	}
+	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.rows.Start, b.rows.Start) })
+	from := r.spec.Rows.Start
+	for i, p := range parts {
+		if p.rows.Start != from || i > 0 && from == "" {
+			return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", excerpt.Of(p.rows.Start), excerpt.Of(from))
+		}
+		from = p.rows.End
+	}
+	if from != r.spec.Rows.End {
+		return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", excerpt.Of(from), excerpt.Of(r.spec.Rows.End))
+	}
+	return parts, nil
+}

@@ -1,0 +1,159 @@
+// Package clock gives a database its timestamps.
+package clock
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
+)
+
+// A Clock gives writes without a timestamp theirs: the wall clock in
+// microseconds, made strictly increasing for the life of the database, so that
+// two writes never collide and a wall clock that is set back does not hide new
+// cells behind old ones.
+//
+// To keep that order over a crash, the catalog holds a future time, and the clock
+// starts there: after a crash at most clockLead ahead of the wall clock, after a
+// clean close exactly.
+type Clock struct {
+	Wall     func() time.Time // the wall clock
+	Store    cf.Store         // with the catalog; nil: nothing is kept
+	begin    int64            // what last was
+	last     atomic.Int64
+	reserved atomic.Int64
+	mu       sync.Mutex // one reservation at a time
+}
+
+// clockLead is how far ahead a reservation reaches, in microseconds: one write
+// of the catalog a second while there are others.
+const clockLead = 1_000_000
+
+// clockEnd is the last timestamp that the clock gives, in the year 148,108. Callers'
+// timestamps may be larger; those of the clock are also in the catalog, in the log of
+// changes and in tokens, where this is the end in every format.
+const clockEnd = catalog.LastOfFormat1
+
+// Start sets the last timestamp that an earlier run may have given out.
+func (c *Clock) Start(last int64) {
+	c.begin = last
+	c.last.Store(last)
+}
+
+// Follow moves the clock of a reader to where the writer's may be.
+func (c *Clock) Follow(last int64) {
+	for at := c.last.Load(); at < last; at = c.last.Load() {
+		if c.last.CompareAndSwap(at, last) {
+			return
+		}
+	}
+}
+
+// Read is the last timestamp that may have been given out, by the catalog's
+// entry.
+func Read(entry []byte) (int64, error) {
+	limit, err := strconv.ParseInt(string(entry), 10, 64)
+	if err != nil || limit < 0 {
+		return 0, fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a timestamp", catalog.KeyClock, entry)
+	}
+	return limit - 1, nil
+}
+
+// Now is the wall clock within the range of timestamps, for retention. Whether a
+// cell is too old is judged by the machine's clock alone: see decision 6.
+func (c *Clock) Now() cells.Timestamp {
+	return min(max(cells.TimestampOf(c.Wall()), 0), clockEnd)
+}
+
+// Next is the timestamp of one more write. It is called within the write, which
+// runs again after a StallError. Elsewhere whenWritable does that.
+func (c *Clock) Next(ctx context.Context) (cells.Timestamp, error) {
+	for {
+		last := c.last.Load()
+		ts := max(int64(c.Now()), last+1)
+		if ts > int64(clockEnd) {
+			return 0, fault.Errorf(fault.FailedPrecondition, "the database's clock has reached its last timestamp, %d", clockEnd)
+		}
+		if ts >= c.reserved.Load() {
+			if err := c.reserve(ctx, ts); err != nil {
+				return 0, err
+			}
+		}
+		if c.last.CompareAndSwap(last, ts) {
+			return cells.Timestamp(ts), nil
+		}
+	}
+}
+
+func (c *Clock) reserve(ctx context.Context, ts int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ts < c.reserved.Load() {
+		return nil
+	}
+	if err := c.save(ctx, ts+clockLead); err != nil {
+		return err
+	}
+	c.reserved.Store(ts + clockLead)
+	return nil
+}
+
+// save records that timestamps below limit may have been given out. It does not
+// wait while the store refuses writes.
+func (c *Clock) save(ctx context.Context, limit int64) error {
+	if c.Store == nil {
+		return nil
+	}
+	return c.Store.PutMeta(ctx, catalog.KeyClock, strconv.AppendInt(nil, limit, 10))
+}
+
+// WhenWritable runs f, which takes timestamps outside of a write, and runs it
+// again when the store refused a reservation and accepts writes again.
+func (c *Clock) WhenWritable(ctx context.Context, f func() error) error {
+	err := f()
+	if _, stalled := errors.AsType[*cf.StallError](err); !stalled {
+		return err
+	}
+	_, err = c.Store.Write(ctx, nil, func(*cf.Batch) error { return f() })
+	return err
+}
+
+// Close records the last timestamp exactly. When the store refuses writes, it
+// leaves the reservation, as after a crash.
+func (c *Clock) Close() error {
+	if c.reserved.Load() == 0 && c.last.Load() == c.begin {
+		return nil // no timestamp was given out, and no watermark
+	}
+	err := c.save(context.Background(), c.last.Load()+1)
+	if _, stalled := errors.AsType[*cf.StallError](err); stalled {
+		return nil
+	}
+	return err
+}
+
+// Latest is the time, or the last timestamp that was given out if that is later.
+func (c *Clock) Latest() cells.Timestamp {
+	return max(c.Now(), cells.Timestamp(c.last.Load()))
+}
+
+// Pass is a timestamp that no write has and that all later writes exceed: the wall
+// clock's, or the next one if that is later. It moves the clock there.
+func (c *Clock) Pass() cells.Timestamp {
+	for {
+		last := c.last.Load()
+		now := int64(c.Now())
+		if now <= last+1 {
+			return cells.Timestamp(last + 1)
+		}
+		if c.last.CompareAndSwap(last, now-1) {
+			return cells.Timestamp(now)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+// Package edit turns mutations of rows, which it checks, into the changes of one batch
+// of the store.
+package edit
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
+	"github.com/smolwc/smolwc/query/internal/clock"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/sketch"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A RowWrite is a mutation that has passed its checks.
+type RowWrite struct {
+	Table   *catalog.Table
+	Key     string
+	Changes []write.Change
+	Newest  cells.Timestamp // that a change names
+}
+
+// Check finds everything that can be wrong with a mutation, before the write
+// begins.
+func Check(c *catalog.Catalog, e write.Entry) (RowWrite, error) {
+	t, err := c.Table(e.Table)
+	if err != nil {
+		return RowWrite{}, err
+	}
+	if err := catalog.CheckRowKey(e.Key); err != nil {
+		return RowWrite{}, err
+	}
+	changes := e.Mutation.Changes()
+	if len(changes) == 0 {
+		return RowWrite{}, fault.Errorf(fault.InvalidArgument, "mutation has no changes")
+	}
+	for i := range changes {
+		if err := t.CheckChange(&changes[i]); err != nil {
+			return RowWrite{}, err
+		}
+	}
+	return RowWrite{t, e.Key, changes, e.Mutation.Newest()}, nil
+}
+
+// SetServerTime gives the sets without a timestamp one that they share, and
+// reports whether there were any.
+func (w *RowWrite) SetServerTime(ctx context.Context, c *clock.Clock) (bool, error) {
+	if !slices.ContainsFunc(w.Changes, func(c write.Change) bool { return c.ServerTime }) {
+		return false, nil
+	}
+	var ts cells.Timestamp
+	err := c.WhenWritable(ctx, func() (err error) { ts, err = c.Next(ctx); return err })
+	if err != nil {
+		return false, err
+	}
+	for i := range w.Changes {
+		if ch := &w.Changes[i]; ch.ServerTime {
+			ch.Since, ch.ServerTime = ts, false
+		}
+	}
+	return true, nil
+}
+
+// RowID names the row in the store.
+func (w *RowWrite) RowID() cf.RowID { return cf.RowID{Space: w.Table.Name, Row: w.Key} }
+
+// Logged reports whether the write changes a table with a change stream.
+func (w RowWrite) Logged() bool { return w.Table.Stream != nil }
+
+// An encoder turns mutations into the changes of one store batch.
+type encoder struct {
+	ctx     context.Context
+	clock   *clock.Clock
+	snap    cf.Snapshot // nil in a blind write
+	batch   *cf.Batch
+	now     cells.Timestamp // for retention
+	Singly  bool            // deletes remove cells one by one, however many
+	editors map[cf.RowID]*rowEditor
+	blind   rowEditor // of all rows of a blind write
+}
+
+// NewEncoder is an encoder into a batch. snap is nil in a blind write.
+func NewEncoder(ctx context.Context, c *clock.Clock, snap cf.Snapshot, b *cf.Batch) encoder {
+	return encoder{ctx: ctx, clock: c, snap: snap, batch: b, now: c.Now()}
+}
+
+// Write encodes a mutation.
+func (e *encoder) Write(w *RowWrite) error {
+	e.batch.Row(w.RowID())
+	if w.Logged() {
+		changes.AppendRow(e.batch, changes.NoteRow, w.Table.Stream.ID, w.Key)
+	}
+	edit := e.editor(w.RowID())
+	var ts cells.Timestamp // of this mutation's sets without one of their own
+	for i := range w.Changes {
+		c := &w.Changes[i]
+		if c.Kind != write.SetChange {
+			var err error
+			if c.Kind == write.AddChange || c.Kind == write.MergeChange {
+				err = e.add(edit, w.Table, c)
+			} else {
+				if w.Logged() {
+					changes.AppendDelete(e.batch, w.Table, c)
+				}
+				err = edit.apply(e.ctx, w.Table, c)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if c.ServerTime && ts == 0 {
+			var err error
+			if ts, err = e.clock.Next(e.ctx); err != nil {
+				return err
+			}
+		}
+		if err := e.set(edit, w.Table, c, ts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *encoder) set(edit *rowEditor, t *catalog.Table, c *write.Change, serverTime cells.Timestamp) error {
+	f, err := t.Family(c.Family)
+	if err != nil {
+		return err
+	}
+	ts := c.Since
+	if c.ServerTime {
+		ts = serverTime
+	}
+	if e.snap != nil {
+		edit.set(column{f, c.Qualifier}, int64(ts))
+	}
+	e.batch.PutFunc(f.Store, c.Qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
+	return nil
+}
+
+func (e *encoder) add(edit *rowEditor, t *catalog.Table, c *write.Change) error {
+	f, err := t.Family(c.Family)
+	if err != nil {
+		return err
+	}
+	if e.snap != nil {
+		edit.set(column{f, c.Qualifier}, int64(c.Since))
+	}
+	var buf [16]byte
+	value := buf[:0]
+	if c.Kind == write.AddChange && f.Aggregate == schema.AggregateHLL {
+		value = sketch.AppendOf(value, c.Value)
+	} else {
+		value = cells.AppendValue(value, c.Value)
+	}
+	e.batch.Merge(f.Store, c.Qualifier, int64(c.Since), catalog.MergeKinds[f.Aggregate], value)
+	return nil
+}
+
+// editor is the editor of a row; the mutations of a batch on one row share it.
+func (e *encoder) editor(id cf.RowID) *rowEditor {
+	if e.snap == nil { // nothing to look at, nothing to remember
+		e.blind.batch = e.batch
+		return &e.blind
+	}
+	if e.editors == nil {
+		e.editors = map[cf.RowID]*rowEditor{}
+	}
+	if e.editors[id] == nil {
+		e.editors[id] = newRowEditor(e.snap, e.batch, id.Row, e.now)
+		if e.Singly {
+			e.editors[id].pointDeletes = math.MaxInt
+		}
+	}
+	return e.editors[id]
+}
+
+// Reads reports whether a mutation has to look before it writes: to choose
+// between single deletes and a range, or because a family keeps a number of
+// versions.
+func (w RowWrite) Reads() bool {
+	for i := range w.Changes {
+		if looksFirst(&w.Changes[i], w.Table) {
+			return true
+		}
+	}
+	return false
+}
+
+func looksFirst(c *write.Change, t *catalog.Table) bool {
+	switch c.Kind {
+	case write.SetChange, write.AddChange, write.MergeChange:
+		return false
+	case write.DeleteVersionsChange:
+		f, err := t.Family(c.Family)
+		return err != nil || f.Counts || c.Until != c.Since.Until()
+	}
+	return true
+}

@@ -1,0 +1,215 @@
+package edit
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/write"
+)
+
+// CheckModify finds everything that can be wrong with a read-modify-write.
+func CheckModify(t *catalog.Table, key string, m *write.ReadModifyWrite) error {
+	if err := catalog.CheckRowKey(key); err != nil {
+		return err
+	}
+	if len(m.Rules()) == 0 {
+		return fault.Errorf(fault.InvalidArgument, "read-modify-write has no changes")
+	}
+	at, _ := m.Timestamp()
+	if err := at.Check(); err != nil {
+		return fault.Of(fault.InvalidArgument, err)
+	}
+	for _, r := range m.Rules() {
+		r := rule(r)
+		f, err := t.Family(r.Family)
+		if err != nil {
+			return err
+		}
+		if len(r.Qualifier) > cells.MaxQualifier {
+			return fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.Family, len(r.Qualifier), cells.MaxQualifier)
+		}
+		if err := f.RefuseAggregate(r.Qualifier, r.participle()); err != nil {
+			return err
+		}
+		if f.Type != cells.TypeAny && !r.fits(f.Type) {
+			return fault.Errorf(fault.InvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.Type)
+		}
+	}
+	return nil
+}
+
+// A rule is one change of a read-modify-write while it is carried out.
+type rule write.Rule
+
+func (r *rule) verb() string {
+	if r.Appends {
+		return "append to"
+	}
+	return "increment"
+}
+
+func (r *rule) participle() string {
+	if r.Appends {
+		return "appended to"
+	}
+	return "read and incremented"
+}
+
+// fits reports whether the rule can be applied to values of a type.
+func (r *rule) fits(t cells.Type) bool {
+	if r.Appends {
+		return t == cells.TypeBytes || t == cells.TypeString
+	}
+	return r.BigEndian && t == cells.TypeBytes || t == cells.TypeByte || t == cells.TypeI32 || t == cells.TypeI64
+}
+
+// Modified are the cells that the rules write to a row. newest is the newest cell of a
+// column.
+func Modified(ctx context.Context, at *clock.Clock, info *catalog.Table, newest func(family, qualifier string) (cells.Cell, bool), m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
+	now, ok := m.Timestamp()
+	if !ok {
+		if now, err = at.Next(ctx); err != nil {
+			return nil, err
+		}
+	}
+	written := map[column]cells.Cell{}
+	for _, r := range joinAppends(m.Rules()) {
+		f, err := info.Family(r.Family)
+		if err != nil {
+			return nil, err
+		}
+		col := column{f, r.Qualifier}
+		c, ok := written[col]
+		if !ok {
+			c, _ = newest(r.Family, r.Qualifier)
+			c.Family, c.Qualifier, c.Timestamp = r.Family, r.Qualifier, max(c.Timestamp, now)
+		}
+		if c.Value, err = r.apply(c.Value, f.Type); err != nil {
+			return nil, err
+		}
+		written[col] = c
+	}
+	return inRowOrder(written), nil
+}
+
+// joinAppends merges consecutive appends to a column into one rule: each append
+// copies the column's value.
+func joinAppends(rules []write.Rule) []rule {
+	type name struct{ family, qualifier string }
+	var joined []rule
+	last := map[name]int{} // rule of a column
+	for _, r := range rules {
+		col := name{r.Family, r.Qualifier}
+		if i, ok := last[col]; ok && r.Appends && joined[i].Appends {
+			joined[i].Append = append(joined[i].Append, r.Append...)
+			continue
+		}
+		r.Append = slices.Clip(r.Append) // the caller's
+		last[col] = len(joined)
+		joined = append(joined, rule(r))
+	}
+	return joined
+}
+
+func inRowOrder(written map[column]cells.Cell) []cells.Cell {
+	var cs []cells.Cell
+	for _, c := range written {
+		cs = append(cs, c)
+	}
+	slices.SortFunc(cs, func(a, b cells.Cell) int {
+		if order := strings.Compare(a.Family, b.Family); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Qualifier, b.Qualifier)
+	})
+	return cs
+}
+
+// apply is the rule's result for the newest value; the zero Value means that
+// there is no value.
+func (r *rule) apply(old cells.Value, declared cells.Type) (cells.Value, error) {
+	typ := old.Type()
+	switch {
+	case typ != cells.TypeAny:
+	case declared != cells.TypeAny:
+		typ = declared
+	default:
+		typ = r.Absent
+	}
+	if !r.fits(typ) {
+		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s holds %s; cannot %s it", r.Family, r.Qualifier, typ, r.verb())
+	}
+	if r.Appends {
+		return r.appendTo(old, typ)
+	}
+	if typ == cells.TypeBytes {
+		return r.addToBytes(old)
+	}
+	return r.addTo(old, typ)
+}
+
+func (r *rule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
+	var grown []byte
+	if typ == cells.TypeString {
+		s, _ := old.AsString()
+		grown = append([]byte(s), r.Append...)
+	} else {
+		b, _ := old.AsBytes()
+		grown = append(slices.Clone(b), r.Append...)
+	}
+	if len(grown) > cells.MaxValue {
+		return old, fault.Errorf(fault.ResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.Family, r.Qualifier, len(grown), cells.MaxValue)
+	}
+	if typ == cells.TypeBytes {
+		return cells.Bytes(grown), nil
+	}
+	v := cells.String(string(grown))
+	if err := v.Check(); err != nil {
+		return old, fault.Errorf(fault.InvalidArgument, "%s:%s: %w", r.Family, r.Qualifier, err)
+	}
+	return v, nil
+}
+
+func (r *rule) addToBytes(old cells.Value) (cells.Value, error) {
+	b, ok := old.AsBytes()
+	if ok && len(b) != 8 {
+		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s holds %d bytes; only a value of 8, a big-endian integer, can be incremented", r.Family, excerpt.Of(r.Qualifier), len(b))
+	}
+	var n uint64
+	if ok {
+		n = binary.BigEndian.Uint64(b)
+	}
+	return cells.Bytes(binary.BigEndian.AppendUint64(nil, n+uint64(r.Delta))), nil
+}
+
+// ranges are the least and the greatest integer of a type.
+var ranges = map[cells.Type][2]int64{
+	cells.TypeByte: {0, math.MaxUint8},
+	cells.TypeI32:  {math.MinInt32, math.MaxInt32},
+	cells.TypeI64:  {math.MinInt64, math.MaxInt64},
+}
+
+func (r *rule) addTo(old cells.Value, typ cells.Type) (cells.Value, error) {
+	n, _ := old.Int()
+	low, high := ranges[typ][0], ranges[typ][1]
+	sum := n + r.Delta
+	wraps := r.Delta > 0 && sum < n || r.Delta < 0 && sum > n
+	if wraps || sum < low || sum > high {
+		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.Family, r.Qualifier, n, r.Delta, typ)
+	}
+	switch typ {
+	case cells.TypeByte:
+		return cells.Byte(byte(sum)), nil
+	case cells.TypeI32:
+		return cells.I32(int32(sum)), nil
+	}
+	return cells.I64(sum), nil
+}

@@ -1,0 +1,2 @@
+// Package engine opens RocksDB, in builds that have it: those with cgo.
+package engine

@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+)
+
+// A columnSet is qualifiers by family; nil ranges are all columns of a family. The
+// nil set is all columns.
+type columnSet map[*catalog.Family][]cf.Range
+
+func (s columnSet) isEmpty() bool { return s != nil && len(s) == 0 }
+
+func (s columnSet) intersect(t columnSet) columnSet {
+	if s == nil {
+		return t
+	}
+	if t == nil {
+		return s
+	}
+	both := columnSet{}
+	for f, a := range s {
+		b, ok := t[f]
+		switch {
+		case !ok:
+		case a == nil:
+			both[f] = b
+		case b == nil:
+			both[f] = a
+		default:
+			if q := cf.IntersectRanges(a, b); len(q) > 0 {
+				both[f] = q
+			}
+		}
+	}
+	return both
+}
+
+func (s columnSet) union(t columnSet) columnSet {
+	if s == nil || t == nil {
+		return nil
+	}
+	either := columnSet{}
+	for f, a := range s {
+		either[f] = a
+	}
+	for f, b := range t {
+		a, ok := either[f]
+		switch {
+		case !ok:
+			either[f] = b
+		case a == nil || b == nil:
+			either[f] = nil
+		default:
+			either[f] = cf.MergeRanges(slices.Concat(a, b))
+		}
+	}
+	return either
+}
+
+// needs are the columns that a filter's result depends on: the filter drops all
+// other cells before they have an effect.
+func needs(f filter.Filter, info *catalog.Table) columnSet {
+	switch f := f.(type) {
+	case filter.BlockAll:
+		return columnSet{}
+	case filter.Family:
+		return columnsIn(info, nil, bytere.MustCompile(string(f)).MatchString)
+	case filter.Column:
+		return needsOfColumn(f, info)
+	case filter.ColumnRange:
+		if q := spanOf(f.From, f.To); !q.Empty() {
+			return columnsIn(info, []cf.Range{q}, func(family string) bool { return family == f.Family })
+		}
+		return columnSet{}
+	case filter.Chain:
+		return chainNeeds(f, info)
+	case filter.Interleave, filter.Condition:
+		either := columnSet{}
+		for _, sub := range filter.Within(f) {
+			either = either.union(needs(sub, info))
+		}
+		return either
+	}
+	return nil
+}
+
+func needsOfColumn(f filter.Column, info *catalog.Table) columnSet {
+	stems := stemsOf(string(f))
+	if !stems.Bounded() {
+		return nil
+	}
+	qualifiers := rangesOf(stems)
+	return columnsIn(info, qualifiers, func(string) bool { return len(qualifiers) > 0 })
+}
+
+// columnsIn are qualifiers of some families; nil qualifiers are all of them.
+func columnsIn(t *catalog.Table, qualifiers []cf.Range, in func(family string) bool) columnSet {
+	s := columnSet{}
+	for _, f := range t.Families {
+		if in(f.Name) {
+			s[f] = qualifiers
+		}
+	}
+	return s
+}
+
+// chainNeeds narrows by each filter, up to the first one whose effect depends on
+// columns that are dropped later.
+func chainNeeds(f filter.Filter, info *catalog.Table) columnSet {
+	var all columnSet
+	for _, sub := range flatten(nil, f) {
+		all = all.intersect(needs(sub, info))
+		if !columnwise(sub) {
+			break
+		}
+	}
+	return all
+}
+
+// columnwise reports whether a filter treats each column independently of the
+// others.
+func columnwise(f filter.Filter) bool {
+	switch f.(type) {
+	case filter.Chain, filter.Interleave, filter.Condition, filter.Sink, filter.CellsPerRowLimit, filter.CellsPerRowOffset:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,331 @@
+// Package plan says how a read is carried out: its request and the schema in force
+// become scans of the store, and the work that is left on the rows they yield. It
+// also has the tokens of pages, which say where a read goes on.
+package plan
+
+import (
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Plan is a read in terms of the store: one scan for each family that is
+// selected, and one more for each family that only conditions look at, or look
+// at differently.
+type Plan struct {
+	Scans  []FamilyScan
+	Guards []Guard // the conditions left to judge on the scans' rows
+	// Exact says that every row that the scans yield is returned, but for
+	// offset and limit.
+	Exact bool
+
+	one    [1]FamilyScan // scans, when there is one
+	column [1]cf.Range   // its qualifiers, when there is one column
+	pushed Spec          // the read, when it has a filter
+}
+
+// A FamilyScan is one scan of the plan.
+type FamilyScan struct {
+	Family string
+	Of     *catalog.Family
+	Scan   cf.Scan
+	Guard  bool // its cells are for conditions, not for the caller
+	// Required says that conditions were left to the scan: rows that it does not
+	// yield are not wanted.
+	Required bool
+}
+
+// A Guard is a condition; it also says whether the selected cells are enough to
+// judge it.
+type Guard struct {
+	read.Condition
+	OnRow bool
+}
+
+// Make plans a read; the plan is a zero one. It returns the read with its filter
+// pushed down, which may share the plan's memory.
+func (p *Plan) Make(t *catalog.Table, r *Spec, now cells.Timestamp) (*Spec, error) {
+	r = r.push(t, &p.pushed)
+	return r, p.set(t, r, now)
+}
+
+func (p *Plan) set(t *catalog.Table, r *Spec, now cells.Timestamp) error {
+	p.Scans = p.one[:0]
+	if err := p.selectFamilies(t, r, now); err != nil {
+		return err
+	}
+	empty := len(p.Scans) == 0
+	if len(r.Where) > 0 {
+		if err := p.guard(t, r, now); err != nil {
+			return err
+		}
+	}
+	if empty {
+		p.Scans = nil // there is nothing to return
+	}
+	p.Exact = r.Filter == nil && !r.Nothing && len(p.Guards) == 0 && (len(r.Where) == 0 || len(p.Scans) == 1)
+	for i := range p.Scans {
+		s := &p.Scans[i].Scan
+		if p.Exact && r.Limit > 0 {
+			s.Limit = r.Limit + r.Offset // of the first n rows of all families, each family has at most n
+		}
+		s.Hint = r.hint(p.Exact)
+	}
+	return nil
+}
+
+// selectFamilies plans a scan for each family with selected columns. Most reads
+// are of a family as a whole or of one column.
+func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, now cells.Timestamp) error {
+	add := func(f *catalog.Family, qualifiers []cf.Range) {
+		p.Scans = append(p.Scans, FamilyScan{Family: f.Name, Of: f, Scan: r.scan(f, qualifiers, now)})
+	}
+	switch {
+	case r.narrow == nil && len(r.Columns) == 0 && !r.provesRows():
+		for _, f := range t.Families {
+			add(f, nil)
+		}
+		return nil
+	case r.narrow == nil && len(r.Columns) == 1 && r.Columns[0].Kind == read.OneColumn && len(r.Columns[0].Qualifier) <= cells.MaxQualifier:
+		f, err := t.Family(r.Columns[0].Family)
+		if err == nil {
+			p.column = [1]cf.Range{cf.Single(r.Columns[0].Qualifier)}
+			add(f, p.column[:])
+		}
+		return err
+	}
+	selected, err := selection(t, r.Columns)
+	if err != nil {
+		return err
+	}
+	if r.narrow != nil {
+		selected = r.narrow.intersect(selected)
+	}
+	if f := r.witness(t, selected); f != nil {
+		selected = map[*catalog.Family][]cf.Range{f: conditionColumns(r.Where, f)}
+	}
+	for _, f := range t.Families {
+		if qualifiers, ok := selected[f]; ok {
+			add(f, qualifiers)
+		}
+	}
+	return nil
+}
+
+// provesRows reports whether conditions may decide which rows are returned,
+// without the other columns. That is so when only keys are wanted, and when a
+// cell that satisfies a condition is also selected by the read if its column is.
+func (r *Spec) provesRows() bool {
+	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(r.Where)
+}
+
+// witness is a family that proves every row: each row that satisfies the conditions
+// has a selected column in it, so a read of keys needs no other family. nil means
+// that there is no such family.
+func (r *Spec) witness(t *catalog.Table, selected map[*catalog.Family][]cf.Range) (found *catalog.Family) {
+	if !r.provesRows() {
+		return nil
+	}
+	for _, c := range r.Where {
+		f, err := t.Family(c.Family)
+		if err != nil {
+			return nil // which is the error of the read
+		}
+		qualifiers, ok := selected[f]
+		if c.Kind == read.IsAbsent || !ok || qualifiers != nil && !cf.InRanges(qualifiers, c.Qualifier) {
+			continue
+		}
+		// The store judges the conditions of a family that does not aggregate.
+		if found == nil || found.Aggregate != schema.NoAggregate && f.Aggregate == schema.NoAggregate {
+			found = f
+		}
+	}
+	return found
+}
+
+// conditionColumns are the columns of a family that conditions look at.
+func conditionColumns(where []read.Condition, f *catalog.Family) []cf.Range {
+	var qualifiers []cf.Range
+	for _, c := range where {
+		if c.Family == f.Name {
+			qualifiers = append(qualifiers, cf.Single(c.Qualifier))
+		}
+	}
+	return cf.MergeRanges(qualifiers)
+}
+
+// guard decides where the conditions are judged: in the store, if it reads the
+// column anyway, or in a scan of their own for families that are not selected.
+func (p *Plan) guard(t *catalog.Table, r *Spec, now cells.Timestamp) error {
+	alone := len(p.Scans) == 1
+	here, aside := map[*catalog.Family][]read.Condition{}, map[*catalog.Family][]read.Condition{}
+	for _, c := range r.Where {
+		f, err := t.Family(c.Family)
+		if err != nil {
+			return err
+		}
+		if err := c.Check(f.Type); err != nil {
+			return fault.Of(fault.InvalidArgument, err)
+		}
+		if s := p.scanOf(f); s != nil && r.readsNewest() && s.reads(c.Qualifier) {
+			here[f] = append(here[f], c)
+		} else {
+			aside[f] = append(aside[f], c)
+		}
+	}
+	for _, f := range t.Families {
+		switch conditions := here[f]; {
+		case len(conditions) == 0:
+		case f.Aggregate == schema.NoAggregate && (alone || needsCell(conditions)):
+			p.scanOf(f).require(conditions)
+		case !r.KeysOnly && !r.Counting:
+			p.judge(conditions, true)
+		default:
+			aside[f] = append(aside[f], conditions...)
+		}
+	}
+	for _, f := range t.Families {
+		conditions := aside[f]
+		if len(conditions) == 0 {
+			continue
+		}
+		s := FamilyScan{Family: f.Name, Of: f, Scan: r.guardScan(f, conditions, now), Guard: true}
+		if f.Aggregate == schema.NoAggregate && needsCell(conditions) {
+			s.require(conditions)
+		} else {
+			p.judge(conditions, false)
+		}
+		p.Scans = append(p.Scans, s)
+	}
+	return nil
+}
+
+func (p *Plan) judge(conditions []read.Condition, onRow bool) {
+	for _, c := range conditions {
+		p.Guards = append(p.Guards, Guard{c, onRow})
+	}
+}
+
+// scanOf is the scan of a family that is selected, nil when it is not.
+func (p *Plan) scanOf(f *catalog.Family) *FamilyScan {
+	for i := range p.Scans {
+		if p.Scans[i].Of == f {
+			return &p.Scans[i]
+		}
+	}
+	return nil
+}
+
+func (s *FamilyScan) reads(qualifier string) bool {
+	q := s.Scan.Filter.Qualifiers
+	return q == nil || cf.InRanges(q, qualifier)
+}
+
+// readsNewest reports whether the read's cells include the newest visible cell of
+// each selected column.
+func (r *Spec) readsNewest() bool {
+	return r.CellsPerRow == 0 && r.Since == 0 && r.Until == 0
+}
+
+// selection is the qualifiers wanted of each family that is selected; nil
+// ranges are all of them.
+func selection(t *catalog.Table, columns []read.ColumnSpec) (map[*catalog.Family][]cf.Range, error) {
+	selected := map[*catalog.Family][]cf.Range{}
+	whole := map[*catalog.Family]bool{}
+	for _, c := range columns {
+		f, err := t.Family(c.Family)
+		if err != nil {
+			return nil, err
+		}
+		if len(c.Qualifier) > cells.MaxQualifier {
+			return nil, fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", c.Family, len(c.Qualifier), cells.MaxQualifier)
+		}
+		whole[f] = whole[f] || c.Whole()
+		selected[f] = append(selected[f], c.Qualifiers())
+	}
+	for _, f := range t.Families {
+		switch {
+		case len(columns) == 0 || whole[f]:
+			selected[f] = nil
+		case selected[f] != nil:
+			if selected[f] = cf.MergeRanges(selected[f]); len(selected[f]) == 0 {
+				delete(selected, f) // nothing but empty ranges
+			}
+		}
+	}
+	return selected, nil
+}
+
+// retention is the part of a family that the read hides.
+func (r *Spec) retention(f *catalog.Family, now cells.Timestamp) []cf.Retention {
+	if r.HasLimits {
+		return catalog.RetentionAt(r.Limits, now)
+	}
+	return f.Retention(now)
+}
+
+// scan reads the selected columns of a family.
+func (r *Spec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
+	return cf.Scan{
+		Family:  f.Store,
+		Rows:    r.Ranges,
+		Reverse: r.Reverse,
+		Filter: cf.Filter{
+			Retention:   r.retention(f, now),
+			Qualifiers:  qualifiers,
+			Since:       int64(r.Since),
+			Until:       int64(r.Until),
+			Versions:    r.Versions,
+			Values:      r.valuesOf(f),
+			CellsPerRow: r.CellsPerRow,
+			KeysOnly:    r.KeysOnly && r.Filter == nil,
+			CountOnly:   r.Counts(),
+		},
+		Sample: r.sample,
+
+		CountTombstones: r.Cost != nil,
+	}
+}
+
+// guardScan reads the columns that conditions look at.
+func (r *Spec) guardScan(f *catalog.Family, conditions []read.Condition, now cells.Timestamp) cf.Scan {
+	return cf.Scan{
+		Family:  f.Store,
+		Rows:    r.Ranges,
+		Reverse: r.Reverse,
+		Sample:  r.sample,
+		Filter:  cf.Filter{Retention: f.Retention(now), Qualifiers: conditionColumns(conditions, f), Versions: 1},
+
+		CountTombstones: r.Cost != nil,
+	}
+}
+
+// hint is the number of rows, as far as that is known.
+func (r *Spec) hint(exact bool) int {
+	if exact && r.Limit > 0 {
+		return r.Limit
+	}
+	single := !slices.ContainsFunc(r.Ranges, func(rr cf.Range) bool { _, ok := rr.Single(); return !ok })
+	if single {
+		return len(r.Ranges)
+	}
+	return 0
+}
+
+// Counts reports whether the store counts cells.
+func (r *Spec) Counts() bool { return r.Counting && !r.KeysOnly && r.Filter == nil }
+
+// IsSmall reports whether the read has at most one row and one scan.
+func (p *Plan) IsSmall(spec *Spec) bool {
+	if len(spec.Ranges) != 1 {
+		return false
+	}
+	_, single := spec.Ranges[0].Single()
+	return single && len(p.Scans) == 1 && p.Exact && spec.Offset == 0 && !spec.KeysOnly &&
+		p.Scans[0].Of.Aggregate == schema.NoAggregate
+}

@@ -1,0 +1,442 @@
+package scan
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"unsafe"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/plan"
+)
+
+// An evaluator runs one filter over the rows of one read, a row at a time. Its
+// buffers grow with the largest row and are used again for each.
+type evaluator struct {
+	run    step
+	key    string   // of the row at hand
+	parts  []part   // its parts
+	places []place  // its cells, in order
+	views  []view   // of all its cells, unchanged
+	sunk   []view   // cells that sinks passed on
+	labels []string // by number, counted from 1
+	random func() float64
+	ctx    context.Context // of the read
+	space  *rowRoom        // of the row at hand; copies of its cells count
+	err    error           // why the evaluation of this row ended early
+	starts []uint32        // of inOrder
+	placed []view          // of inOrder
+	wide   bool            // integers are seen as those of 8 bytes
+	i64    [8]byte         // room for one
+	spans  []cf.CellSpan   // room for the cells of the rows that go out
+}
+
+// A place is where a cell of the row at hand stands.
+type place struct {
+	part int32
+	cell int32
+}
+
+// A view is a cell on its way through the filter: the cell's index in the row,
+// and what transformers did to it. Cells of a row have distinct columns and
+// timestamps, so the order of a row is that of at.
+type view struct {
+	at       uint32
+	label    uint16 // the number of its label, 0 for none
+	stripped bool
+}
+
+// A step is one compiled filter. It does not change its input; its result is good
+// until it runs again.
+type step func(in []view) []view
+
+func newEvaluator(f filter.Filter, wide bool) *evaluator {
+	e := &evaluator{random: rand.Float64, wide: wide}
+	e.run = e.compile(f)
+	return e
+}
+
+// apply leaves in a row the cells that the filter lets through, and reports
+// whether any cells are left. Copies of cells count towards the room of the row.
+func (e *evaluator) apply(ctx context.Context, row *Row, space *rowRoom) (bool, error) {
+	e.ctx, e.space, e.err = ctx, space, nil
+	e.load(row)
+	out := e.run(e.views)
+	if len(e.sunk) > 0 {
+		out = e.inOrder(append(e.sunk, out...))
+	}
+	if len(out) > len(e.views) {
+		e.takeCopies(out)
+	}
+	if e.err != nil {
+		return false, e.err
+	}
+	if !slices.Equal(out, e.views) {
+		e.store(row, out)
+	}
+	return len(out) > 0, nil
+}
+
+// viewBytes is the memory of a view: itself, and as much for the growth of its
+// list.
+const viewBytes = 16
+
+// take counts n more bytes of copies of cells, and reports whether to go on.
+func (e *evaluator) take(n int) bool {
+	if !e.goesOn() {
+		return false
+	}
+	if e.err = e.space.take(n, e.key); e.err != nil && e.space.taken > e.space.limit {
+		e.err = fault.Errorf(fault.ResourceExhausted, "row %q takes more than %d MiB with the copies of its cells that the filter makes; interleave fewer filters that leave the same cells", excerpt.Of(e.key), plan.MaxRowBytes>>20)
+	}
+	return e.err == nil
+}
+
+// takeCopies counts the cells of the row that are copies of others.
+func (e *evaluator) takeCopies(out []view) {
+	for i := 1; i < len(out); i++ {
+		if out[i].at == out[i-1].at && !e.take(cellBytes+len(e.qualifier(out[i]))+len(e.encoded(out[i]))) {
+			return
+		}
+	}
+}
+
+// lookEvery is the number of cells between two checks of the context.
+const lookEvery = 4096
+
+// goesOn reports whether the evaluation of this row may go on.
+func (e *evaluator) goesOn() bool {
+	if e.err == nil {
+		e.err = e.ctx.Err()
+	}
+	return e.err == nil
+}
+
+func (e *evaluator) load(row *Row) {
+	e.key = row.key
+	e.parts = append(e.parts[:0], row.parts...)
+	e.places, e.views, e.sunk = e.places[:0], e.views[:0], e.sunk[:0]
+	for i := range e.parts {
+		for j := range e.parts[i].cells {
+			e.views = append(e.views, view{at: uint32(len(e.places))})
+			e.places = append(e.places, place{int32(i), int32(j)})
+		}
+	}
+}
+
+// store makes the row one of these views.
+func (e *evaluator) store(row *Row, out []view) {
+	spans := e.room(len(out))
+	row.parts, row.labels = row.parts[:0], nil
+	from := int32(-1)
+	for i, v := range out {
+		at := e.places[v.at]
+		p := &e.parts[at.part]
+		spans[i] = p.cells[at.cell]
+		if v.stripped {
+			spans[i].ValueLen = 0
+		}
+		if at.part != from {
+			row.parts = append(row.parts, part{p.family, p.block, spans[i:i]})
+			from = at.part
+		}
+		last := &row.parts[len(row.parts)-1]
+		last.cells = last.cells[:len(last.cells)+1]
+		if v.label != 0 {
+			if row.labels == nil {
+				row.labels = make([]string, len(out))
+			}
+			row.labels[i] = e.labels[v.label-1]
+		}
+	}
+}
+
+// room is memory for n cells, for one caller.
+func (e *evaluator) room(n int) []cf.CellSpan {
+	const slab = 256
+	if len(e.spans) < n {
+		e.spans = make([]cf.CellSpan, max(n, slab))
+	}
+	spans := e.spans[:n:n]
+	e.spans = e.spans[n:]
+	return spans
+}
+
+// inOrder puts views into the order of a row, in place; copies of one cell keep
+// their order. It takes linear time, however many copies there are.
+func (e *evaluator) inOrder(vs []view) []view {
+	if slices.IsSortedFunc(vs, func(a, b view) int { return int(a.at) - int(b.at) }) {
+		return vs
+	}
+	e.starts = append(e.starts[:0], make([]uint32, len(e.places)+1)...)
+	for _, v := range vs {
+		e.starts[v.at+1]++
+	}
+	for i := range e.places {
+		e.starts[i+1] += e.starts[i]
+	}
+	e.placed = append(e.placed[:0], vs...)
+	for _, v := range e.placed {
+		vs[e.starts[v.at]] = v
+		e.starts[v.at]++
+	}
+	return vs
+}
+
+func (e *evaluator) family(v view) string { return e.parts[e.places[v.at].part].family }
+
+func (e *evaluator) qualifier(v view) string {
+	at := e.places[v.at]
+	p := &e.parts[at.part]
+	return p.block.Qualifier(&p.cells[at.cell])
+}
+
+func (e *evaluator) timestamp(v view) cells.Timestamp {
+	at := e.places[v.at]
+	return cells.Timestamp(e.parts[at.part].cells[at.cell].Timestamp)
+}
+
+// encoded is the encoded value, nil for a stripped cell.
+func (e *evaluator) encoded(v view) []byte {
+	if v.stripped {
+		return nil
+	}
+	at := e.places[v.at]
+	p := &e.parts[at.part]
+	return p.block.Value(&p.cells[at.cell])
+}
+
+// raw is the raw bytes of the value, until it is called again.
+func (e *evaluator) raw(v view) []byte {
+	b := e.encoded(v)
+	if len(b) == 0 {
+		return nil
+	}
+	if e.wide {
+		switch t := cells.Type(b[0]); {
+		case t == cells.TypeI32 && len(b) == 5:
+			return binary.BigEndian.AppendUint64(e.i64[:0], uint64(int32(binary.BigEndian.Uint32(b[1:]))))
+		case t == cells.TypeByte && len(b) == 2:
+			return binary.BigEndian.AppendUint64(e.i64[:0], uint64(b[1]))
+		}
+	}
+	return b[1:]
+}
+
+func (e *evaluator) sameColumn(a, b view) bool {
+	return a.at == b.at || e.family(a) == e.family(b) && e.qualifier(a) == e.qualifier(b)
+}
+
+// keepCells is the step that leaves the cells that pass.
+func (e *evaluator) keepCells(pass func(view) bool) step {
+	var kept []view
+	return func(in []view) []view {
+		kept = kept[:0]
+		for i, v := range in {
+			if i%lookEvery == 0 && !e.goesOn() {
+				return nil
+			}
+			if pass(v) {
+				kept = append(kept, v)
+			}
+		}
+		return kept
+	}
+}
+
+// eachCell is the step that changes every cell.
+func eachCell(f func(*view)) step {
+	var changed []view
+	return func(in []view) []view {
+		changed = append(changed[:0], in...)
+		for i := range changed {
+			f(&changed[i])
+		}
+		return changed
+	}
+}
+
+// wholeRow is the step that leaves all or nothing.
+func wholeRow(pass func() bool) step {
+	return func(in []view) []view {
+		if !pass() {
+			return nil
+		}
+		return in
+	}
+}
+
+// remember calls f again only when the argument changes: the cells of a column
+// come one after another.
+func remember(f func(string) bool) func(string) bool {
+	var last string
+	var asked, answer bool
+	return func(s string) bool {
+		if !asked || s != last {
+			last, asked, answer = s, true, f(s)
+		}
+		return answer
+	}
+}
+
+func nothing([]view) []view { return nil }
+
+// compile is the step of a filter that has been checked.
+func (e *evaluator) compile(f filter.Filter) step {
+	switch f := f.(type) {
+	case nil, filter.BlockAll:
+		return nothing
+	case filter.PassAll:
+		return func(in []view) []view { return in }
+	case filter.Chain:
+		return e.chain(f)
+	case filter.Interleave:
+		return e.interleave(f)
+	case filter.Condition:
+		return e.condition(f)
+	case filter.Sink:
+		return e.sink
+	case filter.StripValue:
+		return eachCell(func(v *view) { v.stripped = true })
+	case filter.Label:
+		e.labels = append(e.labels, string(f))
+		number := uint16(len(e.labels))
+		return eachCell(func(v *view) { v.label = number })
+	case filter.RowKey:
+		re := bytere.MustCompile(string(f))
+		return wholeRow(func() bool { return re.MatchString(e.key) })
+	case filter.RowSample:
+		return wholeRow(func() bool { return e.random() < float64(f) })
+	case filter.CellsPerRowOffset:
+		return func(in []view) []view { return in[min(int(f), len(in)):] }
+	case filter.CellsPerRowLimit:
+		return func(in []view) []view { return in[:min(int(f), len(in))] }
+	case filter.Latest:
+		return e.latest(int(f))
+	}
+	return e.keepCells(e.passes(f))
+}
+
+// passes is the test of a filter that leaves or drops each cell by itself.
+func (e *evaluator) passes(f filter.Filter) func(view) bool {
+	switch f := f.(type) {
+	case filter.Family:
+		match := remember(bytere.MustCompile(string(f)).MatchString)
+		return func(v view) bool { return match(e.family(v)) }
+	case filter.Column:
+		match := remember(bytere.MustCompile(string(f)).MatchString)
+		return func(v view) bool { return match(e.qualifier(v)) }
+	case filter.ColumnRange:
+		within := remember(f.Contains)
+		return func(v view) bool { return e.family(v) == f.Family && within(e.qualifier(v)) }
+	case filter.Value:
+		re := bytere.MustCompile(string(f))
+		return func(v view) bool { return re.MatchString(text(e.raw(v))) }
+	case filter.ValueRange:
+		return func(v view) bool { return f.Contains(text(e.raw(v))) }
+	case filter.ValueBitmask:
+		return func(v view) bool { return hasBits(e.raw(v), string(f)) }
+	case filter.ValueCompare:
+		return func(v view) bool { return f.Op.Holds(decodeValue(e.encoded(v)), f.Value) }
+	case filter.TimestampRange:
+		return func(v view) bool {
+			ts := e.timestamp(v)
+			return ts >= f.Since && (f.Until == 0 || ts < f.Until)
+		}
+	}
+	panic(fmt.Sprintf("no evaluation of filter %T", f))
+}
+
+// text is bytes as a string, without a copy.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func hasBits(b []byte, mask string) bool {
+	if len(b) != len(mask) {
+		return false
+	}
+	for i := range b {
+		if b[i]&mask[i] != mask[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *evaluator) compileAll(fs []filter.Filter) []step {
+	steps := make([]step, len(fs))
+	for i, f := range fs {
+		steps[i] = e.compile(f)
+	}
+	return steps
+}
+
+func (e *evaluator) chain(f filter.Chain) step {
+	steps := e.compileAll(f)
+	return func(in []view) []view {
+		for _, s := range steps {
+			if len(in) == 0 || e.err != nil {
+				return nil
+			}
+			in = s(in)
+		}
+		return in
+	}
+}
+
+func (e *evaluator) interleave(f filter.Interleave) step {
+	steps := e.compileAll(f)
+	var all []view
+	return func(in []view) []view {
+		all = all[:0]
+		for _, s := range steps {
+			out := s(in)
+			if !e.take(len(out) * viewBytes) {
+				return nil
+			}
+			all = append(all, out...)
+		}
+		return e.inOrder(all)
+	}
+}
+
+func (e *evaluator) condition(f filter.Condition) step {
+	predicate, then, otherwise := e.compile(f.If), e.compile(f.Then), e.compile(f.Else)
+	return func(in []view) []view {
+		if len(predicate(in)) > 0 {
+			return then(in)
+		}
+		return otherwise(in)
+	}
+}
+
+func (e *evaluator) sink(in []view) []view {
+	if e.take(len(in) * viewBytes) {
+		e.sunk = append(e.sunk, in...)
+	}
+	return nil
+}
+
+// latest is the step that leaves the first n cells of each column.
+func (e *evaluator) latest(most int) step {
+	var kept []view
+	return func(in []view) []view {
+		kept = kept[:0]
+		n := 0
+		for i, v := range in {
+			if i == 0 || !e.sameColumn(in[i-1], v) {
+				n = 0
+			}
+			if n++; n <= most {
+				kept = append(kept, v)
+			}
+		}
+		return kept
+	}
+}

@@ -1,0 +1,160 @@
+package scan
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/plan"
+	"github.com/smolwc/smolwc/query/read"
+)
+
+// ReadRow reads one row, nil when it has no cell to return.
+func (src *Source) ReadRow(ctx context.Context, key string, opts []read.Option) (*Row, error) {
+	rr := rowReads.Get().(*rowRead)
+	if err := rr.spec.SetRow(key, opts); err != nil {
+		return nil, err
+	}
+	src.mark(&rr.spec)
+	spec, err := rr.plan.Make(src.Table, &rr.spec, src.Now)
+	if err != nil {
+		return nil, err
+	}
+	if !rr.plan.IsSmall(spec) {
+		return src.readFirst(ctx, spec, &rr.plan)
+	}
+	row, err := src.ReadAtOnce(ctx, spec, &rr.plan.Scans[0])
+	rr.release()
+	return row, err
+}
+
+// A rowRead is a read of one row. Its memory is used again when the row was
+// small, or when it was a read of an update: the result of such a read does not
+// share it.
+type rowRead struct {
+	spec plan.Spec
+	plan plan.Plan
+}
+
+var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
+
+// release gives the memory back.
+func (rr *rowRead) release() {
+	*rr = rowRead{}
+	rowReads.Put(rr)
+}
+
+// open opens the read on a snapshot. The reader has to be closed before the
+// rowRead is released.
+func (rr *rowRead) open(ctx context.Context, src *Source, snap cf.Snapshot) (*Reader, error) {
+	spec, err := rr.plan.Make(src.Table, &rr.spec, src.Now)
+	if err != nil {
+		return nil, err
+	}
+	return src.OpenPlan(ctx, snap, spec, &rr.plan)
+}
+
+func (src *Source) readFirst(ctx context.Context, spec *plan.Spec, p *plan.Plan) (*Row, error) {
+	r, err := src.OpenPlan(ctx, nil, spec, p)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Next(ctx)
+}
+
+// ReadAtOnce reads one row of one family without a snapshot.
+func (src *Source) ReadAtOnce(ctx context.Context, spec *plan.Spec, s *plan.FamilyScan) (*Row, error) {
+	var began time.Time
+	if spec.Cost != nil {
+		began = time.Now()
+	}
+	blocks, cost, err := src.Store.Read(ctx, s.Scan)
+	if spec.Cost != nil {
+		*spec.Cost = read.Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
+		addCost(spec.Cost, cost)
+	}
+	if err != nil || len(blocks) == 0 {
+		return nil, err
+	}
+	row := new(Row)
+	row.parts = row.one[:0]
+	room := newRowRoom(ctx, spec.RowBytes())
+	in := stream{family: s.Family, store: s.Scan.Family, room: &room}
+	for _, b := range blocks {
+		in.block = b
+		in.stand(0)
+		row.key = in.key
+		if err := in.addPart(row); err != nil {
+			return nil, err
+		}
+	}
+	if err := room.settle(); err != nil {
+		return nil, err
+	}
+	return row, nil
+}
+
+// Satisfies judges a row as a snapshot shows it.
+func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, predicate read.Option) (bool, error) {
+	var opts []read.Option
+	if predicate != nil {
+		opts = append(opts, predicate)
+	}
+	rr := rowReads.Get().(*rowRead)
+	defer rr.release()
+	spec := &rr.spec
+	if err := spec.SetRow(key, opts); err != nil {
+		return false, err
+	}
+	conditions := spec.Where
+	if len(conditions) > 0 && len(spec.Columns) == 0 {
+		// The read returns the conditions' columns alone, and a row that has none
+		// of them is judged too.
+		for _, c := range conditions {
+			spec.Columns = append(spec.Columns, read.Column(c.Family, c.Qualifier))
+		}
+		spec.Where = nil
+	} else {
+		conditions = nil
+	}
+	r, err := rr.open(ctx, src, snap)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	row, err := r.Next(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(conditions) == 0 {
+		return row != nil, nil
+	}
+	if row == nil {
+		row = new(Row)
+	}
+	return !slices.ContainsFunc(conditions, func(c read.Condition) bool { return !c.Holds(row.Cell(c.Family, c.Qualifier)) }), nil
+}
+
+// Newest gives the newest cells of columns of a row to use, as a snapshot shows them;
+// nil for a row without any. The row is good until use returns.
+func (src *Source) Newest(ctx context.Context, snap cf.Snapshot, key string, columns []read.ColumnSpec, use func(*Row) error) error {
+	rr := rowReads.Get().(*rowRead)
+	defer rr.release()
+	rr.spec.Columns, rr.spec.Versions = columns, 1
+	if err := rr.spec.SetRow(key, nil); err != nil {
+		return err
+	}
+	r, err := rr.open(ctx, src, snap)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	row, err := r.Next(ctx)
+	if err != nil {
+		return err
+	}
+	return use(row)
+}

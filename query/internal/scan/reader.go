@@ -1,0 +1,320 @@
+package scan
+
+import (
+	"context"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/plan"
+	"github.com/smolwc/smolwc/query/read"
+)
+
+// A Reader is a read under way: a merge of one stream of rows for each family,
+// then conditions, offset and limit.
+type Reader struct {
+	spec     *plan.Spec
+	own      cf.Snapshot // nil when it is the caller's
+	streams  []*stream   // of what is selected by family name, then the guards
+	guards   []plan.Guard
+	exact    bool       // see plan.Plan
+	filter   *evaluator // nil without a filter
+	rows     rowSlab
+	witness  Row // the guards' cells of the row being judged
+	skip     int // rows to pass over first
+	returned int64
+	done     bool
+
+	wanted   bool      // the current row is in every stream that is required
+	counting bool      // the streams count cells
+	counted  int       // cells of the current row
+	room     rowRoom   // of the current row
+	began    time.Time // zero unless the cost is reported
+
+	oneStream [1]stream // of a read of one family, and
+	one       [1]*stream
+}
+
+// OpenPlan opens the cursors of a read that has been planned.
+func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (r *Reader, err error) {
+	r = &Reader{spec: spec, guards: p.Guards, exact: p.Exact, skip: spec.Offset, counting: spec.Counts(), room: newRowRoom(ctx, spec.RowBytes())}
+	if spec.Cost != nil {
+		r.began = time.Now()
+	}
+	if spec.Filter != nil {
+		r.filter = newEvaluator(spec.Filter, spec.WideIntegers)
+	}
+	if len(spec.Ranges) == 0 || len(p.Scans) == 0 {
+		r.done = true
+		return r, nil
+	}
+	if snap == nil {
+		if r.own, err = src.Store.Snapshot(ctx); err != nil {
+			return nil, err
+		}
+		snap = r.own
+	}
+	if err := r.open(ctx, snap, p); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error {
+	all := r.oneStream[:]
+	if len(p.Scans) > 1 {
+		all = make([]stream, len(p.Scans))
+	}
+	r.streams = r.one[:0]
+	for i := range p.Scans {
+		s := &p.Scans[i]
+		c, err := snap.Scan(ctx, s.Scan)
+		if err != nil {
+			return err
+		}
+		all[i] = stream{family: s.Family, store: s.Scan.Family, guard: s.Guard, required: s.Required, cursor: s.Of.Readable(c)}
+		r.streams = append(r.streams, &all[i])
+	}
+	for _, s := range r.streams {
+		if !s.guard {
+			r.rows.width++
+		}
+		s.counting, s.room = r.counting && !s.guard, &r.room
+		if err := s.load(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Returned is how many rows the read has returned.
+func (r *Reader) Returned() int64 { return r.returned }
+
+// Close ends the read, and reports its cost.
+func (r *Reader) Close() {
+	r.room.next()
+	if r.spec.Cost != nil {
+		*r.spec.Cost = r.cost()
+	}
+	for _, s := range r.streams {
+		s.cursor.Close()
+	}
+	if r.own != nil {
+		r.own.Close()
+	}
+}
+
+func (r *Reader) cost() read.Cost {
+	c := read.Cost{Rows: r.returned, Elapsed: time.Since(r.began)}
+	for _, s := range r.streams {
+		addCost(&c, s.cursor.Cost())
+	}
+	return c
+}
+
+// Next is the next row that the read returns, nil at the end.
+func (r *Reader) Next(ctx context.Context) (*Row, error) {
+	for !r.done && (r.spec.Limit == 0 || r.returned < int64(r.spec.Limit)) {
+		row := r.rows.next(r.ready())
+		if err := r.merge(ctx, row); err != nil {
+			r.done = true
+			return nil, err
+		}
+		pass, err := r.judge(ctx, row)
+		if err != nil {
+			r.done = true
+			return nil, err
+		}
+		switch {
+		case r.done:
+		case !pass || r.spec.Nothing:
+			r.done = r.spec.Nothing
+			if err := r.reject(row.key); err != nil {
+				r.done = true
+				return nil, err
+			}
+		case r.skip > 0:
+			r.skip--
+		default:
+			r.rows.keep()
+			r.returned++
+			return row, nil
+		}
+	}
+	r.done = true
+	return nil, nil
+}
+
+// ready is about how many rows can be made without reading on. These rows keep each
+// other's blocks in memory, so large ones are limited to one block in each family.
+func (r *Reader) ready() int {
+	n := 1
+	for i, s := range r.streams {
+		if s.block == nil {
+			continue
+		}
+		left := len(s.block.Rows) - s.row
+		if i == 0 {
+			n = left
+		} else if len(s.block.Data) > largeRow*len(s.block.Rows) {
+			n = min(n, left)
+		}
+	}
+	return n
+}
+
+// largeRow is the size from which a row is large, in one family.
+const largeRow = 4 << 10
+
+func (r *Reader) reject(key string) error {
+	if r.spec.Rejected == nil {
+		return nil
+	}
+	return r.spec.Rejected(key)
+}
+
+// merge puts the next row of all streams together. At the end it sets done.
+func (r *Reader) merge(ctx context.Context, row *Row) error {
+	lead := r.lead()
+	if lead == nil {
+		r.done = true
+		return nil
+	}
+	row.key = lead.key
+	row.parts, row.labels = r.rows.parts(row), nil
+	r.witness.parts = r.witness.parts[:0]
+	r.counted = 0
+	r.room.next()
+	r.wanted = true
+	for _, s := range r.streams {
+		if s.required && s.block == nil {
+			r.done = true
+			return nil
+		}
+		r.wanted = r.wanted && (!s.required || s.key == row.key)
+	}
+	for _, s := range r.streams {
+		if s.block == nil || s.key != row.key {
+			continue
+		}
+		if !r.wanted {
+			if err := s.pass(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		to := row
+		if s.guard {
+			to = &r.witness
+		}
+		if err := s.take(ctx, to); err != nil {
+			return err
+		}
+		r.counted += s.counted
+	}
+	if err := r.room.settle(); err != nil {
+		return err
+	}
+	if n := r.spec.CellsPerRow; n > 0 && len(row.parts) > 1 {
+		row.truncate(n)
+		r.counted = min(r.counted, n)
+	}
+	return nil
+}
+
+// lead is a stream that stands on the row that comes next, nil at the end.
+func (r *Reader) lead() *stream {
+	var lead *stream
+	for _, s := range r.streams {
+		if s.block == nil {
+			continue
+		}
+		if lead == nil || r.spec.Reverse && s.key > lead.key || !r.spec.Reverse && s.key < lead.key {
+			lead = s
+		}
+	}
+	return lead
+}
+
+// passes judges a row: it must have a selected cell, and satisfy every condition.
+func (r *Reader) passes(row *Row) bool {
+	if !r.wanted || len(row.parts) == 0 {
+		return false
+	}
+	for i := range r.guards {
+		g := &r.guards[i]
+		on := &r.witness
+		if g.OnRow {
+			on = row
+		}
+		if !g.Holds(on.Cell(g.Family, g.Qualifier)) {
+			return false
+		}
+	}
+	return true
+}
+
+// judge reports whether a row satisfies the conditions and the filter leaves any
+// of its cells.
+func (r *Reader) judge(ctx context.Context, row *Row) (bool, error) {
+	if r.done || !r.passes(row) {
+		return false, nil
+	}
+	if r.filter == nil {
+		return true, nil
+	}
+	left, err := r.filter.apply(ctx, row, &r.room)
+	if left && r.spec.KeysOnly {
+		row.parts, row.labels = row.parts[:0], nil
+	}
+	return left, err
+}
+
+// truncate keeps the row's first n cells.
+func (r *Row) truncate(n int) {
+	for i := range r.parts {
+		p := &r.parts[i]
+		if len(p.cells) >= n {
+			p.cells = p.cells[:n]
+			r.parts = r.parts[:i+1]
+			return
+		}
+		n -= len(p.cells)
+	}
+}
+
+// A rowSlab makes rows some at a time, so that a scan does not allocate for
+// each.
+type rowSlab struct {
+	free  []Row
+	width int    // families of a row, each a part if it lies in one block
+	spare []part // for the rows to come
+}
+
+const maxSlab = 256
+
+// next is a row to fill; it stays the same until keep is called. ready is about how
+// many rows follow soon.
+func (s *rowSlab) next(ready int) *Row {
+	if len(s.free) == 0 {
+		s.free = make([]Row, min(max(1, ready), maxSlab))
+	}
+	return &s.free[0]
+}
+
+// parts is room for the parts of that row.
+func (s *rowSlab) parts(row *Row) []part {
+	if s.width <= len(row.one) {
+		return row.one[:0]
+	}
+	if cap(row.parts) < s.width {
+		if len(s.spare) < s.width {
+			s.spare = make([]part, len(s.free)*s.width)
+		}
+		row.parts, s.spare = s.spare[:s.width:s.width], s.spare[s.width:]
+	}
+	return row.parts[:0]
+}
+
+// keep gives the row away.
+func (s *rowSlab) keep() { s.free = s.free[1:] }

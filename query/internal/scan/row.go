@@ -1,0 +1,149 @@
+package scan
+
+import (
+	"iter"
+	"sort"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A Row is what package query's Row of the same name describes. A nil Row has no
+// cells.
+type Row struct {
+	key    string
+	parts  []part
+	one    [1]part  // parts of a row in one family
+	labels []string // of each cell, nil when none has one
+}
+
+// A part is a run of a row's cells in one family. A family's cells may be in
+// several parts, one after another.
+type part struct {
+	family string
+	block  *cf.Block
+	cells  []cf.CellSpan
+}
+
+func (p *part) cell(i int) cells.Cell {
+	c := &p.cells[i]
+	return cells.Cell{
+		Family:    p.family,
+		Qualifier: p.block.Qualifier(c),
+		Timestamp: cells.Timestamp(c.Timestamp),
+		Value:     decodeValue(p.block.Value(c)),
+	}
+}
+
+// decodeValue decodes a value that the read has checked; a stripped cell has no
+// bytes.
+func decodeValue(b []byte) cells.Value {
+	if len(b) == 0 {
+		return cells.Bytes(nil)
+	}
+	return cells.DecodeChecked(b)
+}
+
+// Key is the row key: 1 to 4,096 bytes, any bytes.
+func (r *Row) Key() string {
+	if r == nil {
+		return ""
+	}
+	return r.key
+}
+
+// all are the parts; a nil row has no part.
+func (r *Row) all() []part {
+	if r == nil {
+		return nil
+	}
+	return r.parts
+}
+
+// Len is the number of cells.
+func (r *Row) Len() int {
+	n := 0
+	for _, p := range r.all() {
+		n += len(p.cells)
+	}
+	return n
+}
+
+// Cells are the row's cells in order.
+func (r *Row) Cells() iter.Seq[cells.Cell] {
+	return func(yield func(cells.Cell) bool) {
+		parts := r.all()
+		for i := range parts {
+			p := &parts[i]
+			for j := range p.cells {
+				if !yield(p.cell(j)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Label is the label that a filter gave to a cell, counted from 0 in the
+// order of [Row.Cells]; "" for a cell without a label.
+func (r *Row) Label(cell int) string {
+	if r == nil || cell < 0 || cell >= len(r.labels) {
+		return ""
+	}
+	return r.labels[cell]
+}
+
+// Versions are the cells of one column, newest first.
+func (r *Row) Versions(family, qualifier string) iter.Seq[cells.Cell] {
+	return func(yield func(cells.Cell) bool) {
+		parts := r.all()
+		for i := range parts {
+			p := &parts[i]
+			if p.family != family {
+				continue
+			}
+			for j := p.find(qualifier); j < len(p.cells) && p.block.Qualifier(&p.cells[j]) == qualifier; j++ {
+				if !yield(p.cell(j)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// find is the index of the first cell whose qualifier is not less.
+func (p *part) find(qualifier string) int {
+	return sort.Search(len(p.cells), func(i int) bool { return p.block.Qualifier(&p.cells[i]) >= qualifier })
+}
+
+// Cell is the newest cell of a column; ok is false when the row has none.
+func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
+	parts := r.all()
+	for i := range parts {
+		p := &parts[i]
+		if p.family != family {
+			continue
+		}
+		if j := p.find(qualifier); j < len(p.cells) && p.block.Qualifier(&p.cells[j]) == qualifier {
+			return p.cell(j), true
+		}
+	}
+	return cells.Cell{}, false
+}
+
+// NewRow is a row of cells that are in the order of a row: by family, qualifier and
+// newest first.
+func NewRow(key string, cs []cells.Cell) *Row {
+	r := &Row{key: key}
+	r.parts = r.one[:0]
+	for i, c := range cs {
+		if i == 0 || c.Family != cs[i-1].Family {
+			r.parts = append(r.parts, part{family: c.Family, block: new(cf.Block)})
+		}
+		p := &r.parts[len(r.parts)-1]
+		span := cf.CellSpan{Timestamp: int64(c.Timestamp), Offset: uint32(len(p.block.Data)), QualifierLen: uint32(len(c.Qualifier)), ValueLen: uint32(c.Value.EncodedLen())}
+		p.block.Data = cells.AppendValue(append(p.block.Data, c.Qualifier...), c.Value)
+		p.cells = append(p.cells, span)
+	}
+	return r
+}

@@ -1,0 +1,104 @@
+package scan
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A stream is the rows of one family, as a cursor's blocks hold them.
+type stream struct {
+	family   string
+	store    string // the family's name in the store
+	guard    bool   // its cells are for conditions
+	required bool   // a row that it does not have is not wanted
+	cursor   cf.Cursor
+
+	block *cf.Block // nil at the end
+	row   int       // the current row in the block
+	key   string    // its key
+
+	counting bool     // the cursor counts cells and yields none
+	counted  int      // cells of the row that was taken last
+	room     *rowRoom // of the row being taken
+}
+
+// load fetches the next block and stands on its first row.
+func (s *stream) load(ctx context.Context) error {
+	var err error
+	if s.block, err = s.cursor.Next(ctx); err != nil {
+		s.block = nil
+		return err
+	}
+	s.stand(0)
+	return nil
+}
+
+func (s *stream) stand(row int) {
+	s.row = row
+	if s.block != nil {
+		s.key = s.block.RowKey(&s.block.Rows[row])
+	}
+}
+
+// take adds the current row's cells to r, in as many parts as blocks they lie
+// in, and moves to the next row.
+func (s *stream) take(ctx context.Context, r *Row) error {
+	s.counted = 0
+	for {
+		if err := s.addPart(r); err != nil {
+			return err
+		}
+		if more, err := s.step(ctx); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// pass moves to the next row.
+func (s *stream) pass(ctx context.Context) error {
+	for {
+		if more, err := s.step(ctx); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// step moves on, and reports whether the row does so too, in a further block.
+func (s *stream) step(ctx context.Context) (bool, error) {
+	if s.row+1 < len(s.block.Rows) {
+		s.stand(s.row + 1)
+		return false, nil
+	}
+	if err := s.load(ctx); err != nil {
+		return false, err
+	}
+	return s.block != nil && s.block.Continued, nil
+}
+
+func (s *stream) addPart(r *Row) error {
+	if s.counting {
+		s.counted += int(s.block.Rows[s.row].Len)
+		r.parts = append(r.parts, part{family: s.family, block: s.block})
+		return nil
+	}
+	span := s.block.RowCells(&s.block.Rows[s.row])
+	size := 0
+	for i := range span {
+		if err := cells.CheckEncoding(s.block.Value(&span[i])); err != nil {
+			return s.corrupt(&span[i], err)
+		}
+		size += cellBytes + int(span[i].QualifierLen) + int(span[i].ValueLen)
+	}
+	if err := s.room.take(size, s.key); err != nil {
+		return err
+	}
+	r.parts = append(r.parts, part{s.family, s.block, span})
+	return nil
+}
+
+func (s *stream) corrupt(c *cf.CellSpan, err error) error {
+	key := cf.AppendCellKey(nil, s.key, s.block.Qualifier(c), c.Timestamp)
+	return &cf.CorruptCell{Family: s.store, Key: key, Err: err}
+}

@@ -1,0 +1,216 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// loadCatalog reads the catalog. For a new database it writes one, unless the database
+// must exist.
+func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
+	entries, err := catalog.Entries(ctx, db.Store, "")
+	if err != nil {
+		return err
+	}
+	switch empty := len(entries) == 0 && len(db.Store.Families()) == 0; {
+	case empty && mustExist:
+		return fault.Errorf(fault.NotFound, "the store is empty; there is no database in it")
+	case empty && !db.ReadOnly:
+		return db.createCatalog(ctx)
+	}
+	if err := db.ReadIdentity(entries); err != nil {
+		return err
+	}
+	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
+	if err != nil {
+		return err
+	}
+	if err := db.forgetDropped(ctx, s); err != nil {
+		return err
+	}
+	if err := catalog.CheckFamilies(s, db.Store.Families()); err != nil {
+		return err
+	}
+	streams, err := catalog.ReadStreams(entries)
+	if err != nil {
+		return err
+	}
+	c := catalog.New(s, streams)
+	db.Catalog.Store(c)
+	if !db.ReadOnly {
+		if err := db.Tune(nil, c); err != nil {
+			return err
+		}
+		return db.finishDrops(ctx, entries)
+	}
+	return nil
+}
+
+func (db *DB) createCatalog(ctx context.Context) error {
+	db.UUID = uuid.New()
+	db.Format.Store(catalog.FormatOfNew)
+	err := db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, catalog.FormatOfNew, 10))
+		b.PutMeta(catalog.KeyUUID, []byte(db.UUID.String()))
+		return nil
+	})
+	db.Catalog.Store(catalog.New(&schema.Schema{}, nil))
+	return err
+}
+
+// WriteCatalog makes changes of the catalog. They are on the disk when it returns, with
+// [DurabilityAsync] too: families are created and dropped on the disk at once, so the
+// catalog must be there as well.
+func (db *DB) WriteCatalog(ctx context.Context, fn func(*cf.Batch) error) error {
+	_, err := db.Store.Write(ctx, nil, func(b *cf.Batch) error {
+		b.Sync()
+		return fn(b)
+	})
+	return err
+}
+
+// ReadIdentity takes the format, the identity and the clock from the catalog's entries.
+func (db *DB) ReadIdentity(entries map[string][]byte) (err error) {
+	if err := db.ReadFormat(entries); err != nil {
+		return err
+	}
+	if db.UUID, err = uuid.Parse(string(entries[catalog.KeyUUID])); err != nil {
+		return fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyUUID, entries[catalog.KeyUUID], err)
+	}
+	if entry, ok := entries[catalog.KeyClock]; ok {
+		last, err := clock.Read(entry)
+		if err != nil {
+			return err
+		}
+		db.Clock.Start(last)
+	}
+	return nil
+}
+
+// forgetDropped removes from the tables those families whose drop the catalog
+// lost: a smolwc that did not sync the catalog left that state behind when power
+// failed. A family that is missing for any other reason is damage.
+func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
+	store, ok := db.Reader.(cf.DropTeller)
+	if !ok {
+		return nil
+	}
+	have, dropped := db.Store.Families(), store.Dropped()
+	changed := map[string][]byte{}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		var lost []string
+		kept := slices.DeleteFunc(slices.Clone(t.Families), func(f schema.Family) bool {
+			name := catalog.StoreName(t.Name, f.Name)
+			gone := slices.Contains(dropped, name) && !slices.Contains(have, name)
+			if gone {
+				lost = append(lost, f.Name)
+			}
+			return gone
+		})
+		if len(lost) == 0 {
+			continue
+		}
+		db.Logger.Warn("families were dropped just before power was lost, which the catalog did not know yet", "table", t.Name, "families", lost)
+		t.Families = kept
+		entry, err := t.MarshalCatalog()
+		if err != nil {
+			return err
+		}
+		changed[catalog.PrefixTable+t.Name] = entry
+	}
+	if len(changed) == 0 || db.ReadOnly {
+		return nil
+	}
+	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		for key, entry := range changed {
+			b.PutMeta(key, entry)
+		}
+		return nil
+	})
+}
+
+// finishDrops drops the families whose drop was begun and interrupted.
+func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error {
+	var names []string
+	for key := range entries {
+		if name, ok := strings.CutPrefix(key, catalog.PrefixDrop); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) > 0 {
+		db.Logger.Info("finishing an interrupted drop", "families", names)
+	}
+	return db.DropFamilies(ctx, names)
+}
+
+// DropFamilies drops families of the store that are marked for it, then takes
+// the marks away.
+func (db *DB) DropFamilies(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if err := db.Store.DropFamily(ctx, names...); err != nil {
+		return fmt.Errorf("drop families %s: %w", strings.Join(names, ", "), err)
+	}
+	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		for _, name := range names {
+			b.DeleteMeta(catalog.PrefixDrop + name)
+		}
+		return nil
+	})
+}
+
+// AllowExpiry lets the store drop the cells that are expired at a moment. Reads
+// that began before it and have not opened their cursors may miss them.
+func (db *DB) AllowExpiry(ctx context.Context, now cells.Timestamp) error {
+	return db.SetExpiry(ctx, func(f *catalog.Family) cf.Expiry { return f.Expiry(now) })
+}
+
+// SetExpiry tells the store which cells of each family it may drop.
+func (db *DB) SetExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry) error {
+	if err := db.SchemaLock.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
+		return err
+	}
+	defer db.SchemaLock.RUnlock()
+	for _, t := range db.Catalog.Load().Tables {
+		for _, f := range t.Families {
+			if f.MaxAge() == 0 {
+				continue
+			}
+			if err := db.Store.SetExpiry(f.Store, of(f)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Tune tells the store how to keep the families of a catalog, where that differs
+// from old's, which may be nil.
+func (db *DB) Tune(old, next *catalog.Catalog) error {
+	for _, t := range next.Tables {
+		for _, f := range t.Families {
+			if f.Tuning == old.Tuning(t.Name, f.Name) {
+				continue
+			}
+			if err := db.Store.SetTuning(f.Store, f.Tuning); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

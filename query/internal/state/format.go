@@ -1,0 +1,133 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/osfile"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/fault"
+)
+
+// FormatVersion is the newest version of the format on disk.
+const FormatVersion = 2
+
+// ReadFormat takes the format from the catalog's entries.
+func (db *DB) ReadFormat(entries map[string][]byte) error {
+	format, ok := entries[catalog.KeyFormat]
+	if !ok {
+		return fault.Errorf(fault.FailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", catalog.KeyFormat)
+	}
+	version, err := strconv.Atoi(string(format))
+	if err != nil || version < 1 {
+		return fault.Errorf(fault.Corruption, "catalog entry %s is %q, not a version", catalog.KeyFormat, format)
+	}
+	if err := CheckFormat(version); err != nil {
+		return err
+	}
+	db.Format.Store(int32(version))
+	return nil
+}
+
+// CheckFormat refuses a format that a newer smolwc wrote.
+func CheckFormat(version int) error {
+	if version > FormatVersion {
+		return fault.Errorf(fault.FailedPrecondition, "the database has format %d, written by a newer smolwc; this one reads formats up to %d", version, FormatVersion)
+	}
+	return nil
+}
+
+// RaiseFor gives the database the format that a timestamp needs, before it is
+// written. the schema lock is held: the database is open.
+func (db *DB) RaiseFor(ctx context.Context, ts cells.Timestamp) error {
+	if ts <= catalog.LastOfFormat1 {
+		return nil
+	}
+	return db.Raise(ctx, catalog.FormatOfLate)
+}
+
+// Raise gives the database at least a format. The catalog's entry is on the disk before
+// a write that needs it begins, so that no crash leaves the write without the format.
+// The marker comes second: after a crash in between, opening writes it.
+func (db *DB) Raise(ctx context.Context, version int) error {
+	if version <= int(db.Format.Load()) {
+		return nil
+	}
+	if err := db.Raising.Lock(ctx); err != nil {
+		return err
+	}
+	defer db.Raising.Unlock()
+	if version <= int(db.Format.Load()) {
+		return nil
+	}
+	err := db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, int64(version), 10))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if db.Dir != "" {
+		if err := WriteMarker(db.Dir, version); err != nil {
+			return err
+		}
+	}
+	db.Format.Store(int32(version))
+	db.Logger.Info("the database has a newer format: versions of smolwc that do not know it can no longer open it",
+		"format", version, "reason", "timestamps after "+catalog.LastOfFormat1.String())
+	return nil
+}
+
+// Raised is the format once no raise is under way: no less than that of a catalog that
+// was copied before the call.
+func (db *DB) Raised(ctx context.Context) (int, error) {
+	if err := db.Raising.RLock(ctx); err != nil {
+		return 0, err
+	}
+	defer db.Raising.RUnlock()
+	return int(db.Format.Load()), nil
+}
+
+// MarkerFile stands in a database's directory and says what it is, so that a
+// directory of another program, or of a newer format, is refused before the
+// engine opens it, which would write to it.
+const MarkerFile = "SMOLWC"
+
+// MarkerFormat is the text of the marker, with the format.
+const MarkerFormat = "smolwc database, format %d\n"
+
+// WriteMarker writes the marker whole or not at all, to the disk.
+func WriteMarker(dir string, version int) error {
+	path := filepath.Join(dir, MarkerFile)
+	next, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fault.Errorf(fault.Unavailable, "%w", err)
+	}
+	_, err = fmt.Fprintf(next, MarkerFormat, version)
+	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
+		err = RenameSynced(next.Name(), path)
+	}
+	if err != nil {
+		return fault.Errorf(fault.Unavailable, "%w", err)
+	}
+	return nil
+}
+
+// RenameSynced renames a directory or a file durably: the new name survives a loss
+// of power.
+func RenameSynced(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(osfile.SyncDir(parent), parent.Close())
+}

@@ -1,0 +1,110 @@
+// Package state is an open database below its API: the store, the schema in force,
+// the clock, and the times of changes; and the entries of the catalog that belong to
+// the database as a whole.
+package state
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/lock"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/changes"
+	"github.com/smolwc/smolwc/query/internal/clock"
+)
+
+// A DB is an open database below its API: its store, the schema in force, its
+// clock, and the times of its changes.
+type DB struct {
+	Reader  cf.Reader // what was opened, which may do more than a cf.Reader
+	Store   cf.Store  // it too, or what refuses writes on top of it
+	Catalog atomic.Pointer[catalog.Catalog]
+	Clock   clock.Clock
+	Changes changes.Times
+	Logger  *slog.Logger
+
+	UUID       uuid.UUID
+	Format     atomic.Int32
+	Raising    lock.RW // held while the format is raised
+	ReadOnly   bool
+	Dir        string // absolute; "" without one
+	SchemaLock schemaLock
+	// A tail of up to this many cells is deleted cell by cell; 0 is as deletes do it.
+	TailDeletes int
+}
+
+// Options say how a database is opened.
+type Options struct {
+	Wall      func() time.Time
+	Logger    *slog.Logger
+	ReadOnly  bool
+	MustExist bool // a store without a database is an error
+}
+
+// Open opens the database of a store, which stays the caller's when Open fails.
+func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
+	db := &DB{Reader: reader, Store: storeOf(reader), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
+	db.Clock.Wall = o.Wall
+	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
+		return nil, err
+	}
+	db.Clock.Store = db.Store
+	if o.ReadOnly {
+		return db, nil
+	}
+	return db, db.openStreams(ctx)
+}
+
+// storeOf is the store itself, or one on top of it that refuses writes.
+func storeOf(r cf.Reader) cf.Store {
+	if s, ok := r.(cf.Store); ok {
+		return s
+	}
+	return cf.ReadOnly(r)
+}
+
+// A schemaLock is held shared by writes, and exclusively by changes of the
+// schema, so that a write commits under the schema that it was checked against. A
+// write may take long in the store, so a context can end the wait.
+type schemaLock struct{ rw lock.RW }
+
+func (l schemaLock) Lock(ctx context.Context) error {
+	if err := l.rw.Lock(ctx); err != nil {
+		return fmt.Errorf("nothing was changed; waiting for writes that are under way: %w", err)
+	}
+	return nil
+}
+
+func (l schemaLock) Unlock() { l.rw.Unlock() }
+
+func (l schemaLock) RLock(ctx context.Context) error {
+	if err := l.rw.RLock(ctx); err != nil {
+		return fmt.Errorf("nothing was written; waiting for a change of the schema: %w", err)
+	}
+	return nil
+}
+
+func (l schemaLock) RUnlock() { l.rw.RUnlock() }
+
+// Update is the store's Update for rows that may be logged: a note of the commit
+// ends the batch.
+func (db *DB) Update(ctx context.Context, rows []cf.RowID, logged bool, fn func(cf.Snapshot, *cf.Batch) error) error {
+	if !logged {
+		_, err := db.Store.Update(ctx, rows, fn)
+		return err
+	}
+	return db.Changes.Commit(ctx, &db.Clock, func(note func(*cf.Batch) error) (cf.Position, error) {
+		return db.Store.Update(ctx, rows, func(snap cf.Snapshot, b *cf.Batch) error {
+			if err := fn(snap, b); err != nil {
+				return err
+			}
+			return note(b)
+		})
+	})
+}

@@ -1,0 +1,224 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/clock"
+	"github.com/smolwc/smolwc/query/internal/engine"
+	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/state"
+)
+
+// HasEngine says whether [Open], [OpenInMemory] and [OpenReadOnly] work: whether this
+// build has RocksDB. A build without cgo does not.
+const HasEngine = engine.Has
+
+// Open opens the database on RocksDB in a directory. It creates a missing database
+// unless the options say that it must exist. A database can be open for writing once at
+// a time, in one process, however its path is spelled: otherwise the error's kind is
+// [KindBusy]. Its directory must stay in its place while it is open: after it was moved
+// or replaced, an operation that needs a new file fails with kind [KindUnavailable].
+// In a build without cgo the error matches [ErrNoEngine].
+func Open(dir string, o Options) (*DB, error) {
+	return open(dir, o, engine.Options{})
+}
+
+// OpenReadOnly opens a database for reading, also while another process writes
+// it. It shows the moment when it was opened, in all tables, until [DB.Refresh].
+// It is Open with [Options.ReadOnly].
+func OpenReadOnly(dir string, o Options) (*DB, error) {
+	o.ReadOnly = true
+	return Open(dir, o)
+}
+
+// OpenInMemory opens a new database in memory, for tests. It is gone when it is
+// closed. Otherwise it behaves like one on disk.
+func OpenInMemory(o Options) (*DB, error) {
+	return open("", o, engine.Options{InMemory: true})
+}
+
+func open(dir string, o Options, on engine.Options) (*DB, error) {
+	const op = "open"
+	if !HasEngine {
+		return nil, fail(op, "", "", fault.Of(fault.FailedPrecondition, ErrNoEngine))
+	}
+	if err := o.validate(); err != nil {
+		return nil, fail(op, "", "", err)
+	}
+	on.Memory, on.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == DurabilityAsync
+	on.BackgroundRate, on.Logger = o.BackgroundRate, o.Logger
+	on.ReadOnly, on.MustExist = o.ReadOnly, o.MustExist
+	marked := 0
+	if !on.InMemory {
+		var err error
+		if marked, err = checkMarker(dir, on); err != nil {
+			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
+		}
+	}
+	store, err := engine.Open(dir, on)
+	if err != nil {
+		return nil, fail(op, "", "", describeOpen(dir, err))
+	}
+	o.MustExist = false // it does
+	db, err := newDB(context.Background(), store, o)
+	if err != nil {
+		return nil, errors.Join(fail(op, "", "", err), store.Close())
+	}
+	if err := db.settle(dir, on); err != nil {
+		return nil, errors.Join(fail(op, "", "", err), db.Close())
+	}
+	if !on.InMemory && !o.ReadOnly && marked != db.Format() {
+		if err := state.WriteMarker(dir, db.Format()); err != nil {
+			return nil, errors.Join(fail(op, "", "", err), db.Close())
+		}
+	}
+	return db, nil
+}
+
+// describeOpen turns an engine's failure to open into an error of this package.
+func describeOpen(dir string, err error) error {
+	switch {
+	case errors.Is(err, cf.ErrBusy):
+		return fault.Errorf(fault.Busy, "database %s is %w", dir, cf.ErrBusy)
+	case errors.Is(err, cf.ErrOpenHere):
+		return fault.Errorf(fault.Busy, "database %s is %w", dir, cf.ErrOpenHere)
+	case errors.Is(err, cf.ErrCorrupt):
+		return fault.Errorf(fault.Corruption, "database %s cannot be opened: %w", dir, err)
+	case errors.Is(err, cf.ErrUnavailable):
+		return fault.Errorf(fault.Unavailable, "database %s cannot be opened: %w", dir, err)
+	}
+	return err
+}
+
+// settle notes the database's directory, and removes the files that a crash
+// during Freeze left there.
+func (db *DB) settle(dir string, on engine.Options) error {
+	if on.InMemory {
+		return nil
+	}
+	var err error
+	if db.state.Dir, err = filepath.Abs(dir); err != nil || db.state.ReadOnly {
+		return err
+	}
+	left := filepath.Join(db.state.Dir, frozenDir)
+	if err := errors.Join(os.RemoveAll(left), os.RemoveAll(left+".tmp")); err != nil {
+		return fault.Errorf(fault.Unavailable, "%w", err)
+	}
+	return nil
+}
+
+// checkMarker refuses a directory with a database of another kind. It returns the
+// marker's format, 0 when there is no marker.
+func checkMarker(dir string, on engine.Options) (version int, err error) {
+	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
+		return 0, nil // no database yet, or one that the engine will refuse
+	}
+	text, err := os.ReadFile(filepath.Join(dir, state.MarkerFile))
+	if errors.Is(err, os.ErrNotExist) {
+		if on.ReadOnly {
+			return 0, nil // its catalog says what it is
+		}
+		return 0, probe(dir, on)
+	}
+	if err != nil {
+		return 0, fault.Errorf(fault.Unavailable, "%w", err)
+	}
+	if _, err := fmt.Sscanf(string(text), state.MarkerFormat, &version); err != nil || version < 1 {
+		return 0, fault.Errorf(fault.Corruption, "%s says %q, not a format", filepath.Join(dir, state.MarkerFile), text)
+	}
+	return version, state.CheckFormat(version)
+}
+
+// probe reads the catalog of a database without a marker, without writing: the
+// engine's own tools may have made it from one of smolwc, or it may be new.
+func probe(dir string, on engine.Options) error {
+	on.ReadOnly = true
+	store, err := engine.Open(dir, on)
+	if engine.IsCreating(err) {
+		return nil
+	}
+	if err != nil {
+		return describeOpen(dir, err)
+	}
+	defer store.Close()
+	_, err = state.Open(context.Background(), store, state.Options{Wall: time.Now, Logger: slog.New(slog.DiscardHandler), ReadOnly: true})
+	return err
+}
+
+// Refresh brings a database that was opened for reading up to date: every read
+// that begins after it sees all writes acknowledged before the call, and the
+// changes of tables and families. Reads under way keep their moment. A database
+// that is open for writing needs no Refresh.
+//
+// It opens the files again: that takes some milliseconds, and longer the more
+// data the writer has not yet flushed to files. Without new writes it costs next
+// to nothing.
+func (db *DB) Refresh(ctx context.Context) error {
+	if err := db.ready(ctx); err != nil {
+		return fail("refresh", "", "", err)
+	}
+	r, ok := db.state.Reader.(cf.Refresher)
+	if !ok {
+		return nil
+	}
+	// One at a time, so that the catalog in force is never replaced by an older
+	// one.
+	if err := db.state.SchemaLock.Lock(ctx); err != nil {
+		return fail("refresh", "", "", err)
+	}
+	defer db.state.SchemaLock.Unlock()
+	var next *catalog.Catalog
+	err := r.Refresh(ctx, func(s cf.Snapshot, families []string) (err error) {
+		next, err = db.catalogIn(ctx, s, families)
+		return err
+	})
+	if err == nil && next != nil {
+		db.state.Catalog.Store(next)
+	}
+	return fail("refresh", "", "", err)
+}
+
+// catalogIn reads the catalog of a snapshot, which must be of this database.
+func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string) (*catalog.Catalog, error) {
+	entries, err := snap.MetaPrefix(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if id := string(entries[catalog.KeyUUID]); id != db.state.UUID.String() {
+		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.state.UUID)
+	}
+	if err := db.state.ReadFormat(entries); err != nil {
+		return nil, err
+	}
+	if entry, ok := entries[catalog.KeyClock]; ok {
+		last, err := clock.Read(entry)
+		if err != nil {
+			return nil, err
+		}
+		db.state.Clock.Follow(last)
+	}
+	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.New(s, nil), catalog.CheckFamilies(s, families)
+}
+
+// ReleaseMemory gives unused memory back to the system: that of Go's heap, after
+// a collection, and that of the C library, which keeps much of it after memtables
+// were flushed. It concerns the whole process and takes some milliseconds; it is
+// for a long-running process that has become idle.
+func ReleaseMemory() {
+	debug.FreeOSMemory()
+	engine.ReleaseMemory()
+}

@@ -1,0 +1,208 @@
+package ql
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
+
+// Travel says how many files are sent at once, and how fast.
+type Travel struct {
+	Parallel int   // how many at once; 0: not said
+	Rate     int64 // bytes a second; 0: no bound
+}
+
+var sizeText = regexp.MustCompile(`^(\d+)([kmg]?)(i?)b?$`)
+
+// rateOption parses 50MB, 64KiB, 1000000.
+func (p *parser) rateOption(to *target) error {
+	p.wantText(ExpectNumber, "bytes a second")
+	t := p.peek()
+	m := sizeText.FindStringSubmatch(strings.ToLower(t.BareText()))
+	if m == nil {
+		return p.unexpected("bytes a second, as in 50MB or 64KiB")
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	unit := int64(1000)
+	if m[3] != "" {
+		unit = 1024
+	}
+	for range strings.Index(" kmg", m[2]) {
+		if n > math.MaxInt64/unit {
+			err = strconv.ErrRange
+			break
+		}
+		n *= unit
+	}
+	if err != nil || n < 1 {
+		return p.unexpected("bytes a second, as in 50MB or 64KiB")
+	}
+	p.next()
+	to.travel.Rate = n
+	return nil
+}
+
+var backupVerb = verb{
+	name: "backup", parse: parseBackup,
+	help: helpTopic{
+		summary: "back the database up",
+		syntax:  "backup [to 'DIR' | to 's3://BUCKET/PREFIX?endpoint=URL'] [keep=N] [parallel=N] [rate=SIZE]",
+		text: "Reads and writes go on; the backup is one moment of all tables. Only files that no earlier backup has are sent.\n" +
+			"Without to it goes where the last one went. keep= prunes all but the newest N. rate= bounds the bytes a second: 50MB.\n" +
+			"Over the network the server does it: a directory is on its machine, and access keys come from its environment.\n\n" +
+			"Example:\n  backup to '/backups/fleet' keep=7",
+	},
+}
+
+// Backup backs the database up.
+type Backup struct {
+	Node
+	To   string // "": where it was backed up to last
+	Keep int    // how many generations stay; 0: all
+	Travel
+}
+
+func (st *Backup) print(w *printer) {
+	w.words("backup")
+	w.place("to", st.To)
+	w.number("keep", st.Keep)
+	w.travel(st.Travel)
+}
+
+func parseBackup(p *parser) (Statement, error) {
+	st := &Backup{}
+	return st, p.options(inBackup, &target{to: &st.To, keep: &st.Keep, travel: &st.Travel})
+}
+
+var backupsVerb = verb{
+	name: "backups", parse: parseBackups,
+	help: helpTopic{
+		summary: "list the backups",
+		syntax:  "backups [in 'DIR' | in 's3://..']", text: "NEW BYTES are those that no earlier backup had. Without in it looks where the last backup went.",
+	},
+}
+
+// Backups lists the generations.
+type Backups struct {
+	Node
+	In string // "": where it was backed up to last
+}
+
+func (st *Backups) print(w *printer) {
+	w.words("backups")
+	w.place("in", st.In)
+}
+
+func parseBackups(p *parser) (Statement, error) {
+	st := &Backups{}
+	return st, p.options(inBackups, &target{from: &st.In})
+}
+
+var verifyVerb = verb{
+	name: "verify", parse: parseVerify,
+	help: helpTopic{
+		summary: "read all backups and compare them",
+		syntax:  "verify [in 'DIR' | in 's3://..'] [parallel=N] [rate=SIZE]", text: "Reads every byte, compares it with its checksum, and names what is damaged.",
+	},
+}
+
+// Verify reads all backups and compares them with their checksums.
+type Verify struct {
+	Node
+	In string
+	Travel
+}
+
+func (st *Verify) print(w *printer) {
+	w.words("verify")
+	w.place("in", st.In)
+	w.travel(st.Travel)
+}
+
+func parseVerify(p *parser) (Statement, error) {
+	st := &Verify{}
+	return st, p.options(inVerify, &target{from: &st.In, travel: &st.Travel})
+}
+
+var restoreVerb = verb{
+	name: "restore", parse: parseRestore,
+	help: helpTopic{
+		summary: "make a database of a backup",
+		syntax:  "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]",
+		text: "DIR becomes a database of its own after every byte was compared with its checksum. An existing database\n" +
+			"is replaced only with overwrite; the one that is open never is.",
+	},
+}
+
+// Restore makes a database from a generation, in a directory.
+type Restore struct {
+	Node
+	Generation int // 0: the newest
+	To, From   string
+	Overwrite  bool
+	Travel
+}
+
+func (st *Restore) print(w *printer) {
+	w.words("restore", "latest")
+	if st.Generation > 0 {
+		w.out[len(w.out)-1] = strconv.Itoa(st.Generation)
+	}
+	w.place("to", st.To)
+	w.place("from", st.From)
+	w.flag("overwrite", st.Overwrite)
+	w.travel(st.Travel)
+}
+
+// parseRestore parses restore N|latest to 'dir' [from 'target'] [overwrite].
+func parseRestore(p *parser) (Statement, error) {
+	st := &Restore{}
+	p.wantText(ExpectNumber, "the number of a backup")
+	if !p.acceptWord("latest") {
+		var err error
+		if st.Generation, err = p.number("the number of a backup, or latest: backups lists them", 1); err != nil {
+			return nil, err
+		}
+	}
+	return st, p.optionsWithTo(inRestore, &target{to: &st.To, from: &st.From, overwrite: &st.Overwrite, travel: &st.Travel})
+}
+
+var checkpointVerb = verb{
+	name: "checkpoint", parse: parseCheckpoint,
+	help: helpTopic{
+		summary: "copy the database to a directory",
+		syntax:  "checkpoint 'DIR'", text: "DIR becomes a database of its own, of one moment. On the same disk the files are linked, which takes hardly any time or space.",
+	},
+}
+
+// Checkpoint makes a copy of the database in a directory.
+type Checkpoint struct {
+	Node
+	Dir string
+}
+
+func (st *Checkpoint) print(w *printer) {
+	w.words("checkpoint", lex.QuoteText(st.Dir))
+}
+
+func parseCheckpoint(p *parser) (Statement, error) {
+	p.wantKind(ExpectFile)
+	dir, err := p.text("a directory, as in 'copy'")
+	return &Checkpoint{Dir: dir}, err
+}
+
+func (w *printer) place(word, text string) {
+	if text != "" {
+		w.words(word, lex.QuoteText(text))
+	}
+}
+
+func (w *printer) travel(t Travel) {
+	w.number("parallel", t.Parallel)
+	if t.Rate > 0 {
+		w.option("rate", strconv.FormatInt(t.Rate, 10))
+	}
+}

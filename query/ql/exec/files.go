@@ -1,0 +1,59 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
+)
+
+// outside has the session carry out a statement about backups.
+func outside[S ql.Statement](r *Runner, ctx context.Context, st S) (Result, error) {
+	return r.outside(ctx, st, nil)
+}
+
+func (r *Runner) outside(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error) {
+	if r.Outside == nil {
+		return nil, lex.ErrorAt(st.Position(), "%s is not possible here", verbOf(st))
+	}
+	return r.Outside(ctx, st, opts)
+}
+
+func (r *Runner) export(ctx context.Context, st *ql.Export) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range st.Wide {
+		if _, err := column(t, f.Column); err != nil {
+			return nil, err
+		}
+	}
+	want := st.Read
+	if want.Versions == 0 {
+		want.Versions = ql.Unlimited
+	}
+	opts, err := r.readOptions(t, st.Rows, want)
+	if err != nil {
+		return nil, err
+	}
+	return r.outside(ctx, st, opts)
+}
+
+func (r *Runner) importFile(ctx context.Context, st *ql.Import) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range st.Columns {
+		if _, err := column(t, m.Column); err != nil {
+			return nil, err
+		}
+	}
+	if r.Import == nil {
+		return nil, lex.ErrorAt(st.Position(), "import is not possible here")
+	}
+	message, err := r.Import(ctx, st)
+	return &Done{message}, err
+}

@@ -1,0 +1,169 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// An entry says how the statements of one type run, and where they are refused.
+type entry[S ql.Statement] struct {
+	run func(*Runner, context.Context, S) (Result, error)
+	// inBatch says why the statement cannot stand between begin and commit.
+	inBatch batchRule
+	// remote says why a server does not run the statement for its clients; "" if it does.
+	remote string
+	// remoteOptions does the same for the options of one statement; nil if all are possible.
+	remoteOptions func(S) string
+	// aside says that the statement needs no list of tables.
+	aside bool
+}
+
+// A batchRule is why a statement is refused in a batch, or allowed.
+type batchRule string
+
+const (
+	atOnce   batchRule = "it takes effect at once" // where an entry has no rule
+	unseen   batchRule = "it would not see what the batch is to write"
+	looks    batchRule = "it looks at the row first, and the batch writes nothing before commit"
+	ofRange  batchRule = "a range of rows is deleted at once; a batch takes rows by their keys"
+	asItGoes batchRule = "it writes as it goes"
+	allowed  batchRule = "allowed"
+)
+
+const (
+	noBatches = "over the network only changes of one row are atomic, and there are no batches"
+	readOnly  = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
+	stopped   = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
+	noRestore = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
+)
+
+// statements has an entry for each type of statement; a test compares it with query/ql.
+var statements = byType(
+	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, remoteOptions: func(st *ql.Get) string { return pageOrStats(st.Read) }},
+	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, remoteOptions: func(st *ql.Scan) string { return pageOrStats(st.Read) }},
+	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approxOrStats},
+	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
+	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen},
+	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, remote: readOnly},
+	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, remote: readOnly},
+	entry[*ql.Stats]{run: (*Runner).stats, inBatch: allowed, remote: readOnly},
+
+	entry[*ql.Put]{run: (*Runner).put, inBatch: allowed},
+	entry[*ql.Delete]{run: (*Runner).delete, inBatch: allowed},
+	entry[*ql.DeleteRange]{run: (*Runner).deleteRange, inBatch: ofRange},
+	entry[*ql.Add]{run: (*Runner).add, inBatch: allowed},
+	entry[*ql.Incr]{run: (*Runner).incr, inBatch: looks},
+	entry[*ql.Append]{run: (*Runner).append, inBatch: looks},
+	entry[*ql.CheckAndPut]{run: (*Runner).checkAndPut, inBatch: looks},
+	entry[*ql.Begin]{run: (*Runner).begin, inBatch: allowed, remote: noBatches},
+	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed, remote: noBatches},
+	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed, remote: noBatches},
+
+	entry[*ql.CreateTable]{run: (*Runner).createTable, remoteOptions: createOptions},
+	entry[*ql.SetTable]{run: (*Runner).setTable, remoteOptions: setOptions},
+	entry[*ql.AddFamily]{run: (*Runner).addFamily},
+	entry[*ql.SetFamily]{run: (*Runner).setFamily},
+	entry[*ql.DropFamily]{run: (*Runner).dropFamily},
+	entry[*ql.DropTable]{run: (*Runner).dropTable},
+	entry[*ql.Truncate]{run: (*Runner).truncate, inBatch: ofRange},
+	entry[*ql.Tables]{run: (*Runner).tables, inBatch: allowed},
+	entry[*ql.Describe]{run: (*Runner).describe, inBatch: allowed},
+
+	entry[*ql.Compact]{run: (*Runner).compact, remote: stopped},
+	entry[*ql.Flush]{run: (*Runner).flush, remote: stopped},
+	entry[*ql.GC]{run: (*Runner).collect, remote: stopped},
+	entry[*ql.Refresh]{run: (*Runner).refreshed, remote: readOnly},
+
+	entry[*ql.Import]{run: (*Runner).importFile, inBatch: asItGoes, remote: stopped},
+	entry[*ql.Export]{run: (*Runner).export, remote: readOnly},
+	entry[*ql.Backup]{run: outside[*ql.Backup]},
+	entry[*ql.Backups]{run: outside[*ql.Backups]},
+	entry[*ql.Verify]{run: outside[*ql.Verify]},
+	entry[*ql.Checkpoint]{run: outside[*ql.Checkpoint]},
+	entry[*ql.Restore]{run: outside[*ql.Restore], remote: noRestore},
+
+	entry[*ql.Help]{run: (*Runner).help, inBatch: allowed, aside: true},
+	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true},
+)
+
+func pageOrStats(want ql.Read) string {
+	if want.Page == nil && !want.Stats {
+		return ""
+	}
+	return "page= and stats cannot be asked for over the network"
+}
+
+func approxOrStats(st *ql.Count) string {
+	if !st.Approx && !st.Stats {
+		return ""
+	}
+	return "approx and stats cannot be asked for over the network"
+}
+
+func createOptions(st *ql.CreateTable) string {
+	if st.KeyFormat == nil && (st.Retention == nil || *st.Retention == schema.Lazy) {
+		return ""
+	}
+	return "over the network tables are created with plain keys and lazy retention; leave out key_format= and retention="
+}
+
+func setOptions(st *ql.SetTable) string {
+	if st.KeyFormat == nil && st.Retention == nil {
+		return ""
+	}
+	return "over the network the key format and the retention of a table cannot be set"
+}
+
+// A runnable is an entry of any type.
+type runnable interface {
+	of() reflect.Type
+	start(*Runner, context.Context, ql.Statement) (Result, error)
+	refuse(*Runner, ql.Statement) error
+	needsTables() bool
+}
+
+func byType(list ...runnable) map[reflect.Type]runnable {
+	entries := map[reflect.Type]runnable{}
+	for _, e := range list {
+		entries[e.of()] = e
+	}
+	return entries
+}
+
+func (e entry[S]) of() reflect.Type { return reflect.TypeFor[S]() }
+
+func (e entry[S]) needsTables() bool { return !e.aside }
+
+func (e entry[S]) start(r *Runner, ctx context.Context, st ql.Statement) (Result, error) {
+	return e.run(r, ctx, st.(S))
+}
+
+// refuse says why the statement cannot run where the runner is.
+func (e entry[S]) refuse(r *Runner, st ql.Statement) error {
+	if r.pending != nil && e.inBatch != allowed {
+		return lex.ErrorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), cmp.Or(e.inBatch, atOnce), r.pending.begun)
+	}
+	if r.Remote == nil {
+		return nil
+	}
+	why := e.remote
+	if why == "" && e.remoteOptions != nil {
+		why = e.remoteOptions(st.(S))
+	}
+	if why == "" {
+		return nil
+	}
+	return lex.ErrorAt(st.Position(), "%s: %s", verbOf(st), why)
+}
+
+// verbOf is the verb of the statement's canonical text.
+func verbOf(st ql.Statement) string {
+	verb, _, _ := strings.Cut(ql.Print(st), " ")
+	return verb
+}

@@ -1,0 +1,78 @@
+package exec
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Every type of statement that the language declares has an entry, and no other has.
+func TestEveryStatementHasAnEntry(t *testing.T) {
+	declared := map[string]bool{}
+	for _, name := range statementTypes(t) {
+		declared[name] = true
+	}
+	if len(declared) < 30 {
+		t.Fatalf("only %d types of statements were found in query/ql", len(declared))
+	}
+	for of := range statements {
+		if !declared[of.Elem().Name()] {
+			t.Errorf("there is an entry for %s, which is not a statement", of)
+		}
+		delete(declared, of.Elem().Name())
+	}
+	for name := range declared {
+		t.Errorf("there is no entry for *ql.%s in statements.go", name)
+	}
+}
+
+// statementTypes are the structs of query/ql that embed a Node.
+func statementTypes(t *testing.T) (names []string) {
+	files, err := filepath.Glob("../*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, isType := n.(*ast.TypeSpec)
+			if isType && embedsNode(spec) {
+				names = append(names, spec.Name.Name)
+			}
+			return true
+		})
+	}
+	return names
+}
+
+func embedsNode(spec *ast.TypeSpec) bool {
+	st, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return false
+	}
+	for _, f := range st.Fields.List {
+		if name, ok := f.Type.(*ast.Ident); ok && len(f.Names) == 0 && name.Name == "Node" {
+			return true
+		}
+	}
+	return false
+}
+
+// An entry says how to run its statement.
+func TestEveryEntryRuns(t *testing.T) {
+	for of, e := range statements {
+		if reflect.ValueOf(e).FieldByName("run").IsNil() {
+			t.Errorf("the entry of %s has no run", of)
+		}
+	}
+}
