@@ -1,8 +1,8 @@
-// Package rocks is the [cf.Store] on RocksDB: one column family of RocksDB for
-// each family, the catalog in the default one. It is the only package that
-// knows C: grocksdb opens, configures and manages the database, C holds the hot
-// loops, and C++ does what RocksDB's C interface cannot. README.md lists what it
-// relies on in RocksDB beyond that interface.
+// Package rocks is the [cf.Store] on RocksDB. Each family is a column family of RocksDB;
+// the catalog is in the default one. grocksdb opens, configures and manages the
+// database. The packages below internal have the C of the hot loops, and the C++ for
+// what RocksDB's C interface lacks; no other package of the library knows C. README.md
+// lists what they rely on in RocksDB beyond that interface.
 //
-// A build without cgo has nothing of it but this page.
+// In a build without cgo the package has only this comment.
 package rocks

@@ -75,7 +75,7 @@ var rooms = map[string]room{
 	"cf/bulk": {imports: []string{"cf", "tuple", compress}},
 	// What RocksDB writes, read without it.
 	"cf/rocks/internal/wal": {imports: []string{"cf"}},
-	// What the packages of the store share. Each of them may import C.
+	// The parts of the store. Those with c are C or C++ with the Go that calls it.
 	"cf/rocks/internal/native":     {imports: []string{"cf", grocksdb}, c: true},
 	"cf/rocks/internal/recovery":   {imports: []string{"cf", "cf/rocks/internal/wal"}, tests: []string{"cf/rocks"}},
 	"cf/rocks/internal/steady":     {imports: []string{"cf", "cf/rocks/internal/recovery"}},

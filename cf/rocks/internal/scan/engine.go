@@ -92,25 +92,25 @@ type View struct {
 	Users   atomic.Int64
 
 	take sync.Once
-	snap *grocksdb.Snapshot // nil until taken; see at
+	snap *grocksdb.Snapshot // nil until taken; see At
 }
 
 // At is the engine's snapshot. The first call takes it. The view must be in use.
-func (m *View) At() *grocksdb.Snapshot {
-	m.take.Do(func() { m.snap = m.Engine.db.NewSnapshot() })
-	return m.snap
+func (v *View) At() *grocksdb.Snapshot {
+	v.take.Do(func() { v.snap = v.Engine.db.NewSnapshot() })
+	return v.snap
 }
 
 // Leave ends a use. It reports whether that was the last one; the view is freed then.
-func (m *View) Leave() (last bool) {
-	if m.Users.Add(-1) != 0 {
+func (v *View) Leave() (last bool) {
+	if v.Users.Add(-1) != 0 {
 		return false
 	}
-	if m.snap != nil {
-		m.Engine.db.ReleaseSnapshot(m.snap)
+	if v.snap != nil {
+		v.Engine.db.ReleaseSnapshot(v.snap)
 	}
-	if m.Overlay != nil {
-		m.Overlay.Destroy()
+	if v.Overlay != nil {
+		v.Overlay.Destroy()
 	}
 	return true
 }
