@@ -8,9 +8,9 @@ var histogramVerb = verb{
 		summary: "numbers of a column by size, rows by prefix",
 		syntax: "histogram T COL [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
 			"histogram T keys [depth=N] [separator=TEXT] [bins=N] [rows and conditions as in scan] [as FORMAT]",
-		text: "Counts the numbers of a column, in at most bins= bins (20 if not said) with round bounds, from inclusive, to exclusive.\n" +
-			"With keys it counts rows by how their keys begin: by depth= parts that end with separator= (# if not said),\n" +
-			"or by depth= elements if keys are tuples; without depth= by one more than prefix= has. It shows the bins= largest prefixes.\n" +
+		text: "Counts the numbers of a column in at most bins= bins (20 by default) with round bounds; a bin's from is inclusive, its to exclusive.\n" +
+			"With keys it counts rows by prefixes of their keys: by depth= parts that end with separator= (# by default),\n" +
+			"or by depth= elements if keys are tuples; without depth=, by one more than prefix= has. It shows the bins= largest prefixes.\n" +
 			"Both read the rows once, and hold no more than the bins. The bars are drawn for people; csv and json give the figures.",
 		examples: []string{
 			"histogram fleet meta:miles prefix=plane#",

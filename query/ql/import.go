@@ -13,8 +13,8 @@ var importVerb = verb{
 		summary: "load a CSV, JSON lines or Parquet file",
 		syntax:  "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
 		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
-			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like its\n" +
-			"qualifier, or like the column, as export calls it.\n" +
+			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field\n" +
+			"whose name is its qualifier, or else the column, as export writes it.\n" +
 			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n" +
 			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n\n" +
 			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",

@@ -171,14 +171,14 @@ fam:*          the whole family
 fam:pre*       qualifiers that begin with pre
 fam:[a..b)     qualifiers from a to before b
 fam:/re/       qualifiers that match a pattern; see help patterns
-fam:"a b\x00"  quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
+fam:"a b\x00"  quote characters other than letters, digits and _ . / # : @ % + ~ ^ * -`,
 		text: "Commas separate several; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
 	},
 	{
 		name: "patterns", also: []string{"regex"}, summary: "how to write regular expressions",
 		syntax: `regex=/plane#TF-.*/       of row keys
 columns=meta:/m.*/        of the qualifiers of a family
-columns=meta:/"m(a|o).*"/ quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
+columns=meta:/"m(a|o).*"/ quote characters other than letters, digits and _ . / # : @ % + ~ ^ * -`,
 		text:     "The syntax is RE2's. A pattern matches the whole key or qualifier, byte by byte; \\C is any byte, . any but a newline.",
 		examples: []string{`count fleet regex=/"plane#(TF|LN)-.*"/`, "get fleet plane#TF-FIR columns=meta:/mi.*/"},
 	},
