@@ -255,7 +255,7 @@ func TestChangesSayWhyThereAreNone(t *testing.T) {
 		{"no stream", "silent", nil, query.KindFailedPrecondition, query.ErrNoChangeStream, "change_stream"},
 		{"before the stream", "t", []query.ChangesOption{query.ChangesSince(began.Add(-time.Minute))}, query.KindFailedPrecondition, query.ErrChangesGone, "from"},
 		{"long ago", "t", []query.ChangesOption{query.ChangesSince(began.Add(-25 * time.Hour))}, query.KindFailedPrecondition, query.ErrChangesGone, "from"},
-		{"in future", "t", []query.ChangesOption{query.ChangesSince(began.Add(time.Hour))}, query.KindInvalidArgument, nil, "yet to come"},
+		{"in future", "t", []query.ChangesOption{query.ChangesSince(began.Add(time.Hour))}, query.KindInvalidArgument, nil, "in the future"},
 		{"at two places", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesAfter(token)}, query.KindInvalidArgument, nil, "not at both"},
 		{"ends before it begins", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesUntil(began.Add(-time.Second))}, query.KindInvalidArgument, nil, "before"},
 		{"no rows", "t", []query.ChangesOption{query.ChangesIn(read.RowRange{Start: "b", End: "b"})}, query.KindInvalidArgument, nil, "no rows"},

@@ -137,7 +137,7 @@ func testChanges(f *fixture) {
 		f.must(f.store.DropFamily(f.ctx, "t/gone"))
 		f.expectChanges(at, "both d t/a:q@1=y")
 	})
-	f.run("not a position that is yet to come", func(f *fixture) {
+	f.run("not a position beyond the latest", func(f *fixture) {
 		_, err := f.store.Changes(f.lastStart() + 1)
 		f.expectError("Changes", err, cf.ErrTrimmed)
 	})

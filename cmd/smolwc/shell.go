@@ -126,7 +126,7 @@ func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query
 	return r.session(ctx, o, interactive)
 }
 
-// scripts runs the sources in their order; none is standard input.
+// scripts runs the sources in their order; without sources it runs standard input.
 func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 	var first error
 	todo := r.sources

@@ -29,7 +29,7 @@ type Histogram struct {
 	Column    Column // its Family is "" for row keys
 	Bins      int    // at most; 0: not said
 	Depth     int    // of row keys: how many parts of them; 0: one more than the prefix
-	Separator string // that ends a part of a plain key; "": #
+	Separator string // ends a part of a plain key; "": #
 	Rows
 	Read
 }

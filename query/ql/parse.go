@@ -54,7 +54,7 @@ type parser struct {
 	start   lex.Pos
 	verb    string // as listed in verbs
 	spelt   string // as it was written, in lower case
-	table   string // that the statement is about, once it is known
+	table   string // the statement's table, once it is known
 	foreign bool   // a spelling of cbt or HBase was used
 	tuples  bool   // a key was written as a tuple
 	wanted  *wanted

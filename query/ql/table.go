@@ -217,7 +217,7 @@ var tablesVerb = verb{
 // Tables lists the tables.
 type Tables struct {
 	Node
-	Regex *Pattern // that a name has to match; nil: any
+	Regex *Pattern // a name has to match it; nil: any
 }
 
 func (st *Tables) print(w *printer) {

@@ -65,7 +65,7 @@ func (s *Spec) check(now cells.Timestamp) error {
 	case s.HasSince && len(s.Tokens) > 0:
 		return fault.Errorf(fault.InvalidArgument, "a reading begins behind a token or at a time, not at both")
 	case s.HasSince && s.Since > now:
-		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on, which is yet to come", s.Since.Time().UTC().Format(time.RFC3339Nano))
+		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on: that time is in the future", s.Since.Time().UTC().Format(time.RFC3339Nano))
 	case s.HasSince && s.HasUntil && s.Until < s.Since:
 		return fault.Errorf(fault.InvalidArgument, "changes cannot be read until before the time that they are read from")
 	}
