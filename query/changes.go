@@ -116,8 +116,8 @@ var ErrNoChangeStream = changes.ErrNoStream
 // Changes reads the changes of a table's rows from the log of writes, in the order in
 // which they took effect, and waits for more: until the time of [ChangesUntil], or
 // until ctx ends, which is an error. By default it begins with the changes made from
-// now on. The table must be declared with a change stream, which says how long
-// changes are kept at least.
+// now on. The table must be declared with a change stream: the least time for which
+// changes are kept.
 //
 // A commit of several rows gives one change for each row. Every change of a row comes
 // once, and a row's changes come in order; a reader that continues from the token of the
@@ -130,9 +130,9 @@ var ErrNoChangeStream = changes.ErrNoStream
 // without a write. Bulk loads bypass the log; a table with a change stream refuses
 // them.
 //
-// A reading that waits for its caller holds a chunk of the log in memory, but no file,
-// no snapshot and no lock, and the log can be trimmed meanwhile. Readings do not
-// disturb each other, and each reads the log of all tables.
+// While a call waits for its caller it holds a chunk of the log in memory, but no file,
+// no snapshot and no lock, and the log can be trimmed. Calls of Changes do not disturb
+// each other; each one reads the log of all tables.
 func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*RowChange, error] {
 	return func(yield func(*RowChange, error) bool) {
 		r, err := t.readChanges(ctx, opts)

@@ -59,4 +59,3 @@ func TestOtherClientsSeeNoTypesOfValues(t *testing.T) {
 		t.Errorf("the family of i32 is %v", table.GetColumnFamilies()["i"])
 	}
 }
-

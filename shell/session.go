@@ -135,7 +135,7 @@ type Session struct {
 	opt    Options
 	runner exec.Runner
 	out    *output
-	screen io.Writer  // what Out is, or the pager before it
+	screen io.Writer  // Out's own writer, or the pager in front of it
 	pager  *tty.Pager // nil: none
 	seen   seenColumns
 	format string

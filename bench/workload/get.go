@@ -55,7 +55,7 @@ func byC(workers int, s yardstick.Slices, get func(fs []yardstick.Family, s yard
 	}
 }
 
-// extra makes contenders of further readings in C.
+// extra makes one more contender of each way to read in C.
 func extra(ops int, names []string, gets ...func([]yardstick.Family) (int64, error)) func([]yardstick.Family, *query.Table) []contest.Contender {
 	return func(fs []yardstick.Family, _ *query.Table) (cs []contest.Contender) {
 		for i, get := range gets {

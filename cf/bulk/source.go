@@ -32,7 +32,7 @@ type spillSource struct {
 	lo, hi  []byte  // row prefixes, lo inclusive, hi exclusive; nil is no bound
 	shared  bool    // the frame that is being read belongs to the part before, too
 	reading *frame
-	segment *segment // that is open
+	segment *segment // the open one
 	file    *os.File
 	packed  []byte
 	raw     []byte // of the frame

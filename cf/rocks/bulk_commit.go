@@ -117,9 +117,9 @@ func (in *ingestion) begin(ctx context.Context) error {
 	return nil
 }
 
-// prepare does the work that takes long or can fail before the locks are taken. It
-// writes the tokens, flushes the families, which the engine would otherwise do while
-// writes wait, and syncs the directories.
+// prepare does, before the locks are taken, the work that takes long or can fail: it
+// writes the tokens, flushes the families and syncs the directories. Without it the
+// engine would flush while writes wait.
 func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
 	m := &marker{Files: map[string][]string{}, id: in.id, dir: in.dir}
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {

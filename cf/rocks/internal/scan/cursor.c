@@ -152,8 +152,7 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
   }
   rocksdb_readoptions_set_total_order_seek(c->options, 1);
   if (s->fetch != 0) rocksdb_readoptions_set_readahead_size(c->options, s->fetch);
-  // The engine compares every key with a bound, so that a bound without effect is left
-  // out.
+  // The engine compares every key with each bound, so a bound without effect is not set.
   const slice low = c->ranges[0].start, high = c->ranges[s->rows_len - 1].end;
   if (low.len > 1 && c->backward) rocksdb_readoptions_set_iterate_lower_bound(c->options, low.data, low.len);
   if (high.len > 1) rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
@@ -789,8 +788,8 @@ static step reject_row(smolwc_cursor* c, smolwc_block* b) {
   return leave_row(c) ? STEP_ON : STEP_ERROR;
 }
 
-// Looks up the columns that decide about the current row, which did not fit into the
-// block, and moves to the row's first cell, or behind the row if it is not wanted.
+// Decides about a row that did not fit into the block: looks up the columns of its
+// conditions, and moves to the row's first cell, or past the row if it is not wanted.
 static step decide_row(smolwc_cursor* c, smolwc_block* b) {
   take_back_row(c, b);
   start_row(c);
