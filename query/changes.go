@@ -41,9 +41,9 @@ type RowChange struct {
 // Heartbeat reports whether there is no change, only a token and a watermark.
 func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 
-// Token is the place behind this change: see [ChangesAfter]. It is bound to the
+// Token is the place after this change: see [ChangesAfter]. It is bound to the
 // database, to the table's change stream and to the rows of the reading, and good as
-// long as the changes behind it are kept.
+// long as the changes after it are kept.
 func (c *RowChange) Token() string {
 	if c == nil || c.of == nil {
 		return ""
@@ -67,7 +67,7 @@ type changesOption func(*changes.Spec)
 
 func (f changesOption) applyChanges(s *changes.Spec) { f(s) }
 
-// ChangesAfter reads the changes behind a token. The reading must have the rows of
+// ChangesAfter reads the changes after a token. The reading must have the rows of
 // the token. Several tokens are those of the parts of its rows.
 func ChangesAfter(tokens ...string) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Tokens = append(s.Tokens, tokens...) })
@@ -103,7 +103,7 @@ func Heartbeats(every time.Duration) ChangesOption {
 }
 
 // ErrChangesGone matches, with errors.Is, the error for changes that are no longer
-// kept, or never were: those behind a token that is too old, those since a time before
+// kept, or never were: those after a token that is too old, those since a time before
 // the change stream began, and those of a database that was restored. Its kind is
 // [KindFailedPrecondition]. A reader must then read the table itself, and continue
 // with the changes since the time before that read.

@@ -307,7 +307,7 @@ func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
 	tx.logged = tx.logged || w.Logged()
 	if w.Reads() || stamped {
 		// A delete writes according to the cells that it finds; and a timestamp
-		// taken now must not commit behind a later one.
+		// taken now must not commit after a later one.
 		tx.txn.Read(w.Table.Name, cf.Single(w.Key))
 	}
 	for i := range w.Changes {

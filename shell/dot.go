@@ -70,7 +70,7 @@ func at(p lex.Pos, err error) error {
 	return &lex.Error{Pos: p, Msg: escapeUnprintable(err.Error()), Err: err}
 }
 
-// splitCommand is a command's name and what stands behind it, without the
+// splitCommand is a command's name and what stands after it, without the
 // semicolon that people are used to type.
 func splitCommand(text string) (word, arg string) {
 	word = text

@@ -205,7 +205,7 @@ func (r *model) rowVersion(row *query.Row) (uint64, error) {
 				return 0, err
 			}
 			if v >= last {
-				return 0, fmt.Errorf("%s has version %d behind version %d", place, v, last)
+				return 0, fmt.Errorf("%s has version %d after version %d", place, v, last)
 			}
 			if last == ^uint64(0) {
 				newest[i] = v

@@ -51,7 +51,7 @@ func testChanges(f *fixture) {
 		defer c.Close()
 		for i := range all {
 			if p := c.Position(); p > all[i].Before {
-				f.Errorf("the position before commit %d is %d; the commit begins behind %d", i, p, all[i].Before)
+				f.Errorf("the position before commit %d is %d; the commit begins after %d", i, p, all[i].Before)
 			}
 			_, err := c.Next(f.ctx)
 			f.must(err)
@@ -295,7 +295,7 @@ func testConcurrentChanges(f *fixture) {
 			f.Fatalf("got %s, want %s", got, want)
 		}
 		if k.Before < last || k.At != k.Before+3 {
-			f.Fatalf("a commit of 3 changes from behind %d to %d, after one at %d", k.Before, k.At, last)
+			f.Fatalf("a commit of 3 changes from after %d to %d, after one at %d", k.Before, k.At, last)
 		}
 		last = k.At
 		next[w]++

@@ -30,7 +30,7 @@ import (
 // marker sees by the tokens which families are done. It does the others, and then
 // removes marker and tokens in one batch. docs/format.md has their bytes.
 
-// tokenKey is the key of a token: that of the marker, behind a zero byte that puts it
+// tokenKey is the key of a token: that of the marker, after a zero byte that puts it
 // before all cells.
 func tokenKey(id string) []byte { return append([]byte{0}, recovery.MarkerPrefix+id...) }
 

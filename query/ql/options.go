@@ -16,7 +16,7 @@ import (
 type option struct {
 	name  string
 	also  []string // foreign spellings, in lower case
-	value string   // what help shows behind the =; "" for a flag or clause
+	value string   // what help shows after the =; "" for a flag or clause
 	in    optionSet
 	parse func(p *parser, to *target) error
 	// foreign marks an option that smolwc writes otherwise.
@@ -232,7 +232,7 @@ func (p *parser) option(in optionSet, to *target) error {
 	p.next()
 	p.foreign = p.foreign || t.Keyword() != o.name || o.foreign
 	if o.value != "" && o.name != "as" && !p.equals() {
-		return p.unexpected("= behind %s, as in %s=%s", o.name, o.name, o.value)
+		return p.unexpected("= after %s, as in %s=%s", o.name, o.name, o.value)
 	}
 	return o.parse(p, to)
 }

@@ -97,7 +97,7 @@ func unknownVerb(t lex.Token) error {
 
 func (p *parser) peek() lex.Token { return p.toks[p.i] }
 
-// peekAt looks n tokens ahead; behind the end there is only the end.
+// peekAt looks n tokens ahead; after the end there is only the end.
 func (p *parser) peekAt(n int) lex.Token { return p.toks[min(p.i+n, len(p.toks)-1)] }
 
 // next returns the token and moves on; it stays at the end.

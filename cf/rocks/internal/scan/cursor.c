@@ -359,7 +359,7 @@ static int in_range(const smolwc_cursor* c, const char* key, size_t len) {
   return compare(key, len, r->end.data, r->end.len) < 0;
 }
 
-// Ends the current row. The iterator moves behind it when it reads forward, and to the
+// Ends the current row. The iterator moves past it when it reads forward, and to the
 // last cell of the row before it when it reads backward.
 static int leave_row(smolwc_cursor* c) {
   const char behind = SMOLWC_TAG_BYTES + 1;
@@ -433,7 +433,7 @@ typedef struct {
 } element;
 
 // Reads the qualifier of a key of the current row; 0 when there is none. The
-// version behind it has a fixed length, so the element's is known; most have no
+// version after it has a fixed length, so the element's is known; most have no
 // zero but the terminator.
 static inline int read_qualifier(const smolwc_cursor* c, const char* key, size_t len, element* e) {
   if (len < c->row_len + 2 + SMOLWC_VERSION_LEN) return 0;
@@ -826,7 +826,7 @@ static step decide_row(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Moves behind the current column.
+// Moves past the current column.
 static step skip_column(smolwc_cursor* c, smolwc_block* b) {
   const char behind = SMOLWC_TAG_VERSION + 1;
   if (is_last_column(c)) return end_row(c, b);
