@@ -156,7 +156,7 @@ func testChanges(f *fixture) {
 			f.must(f.store.Close())
 			f.store = f.harness.Reopen(f.store)
 			if !f.store.KeepsChanges() {
-				f.Fatal("the log is not kept any more")
+				f.Fatal("the log is no longer kept")
 			}
 			f.note("reopened", func(b *cf.Batch) { put(b, "t/a", ParseRows("o q@1=x")) })
 			after := f.changes(begin)

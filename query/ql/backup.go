@@ -11,7 +11,7 @@ import (
 
 // Travel says how many files are sent at once, and how fast.
 type Travel struct {
-	Parallel int   // how many at once; 0: not said
+	Parallel int   // how many at once; 0: not given
 	Rate     int64 // bytes a second; 0: no bound
 }
 

@@ -27,7 +27,7 @@ type Histogram struct {
 	Node
 	Table     Name
 	Column    Column // its Family is "" for row keys
-	Bins      int    // at most; 0: not said
+	Bins      int    // at most; 0: not given
 	Depth     int    // of row keys: how many parts of them; 0: one more than the prefix
 	Separator string // ends a part of a plain key; "": #
 	Rows
@@ -93,7 +93,7 @@ var sparklineVerb = verb{
 	help: helpTopic{
 		summary: "the numbers of a column over time",
 		syntax:  "sparkline T KEY COL [points=N] [since=TS] [until=TS] [as FORMAT]",
-		text: "Draws the versions of a column in a line, the oldest first. Up to points= numbers (60 if not said) are a point each;\n" +
+		text: "Draws the versions of a column in a line, the oldest first. Up to points= numbers (60 by default) are a point each;\n" +
 			"more are put together in spans of equal time, each shown by its mean. csv and json give the points.",
 		examples: []string{"sparkline fleet plane#TF-FIR meta:miles", "sparkline fleet plane#TF-FIR meta:miles points=20 since=2020-01-01 as jsonl"},
 	},
@@ -105,7 +105,7 @@ type Sparkline struct {
 	Table  Name
 	Key    string
 	Column Column
-	Points int // at most; 0: not said
+	Points int // at most; 0: not given
 	Read
 }
 

@@ -259,7 +259,7 @@ func (p *parser) unknownOption(in optionSet, to *target) error {
 // checkOptions refuses options that contradict each other.
 func (p *parser) checkOptions(to *target) error {
 	if at, ok := to.seen["page"]; ok && to.read.Limit == Unlimited {
-		return lex.ErrorAt(at, "a page has a bound; limit= is how many rows it has, %d if not said", read.DefaultPageSize)
+		return lex.ErrorAt(at, "a page has a bound; limit= sets its number of rows, %d by default", read.DefaultPageSize)
 	}
 	if at, ok := to.seen["approx"]; ok {
 		for name := range to.seen {

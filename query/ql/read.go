@@ -86,7 +86,7 @@ var scanVerb = verb{
 		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where COL OP VALUE [and ..]]\n" +
 			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [sample=F] [page=TOKEN]\n     [stats] [as FORMAT] [into 'FILE' [overwrite]]",
 		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to continue below.\n" +
-			"versions= are per column (1 if not said), cells= per row. limit=0 is all rows.\n" +
+			"versions= are per column (1 by default), cells= per row. limit=0 is all rows.\n" +
 			"where compares the newest cell of a column: == != < <= > >=, exists, absent.\n" +
 			"A row is shown when all conditions hold, whether or not their columns are asked for.\n" +
 			"regex= is matched with whole keys; see help patterns. sample= takes rows at random: 0.01 is about one in a hundred.\n" +
