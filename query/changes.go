@@ -94,9 +94,9 @@ func ChangesIn(rows read.RowRange) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Rows = rows })
 }
 
-// Heartbeats has a reading without a change for this long return a heartbeat: it
-// has no changes, and its token is further than that of the last change. The
-// first heartbeat comes at once, with a token of the reading's start. The
+// Heartbeats makes [Table.Changes] return a heartbeat when it has had no change for this
+// long: a heartbeat has no changes, and its token is further than that of the last
+// change. The first heartbeat comes at once, with a token of the beginning. The
 // interval is at least a millisecond; by default there are no heartbeats.
 func Heartbeats(every time.Duration) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Heartbeat = max(every, time.Millisecond) })

@@ -256,7 +256,7 @@ func TestChangesSayWhyThereAreNone(t *testing.T) {
 		{"before the stream", "t", []query.ChangesOption{query.ChangesSince(began.Add(-time.Minute))}, query.KindFailedPrecondition, query.ErrChangesGone, "from"},
 		{"long ago", "t", []query.ChangesOption{query.ChangesSince(began.Add(-25 * time.Hour))}, query.KindFailedPrecondition, query.ErrChangesGone, "from"},
 		{"in future", "t", []query.ChangesOption{query.ChangesSince(began.Add(time.Hour))}, query.KindInvalidArgument, nil, "in the future"},
-		{"at two places", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesAfter(token)}, query.KindInvalidArgument, nil, "not at both"},
+		{"at two places", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesAfter(token)}, query.KindInvalidArgument, nil, "not both"},
 		{"ends before it begins", "t", []query.ChangesOption{query.ChangesSince(began), query.ChangesUntil(began.Add(-time.Second))}, query.KindInvalidArgument, nil, "before"},
 		{"no rows", "t", []query.ChangesOption{query.ChangesIn(read.RowRange{Start: "b", End: "b"})}, query.KindInvalidArgument, nil, "no rows"},
 		{"another table's token", "other", []query.ChangesOption{query.ChangesAfter(token)}, query.KindFailedPrecondition, query.ErrChangesGone, "ended"},

@@ -48,7 +48,7 @@ func (e *Env) pick(n int) pick {
 	return p
 }
 
-// byC is a reading in C of shares of slices.
+// byC is a function that reads slices in C, divided among workers.
 func byC(workers int, s yardstick.Slices, get func(fs []yardstick.Family, s yardstick.Slices) (yardstick.Sum, error)) func([]yardstick.Family) (int64, error) {
 	return func(fs []yardstick.Family) (int64, error) {
 		return share(workers, s.Len(), func(_, from, to int) (int64, error) { return cellsOf(get(fs, s.Part(from, to))) })

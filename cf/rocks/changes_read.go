@@ -121,8 +121,8 @@ func (c *changes) Next(ctx context.Context) (*cf.Commit, error) {
 	return next, nil
 }
 
-// step takes one more record, or turns to the next log; more is false when there is
-// neither.
+// step takes one more record, or turns to the next log; more is false at the end of the
+// last log.
 func (c *changes) step() (more bool, err error) {
 	s := c.store
 	s.mu.RLock()

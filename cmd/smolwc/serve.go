@@ -132,7 +132,7 @@ func (r *serveRun) check() error {
 	case (r.tls.Cert == "") != (r.tls.Key == ""):
 		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
 	case r.tls.ClientCA != "" && r.tls.Cert == "":
-		return errors.New("--tls-client-ca wants TLS: --tls-cert and --tls-key")
+		return errors.New("--tls-client-ca needs TLS: --tls-cert and --tls-key")
 	case r.tls.Cert != "" && r.insecure:
 		return errors.New("--insecure serves without TLS, and --tls-cert with it; give one of them")
 	}

@@ -109,8 +109,8 @@ func (p *parser) templateOption(to *target) (err error) {
 }
 
 // mappingsOption parses FAM:QUAL=FIELD[:TYPE],... A mapping without a family is in
-// that of the mapping before. One without a field takes the field that is called like
-// its qualifier or its column.
+// that of the mapping before. One without a field takes the field whose name is its
+// qualifier or its column.
 func (p *parser) mappingsOption(to *target) error {
 	for {
 		m, err := p.mapping(to.load.Columns)

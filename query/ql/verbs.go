@@ -18,7 +18,7 @@ type verb struct {
 	parse   func(*parser) (Statement, error)
 	keyed   bool // a row key or a column follows the table; while one is in use, it may stand first
 	foreign []spelling
-	help    helpTopic // named like the verb
+	help    helpTopic // its name is the verb
 }
 
 // A spelling is a word that begins the statement in cbt, HBase or SQL.

@@ -86,5 +86,5 @@ func PageSize(n int) Option { return setting(func(r *Request) { r.PageSize = n }
 // first page.
 func After(token string) Option { return setting(func(r *Request) { r.PageToken = token }) }
 
-// ReportCost has the read write its cost to c when it ends; a nil c is ignored.
+// ReportCost makes the read write its cost to c when it ends; a nil c is ignored.
 func ReportCost(c *Cost) Option { return setting(func(r *Request) { r.Cost = c }) }

@@ -38,7 +38,7 @@ type Reader struct {
 	through cf.Position // up to here nothing is left out for being late
 }
 
-// Open begins a reading of a table's changes.
+// Open returns a reader of a table's changes.
 func Open(ctx context.Context, from Source, table string, spec *Spec) (*Reader, error) {
 	if err := spec.check(from.Clock.Latest()); err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (r *Reader) Next(ctx context.Context) (*Change, error) {
 	}
 }
 
-// pass moves on to a place in the log; the rest of the reading is after it.
+// pass moves on to a place in the log; the reader has yet to read what is after it.
 func (r *Reader) pass(at position) {
 	if !r.late {
 		r.at = at

@@ -60,7 +60,7 @@ type part struct {
 	since     cells.Timestamp // commits made before it are left out
 }
 
-// partsAt are the parts of the rows when a reading is at a place; parts at the same
+// partsAt are the parts of the rows when the reader is at a place; parts at the same
 // place as one are joined.
 func (r *Reader) partsAt(at position, exact cells.Timestamp) (parts []part) {
 	for _, p := range r.parts {

@@ -23,7 +23,7 @@ type Reader struct {
 	chunkAt int64
 }
 
-// logChunk is how much is read at once, in the end: a reading begins with a block.
+// logChunk is the most that is read at once: a reader begins with a single block.
 const logChunk = 16 * BlockSize
 
 // ErrEnd says that there is no further whole record now.
