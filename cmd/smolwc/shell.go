@@ -42,8 +42,9 @@ in the shell explains the language.
 With --addr it uses the database of a running smolwc serve.
 
 A database is created when --db or $SMOLWC_DB names a directory without one, or
-when the configuration declares tables. With -c it is created only if one of the
-statements creates a table: otherwise the directory is probably mistyped.`,
+when the configuration declares tables. It is not created if there is only -c, no
+tables are declared, and the statements use tables but create none: the directory's
+name is then probably mistyped.`,
 		Example: `  smolwc
   smolwc -c 'scan fleet prefix=plane# limit=5'
   smolwc --db ./data -f load.smolwc
