@@ -172,7 +172,7 @@ func filesIn(dir string) ([]file, error) {
 			return nil, fileError(err)
 		}
 		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s in a checkpoint is not a file", e.Name())
+			return nil, fmt.Errorf("the checkpoint contains %s, which is not a regular file", e.Name())
 		}
 		files = append(files, file{Name: e.Name(), Size: info.Size()})
 	}

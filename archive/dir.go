@@ -123,7 +123,7 @@ func (d *dirBucket) write(key string, name func(from, to string) error, fill fun
 	return syncDir(filepath.Dir(path))
 }
 
-// mkdir makes a directory of the archive, for good.
+// mkdir makes a directory of the archive and syncs it to the disk.
 func (d *dirBucket) mkdir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil

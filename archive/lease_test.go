@@ -51,7 +51,7 @@ func LeaseTest(t *testing.T, target string) {
 	}
 }
 
-// ExpireLease has the archive take a lock over as if it had not been renewed for
+// ExpireLease makes the archive take a lock over as if it had not been renewed for
 // long, that of an owner whose clock is far ahead.
 func ExpireLease(t *testing.T, a *Archive) {
 	t.Helper()

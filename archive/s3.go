@@ -103,7 +103,7 @@ func (p patience) retryer() aws.Retryer {
 }
 
 // limit ends the sending of a request when the server takes no bytes for too
-// long, and the wait for the answer behind it. The request as a whole may take
+// long, and the wait for the answer after it. The request as a whole may take
 // any time.
 func (p patience) limit(tr *http.Transport) {
 	tr.ResponseHeaderTimeout = p.noProgress

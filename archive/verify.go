@@ -15,8 +15,8 @@ import (
 
 // A VerifyReport is what a verification found.
 type VerifyReport struct {
-	Generations int // that were looked at
-	Objects     int // that were read to their end
+	Generations int // verified
+	Objects     int // read to their end
 	Bytes       int64
 	// Unused are the objects that no generation needs: an interrupted backup sent
 	// them, or a prune left them.

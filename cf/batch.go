@@ -97,7 +97,7 @@ func (b *Batch) DeleteRows(family string, rows Range) {
 	b.deleteRange(family, key, b.mark(append(b.arena, end...)))
 }
 
-// Sync has the store sync the batch and all earlier ones to the disk before the write
+// Sync makes the store sync the batch and all earlier ones to the disk before the write
 // returns, even if the store does not sync other batches.
 func (b *Batch) Sync() { b.sync = true }
 

@@ -8,7 +8,7 @@ import "unsafe"
 // as long as they are kept.
 type Block struct {
 	// Data holds row keys, and for each cell the qualifier and, right
-	// behind it, the value.
+	// after it, the value.
 	Data []byte
 	// Rows are the rows; Cells the cells of all of them, one after another.
 	Rows  []RowSpan

@@ -24,19 +24,19 @@ type ChangeLog interface {
 	KeepsChanges() bool
 	// Changes reads the commits after a position whose batches had notes. If the log
 	// does not reach back to the position, or has not reached it yet, the error is
-	// ErrTrimmed. The caller closes the reading.
+	// ErrTrimmed. The caller closes the Changes.
 	Changes(after Position) (Changes, error)
-	// ChangeStarts are positions throughout the log, ascending, where a reading can
+	// ChangeStarts are positions throughout the log, ascending, where Changes can
 	// begin: the first is before the first commit of the log, the last is that of the
 	// newest commit.
 	ChangeStarts() ([]Position, error)
 }
 
-// Changes is a reading of the log of commits. It belongs to one goroutine.
+// Changes reads the log of commits. It belongs to one goroutine.
 type Changes interface {
 	// Next is the next commit, nil when there is none yet: a later call looks again. It
 	// does not wait. The commit belongs to the caller. The error is ErrTrimmed when the
-	// log was trimmed meanwhile: a reading does not hold the log.
+	// log was trimmed meanwhile: Changes does not hold the log.
 	Next(ctx context.Context) (*Commit, error)
 	// Position is the place after which Next continues: Changes with this position
 	// would give the same commits.

@@ -112,7 +112,7 @@ func (s StallState) String() string {
 // LogStats are of the write-ahead log.
 type LogStats struct {
 	Bytes   int64 // in its files now
-	Kept    int64 // besides, in files that are kept for their changes
+	Kept    int64 // in further files, kept only for their changes
 	Written int64
 	Syncs   int64
 }
@@ -122,7 +122,7 @@ type WorkStats struct {
 	Flushes, Compactions               int64
 	RunningFlushes, RunningCompactions int64
 	FlushedBytes                       int64
-	CompactedBytes                     int64 // that compactions wrote
+	CompactedBytes                     int64 // written by compactions
 	Errors                             int64 // after which the store may take no writes
 	Refused                            error // of the last write, nil when it took it
 }

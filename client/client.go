@@ -231,8 +231,8 @@ func (c *Client) Schema() *schema.Schema {
 // lookUpTime is how long the server may take to describe a table.
 const lookUpTime = 10 * time.Second
 
-// LookupTable is a table of the client's instance as of the last Refresh, or one
-// of another, p/i/t.
+// LookupTable is a table as of the last Refresh. Its name is plain in the client's
+// instance, and p/i/t in another one.
 func (c *Client) LookupTable(table string) (schema.Table, bool) {
 	if c == nil || c.conn == nil {
 		return schema.Table{}, false

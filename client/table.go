@@ -52,7 +52,7 @@ func (t *Table) tableName() string {
 }
 
 // ReadRows reads rows. When the server ends the stream for a passing reason, such
-// as a client that did not read for a while, the read continues behind its last
+// as a client that did not read for a while, the read continues after its last
 // row, with the state at that time.
 //
 // A filter sees every integer as eight bytes, as [read.BigtableFilter] says.

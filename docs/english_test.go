@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -27,14 +29,18 @@ var phrases = []phrase{
 	{regexp.MustCompile(`(^|[.:;] )Who [^?]*\.`), `"a client that …", "the caller"`},
 	{regexp.MustCompile(`(?i)\bfor want of\b`), `"without", "because there is no …"`},
 	{regexp.MustCompile(`(?i)\bany more\b`), `"no longer"`},
+	{regexp.MustCompile(`(?i)\b(and|but|in|only|than|to) who (can|has|may|must|reads|shows|writes)\b|^Who (can|has|may)\b|\nWho (can|has|may)\b`), `"a client that …", the right or option by its name`},
+	{regexp.MustCompile(`(?i)\bif not said\b`), `"by default", "without limit="`},
+	{regexp.MustCompile(`(?i)\bbehind (its|the|their) (cell|column|first|key|last|marker|next|prefix|row|token|version)\b`), `"after" for what comes later in an order`},
+	{regexp.MustCompile(`^that (are|had|has|have|is|was|were)\b`), `a comment that is understood without the name before it`},
 	{regexp.MustCompile(`(?i)\b(compares?|begins?) so\b`), `the comparison, or the beginning, by its name`},
 }
 
 // thereIsNone is plain.
 var thereIsNone = regexp.MustCompile(`(?i)\bthere (is|are|was|were|can be|must be) none\b`)
 
-// Pages and comments are in plain English: none of the phrases is in them. Decision
-// records and the changelog's released versions stay as they are.
+// Pages, comments, messages and help are in plain English: they have none of the
+// phrases. Decision records and the changelog's released versions stay as they are.
 func TestPlainEnglish(t *testing.T) {
 	checked := 0
 	for _, file := range tracked(t) {
@@ -75,7 +81,7 @@ func isLeftOut(file string) bool {
 	return file == "" || file == "docs/english_test.go"
 }
 
-// A paragraph is a line of a page, or a comment.
+// A paragraph is a line of a page, a comment, or a string of the product.
 type paragraph struct {
 	line int // where it begins, counted from 1
 	text string
@@ -112,7 +118,7 @@ func prose(text string) (found []paragraph) {
 	return found
 }
 
-// comments are those of a Go file, each with its lines joined.
+// comments are those of a Go file, each with its lines joined, and the file's messages.
 func comments(t *testing.T, file string, text []byte) (found []paragraph) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, file, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -122,5 +128,20 @@ func comments(t *testing.T, file string, text []byte) (found []paragraph) {
 	for _, c := range parsed.Comments {
 		found = append(found, paragraph{files.Position(c.Pos()).Line, strings.Join(strings.Fields(c.Text()), " ")})
 	}
+	if strings.HasSuffix(file, "_test.go") {
+		return found
+	}
+	return append(found, messages(files, parsed)...)
+}
+
+// messages are the strings of a file that have several words: errors, log lines, help.
+func messages(files *token.FileSet, parsed *ast.File) (found []paragraph) {
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.Contains(lit.Value, " ") {
+			text, _ := strconv.Unquote(lit.Value) // the parser has accepted it
+			found = append(found, paragraph{files.Position(lit.Pos()).Line, text})
+		}
+		return true
+	})
 	return found
 }

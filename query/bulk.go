@@ -77,7 +77,7 @@ type BulkLoad struct {
 	families []int           // scratch: of each change of a mutation
 	spans    []cf.Range      // by family, the rows that have cells; End inclusive
 	all      cf.Range        // the rows of all families, End inclusive
-	newest   cells.Timestamp // that a mutation names
+	newest   cells.Timestamp // the newest that a mutation names
 	result   BulkResult
 	ended    bool
 }
@@ -85,7 +85,7 @@ type BulkLoad struct {
 // A BulkResult reports a bulk load. For a load by an earlier version Rows and
 // Replaced are zero, which means unknown, and Cells counts repetitions.
 type BulkResult struct {
-	Mutations int64 `json:"mutations"` // that were given
+	Mutations int64 `json:"mutations"` // given to the load
 	Rows      int64 `json:"rows"`      // different ones
 	Cells     int64 `json:"cells"`     // different ones; adds to one cell make one
 	Replaced  int64 `json:"replaced"`  // cells that were given again: the last one counts

@@ -41,9 +41,9 @@ type RowChange struct {
 // Heartbeat reports whether there is no change, only a token and a watermark.
 func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 
-// Token is the place behind this change: see [ChangesAfter]. It is bound to the
+// Token is the place after this change: see [ChangesAfter]. It is bound to the
 // database, to the table's change stream and to the rows of the reading, and good as
-// long as the changes behind it are kept.
+// long as the changes after it are kept.
 func (c *RowChange) Token() string {
 	if c == nil || c.of == nil {
 		return ""
@@ -67,7 +67,7 @@ type changesOption func(*changes.Spec)
 
 func (f changesOption) applyChanges(s *changes.Spec) { f(s) }
 
-// ChangesAfter reads the changes behind a token. The reading must have the rows of
+// ChangesAfter reads the changes after a token. The reading must have the rows of
 // the token. Several tokens are those of the parts of its rows.
 func ChangesAfter(tokens ...string) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Tokens = append(s.Tokens, tokens...) })
@@ -94,16 +94,16 @@ func ChangesIn(rows read.RowRange) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Rows = rows })
 }
 
-// Heartbeats has a reading without a change for this long return a heartbeat: it
-// has no changes, and its token is further than that of the last change. The
-// first heartbeat comes at once, with a token of the reading's start. The
+// Heartbeats makes [Table.Changes] return a heartbeat when it has had no change for this
+// long: a heartbeat has no changes, and its token is further than that of the last
+// change. The first heartbeat comes at once, with a token of the beginning. The
 // interval is at least a millisecond; by default there are no heartbeats.
 func Heartbeats(every time.Duration) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Heartbeat = max(every, time.Millisecond) })
 }
 
 // ErrChangesGone matches, with errors.Is, the error for changes that are no longer
-// kept, or never were: those behind a token that is too old, those since a time before
+// kept, or never were: those after a token that is too old, those since a time before
 // the change stream began, and those of a database that was restored. Its kind is
 // [KindFailedPrecondition]. A reader must then read the table itself, and continue
 // with the changes since the time before that read.
@@ -116,8 +116,8 @@ var ErrNoChangeStream = changes.ErrNoStream
 // Changes reads the changes of a table's rows from the log of writes, in the order in
 // which they took effect, and waits for more: until the time of [ChangesUntil], or
 // until ctx ends, which is an error. By default it begins with the changes made from
-// now on. The table must be declared with a change stream, which says how long
-// changes are kept at least.
+// now on. The table must be declared with a change stream: the least time for which
+// changes are kept.
 //
 // A commit of several rows gives one change for each row. Every change of a row comes
 // once, and a row's changes come in order; a reader that continues from the token of the
@@ -130,9 +130,9 @@ var ErrNoChangeStream = changes.ErrNoStream
 // without a write. Bulk loads bypass the log; a table with a change stream refuses
 // them.
 //
-// A reading that waits for its caller holds a chunk of the log in memory, but no file,
-// no snapshot and no lock, and the log can be trimmed meanwhile. Readings do not
-// disturb each other, and each reads the log of all tables.
+// While a call waits for its caller it holds a chunk of the log in memory, but no file,
+// no snapshot and no lock, and the log can be trimmed. Calls of Changes do not disturb
+// each other; each one reads the log of all tables.
 func (t *Table) Changes(ctx context.Context, opts ...ChangesOption) iter.Seq2[*RowChange, error] {
 	return func(yield func(*RowChange, error) bool) {
 		r, err := t.readChanges(ctx, opts)

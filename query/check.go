@@ -282,7 +282,7 @@ func (w *familyWalk) entry(key, value []byte) error {
 
 func (w *familyWalk) checkKey(key []byte) error {
 	if w.key != nil && bytes.Compare(w.key, key) >= 0 {
-		return fmt.Errorf("it comes behind %x, which is not less", w.key)
+		return fmt.Errorf("it comes after %x, which is not less", w.key)
 	}
 	row, qualifier, _, err := cf.SplitCellKey(key)
 	if err != nil {

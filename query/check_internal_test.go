@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// hooked is a store that calls a function behind the first snapshot.
+// hooked is a store that calls a function after the first snapshot.
 type hooked struct {
 	cf.Store
 	hook func()

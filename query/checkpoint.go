@@ -45,7 +45,7 @@ func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 const unfinishedFile = "UNFINISHED"
 
 // checkpointTo makes a copy of the database, has finish change it, and gives it its
-// name. Until then it is in a directory of that name with .tmp behind it. A file in
+// name. Until then it is in a directory of that name with .tmp after it. A file in
 // the directory marks it as removable; without that file it belongs to somebody
 // else.
 func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied string) error) (err error) {

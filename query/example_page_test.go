@@ -54,7 +54,7 @@ func ExampleTable_ReadPage() {
 	// [2024-01-01 2024-01-02]
 	// [2024-01-03 2024-01-04]
 	// [2024-01-05]
-	// read page fleet: page token is of another read: the table or the options were others
+	// read page fleet: page token belongs to a read of another table or with other options
 }
 
 func ExampleTable_ReadCells() {

@@ -234,7 +234,7 @@ func TestWrongFiltersAreNamed(t *testing.T) {
 		{filter.Label("more-than-15-bytes"), []string{"1 to 15"}},
 		{filter.ValueCompare{Op: cells.Op(9), Value: cells.I64(1)}, []string{"unknown comparison op(9)"}},
 		{filter.ValueCompare{Op: cells.OpEqual, Value: cells.Value{}}, []string{"no type"}},
-		{nested(21), []string{"nested too deep", "20"}},
+		{nested(21), []string{"nested too deeply", "20"}},
 		{filter.Chain{all, filter.Value(strings.Repeat("a", 20480))}, []string{"row filter has 204", "up to 20480"}},
 		{filter.Value(strings.Repeat("a", 20481)), []string{"up to 20480"}},
 	} {

@@ -209,12 +209,12 @@ func TestPageArgumentsThatAreWrong(t *testing.T) {
 		{"no token", "damaged", []read.Option{read.Key("r"), read.After("next")}},
 		{"a flipped bit", "damaged", []read.Option{read.Key("r"), read.After(string(flipped))}},
 		{"cut off", "damaged", []read.Option{read.Key("r"), read.After(first.Next[:len(first.Next)-2])}},
-		{"another row", "another read", []read.Option{read.Key("s"), behind}},
-		{"all rows", "another read", []read.Option{behind}},
-		{"other columns", "another read", []read.Option{read.Key("r"), read.Family("a"), behind}},
-		{"other versions", "another read", []read.Option{read.Key("r"), read.Versions(1), behind}},
-		{"another condition", "another read", []read.Option{read.Key("r"), read.Exists("a", "x"), behind}},
-		{"a filter", "another read", []read.Option{read.Key("r"), read.Filter(filter.Family("a")), behind}},
+		{"another row", "a read of another table or with other options", []read.Option{read.Key("s"), behind}},
+		{"all rows", "a read of another table or with other options", []read.Option{behind}},
+		{"other columns", "a read of another table or with other options", []read.Option{read.Key("r"), read.Family("a"), behind}},
+		{"other versions", "a read of another table or with other options", []read.Option{read.Key("r"), read.Versions(1), behind}},
+		{"another condition", "a read of another table or with other options", []read.Option{read.Key("r"), read.Exists("a", "x"), behind}},
+		{"a filter", "a read of another table or with other options", []read.Option{read.Key("r"), read.Filter(filter.Family("a")), behind}},
 		{"a filter of whole rows", "has to see the row", []read.Option{read.Key("r"), read.Filter(filter.Value("v"))}},
 	} {
 		_, err := table.ReadPage(ctx, test.opts...)

@@ -156,7 +156,7 @@ type RowCell struct {
 	cells.Cell
 }
 
-// String is the cell in one line, behind the key of its row.
+// String is the cell in one line, after the key of its row.
 func (c RowCell) String() string { return strconv.Quote(c.Key) + " " + c.Cell.String() }
 
 // ScanCells reads the cells that [Table.ReadRows] with the same options gives, in their
@@ -193,7 +193,7 @@ type Page struct {
 // with all its selected versions; with [read.KeysOnly] it is of rows like any other.
 //
 // A page costs the same wherever it stands: the engine seeks to its beginning.
-// Each page is a snapshot of its own time. A row or column that is written behind
+// Each page is a snapshot of its own time. A row or column that is written after
 // the end of a page is in the next page, if it is written before that is read;
 // one that is written before the end of the page is in no later page.
 //

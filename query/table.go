@@ -15,7 +15,7 @@ type Table struct {
 	db   *DB
 	name string
 
-	// For tests: filters stay whole, and a row may take at most these bytes.
+	// For tests: unpushed keeps filters whole; maxBytes bounds the bytes of a row.
 	unpushed bool
 	maxBytes int
 }

@@ -107,7 +107,7 @@ type tableCopy struct {
 	source, target *catalog.Table
 	note           []byte
 	into           cf.Ingestion
-	format         int // that the cells may need
+	format         int // the format that the cells may need
 }
 
 // next is the catalog with the new table; the schema lock is held exclusively.

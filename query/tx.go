@@ -100,7 +100,7 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	return fail(op, "", "", err)
 }
 
-// commit commits, with a note when rows are logged.
+// commit commits. If a table with a change stream was written, the commit has a note.
 func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.db.state.RaiseFor(ctx, tx.newest); err != nil {
 		return err
@@ -119,10 +119,10 @@ func (tx *Tx) commit(ctx context.Context) error {
 type Tx struct {
 	db      *DB
 	txn     cf.Txn
-	catalog *catalog.Catalog // that it began with
+	catalog *catalog.Catalog // as of the beginning
 	tables  map[string]bool  // read or written
 	wrote   bool
-	newest  cells.Timestamp // that a change names
+	newest  cells.Timestamp // the newest that a change names
 	logged  bool            // rows of a table with a change stream
 	scans   int             // under way
 	pending []edit.RowWrite // changes that scans must not see
@@ -307,7 +307,7 @@ func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
 	tx.logged = tx.logged || w.Logged()
 	if w.Reads() || stamped {
 		// A delete writes according to the cells that it finds; and a timestamp
-		// taken now must not commit behind a later one.
+		// taken now must not commit after a later one.
 		tx.txn.Read(w.Table.Name, cf.Single(w.Key))
 	}
 	for i := range w.Changes {

@@ -154,7 +154,7 @@ func (p Plan) String() string {
 }
 
 // Apply is the schema that results from existing, which is not changed; nil is an
-// empty schema. Tables are sorted by name; new families stand behind existing
+// empty schema. Tables are sorted by name; new families stand after existing
 // ones. A plan for another schema may not fit: then the error names the change,
 // and nothing is returned. The result is valid when existing and the plan's
 // target schema are.

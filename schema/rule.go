@@ -148,7 +148,7 @@ func (r *Rule) equal(o *Rule) bool {
 // "any(max_versions=3, all(max_versions=1, max_age=30d))"; "none" for nil.
 func (r *Rule) String() string {
 	if !r.bounded() {
-		return "a rule that is nested too deep"
+		return "a rule that is nested too deeply"
 	}
 	return r.text()
 }

@@ -35,7 +35,7 @@ type Table struct {
 	Retention Enforcement
 	// KeyFormat says how row keys are shown.
 	KeyFormat KeyFormat
-	// ChangeStream is how long the changes of the table can be read at least, 24
+	// ChangeStream is the least time for which the table's changes can be read, 24
 	// hours to 7 days; 0 keeps no changes.
 	ChangeStream time.Duration
 }

@@ -29,7 +29,7 @@ type call struct {
 	held     int64 // bytes of it
 	refused  error // why it was not decoded
 	in, out  atomic.Int64
-	messages atomic.Int64 // that were sent
+	messages atomic.Int64 // sent ones
 }
 
 type callKey struct{}

@@ -377,7 +377,7 @@ func TestChangeStreamRefusals(t *testing.T) {
 		"no stream":            {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("none"), Partition: whole}, codes.FailedPrecondition, "change stream is not enabled"},
 		"long ago":             {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began.Add(-25 * time.Hour))}, codes.OutOfRange, "not kept"},
 		"before the stream":    {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began.Add(-time.Hour))}, codes.OutOfRange, "not kept"},
-		"in future":            {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began.Add(time.Hour))}, codes.InvalidArgument, "yet to come"},
+		"in future":            {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began.Add(time.Hour))}, codes.InvalidArgument, "in the future"},
 		"ends before":          {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began), EndTime: timestamppb.New(began.Add(-time.Second))}, codes.InvalidArgument, "before"},
 		"no token":             {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: after(whole)}, codes.InvalidArgument, "no tokens"},
 		"a damaged token":      {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: after(whole, "token")}, codes.InvalidArgument, "damaged"},

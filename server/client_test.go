@@ -85,7 +85,7 @@ func someMutation(t *rapid.T) *write.Mutation {
 	return m
 }
 
-// behind is the end of a range of times, 0, no bound, behind the last.
+// behind is the end of a range of times, 0, no bound, after the last.
 func behind(ts, length cells.Timestamp) cells.Timestamp {
 	if ts > cells.MaxTimestamp-length {
 		return 0
@@ -231,7 +231,7 @@ func keysOf(texts []string) (keys []string) {
 	return keys
 }
 
-// A read whose consumer pauses for longer than the server waits goes on behind
+// A read whose consumer pauses for longer than the server waits goes on after
 // its last row.
 func TestClientResumes(t *testing.T) {
 	r, _, log := limited(t, server.Limits{SendTimeout: 100 * time.Millisecond})

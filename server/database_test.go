@@ -197,7 +197,7 @@ func TestWhoMayHaveABackupAndWhere(t *testing.T) {
 		return map[string]error{"back up": backup, "list": list, "verify": verify, "checkpoint": c.Checkpoint(r.ctx(), target)}
 	}
 	for _, c := range []struct{ token, target, want string }{
-		{"", place, "this server wants a token"},
+		{"", place, "this server requires a token"},
 		{owner, place, `token "owner" has no right to admin all tables; one that has is made with: smolwc --db DIR token create NAME --admin '*'`},
 		{operator, "backups", "absolute"},
 		{operator, outside, "smolwc serve --backup-to " + outside},

@@ -208,7 +208,7 @@ func (g *guardedStream) SendMsg(m any) error {
 		return status.FromContextError(g.ctx.Err()).Err()
 	case <-late.C:
 		conn.Stalled()
-		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may go on behind the last row that it has", g.guard.s.limits.SendTimeout)
+		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may go on after the last row that it has", g.guard.s.limits.SendTimeout)
 	}
 }
 

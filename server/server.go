@@ -156,8 +156,7 @@ const streamWorkers = 32
 
 // How much a client may send ahead, for a call and for all calls of a connection. A
 // server that does not set it measures the best value with a ping for every
-// request, which takes two more writes and reads on both sides. A larger request is
-// let
+// request: two more writes and two more reads on both sides. A larger request is let
 // through as soon as its call begins.
 const (
 	streamWindow = 1 << 20

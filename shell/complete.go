@@ -148,7 +148,7 @@ func commandNames(line string) []string {
 	return names
 }
 
-// commandWords are what may stand behind a command.
+// commandWords are what may stand after a command.
 func (s *Session) commandWords(c *dotCommand, spelled string) []string {
 	switch {
 	case c.args == "[T]" || spelled == `\d`:

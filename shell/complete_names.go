@@ -50,7 +50,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 		}
 		stop := keyStop(key, len(prefix))
 		found = append(found, stop)
-		from = stop.text + "\x00" // the key behind it
+		from = stop.text + "\x00" // the key after it
 		if stop.open {
 			from = successor(stop.text)
 		}
@@ -78,7 +78,7 @@ func firstKey(ctx context.Context, t exec.Table, opts ...read.Option) (string, b
 	return "", false
 }
 
-// keyStop cuts a key behind the first separator that follows its first n bytes.
+// keyStop cuts a key after the first separator that follows its first n bytes.
 func keyStop(key string, n int) proposal {
 	at := strings.IndexAny(key[n:], keySeparators)
 	if at < 0 || n+at+1 == len(key) {

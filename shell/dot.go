@@ -32,8 +32,8 @@ func init() {
 		{".schema", nil, "[T]", `statements that make the table, or all tables; \d T describes it`, (*Session).dotSchema},
 		{".use", []string{`\c`}, "[T]", "the table for statements that leave it out", (*Session).dotUse},
 		{".mode", nil, "[FORMAT]", "how rows are shown: " + strings.Join(Formats, " "), (*Session).dotMode},
-		{".limit", nil, "[N]", "how many rows a scan shows if it does not say; 0: all", (*Session).dotLimit},
-		{".versions", nil, "[N|all]", "how many versions get and scan show if they do not say", (*Session).dotVersions},
+		{".limit", nil, "[N]", "how many rows a scan without limit= shows; 0: all", (*Session).dotLimit},
+		{".versions", nil, "[N|all]", "how many versions get and scan without versions= show", (*Session).dotVersions},
 		{".next", nil, "", "the rows after those that the last scan showed", (*Session).dotNext},
 		{".timing", []string{`\timing`}, "[on|off]", "say how long statements take", toggle(func(s *Session) *bool { return &s.opt.Timing })},
 		{".stats", nil, "[on|off]", "say what each get, scan and count cost; alone: the statistics of the database", (*Session).dotStats},
@@ -70,7 +70,7 @@ func at(p lex.Pos, err error) error {
 	return &lex.Error{Pos: p, Msg: escapeUnprintable(err.Error()), Err: err}
 }
 
-// splitCommand is a command's name and what stands behind it, without the
+// splitCommand is a command's name and what stands after it, without the
 // semicolon that people are used to type.
 func splitCommand(text string) (word, arg string) {
 	word = text

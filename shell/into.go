@@ -80,7 +80,7 @@ func createWhole(path string, overwrite bool) (*wholeFile, error) {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		return &wholeFile{File: f}, err
 	case err == nil && !overwrite:
-		return nil, fmt.Errorf("%s exists; overwrite, behind its name, replaces it", path)
+		return nil, fmt.Errorf("%s exists; overwrite, after its name, replaces it", path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (f *wholeFile) finish() error {
 	return err
 }
 
-// abandon removes what was written; behind finish it does nothing.
+// abandon removes what was written; after finish it does nothing.
 func (f *wholeFile) abandon() {
 	_ = f.Close()
 	if f.path != "" {

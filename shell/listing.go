@@ -89,7 +89,7 @@ func peopleText(v any) string {
 const barWidth = 40
 
 // printTable prints a listing as a table, with numbers to the right and bars
-// behind them.
+// after them.
 func (s *Session) printTable(l *exec.Listing) error {
 	t := s.newTable()
 	var heads []string

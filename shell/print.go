@@ -131,7 +131,7 @@ func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
 	}
-	if stream.More() { // always said: these rows look like all there are
+	if stream.More() { // said even with --quiet, since these rows look like all of them
 		next := ", or .next"
 		if !s.opt.Interactive {
 			next = ""

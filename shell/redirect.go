@@ -69,7 +69,7 @@ func (s *Session) openFile(name string) (*output, error) {
 
 func (s *Session) openCommand(command string) (*output, error) {
 	if command == "" {
-		return nil, errors.New("expected a command behind the |")
+		return nil, errors.New("expected a command after the |")
 	}
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = s.opt.Out, s.opt.Err

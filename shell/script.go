@@ -157,7 +157,7 @@ func (s *Session) exec(ctx context.Context, src lex.Source) error {
 	return at(src.Pos, s.run(ctx, st))
 }
 
-// wantStats has a read say what it cost, as if it asked for it.
+// wantStats makes a read report its cost, as if the statement had stats.
 func wantStats(st ql.Statement) {
 	switch st := st.(type) {
 	case *ql.Get:

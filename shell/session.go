@@ -37,7 +37,7 @@ type Options struct {
 	// shows. Long results go through the pager.
 	Pages bool
 	// Terminal says that Out is a terminal: the default format is table, cut
-	// to its width, and scans show 100 rows if they do not say.
+	// to its width, and scans without limit= show 100 rows.
 	Terminal bool
 	// ErrTerminal says that Err is a terminal, for progress bars.
 	ErrTerminal bool
@@ -125,7 +125,7 @@ func CheckFormat(name string) error {
 	return nil
 }
 
-// terminalLimit is how many rows a scan shows on a terminal if it does not say.
+// terminalLimit is how many rows a scan without limit= shows on a terminal.
 const terminalLimit = 100
 
 // A Session runs statements and session commands one after another. It is not
@@ -135,7 +135,7 @@ type Session struct {
 	opt    Options
 	runner exec.Runner
 	out    *output
-	screen io.Writer  // what Out is, or the pager before it
+	screen io.Writer  // Out's own writer, or the pager in front of it
 	pager  *tty.Pager // nil: none
 	seen   seenColumns
 	format string
@@ -144,7 +144,7 @@ type Session struct {
 	opened *query.DB // by .open; nil: db is the caller's
 	// imported is how many rows an import wrote before it failed.
 	imported int
-	limit    *int     // rows that a scan shows if it does not say, by .limit; nil: not said
+	limit    *int     // rows that a scan without limit= shows, set by .limit; nil: not set
 	table    string   // in use; "": none
 	next     *ql.Scan // what .next runs; nil: nothing
 	left     bool
@@ -267,7 +267,7 @@ func (s *Session) note(format string, args ...any) {
 	}
 }
 
-// rowLimit is how many rows a scan gives if it does not say; 0 is all. Only output to the
+// rowLimit is how many rows a scan without limit= gives; 0 is all. Only output to the
 // screen has a limit by default.
 func (s *Session) rowLimit() int {
 	switch {

@@ -61,7 +61,7 @@ func (t *textTable) header(heads []string, right []bool) {
 	t.measure(heads)
 }
 
-// addColumn adds a column of text behind the others.
+// addColumn adds a column of text after the others.
 func (t *textTable) addColumn(head string) {
 	t.heads, t.right, t.widths = append(t.heads, head), append(t.right, false), append(t.widths, textWidth(head))
 }

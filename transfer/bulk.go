@@ -41,8 +41,8 @@ const (
 )
 
 // whole imports the file all or nothing, and reads it once: a small file in one write, a
-// large one as a bulk load. It reads the file once more only when records repeat others
-// far before them, and are to be left out.
+// large one as a bulk load. It reads the file a second time only to leave out records
+// that repeat others far before them.
 func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error {
 	err := im.wholeOnce(ctx, to, regular, im.spec.Warn)
 	if !errors.Is(err, query.ErrRepeated) {

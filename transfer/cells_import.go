@@ -94,7 +94,7 @@ func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
 	}
 	typ, err := cells.ParseType(name)
 	if err != nil || typ == cells.TypeAny {
-		return cell, rec.wrong("has type %s, which does not exist", quote(name))
+		return cell, rec.wrong("has the unknown type %s", quote(name))
 	}
 	if bad := c.check(rec, &cell, typ); bad != nil {
 		return cell, bad

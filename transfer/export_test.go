@@ -392,7 +392,7 @@ func TestCellImportRefusals(t *testing.T) {
 		"the file has to be one that export wrote": "a,b\n1,2\n",
 		"is for family \"nope\", which table y":    head + "r,nope,q,1,i64,1\n",
 		"has type i64, and family i32 is declared": head + "r,i32,q,1,i64,1\n",
-		"has type \"int\", which does not exist":   head + "r,any,q,1,int,1\n",
+		"has the unknown type \"int\"":             head + "r,any,q,1,int,1\n",
 		"has a row key of 0 bytes":                 head + ",any,q,1,i64,1\n",
 		"stands for nothing":                       head + `r,any,q,1,string,\q` + "\n",
 		"ends in a backslash":                      head + `r,any,q,1,string,a\` + "\n",

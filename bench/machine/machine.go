@@ -15,10 +15,10 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A Description says where and of what figures were taken.
+// A Description is the machine and the build that figures were measured with.
 type Description struct {
 	CPU     string    `json:"cpu"`
-	Cores   int       `json:"cores"` // that Go may use
+	Cores   int       `json:"cores"` // the number that Go may use
 	OS      string    `json:"os"`
 	Arch    string    `json:"arch"`
 	Go      string    `json:"go"`

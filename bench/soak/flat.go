@@ -16,9 +16,9 @@ import (
 
 // flatness is how much memory and how many files a process had, over time.
 //
-// The first third of a run is for warming up: caches fill, and the data gets as
-// large as it will be. Of the two thirds that follow, the median of the second may
-// be a tenth, and some slack, above that of the first.
+// In the first third of a run caches fill, and the data reaches its final size. The
+// median of the last third may exceed the median of the second third by a tenth and
+// some slack.
 type flatness struct {
 	memory, files []float64
 }
@@ -26,7 +26,7 @@ type flatness struct {
 const (
 	memorySlack  = 16 // MiB
 	filesSlack   = 16
-	leastSamples = 60 // that are judged
+	leastSamples = 60 // fewer are not judged
 
 	// leastDuration is the shortest run that is judged: a shorter one is still warming up
 	// at its end, most of all on a slow machine, where it takes longer than planned.

@@ -52,10 +52,10 @@ var groupFamilies = []string{"a", "b"}
 // that it lies between.
 type model struct {
 	seed     uint64
-	noise    []byte // that values are pieces of
+	noise    []byte // values are pieces of it
 	groups   [groupCount]register
-	counters [counterCount]register // of what is in n
-	sums     [counterCount]register // and in sum
+	counters [counterCount]register // of the counters in family n
+	sums     [counterCount]register // of the counters in family sum
 	swaps    [writerCount]register
 	events   [writerCount]eventLog
 }
@@ -205,7 +205,7 @@ func (r *model) rowVersion(row *query.Row) (uint64, error) {
 				return 0, err
 			}
 			if v >= last {
-				return 0, fmt.Errorf("%s has version %d behind version %d", place, v, last)
+				return 0, fmt.Errorf("%s has version %d after version %d", place, v, last)
 			}
 			if last == ^uint64(0) {
 				newest[i] = v

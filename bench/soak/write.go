@@ -51,8 +51,8 @@ func (w *writer) some(rng *rand.Rand, n int) (from, to int) {
 	return from, min(from+n, (w.id+1)*writerGroups)
 }
 
-// write announces the next versions of groups, has them written, and says that
-// they are.
+// write announces the next versions of groups, calls do to write them, and records
+// that they are acknowledged.
 func (w *writer) write(from, to int, deletion bool, do func() error) error {
 	for g := from; g < to; g++ {
 		of := &w.rows.groups[g]
@@ -169,7 +169,7 @@ func (w *writer) transact(ctx context.Context, db *query.DB, rng *rand.Rand) err
 	return err
 }
 
-// increment counts, by reading and writing.
+// increment adds to a counter by reading and writing it.
 func (w *writer) increment(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	i, by := rng.IntN(counterCount), 1+rng.Uint64N(9)
 	of := &w.rows.counters[i]
@@ -183,7 +183,7 @@ func (w *writer) increment(ctx context.Context, db *query.DB, rng *rand.Rand) er
 	return of.explains(fmt.Sprint("counter ", i), uint64(n), least, of.tried.Load())
 }
 
-// add counts, by adding.
+// add adds to a counter of an aggregate, without reading it.
 func (w *writer) add(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	i, by := rng.IntN(counterCount), 1+rng.Uint64N(9)
 	of := &w.rows.sums[i]

@@ -48,14 +48,14 @@ func (e *Env) pick(n int) pick {
 	return p
 }
 
-// byC is a reading in C of shares of slices.
+// byC is a function that reads slices in C, divided among workers.
 func byC(workers int, s yardstick.Slices, get func(fs []yardstick.Family, s yardstick.Slices) (yardstick.Sum, error)) func([]yardstick.Family) (int64, error) {
 	return func(fs []yardstick.Family) (int64, error) {
 		return share(workers, s.Len(), func(_, from, to int) (int64, error) { return cellsOf(get(fs, s.Part(from, to))) })
 	}
 }
 
-// extra makes contenders of further readings in C.
+// extra makes one more contender of each way to read in C.
 func extra(ops int, names []string, gets ...func([]yardstick.Family) (int64, error)) func([]yardstick.Family, *query.Table) []contest.Contender {
 	return func(fs []yardstick.Family, _ *query.Table) (cs []contest.Contender) {
 		for i, get := range gets {

@@ -67,7 +67,7 @@ type mixer struct {
 	zipf    *zipfian
 	n       int // operations of a round
 	workers int
-	rows    int // that are there before the next round
+	rows    int // before the next round
 	rounds  []yardstick.Ops
 }
 

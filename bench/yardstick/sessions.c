@@ -87,7 +87,7 @@ static void write_events(sessions_t* s, const char* prefix, size_t len, uint64_t
   commit(s);
 }
 
-// Rows of the history are called like the user, with a # and more behind it.
+// Row keys of the history are the user's key, a # and more.
 static void read_history(sessions_t* s, const char* prefix, size_t len, uint64_t rows) {
   char from[512], to[512], last[512];
   size_t last_len = 0;

@@ -24,7 +24,7 @@ type Sorted struct {
 
 // A Count is the outcome of a load.
 type Count struct {
-	Rows     int64 // that have cells
+	Rows     int64 // with cells
 	Cells    int64
 	Replaced int64 // cells that were given several times, and so were replaced
 }

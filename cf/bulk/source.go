@@ -32,7 +32,7 @@ type spillSource struct {
 	lo, hi  []byte  // row prefixes, lo inclusive, hi exclusive; nil is no bound
 	shared  bool    // the frame that is being read belongs to the part before, too
 	reading *frame
-	segment *segment // that is open
+	segment *segment // the open one
 	file    *os.File
 	packed  []byte
 	raw     []byte // of the frame
@@ -45,7 +45,7 @@ type spillSource struct {
 func newSpillSource(s *spill, family int, lo, hi []byte, p *packer) *spillSource {
 	all := s.runs[family].frames
 	from, to := 0, len(all)
-	find := func(row []byte) int { // the first frame that begins at the row or behind it
+	find := func(row []byte) int { // the first frame that begins at the row or after it
 		return sort.Search(len(all), func(i int) bool { return all[i].row >= string(row) }) // others release frames
 	}
 	src := &spillSource{packer: p, lo: lo, hi: hi}

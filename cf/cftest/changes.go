@@ -51,7 +51,7 @@ func testChanges(f *fixture) {
 		defer c.Close()
 		for i := range all {
 			if p := c.Position(); p > all[i].Before {
-				f.Errorf("the position before commit %d is %d; the commit begins behind %d", i, p, all[i].Before)
+				f.Errorf("the position before commit %d is %d; the commit begins after %d", i, p, all[i].Before)
 			}
 			_, err := c.Next(f.ctx)
 			f.must(err)
@@ -137,7 +137,7 @@ func testChanges(f *fixture) {
 		f.must(f.store.DropFamily(f.ctx, "t/gone"))
 		f.expectChanges(at, "both d t/a:q@1=y")
 	})
-	f.run("not a position that is yet to come", func(f *fixture) {
+	f.run("not a position beyond the latest", func(f *fixture) {
 		_, err := f.store.Changes(f.lastStart() + 1)
 		f.expectError("Changes", err, cf.ErrTrimmed)
 	})
@@ -156,7 +156,7 @@ func testChanges(f *fixture) {
 			f.must(f.store.Close())
 			f.store = f.harness.Reopen(f.store)
 			if !f.store.KeepsChanges() {
-				f.Fatal("the log is not kept any more")
+				f.Fatal("the log is no longer kept")
 			}
 			f.note("reopened", func(b *cf.Batch) { put(b, "t/a", ParseRows("o q@1=x")) })
 			after := f.changes(begin)
@@ -295,7 +295,7 @@ func testConcurrentChanges(f *fixture) {
 			f.Fatalf("got %s, want %s", got, want)
 		}
 		if k.Before < last || k.At != k.Before+3 {
-			f.Fatalf("a commit of 3 changes from behind %d to %d, after one at %d", k.Before, k.At, last)
+			f.Fatalf("a commit of 3 changes from after %d to %d, after one at %d", k.Before, k.At, last)
 		}
 		last = k.At
 		next[w]++

@@ -398,7 +398,7 @@ func (f *fixture) expectCounter(row string, want ...int) {
 	}
 }
 
-// testUpdatesReadTheNewest changes a row in all the ways there are, and reads it behind
+// testUpdatesReadTheNewest changes a row in all the ways there are, and reads it after
 // each of them.
 func testUpdatesReadTheNewest(f *fixture) {
 	f.create("t/one", "t/two")

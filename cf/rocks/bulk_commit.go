@@ -30,7 +30,7 @@ import (
 // marker sees by the tokens which families are done. It does the others, and then
 // removes marker and tokens in one batch. docs/format.md has their bytes.
 
-// tokenKey is the key of a token: that of the marker, behind a zero byte that puts it
+// tokenKey is the key of a token: that of the marker, after a zero byte that puts it
 // before all cells.
 func tokenKey(id string) []byte { return append([]byte{0}, recovery.MarkerPrefix+id...) }
 
@@ -117,9 +117,9 @@ func (in *ingestion) begin(ctx context.Context) error {
 	return nil
 }
 
-// prepare does the work that takes long or can fail before the locks are taken. It
-// writes the tokens, flushes the families, which the engine would otherwise do while
-// writes wait, and syncs the directories.
+// prepare does, before the locks are taken, the work that takes long or can fail: it
+// writes the tokens, flushes the families and syncs the directories. Without it the
+// engine would flush while writes wait.
 func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
 	m := &marker{Files: map[string][]string{}, id: in.id, dir: in.dir}
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {

@@ -28,7 +28,7 @@ type changes struct {
 
 	waiting []*cf.Commit
 
-	families *families // that names belongs to
+	families *families // names belongs to these
 	names    map[uint32]string
 }
 
@@ -47,7 +47,7 @@ func (s *Store) Changes(after cf.Position) (cf.Changes, error) {
 func (c *changes) start() error {
 	latest := c.store.db.GetLatestSequenceNumber()
 	if uint64(c.after) > latest {
-		return fmt.Errorf("%w: %d, which is yet to come; the latest is %d", cf.ErrTrimmed, c.after, latest)
+		return fmt.Errorf("%w: position %d is beyond the latest, %d", cf.ErrTrimmed, c.after, latest)
 	}
 	if err := c.list(); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (c *changes) Next(ctx context.Context) (*cf.Commit, error) {
 	return next, nil
 }
 
-// step takes one more record, or turns to the next log; more is false when there is
-// neither.
+// step takes one more record, or turns to the next log; more is false at the end of the
+// last log.
 func (c *changes) step() (more bool, err error) {
 	s := c.store
 	s.mu.RLock()

@@ -146,7 +146,7 @@ func (e *engine) recovered(r *recovery.Found) {
 	for name, end := range r.Ends {
 		e.logs.End(name, end)
 	}
-	// Without the file nothing says that the manifest is whole, and that the files that
+	// Without the file it is unknown whether the manifest is whole, and whether the files that
 	// it does not name are useless.
 	e.logs.Spare(r.Synced.Files == nil)
 }
@@ -159,7 +159,7 @@ const straysDir = "strays"
 // of a write.
 func (s *Store) noteStrays() {
 	if n := s.engine.logs.Spare(false); n > 0 {
-		s.logger.Warn("table files that the manifest does not name were moved aside, since nothing says that the manifest is whole; remove them when nothing is missing",
+		s.logger.Warn("table files that the manifest does not name were moved aside, because the manifest may be incomplete; remove them once you see that no data is missing",
 			"files", n, "dir", filepath.Join(s.dir, straysDir))
 	}
 	if r := s.engine.found; r != nil && len(r.Ends) > 0 && !s.options.ReadOnly {

@@ -24,7 +24,7 @@ type Follower struct {
 	view       atomic.Pointer[view] // the newest
 
 	mu     sync.Mutex
-	views  map[*view]struct{} // that are open
+	views  map[*view]struct{} // open ones
 	closed bool
 }
 

@@ -53,9 +53,9 @@ func (r *Raw) Put(key, value []byte) error {
 	return r.DB.PutCF(opts, r.Family, key, value)
 }
 
-// Stall has the engine take no more writes once the family has this many files that are
-// not compacted. Until release, no database of the process compacts. It is for tests of
-// what waits then.
+// Stall makes the engine stop writes once the family has this many files that are not
+// compacted. Until release, no database of the process compacts. Tests use it to see
+// which calls wait.
 func (r *Raw) Stall(files int) (release func(), err error) {
 	env := grocksdb.NewDefaultEnv()
 	env.SetBackgroundThreads(0)

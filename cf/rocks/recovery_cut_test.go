@@ -202,7 +202,7 @@ func overwrite(t *testing.T, path string, b []byte) {
 // A log that was cut off, between two records or anywhere, emptied or removed, with
 // another one behind it, is an error: what it had is missing in the middle. So it is in
 // a database of before there was a file that says what was synced, except for the first
-// log when all of it is missing, and for what came right behind the marker of a load.
+// log when all of it is missing, and for what came right after the marker of a load.
 func TestACutLogIsFound(t *testing.T) {
 	dir, rows, logs := cutDatabase(t)
 	if has, also, err := rowsOf(copyOf(t, dir), Options{}); err != nil || has != rows || also != rows {

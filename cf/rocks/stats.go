@@ -131,9 +131,9 @@ func (s *Store) number(name string) int64 {
 	return int64(n)
 }
 
-// stallStats adds up the waits of writes at the gate, and in the engine, where the few
-// writes wait that do not pass the gate. The engine's own count is not used: it also
-// counts writes that were turned away.
+// stallStats adds up the waits of writes at the gate and in the engine; the few writes
+// that do not pass the gate wait in the engine. The engine's own count is not used: it
+// also counts refused writes.
 func (s *Store) stallStats(t map[string]int64) cf.StallStats {
 	state, rate := s.stallLocked()
 	waiting, count, wait := s.gate.Stats()

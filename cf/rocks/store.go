@@ -44,8 +44,8 @@ type Store struct {
 	changes  changeLog
 	queue    *writequeue.Queue
 
-	// mu is held shared while families must not come or go and the database
-	// must not close, exclusively to do either.
+	// A shared holder of mu keeps families from being created or dropped, and the
+	// database from closing. Creating, dropping and closing hold it exclusively.
 	mu      sync.RWMutex
 	closed  bool
 	dropped droppedFamilies

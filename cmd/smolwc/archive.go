@@ -14,7 +14,7 @@ type travelling struct {
 }
 
 func (t *travelling) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.parallel, "parallel", "", "send `N` files at once (default 4)")
+	cmd.Flags().StringVar(&t.parallel, "parallel", "", "transfer `N` files at once (default 4)")
 	cmd.Flags().StringVar(&t.rate, "rate", "", "send at most `SIZE` a second, such as 50MB")
 }
 
@@ -22,9 +22,10 @@ func (t *travelling) words() []string {
 	return []string{optionWord("parallel=", t.parallel), optionWord("rate=", t.rate)}
 }
 
-const targets = `A target is a directory, or s3://BUCKET/PREFIX with ?endpoint=URL for a server that
-is not Amazon's and ?region=NAME; access keys are those of AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, of AWS's files, or with ?credentials=instance of a machine's role.`
+const targets = `A target is a directory, or s3://BUCKET/PREFIX with ?endpoint=URL for a server other
+than Amazon's, and ?region=NAME. Access keys come from AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, from AWS's files, or with ?credentials=instance from the
+machine's role.`
 
 func (c *command) backupCommand() *cobra.Command {
 	var keep string
@@ -37,14 +38,14 @@ func (c *command) backupCommand() *cobra.Command {
 		Use:   "backup [TARGET]",
 		Short: "Back the database up",
 		Long: `backup sends the files of the database, as of one moment, to TARGET, or to where
-the last backup went. Files that an earlier backup has are not sent again, and what
-an interrupted backup has sent neither.
+the last backup went. Files that an earlier backup, even an interrupted one, has
+sent are not sent again.
 
 ` + targets + `
 
-A database that a process has open is backed up by that process: in a shell with
-the statement backup, and by smolwc serve with --addr. Then TARGET is as the server
-sees it, with its access keys, and its --backup-to has to allow it.`,
+A database that a process has open is backed up by that process: by a shell with
+the statement backup, by smolwc serve with --addr. The server then resolves TARGET
+on its own machine and uses its own access keys; its --backup-to has to allow TARGET.`,
 		Example: "  smolwc backup /backups/fleet --keep 7\n  smolwc --addr localhost:8086 backup /backups/fleet\n  smolwc backup 's3://backups/fleet?endpoint=http://127.0.0.1:7070'",
 	}, 0, 1)
 	cmd.AddCommand(c.unlockCommand())
@@ -146,7 +147,7 @@ func (c *command) exportCommand() *cobra.Command {
 	cmd := r.make(&cobra.Command{
 		Use:   "export TABLE FILE",
 		Short: "Write a table to a CSV, JSON lines or Parquet file",
-		Long: `export writes what TABLE shows at one moment to FILE (.csv, .jsonl, .ndjson, also
+		Long: `export writes a snapshot of TABLE to FILE (.csv, .jsonl, .ndjson, also
 with .gz or .zst, or .parquet), or to the output if FILE is -. It is the export statement of the
 shell; "help export" there says more. A process may be writing the database
 meanwhile.`,
@@ -166,6 +167,6 @@ meanwhile.`,
 	flags.StringVar(&since, "since", "", "only cells from `TIME` on")
 	flags.StringVar(&until, "until", "", "only cells before `TIME`")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace FILE if it exists")
-	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be; export always does")
+	flags.BoolVar(&c.readOnly, "read-only", false, "open read-only, even while another process writes; export always does")
 	return cmd
 }

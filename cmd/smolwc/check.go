@@ -24,13 +24,13 @@ func (c *command) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Read everything, and report what is damaged",
-		Long: `check reads the whole database, beside a process that writes it if there is one,
-and changes nothing. It compares files with their checksums, the catalog with the
-families there are, and looks at every key and value: that they decode, are in
-order and in bounds, and have their family's type.
+		Long: `check reads the whole database and changes nothing; another process may be writing
+it meanwhile. It compares files with their checksums and the catalog with the
+existing families, and checks that every key and value decodes, is in order and in
+bounds, and has its family's type.
 
 It exits with 0 when nothing is wrong, with 1 when something is, and with 3 when
-the database cannot be opened, which damage may be the reason of.`,
+the database cannot be opened, perhaps because it is damaged.`,
 		Example: "  smolwc check --db data",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.check(cmd.Context()) },

@@ -21,20 +21,21 @@ func (c *command) importCommand() *cobra.Command {
 		Short: "Load a CSV, JSON lines or Parquet file into a table",
 		Long: `import loads FILE (.csv, .jsonl or .ndjson, also with .gz or .zst, or .parquet) into
 TABLE, as a whole or not at all. Without --key and --columns it is a file that export
-wrote, and gives the same cells again. A file of more than 10,000 rows is imported once, and is
-refused where it would replace cells, unless --again or --overlap is given.
-It is the import statement of the shell; "help import" there says more.`,
+wrote, and gives the same cells again. A file of more than 10,000 rows is imported
+only once unless --again is given, and is refused if it would overlap existing cells
+unless --overlap is given. It is the import statement of the shell; "help import"
+there says more.`,
 		Example: `  smolwc import fleet planes.csv.gz --key 'plane#{tailnum}' --columns meta:model=model,meta:seats=seats:i32 --na NA`,
 	}, 2, 2)
 	flags := cmd.Flags()
 	flags.StringVar(&key, "key", "", "make row keys of `TEMPLATE`, such as 'flight#{tailnum}#{year}-{month:02}'")
 	flags.StringVar(&columns, "columns", "", "make columns of the fields in `LIST`, FAM:QUAL=FIELD[:TYPE] with commas between")
 	flags.StringVar(&ts, "ts", "", "take the cells' timestamps from `FIELD`")
-	flags.StringVar(&na, "na", "", "take `TEXT` for no value, as an empty field is")
+	flags.StringVar(&na, "na", "", "treat a field that equals `TEXT` like an empty one: it makes no cell")
 	flags.IntVar(&badLines, "bad-lines", 0, "leave out up to `N` bad lines")
 	flags.IntVar(&batch, "batch", 0, "write the rows `N` at a time, and not all at once")
 	flags.BoolVar(&again, "again", false, "import a large file that was imported before, too")
-	flags.BoolVar(&overlap, "overlap", false, "let a large file replace cells, and put its own before older ones")
+	flags.BoolVar(&overlap, "overlap", false, "let a large file replace cells, and add newer versions of existing ones")
 	cmd.MarkFlagsRequiredTogether("key", "columns")
 	return cmd
 }

@@ -17,7 +17,7 @@ func (c *command) load() (*config.Config, error) {
 }
 
 // errNoEngine is the error for local databases in a smolwc built without cgo.
-var errNoEngine = errors.New("this build has no RocksDB, and so no databases of its own: reach one that smolwc serve serves with --addr, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
+var errNoEngine = errors.New("this build has no RocksDB and cannot open a database: use --addr with a running smolwc serve, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
 
 // wantEngine is an error in a build without local databases.
 func wantEngine() error {

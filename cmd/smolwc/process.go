@@ -35,11 +35,11 @@ func reserveOf(memory int64) int64 {
 	return max(min(memory/8, small), min(memory/32, large))
 }
 
-// gcPercent is how much garbage a server may have beside what is in use.
+// gcPercent bounds a server's garbage, in percent of the memory in use.
 const gcPercent = 50
 
-// collectEarly is for a server: it collects at half the garbage, and harder when it
-// has more than its clients' requests and reads may take.
+// collectEarly makes a server collect at half as much garbage as Go does by default, and
+// harder when it has more memory than its clients' requests and reads may take.
 func (c *command) collectEarly(inHand int64) {
 	if c.getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -32,7 +32,7 @@ type remoteFlags struct {
 func (r *remoteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "", "use the database that smolwc serve serves on `HOST:PORT`")
-	flags.StringVar(&r.instance, "instance", "", "with --addr: the tables of `NAME` are those with plain names (default "+client.DefaultInstance+")")
+	flags.StringVar(&r.instance, "instance", "", "with --addr: plain table names mean the tables of `NAME` (default "+client.DefaultInstance+")")
 	flags.StringVar(&r.token, "token", "", "with --addr: show the server `TOKEN` (default $"+envToken+")")
 	flags.BoolVar(&r.tls, "tls", false, "with --addr: use TLS, with the authorities of this machine")
 	flags.StringVar(&r.ca, "tls-ca", "", "with --addr: use TLS, with the authorities in `FILE`")

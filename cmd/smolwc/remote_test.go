@@ -387,7 +387,7 @@ func TestServeWithTLSTokensAndPages(t *testing.T) {
 	for code := 0; code != 3; time.Sleep(10 * time.Millisecond) {
 		code = run(append(over, "-c", "tables"), strings.NewReader(""), io.Discard, &errs, noEnv)
 	}
-	if !strings.Contains(errs.String(), "this server wants a token") {
+	if !strings.Contains(errs.String(), "this server requires a token") {
 		t.Error(errs.String())
 	}
 	output(t, append(over, "--token", secret, "-c", "put mine k f:x=1")...)

@@ -96,7 +96,7 @@ func (c *command) planSchema(ctx context.Context) (err error) {
 			return err
 		}
 		if loss != "" {
-			c.say("  %s; apply asks first, and in a script wants --prune", loss)
+			c.say("  %s; apply asks first, and in a script needs --prune", loss)
 		}
 	}
 	if err := c.printKept(ctx, db, plan); err != nil {
@@ -168,9 +168,9 @@ func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, p
 		return nil
 	}
 	if !isTerminal(c.stdin) || !isTerminal(c.stderr) {
-		return errors.New("nothing was done: that is for good, and wants --prune, which drops tables and families that are not declared too")
+		return errors.New("nothing was done, because this cannot be undone; --prune confirms it, and also drops undeclared tables and families")
 	}
-	_, _ = fmt.Fprint(c.stderr, "that is for good; apply it? yes or no: ")
+	_, _ = fmt.Fprint(c.stderr, "this cannot be undone; apply it? yes or no: ")
 	answer, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer means no
 	if !strings.EqualFold(strings.TrimSpace(answer), "yes") {
 		return errors.New("nothing was done")

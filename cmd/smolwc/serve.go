@@ -46,14 +46,14 @@ func (c *command) serveCommand() *cobra.Command {
 Bigtable's clients in any language, cbt and Terraform work with it. They find it
 through $BIGTABLE_EMULATOR_HOST.
 
-Addresses that other machines reach want TLS, or --insecure. Clients need a token
-as soon as there is one: smolwc token makes them.
+An address that other machines can reach needs TLS, or --insecure. Once smolwc
+token has created a token, every client needs one.
 
-A missing database is created. Ctrl-C stops the server: calls under
-way may end first, a second Ctrl-C ends the process.
+A missing database is created. Ctrl-C stops the server after the calls under way
+have ended; a second Ctrl-C ends the process at once.
 
-Unless they are set, MALLOC_ARENA_MAX is as if 1, GOGC as if 50 with some memory
-set aside, and GOMEMLIMIT as if --max-bytes.`,
+These environment variables have defaults of smolwc's own: MALLOC_ARENA_MAX 1,
+GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 		Example: `  smolwc serve --db ./data
   smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
   smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087`,
@@ -61,9 +61,9 @@ set aside, and GOMEMLIMIT as if --max-bytes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 is any that is free")
-	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host on that of --addr")
-	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "the tables of `NAME` are those with plain names")
+	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 picks a free one")
+	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host, on the host of --addr")
+	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "plain table names mean the tables of `NAME`")
 	flags.StringVar(&r.durability, "durability", "", "`WHEN` a write is acknowledged: sync, when it is on disk, or async, when the system has it (default the configuration's)")
 	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 128MiB without one)")
 	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
@@ -71,7 +71,7 @@ set aside, and GOMEMLIMIT as if --max-bytes.`,
 	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
 	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
 	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
-	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * on an address of this machine alone, else none)")
+	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * if only this machine can reach --addr, else none)")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.limits.SetDefaults()
@@ -132,7 +132,7 @@ func (r *serveRun) check() error {
 	case (r.tls.Cert == "") != (r.tls.Key == ""):
 		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
 	case r.tls.ClientCA != "" && r.tls.Cert == "":
-		return errors.New("--tls-client-ca wants TLS: --tls-cert and --tls-key")
+		return errors.New("--tls-client-ca needs TLS: --tls-cert and --tls-key")
 	case r.tls.Cert != "" && r.insecure:
 		return errors.New("--insecure serves without TLS, and --tls-cert with it; give one of them")
 	}

@@ -208,7 +208,7 @@ func fillTable(t *testing.T, s *served, rows, cells, value int) {
 	}
 }
 
-// stopReading begins reads of all rows and stops reading each one behind its first
+// stopReading begins reads of all rows and stops reading each one after its first
 // answer. It returns when the server has ended them all, with the number it refused.
 func stopReading(t *testing.T, s *served, readers int) int {
 	t.Helper()

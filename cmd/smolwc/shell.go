@@ -35,15 +35,16 @@ func (c *command) shellCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "smolwc",
 		Short: "Bigtable's data model in one binary: a shell, and tools around it",
-		Long: `smolwc opens a database and runs statements: those of -c and -f in their
-order, else a script on standard input, else, at a terminal, those that are
-typed. "help" in the shell explains the language.
+		Long: `smolwc opens a database and runs statements: those of -c and -f in the order
+given; without these, a script on standard input; at a terminal, a shell. "help"
+in the shell explains the language.
 
-With --addr the database is one that smolwc serve serves.
+With --addr it uses the database of a running smolwc serve.
 
 A database is created when --db or $SMOLWC_DB names a directory without one, or
-when the configuration declares tables. It is not created for statements of -c of
-which none creates a table: then the directory is likely a mistake.`,
+when the configuration declares tables. It is not created if there is only -c, no
+tables are declared, and the statements use tables but create none: the directory's
+name is then probably mistyped.`,
 		Example: `  smolwc
   smolwc -c 'scan fleet prefix=plane# limit=5'
   smolwc --db ./data -f load.smolwc
@@ -58,12 +59,12 @@ which none creates a table: then the directory is likely a mistake.`,
 	flags.StringVar(&r.format, "format", "", "print results as `FORMAT` (default table on a terminal, else jsonl)")
 	flags.BoolVar(&r.keepGoing, "keep-going", false, "go on after a statement that fails, and exit with 1 at the end")
 	flags.BoolVar(&r.mustExist, "must-exist", false, "exit with 4 when a get finds nothing")
-	flags.BoolVar(&r.noColor, "no-color", false, "mark nothing with colours, as with $NO_COLOR")
+	flags.BoolVar(&r.noColor, "no-color", false, "use no colours; $NO_COLOR does the same")
 	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
 	flags.BoolVar(&r.stats, "stats", false, "say what each get, scan and count costs")
 	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
 	r.remote.add(cmd)
-	flags.BoolVar(&c.readOnly, "read-only", false, "open for reading alone, beside a writer if need be")
+	flags.BoolVar(&c.readOnly, "read-only", false, "open read-only, even while another process writes")
 	return cmd
 }
 
@@ -126,7 +127,7 @@ func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query
 	return r.session(ctx, o, interactive)
 }
 
-// scripts runs the sources in their order; none is standard input.
+// scripts runs the sources in their order; without sources it runs standard input.
 func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 	var first error
 	todo := r.sources

@@ -32,10 +32,10 @@ type statementRun struct {
 type need int
 
 const (
-	needsWriter  need = iota
-	needsTables       // to write it, with the tables that the configuration declares
-	needsReader       // to read it
-	needsNothing      // its arguments say everything
+	needsWriter  need = iota // the database, for writing
+	needsTables              // the same, with the tables that the configuration declares
+	needsReader              // the database, for reading
+	needsNothing             // no database
 )
 
 // command makes a command that takes from least to most arguments.

@@ -27,7 +27,7 @@ type suite struct {
 	args    []string
 	env     string // names the server
 	wanting map[string]string
-	others  map[string]string // that are about something else, and are not run
+	others  map[string]string // about something else; not run
 }
 
 var emulatorSuite = suite{

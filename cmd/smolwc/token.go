@@ -19,11 +19,11 @@ func (c *command) tokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Make, list and revoke the tokens that clients of the server need",
 		Long: `smolwc token manages the tokens of a database. As soon as there is one,
-smolwc serve lets in only who shows a token, and each may do what its rights say:
-read rows of a table, write them as well, or do everything with the table.
+smolwc serve requires a token of every client. A token's rights are to read the
+rows of a table, to write them too, or to do everything with the table.
 
-Tokens are beside the data, in tokens.json, and never their secrets. The command
-works while the server runs, which follows within a second.`,
+Tokens are in tokens.json in the database's directory, without their secrets. The
+command works while the server runs; the server sees the change within a second.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("token needs a command: create, list or revoke")
@@ -48,13 +48,13 @@ func (c *command) tokenCreateCommand() *cobra.Command {
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a token and print its secret, which is not to be had again",
+		Short: "Make a token and print its secret, which is shown only once",
 		Long: `create makes a token and prints its secret, once. TABLE is the name of a table
-as the shell knows it: fleet, or p/i/fleet of another instance. With a * at its
-end it is all tables whose names begin so, and * alone is all tables.
+as the shell writes it: fleet, or p/i/fleet in another instance. A * at the end
+stands for any ending: p/i/* is all tables of an instance, and * is all tables.
 
-Who may write may also read, and who has admin may do both, and create, change
-and drop the tables that the name stands for.`,
+--write includes reading. --admin includes both, and creating, changing and
+dropping the tables that the name stands for.`,
 		Example: `  smolwc token create dashboard --read fleet
   smolwc token create loader --write 'p/i/*' --read fleet --expires 30d
   smolwc token create operator --admin '*'`,
@@ -145,7 +145,7 @@ func (c *command) listTokens() error {
 	case err != nil:
 		return fail(exitFailed, err)
 	case !isDir(dir):
-		c.say("there is no database in %s, and there are no tokens", dir)
+		c.say("there is no database in %s, so there are no tokens", dir)
 		return nil
 	case !exists:
 		c.say("there are no tokens; every client that connects may do everything")

@@ -18,7 +18,7 @@ func (c *command) unlockCommand() *cobra.Command {
 		Short: "Take away the lock of a target that a backup has left",
 		Long: `unlock says whose lock keeps backups from TARGET, and takes it away. A lock whose
 owner has ended is taken away at once, as the next backup would. Otherwise
-unlock asks, or wants --force: a backup that is at work fails then.
+unlock asks, or needs --force: a backup that is still running then fails.
 
 The lock of a directory is the operating system's and ends with its process.
 

@@ -6,7 +6,7 @@ import (
 	"rsc.io/binaryregexp/syntax"
 )
 
-// Pieces are an expression that is strings with .* before, between or behind them,
+// Pieces are an expression that is strings with .* before, between or after them,
 // as most are. Looking for the strings is several times as fast as matching.
 type pieces struct {
 	texts []string // the first and the last are where a match begins and ends

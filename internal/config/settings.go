@@ -16,8 +16,8 @@ import (
 // MinMemory is the least that the memory setting may be, 16 MiB.
 const MinMemory = 16 << 20
 
-// MinBackgroundRate is the least that the background_rate setting may be unless
-// it is 0, 1 MiB a second.
+// MinBackgroundRate is the smallest background_rate other than 0, in bytes a second:
+// 1 MiB.
 const MinBackgroundRate = 1 << 20
 
 // defaults are the settings of an empty file, as it would spell them.

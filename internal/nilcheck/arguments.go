@@ -9,7 +9,7 @@ import (
 type arguments struct {
 	t      testing.TB
 	runner *runner
-	usable map[reflect.Type]reflect.Value // that were made
+	usable map[reflect.Type]reflect.Value // made before
 }
 
 func newArguments(t testing.TB, r *runner) *arguments {

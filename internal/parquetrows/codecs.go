@@ -15,9 +15,9 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// A pageCodec decompresses src into dst, and returns how many bytes that are. A page
-// says how long it is, and a few writers say too much. No more than dst is written:
-// whatever src holds, memory is bounded.
+// A pageCodec decompresses src into dst, and returns the number of bytes that it wrote.
+// dst has the length that the page states; a few writers state too much. A pageCodec
+// never writes beyond dst, so memory is bounded whatever src holds.
 type pageCodec func(dst, src []byte) (int, error)
 
 // pageCodecs are the codecs of Parquet, without LZO.

@@ -19,7 +19,7 @@ func Filter(f *bigtablepb.RowFilter) (filter.Filter, error) {
 
 func subFilter(f *bigtablepb.RowFilter, depth int) (filter.Filter, error) {
 	if depth > filter.MaxDepth {
-		return nil, Invalid("the row filter is nested too deep: up to %d filters may be around one", filter.MaxDepth)
+		return nil, Invalid("the row filter is nested too deeply; up to %d filters may be around one", filter.MaxDepth)
 	}
 	switch f := f.GetFilter().(type) {
 	case *bigtablepb.RowFilter_Chain_:

@@ -30,7 +30,7 @@ func (i Instance) String() string {
 func (i Instance) Prefix() string { return i.Project + "/" + i.ID + "/" }
 
 // CutSegment cuts "kind/id" off the front of a resource name; what follows the
-// slash behind the id is rest.
+// slash after the id is rest.
 func CutSegment(name, kind string) (id, rest string, ok bool) {
 	name, ok = strings.CutPrefix(name, kind)
 	if !ok || name == "" || name[0] != '/' {

@@ -24,7 +24,7 @@ func Check(f Filter) error {
 	}
 	// The depth comes first: all else recurses that far.
 	if tooDeep(f, MaxDepth) {
-		return fmt.Errorf("row filter is nested too deep: up to %d filters may be around one", MaxDepth)
+		return fmt.Errorf("row filter is nested too deeply; up to %d filters may be around one", MaxDepth)
 	}
 	if Contains(f, isPointer) {
 		return errors.New("row filter: a filter is a value of package filter, not a pointer to one")

@@ -74,11 +74,11 @@ const Unlimited = -1
 type Read struct {
 	Columns     []Column // empty: all
 	Regex       *Pattern // of row keys; nil: any
-	Sample      float64  // the share of rows that is taken, below 1; 0: not said
+	Sample      float64  // the share of rows that is taken, below 1; 0: not given
 	Where       []Condition
-	Versions    int       // of each column, newest first; 0: not said
+	Versions    int       // of each column, newest first; 0: not given
 	CellsPerRow int       // 0: no bound
-	Limit       int       // rows; 0: not said
+	Limit       int       // rows; 0: not given
 	Page        *string   // the token of the page before; "" is the first page; nil: no pages
 	Offset      int       // rows skipped first
 	Since       *lex.Time // inclusive; nil: no bound
@@ -86,7 +86,7 @@ type Read struct {
 	Reverse     bool
 	KeysOnly    bool
 	Stats       bool   // say what the read cost
-	Format      string // one of Formats; "": not said
+	Format      string // one of Formats; "": not given
 	Into        string // a file that rows go to; "": the output
 	Overwrite   bool   // the file, if it exists
 }

@@ -11,7 +11,7 @@ import (
 
 // Travel says how many files are sent at once, and how fast.
 type Travel struct {
-	Parallel int   // how many at once; 0: not said
+	Parallel int   // how many at once; 0: not given
 	Rate     int64 // bytes a second; 0: no bound
 }
 
@@ -133,7 +133,7 @@ var restoreVerb = verb{
 		summary: "make a database of a backup",
 		syntax:  "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]",
 		text: "DIR becomes a database of its own after every byte was compared with its checksum. An existing database\n" +
-			"is replaced only with overwrite; the one that is open never is.",
+			"is replaced only with overwrite, and the open database never.",
 	},
 }
 

@@ -30,7 +30,7 @@ func cutColumn(t lex.Token) (family string, qualifier []lex.Part, ok bool) {
 	return family, nil, false
 }
 
-// exactColumn parses a column that must be one: in put, where and the like.
+// exactColumn parses the name of a single column, as put and where need it.
 func (p *parser) exactColumn() (Column, error) {
 	p.wantColumn("")
 	t := p.peek()

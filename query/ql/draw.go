@@ -8,9 +8,9 @@ var histogramVerb = verb{
 		summary: "numbers of a column by size, rows by prefix",
 		syntax: "histogram T COL [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
 			"histogram T keys [depth=N] [separator=TEXT] [bins=N] [rows and conditions as in scan] [as FORMAT]",
-		text: "Counts the numbers of a column, in at most bins= bins (20 if not said) with round bounds, from inclusive, to exclusive.\n" +
-			"With keys it counts rows by how their keys begin: by depth= parts that end with separator= (# if not said),\n" +
-			"or by depth= elements if keys are tuples; without depth= by one more than prefix= has. It shows the bins= largest prefixes.\n" +
+		text: "Counts the numbers of a column in at most bins= bins (20 by default) with round bounds; a bin's from is inclusive, its to exclusive.\n" +
+			"With keys it counts rows by prefixes of their keys: by depth= parts that end with separator= (# by default),\n" +
+			"or by depth= elements if keys are tuples; without depth=, by one more than prefix= has. It shows the bins= largest prefixes.\n" +
 			"Both read the rows once, and hold no more than the bins. The bars are drawn for people; csv and json give the figures.",
 		examples: []string{
 			"histogram fleet meta:miles prefix=plane#",
@@ -27,9 +27,9 @@ type Histogram struct {
 	Node
 	Table     Name
 	Column    Column // its Family is "" for row keys
-	Bins      int    // at most; 0: not said
+	Bins      int    // at most; 0: not given
 	Depth     int    // of row keys: how many parts of them; 0: one more than the prefix
-	Separator string // that ends a part of a plain key; "": #
+	Separator string // ends a part of a plain key; "": #
 	Rows
 	Read
 }
@@ -93,7 +93,7 @@ var sparklineVerb = verb{
 	help: helpTopic{
 		summary: "the numbers of a column over time",
 		syntax:  "sparkline T KEY COL [points=N] [since=TS] [until=TS] [as FORMAT]",
-		text: "Draws the versions of a column in a line, the oldest first. Up to points= numbers (60 if not said) are a point each;\n" +
+		text: "Draws the versions of a column in a line, the oldest first. Up to points= numbers (60 by default) are a point each;\n" +
 			"more are put together in spans of equal time, each shown by its mean. csv and json give the points.",
 		examples: []string{"sparkline fleet plane#TF-FIR meta:miles", "sparkline fleet plane#TF-FIR meta:miles points=20 since=2020-01-01 as jsonl"},
 	},
@@ -105,7 +105,7 @@ type Sparkline struct {
 	Table  Name
 	Key    string
 	Column Column
-	Points int // at most; 0: not said
+	Points int // at most; 0: not given
 	Read
 }
 

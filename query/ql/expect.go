@@ -36,7 +36,7 @@ type Expectation struct {
 	// exist.
 	Table, Family string
 	// Prefix is the part that is typed already, without quotes; of a qualifier the part
-	// behind the colon.
+	// after the colon.
 	Prefix string
 	// Candidates are all words that may stand here, if the grammar knows them; also those
 	// that do not begin with Prefix.
@@ -50,7 +50,7 @@ type Expectation struct {
 
 // An Expected is what may stand at a place in a text.
 type Expected struct {
-	// Begin is where the word begins that the cursor stands behind, in bytes
+	// Begin is where the word begins that the cursor stands after, in bytes
 	// from the start of the text; the cursor itself when it is in no word. What
 	// completes the word takes the place of all from there to the cursor.
 	Begin int
@@ -65,7 +65,7 @@ type Expected struct {
 }
 
 // Expect says what may stand at the cursor, an offset into the text in bytes; the text
-// behind it does not count. The parser itself says it, so [Env.Parse] takes it.
+// after it does not count. The parser itself says it, so [Env.Parse] takes it.
 func (env Env) Expect(text string, cursor int) Expected {
 	text = text[:min(max(cursor, 0), len(text))]
 	src, ok := lex.LastStatement(text)

@@ -11,9 +11,9 @@ var exportVerb = verb{
 		summary: "write a table to a file",
 		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
 			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [bytes=hex|base64] [overwrite]",
-		text: "Writes what the table shows at one moment, all versions if versions= does not say. The options are those of scan.\n" +
+		text: "Writes what the table shows at one moment, all versions unless versions= is given. The options are those of scan.\n" +
 			"Each line is a cell, and import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
-			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl if bytes= does not say.\n" +
+			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl by default.\n" +
 			"'-' is the output. A file that exists is left alone without overwrite.\n\n" +
 			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",
 	},
@@ -48,7 +48,7 @@ type Export struct {
 	To        string  // a file, or - for the output
 	As        string  // one of ExportFormats; "": as the file's name says
 	Wide      []Field // empty: a line for each cell
-	Bytes     string  // one of BytesForms; "": not said
+	Bytes     string  // one of BytesForms; "": not given
 	Overwrite bool
 }
 

@@ -77,13 +77,13 @@ func (st *DropFamily) print(w *printer) {
 // A Family declares a column family, or the changes of one.
 type Family struct {
 	Name     Name
-	Type     *cells.Type    // nil: not said
-	Versions *int           // nil: not said; 0: all
-	TTL      *time.Duration // nil: not said; 0: for ever
+	Type     *cells.Type    // nil: not given
+	Versions *int           // nil: not given; 0: all
+	TTL      *time.Duration // nil: not given; 0: for ever
 	// Both says that a cell is dropped when both Versions and TTL say so, rather than
-	// either; nil: not said.
+	// either; nil: not given.
 	Both *bool
-	// Aggregate is how the family combines added values; nil: not said.
+	// Aggregate is how the family combines added values; nil: not given.
 	Aggregate *schema.Aggregate
 }
 

@@ -13,9 +13,9 @@ var importVerb = verb{
 		summary: "load a CSV, JSON lines or Parquet file",
 		syntax:  "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
 		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
-			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field called like its\n" +
-			"qualifier, or like the column, as export calls it.\n" +
-			"More than bad-lines= bad lines (0 if not said) stop the import before anything is written.\n" +
+			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field\n" +
+			"whose name is its qualifier, or else the column, as export writes it.\n" +
+			"More than bad-lines= bad lines (0 by default) stop the import before anything is written.\n" +
 			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n\n" +
 			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
 	},
@@ -31,7 +31,7 @@ type Import struct {
 	Timestamp string // field; "": the database's clock
 	NA        string // a field equal to it makes no cell
 	BadLines  int    // how many are tolerated
-	Batch     int    // rows a write; 0: not said
+	Batch     int    // rows a write; 0: not given
 	Again     bool   // a large file that was imported before, too
 	Overlap   bool   // a large file over cells that are there, too
 }
@@ -109,8 +109,8 @@ func (p *parser) templateOption(to *target) (err error) {
 }
 
 // mappingsOption parses FAM:QUAL=FIELD[:TYPE],... A mapping without a family is in
-// that of the mapping before. One without a field takes the field that is called like
-// its qualifier or its column.
+// that of the mapping before. One without a field takes the field whose name is its
+// qualifier or its column.
 func (p *parser) mappingsOption(to *target) error {
 	for {
 		m, err := p.mapping(to.load.Columns)

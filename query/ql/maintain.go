@@ -127,7 +127,7 @@ var statsVerb = verb{
 type Stats struct {
 	Node
 	Table  Name   // its Text is "" for the database
-	Format string // one of Formats; "": not said
+	Format string // one of Formats; "": not given
 }
 
 func (st *Stats) print(w *printer) {

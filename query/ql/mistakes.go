@@ -15,7 +15,7 @@ import (
 // not in the table of options.
 var wordOptions = []string{"aggregate", "change_stream", "dry-run", "drop", "key_format", "retention", "ttl", "type"}
 
-// dashesError is the error of a -- that does not begin a comment; rest is the text behind
+// dashesError is the error of a -- that does not begin a comment; rest is the text after
 // the dashes.
 func dashesError(at lex.Pos, rest string) *lex.Error {
 	word := optionWord(rest)

@@ -13,7 +13,7 @@ var incrVerb = verb{
 	help: helpTopic{
 		summary: "add to a whole number",
 		syntax:  "incr T KEY COL [NUMBER]",
-		text: "Adds NUMBER, 1 if not said, and shows the sum. A missing column counts as 0; a sum that\n" +
+		text: "Adds NUMBER, 1 by default, and shows the sum. A missing column counts as 0; a sum that\n" +
 			"does not fit the column's type is an error. No other write of the row comes between reading and writing.",
 		examples: []string{"incr fleet plane#TF-FIR meta:flights", "incr fleet plane#TF-FIR meta:flights -1"},
 	},

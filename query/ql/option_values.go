@@ -157,7 +157,7 @@ func (p *parser) regexOption(to *target) error {
 	case first.Text[0] == '/':
 		return lex.ErrorAt(t.Pos, "a pattern ends with /, as in regex=/plane#.*/; quote one that begins with a / of its own")
 	case first.Text[0] == '~' && t.Glued:
-		return lex.ErrorAt(t.Pos, "a pattern stands behind regex=, without a ~; write regex=/%s/", lex.Printable(lex.Clip(expr[1:])))
+		return lex.ErrorAt(t.Pos, "a pattern stands after regex=, without a ~; write regex=/%s/", lex.Printable(lex.Clip(expr[1:])))
 	}
 	to.read.Regex = &Pattern{t.Pos, expr}
 	return nil

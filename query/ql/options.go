@@ -16,7 +16,7 @@ import (
 type option struct {
 	name  string
 	also  []string // foreign spellings, in lower case
-	value string   // what help shows behind the =; "" for a flag or clause
+	value string   // what help shows after the =; "" for a flag or clause
 	in    optionSet
 	parse func(p *parser, to *target) error
 	// foreign marks an option that smolwc writes otherwise.
@@ -232,7 +232,7 @@ func (p *parser) option(in optionSet, to *target) error {
 	p.next()
 	p.foreign = p.foreign || t.Keyword() != o.name || o.foreign
 	if o.value != "" && o.name != "as" && !p.equals() {
-		return p.unexpected("= behind %s, as in %s=%s", o.name, o.name, o.value)
+		return p.unexpected("= after %s, as in %s=%s", o.name, o.name, o.value)
 	}
 	return o.parse(p, to)
 }
@@ -259,7 +259,7 @@ func (p *parser) unknownOption(in optionSet, to *target) error {
 // checkOptions refuses options that contradict each other.
 func (p *parser) checkOptions(to *target) error {
 	if at, ok := to.seen["page"]; ok && to.read.Limit == Unlimited {
-		return lex.ErrorAt(at, "a page has a bound; limit= is how many rows it has, %d if not said", read.DefaultPageSize)
+		return lex.ErrorAt(at, "a page has a bound; limit= sets its number of rows, %d by default", read.DefaultPageSize)
 	}
 	if at, ok := to.seen["approx"]; ok {
 		for name := range to.seen {

@@ -54,7 +54,7 @@ type parser struct {
 	start   lex.Pos
 	verb    string // as listed in verbs
 	spelt   string // as it was written, in lower case
-	table   string // that the statement is about, once it is known
+	table   string // the statement's table, once it is known
 	foreign bool   // a spelling of cbt or HBase was used
 	tuples  bool   // a key was written as a tuple
 	wanted  *wanted
@@ -97,7 +97,7 @@ func unknownVerb(t lex.Token) error {
 
 func (p *parser) peek() lex.Token { return p.toks[p.i] }
 
-// peekAt looks n tokens ahead; behind the end there is only the end.
+// peekAt looks n tokens ahead; after the end there is only the end.
 func (p *parser) peekAt(n int) lex.Token { return p.toks[min(p.i+n, len(p.toks)-1)] }
 
 // next returns the token and moves on; it stays at the end.

@@ -12,7 +12,7 @@ var getVerb = verb{
 	help: helpTopic{
 		summary: "rows by their keys",
 		syntax:  "get T KEY [KEY...] [columns=..] [versions=N|all] [since=TS] [until=TS] [cells=N] [as FORMAT]\n    [into 'FILE' [overwrite]]",
-		text:    "Each column's newest cell is shown; versions= asks for more. since is inclusive, until exclusive.",
+		text:    "Each column's newest cell is shown; versions= asks for more, cells= bounds the cells of a row. since is inclusive, until exclusive.",
 		examples: []string{
 			"get fleet plane#TF-FIR",
 			"get fleet plane#TF-FIR columns=meta:miles versions=all",
@@ -86,12 +86,12 @@ var scanVerb = verb{
 		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where COL OP VALUE [and ..]]\n" +
 			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [sample=F] [page=TOKEN]\n     [stats] [as FORMAT] [into 'FILE' [overwrite]]",
 		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to continue below.\n" +
-			"versions= are per column (1 if not said), cells= per row. limit=0 is all rows.\n" +
+			"versions= are per column (1 by default), cells= per row. limit=0 is all rows.\n" +
 			"where compares the newest cell of a column: == != < <= > >=, exists, absent.\n" +
 			"A row is shown when all conditions hold, whether or not their columns are asked for.\n" +
 			"regex= is matched with whole keys; see help patterns. sample= takes rows at random: 0.01 is about one in a hundred.\n" +
 			"stats says on standard error what the scan cost. page=\"\" reads in pages; each page gives the token of the next.\n" +
-			"into writes the rows to a file, in the format that its name or as says; export knows more formats.",
+			"into writes the rows to a file; as, or else the file's name, gives the format. export has more formats.",
 		examples: []string{
 			"scan fleet prefix=plane# columns=meta:model,operator where meta:miles >= 50000000 limit=20",
 			"scan fleet prefix=plane# keys-only reverse limit=5",
@@ -133,7 +133,7 @@ var countVerb = verb{
 		summary: "how many rows, and cells",
 		syntax: "count T [prefix=K | start=K end=K | keys=..] [after=K] [regex=/RE/] [columns=..] [where ..] [versions=N|all] [since=TS] [until=TS] [sample=F] [cells] [stats]\n" +
 			"count T [prefix=K | start=K end=K] [columns=..] [cells] approx",
-		text: "Counts rows with a cell that the options select; with cells, their cells too, all versions unless versions= says otherwise.\n" +
+		text: "Counts the rows that have a cell that the options select. With cells, counts these cells too, in all versions unless versions= is given.\n" +
 			"approx gives an estimate when there are many rows, and says so.",
 		examples: []string{"count fleet prefix=plane#", "count fleet cells", "count fleet approx", "count fleet where meta:miles >= 50000000"},
 	},

@@ -29,9 +29,9 @@ type CreateTable struct {
 
 // TableOptions are the settings of a table as a whole.
 type TableOptions struct {
-	KeyFormat *schema.KeyFormat   // nil: not said
-	Retention *schema.Enforcement // nil: not said
-	Changes   *time.Duration      // for how long they are kept; nil: not said; 0: not kept
+	KeyFormat *schema.KeyFormat   // nil: not given
+	Retention *schema.Enforcement // nil: not given
+	Changes   *time.Duration      // for how long they are kept; nil: not given; 0: not kept
 }
 
 func (st *CreateTable) print(w *printer) {
@@ -217,7 +217,7 @@ var tablesVerb = verb{
 // Tables lists the tables.
 type Tables struct {
 	Node
-	Regex *Pattern // that a name has to match; nil: any
+	Regex *Pattern // a name has to match it; nil: any
 }
 
 func (st *Tables) print(w *printer) {

@@ -18,7 +18,7 @@ type verb struct {
 	parse   func(*parser) (Statement, error)
 	keyed   bool // a row key or a column follows the table; while one is in use, it may stand first
 	foreign []spelling
-	help    helpTopic // named like the verb
+	help    helpTopic // its name is the verb
 }
 
 // A spelling is a word that begins the statement in cbt, HBase or SQL.
@@ -171,14 +171,14 @@ fam:*          the whole family
 fam:pre*       qualifiers that begin with pre
 fam:[a..b)     qualifiers from a to before b
 fam:/re/       qualifiers that match a pattern; see help patterns
-fam:"a b\x00"  quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
+fam:"a b\x00"  quote characters other than letters, digits and _ . / # : @ % + ~ ^ * -`,
 		text: "Commas separate several; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
 	},
 	{
 		name: "patterns", also: []string{"regex"}, summary: "how to write regular expressions",
 		syntax: `regex=/plane#TF-.*/       of row keys
 columns=meta:/m.*/        of the qualifiers of a family
-columns=meta:/"m(a|o).*"/ quotes hold any character but letters, digits and _ . / # : @ % + ~ ^ * -`,
+columns=meta:/"m(a|o).*"/ quote characters other than letters, digits and _ . / # : @ % + ~ ^ * -`,
 		text:     "The syntax is RE2's. A pattern matches the whole key or qualifier, byte by byte; \\C is any byte, . any but a newline.",
 		examples: []string{`count fleet regex=/"plane#(TF|LN)-.*"/`, "get fleet plane#TF-FIR columns=meta:/mi.*/"},
 	},

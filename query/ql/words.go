@@ -166,7 +166,7 @@ func (p *parser) timeValue() (*lex.Time, error) {
 }
 
 // literal parses a value: a word, or a call such as i32(42). The time is what
-// stands behind an @, nil without one.
+// stands after an @, nil without one.
 func (p *parser) literal() (lex.Literal, *lex.Time, error) {
 	p.wantKind(ExpectValue)
 	t := p.peek()

@@ -119,7 +119,7 @@ var deleteVerb = verb{
 		syntax: "delete T KEY [COL[@TS] | FAM:* ...] [since=TS] [until=TS]\n" +
 			"delete T prefix=K | start=K end=K  [yes]",
 		text: "Without columns the whole row goes. since and until bound the versions of the named columns.\n" +
-			"Deleting a range asks first on a terminal and wants yes in scripts.",
+			"Deleting a range asks first on a terminal and needs yes in scripts.",
 		examples: []string{"delete fleet plane#TF-FIR flight:FI318", "delete fleet plane#TF-FIR meta:miles since=2020-01-01 until=2021-01-01", "delete fleet prefix=tmp# yes"},
 	},
 }

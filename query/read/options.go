@@ -10,7 +10,7 @@ type setting func(*Request)
 func (f setting) apply(r *Request) { f(r) }
 
 // StartAfter reads only rows after a key, exclusive, in the order of the read: with
-// [Reverse], those before it. Use it to continue a read behind its last row.
+// [Reverse], those before it. Use it to continue a read after its last row.
 func StartAfter(key string) Option { return setting(func(r *Request) { r.After = key }) }
 
 // Versions reads the newest n cells of each column, of those in the time range; 0, the
@@ -82,9 +82,9 @@ const DefaultPageSize = 100
 // 0 is the default. It may differ from page to page.
 func PageSize(n int) Option { return setting(func(r *Request) { r.PageSize = n }) }
 
-// After makes a read of pages continue behind the page that gave this token; "" is the
+// After makes a read of pages continue after the page that gave this token; "" is the
 // first page.
 func After(token string) Option { return setting(func(r *Request) { r.PageToken = token }) }
 
-// ReportCost has the read write its cost to c when it ends; a nil c is ignored.
+// ReportCost makes the read write its cost to c when it ends; a nil c is ignored.
 func ReportCost(c *Cost) Option { return setting(func(r *Request) { r.Cost = c }) }

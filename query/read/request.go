@@ -18,8 +18,8 @@ import (
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// An Option says what a read returns. Options may be given in any order; the last one
-// counts when an option can be given once. A [RowSet], a [ColumnSpec], a [Condition]
+// An Option says what a read returns. Options may be given in any order. Of an option
+// that has one value, the last counts. A [RowSet], a [ColumnSpec], a [Condition]
 // and a *[Request] are options too.
 type Option interface{ apply(*Request) }
 

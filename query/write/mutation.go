@@ -22,13 +22,13 @@ import (
 // empty, and to apply it is an error.
 type Mutation struct {
 	changes []Change
-	newest  cells.Timestamp // that a change names
+	newest  cells.Timestamp // the newest that a change names
 }
 
 // A Change is one step of a [Mutation].
 type Change struct {
 	Kind              ChangeKind
-	ServerTime        bool // a set at the database's clock
+	ServerTime        bool // a set takes its timestamp from the database's clock
 	Family, Qualifier string
 	// Since, inclusive, and Until, exclusive, bound the versions that are deleted; an
 	// Until of 0 is no bound. A set, an add or a merge is at Since.

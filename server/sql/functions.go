@@ -20,7 +20,7 @@ func (p *Plan) call(n *node) (*expr, error) {
 		}
 		return p.cast(&node{op: opCast, pos: n.pos, text: "TIMESTAMP", args: n.args})
 	case "COUNT":
-		return nil, p.errorf(n.pos, "COUNT is understood as COUNT(*) alone, without other columns")
+		return nil, p.errorf(n.pos, "COUNT is supported only as COUNT(*), and only as the one column of a query")
 	case "DATE":
 		return p.date(n)
 	case "COALESCE", "IFNULL":

@@ -114,7 +114,7 @@ func (l *lexer) next() error {
 	case c == '@':
 		n := wordLen(rest[1:])
 		if n == 0 {
-			return l.errorf(l.at, "Syntax error: @ wants the name of a parameter behind it")
+			return l.errorf(l.at, "Syntax error: @ wants the name of a parameter after it")
 		}
 		l.add(paramToken, n+1, rest[1:n+1])
 		return nil

@@ -114,7 +114,7 @@ func paramValue(name string, v *bigtablepb.Value, as valueType) (any, error) {
 			return arrayParam(name, k.ArrayValue.GetValues(), *as.of)
 		}
 	}
-	return nil, invalid("parameter @%s: its value is not a valid one of its type, %s", name, as)
+	return nil, invalid("parameter @%s: the value is not a valid %s", name, as)
 }
 
 func arrayParam(name string, values []*bigtablepb.Value, of valueType) (any, error) {

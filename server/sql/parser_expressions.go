@@ -5,7 +5,7 @@ import "strings"
 // enter counts levels of nesting.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxDepth {
-		return p.errorf(p.peek().pos, "the query is nested too deep: up to %d levels", maxDepth)
+		return p.errorf(p.peek().pos, "the query is nested too deeply; it may have up to %d levels", maxDepth)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (p *parser) postfix() (*node, error) {
 		t := p.peek()
 		switch {
 		case levels > maxDepth:
-			return nil, p.errorf(t.pos, "the query is nested too deep: up to %d levels", maxDepth)
+			return nil, p.errorf(t.pos, "the query is nested too deeply; it may have up to %d levels", maxDepth)
 		case p.accept("["):
 			by, err := p.or()
 			if err != nil {

@@ -162,15 +162,15 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		{`SELECT _key FROM t LIMIT x`, `expected a number of rows but got "x"`},
 		{`SELECT _key FROM t LIMIT 99999999999999999999`, `not an INT64`},
 		{`SELECT @p FROM t`, `@p has no type`},
-		{`SELECT COUNT(_key) FROM t`, `COUNT(*) alone, without other columns [at 1:8]`},
+		{`SELECT COUNT(_key) FROM t`, `only as COUNT(*), and only as the one column of a query [at 1:8]`},
 		{`SELECT SUM(_key) FROM t`, `Function not found: SUM`},
 		{`SELECT TIMESTAMP('a', 'b') FROM t`, `TIMESTAMP takes one argument [at 1:8]`},
 		{`SELECT _key FROM t GROUP BY _key`, `expected the end of the query but got "GROUP"`},
 		{`SELECT 'x FROM t`, `the literal does not end [at 1:8]`},
 		{`SELECT '\q' FROM t`, `illegal escape sequence [at 1:9]`},
 		{`SELECT _key /* FROM t`, `the comment does not end`},
-		{`SELECT ` + deep + ` FROM t`, `nested too deep`},
-		{`SELECT f` + strings.Repeat("['x']", 200) + ` FROM t`, `nested too deep`},
+		{`SELECT ` + deep + ` FROM t`, `nested too deeply`},
+		{`SELECT f` + strings.Repeat("['x']", 200) + ` FROM t`, `nested too deeply`},
 	} {
 		_, err := db.run(q.sql)
 		if e, ok := errors.AsType[*sql.Error](err); !ok || !strings.Contains(e.Error(), q.want) {

@@ -44,7 +44,7 @@ func rowCount(e *expr, otherwise uint64, what string) (uint64, error) {
 }
 
 // Reads are the options of a read of the rows that may be wanted, in the order of
-// the result: those behind the row with the key after, or all when after is
+// the result: those after the row with the key after, or all when after is
 // empty. When every row read is wanted, the read ends after the number needed.
 // When some is false, there is nothing to read.
 func (p *Plan) Reads(after string, wanted uint64) (opts []read.Option, some bool) {

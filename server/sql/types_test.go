@@ -91,7 +91,7 @@ func TestErrorsOfTypes(t *testing.T) {
 		{`SELECT MAP_KEYS(_key) FROM t`, `the argument of MAP_KEYS is BYTES`},
 		{`SELECT x._key FROM t AS p`, `Unrecognized name: x`},
 		{`SELECT _key FROM t ORDER BY k`, `ordered by _key alone`},
-		{`SELECT ` + strings.Repeat("[", 200), `nested too deep`},
+		{`SELECT ` + strings.Repeat("[", 200), `nested too deeply`},
 	} {
 		_, err := db.run(q.sql)
 		if e, ok := errors.AsType[*sql.Error](err); !ok || !strings.Contains(e.Error(), q.want) {

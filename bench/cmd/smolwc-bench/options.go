@@ -54,7 +54,7 @@ Examples:
 Flags:
 `
 
-// parse reads the flags and returns the arguments behind them. For -help it prints
+// parse reads the flags and returns the arguments after them. For -help it prints
 // the usage and returns flag.ErrHelp.
 func parse(args []string, stdout io.Writer) (*options, []string, error) {
 	o := &options{cells: 1_000_000, memory: 1 << 30}

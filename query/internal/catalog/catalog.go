@@ -33,9 +33,9 @@ type Table struct {
 type Family struct {
 	Name      string
 	Store     string     // its name in the store
-	Type      cells.Type // that reads give
+	Type      cells.Type // of the values that reads give
 	Aggregate schema.Aggregate
-	Limits    []schema.Limit // that reads apply
+	Limits    []schema.Limit // applied by reads
 	Rule      []schema.Limit // that drop cells in the end: all there are
 	Tuning    cf.Tuning
 	Counts    bool // reads apply a limit that depends on the number of versions

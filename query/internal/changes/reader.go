@@ -32,13 +32,13 @@ type Reader struct {
 	told      time.Time // when the caller last got something; 0 is never
 
 	// A commit made after until may stand in the log before one made before it. The
-	// reading then includes the former too, so that a token behind the latter
+	// reading then includes the former too, so that a token after the latter
 	// leaves nothing out.
 	late    bool        // such a commit was left out, and at stays before it
 	through cf.Position // up to here nothing is left out for being late
 }
 
-// Open begins a reading of a table's changes.
+// Open returns a reader of a table's changes.
 func Open(ctx context.Context, from Source, table string, spec *Spec) (*Reader, error) {
 	if err := spec.check(from.Clock.Latest()); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (r *Reader) start(ctx context.Context, s *catalog.Stream) (err error) {
 
 func stamp(t cells.Timestamp) string { return t.Time().UTC().Format(time.RFC3339Nano) }
 
-// find is a position such that all commits made at a time or later are behind it.
+// find is a position such that all commits made at a time or later are after it.
 // Every commit notes such a position for its own time, so find looks for a commit
 // that was made earlier.
 func (r *Reader) find(ctx context.Context, since cells.Timestamp) (cf.Position, error) {
@@ -93,7 +93,7 @@ func (r *Reader) find(ctx context.Context, since cells.Timestamp) (cf.Position, 
 	if err != nil {
 		return 0, err
 	}
-	// The first position behind which no commit is earlier.
+	// The first position after which no commit is earlier.
 	found := cf.Position(0)
 	i := sort.Search(len(starts), func(i int) bool {
 		if err != nil {
@@ -116,7 +116,7 @@ func (r *Reader) find(ctx context.Context, since cells.Timestamp) (cf.Position, 
 	return max(found, starts[0]), nil
 }
 
-// firstNote is the note of the first logged commit behind a position.
+// firstNote is the note of the first logged commit after a position.
 func (r *Reader) firstNote(ctx context.Context, after cf.Position) (n commitNote, ok bool, err error) {
 	log, err := r.from.Store.Changes(after)
 	if errors.Is(err, cf.ErrTrimmed) { // just now
@@ -191,7 +191,7 @@ func (r *Reader) Next(ctx context.Context) (*Change, error) {
 	}
 }
 
-// pass moves on to a place in the log; the rest of the reading is behind it.
+// pass moves on to a place in the log; the reader has yet to read what is after it.
 func (r *Reader) pass(at position) {
 	if !r.late {
 		r.at = at
@@ -212,7 +212,7 @@ func (r *Reader) beat() *Change {
 	return &Change{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
 }
 
-// exact is the watermark, a time such that all commits behind a place were made at it or
+// exact is the watermark, a time such that all commits after a place were made at it or
 // later. The place may lag behind: the reading stays at a commit that was late, or has
 // gone back to one.
 func (r *Reader) exact(at position) cells.Timestamp {

@@ -1,6 +1,6 @@
 // Package changes has the times and notes of the commits that change streams need,
 // reads the changes of a table's rows from the log of writes, and has the tokens of
-// such readings.
+// such reads.
 package changes
 
 import (
@@ -41,10 +41,10 @@ type Change struct {
 
 	reader *Reader
 	at     position
-	exact  cells.Timestamp // nothing behind at is older
+	exact  cells.Timestamp // nothing after at is older
 }
 
-// Token is the place behind this change.
+// Token is the place after this change.
 func (c *Change) Token() string { return c.reader.token(c.at, c.Watermark, c.exact) }
 
 // Spec is what the options of one reading say.
@@ -63,9 +63,9 @@ func (s *Spec) check(now cells.Timestamp) error {
 	case len(s.Rows.Start) > cells.MaxRowKey || len(s.Rows.End) > cells.MaxRowKey+1:
 		return fault.Errorf(fault.InvalidArgument, "a row key has up to %d bytes", cells.MaxRowKey)
 	case s.HasSince && len(s.Tokens) > 0:
-		return fault.Errorf(fault.InvalidArgument, "a reading begins behind a token or at a time, not at both")
+		return fault.Errorf(fault.InvalidArgument, "changes begin after a token or at a time, not both")
 	case s.HasSince && s.Since > now:
-		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on, which is yet to come", s.Since.Time().UTC().Format(time.RFC3339Nano))
+		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on: that time is in the future", s.Since.Time().UTC().Format(time.RFC3339Nano))
 	case s.HasSince && s.HasUntil && s.Until < s.Since:
 		return fault.Errorf(fault.InvalidArgument, "changes cannot be read until before the time that they are read from")
 	}

@@ -22,7 +22,7 @@ const tokenTail = 4 // bytes of the checksum
 //
 //	version | kind 's' | database, 16 bytes | stream, 8 | ... | CRC-32C, 4 bytes
 //
-// with, in version 1, one part of the rows, and all commits behind a place:
+// with, in version 1, one part of the rows, and all commits after a place:
 //
 //	position, 8 | rows, uvarint | watermark, 8
 //	| length of the first row key, uvarint | first row key | end of the rows
@@ -44,7 +44,7 @@ const (
 
 // A position is a place between two rows' changes.
 type position struct {
-	before cf.Position // the commit that begins behind it
+	before cf.Position // the commit that begins after it
 	rows   int         // of that commit, how many rows of the stream have been read
 }
 
@@ -60,14 +60,14 @@ type part struct {
 	since     cells.Timestamp // commits made before it are left out
 }
 
-// partsAt are the parts of the rows when a reading is at a place; parts at the same
+// partsAt are the parts of the rows when the reader is at a place; parts at the same
 // place as one are joined.
 func (r *Reader) partsAt(at position, exact cells.Timestamp) (parts []part) {
 	for _, p := range r.parts {
 		if at.covers(p.at) {
 			p.at = at
 		}
-		if exact > p.since { // there is nothing older behind the place
+		if exact > p.since { // there is nothing older after the place
 			p.since = 0
 		}
 		if n := len(parts); n > 0 && parts[n-1].at == p.at && parts[n-1].since == p.since {
@@ -79,8 +79,8 @@ func (r *Reader) partsAt(at position, exact cells.Timestamp) (parts []part) {
 	return parts
 }
 
-// token is the token of a reading at a place; no commit behind the place is older
-// than exact.
+// token makes the token of a reader that stands at this place. No commit after the
+// place is older than exact.
 func (r *Reader) token(at position, watermark, exact cells.Timestamp) string {
 	parts := r.partsAt(at, exact)
 	version := byte(tokenVersion)

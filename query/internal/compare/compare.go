@@ -141,13 +141,13 @@ func (d *domain) ranges(op cells.Op, v cells.Value) []cf.Range {
 	return d.encode(from, to)
 }
 
-// A spot is the number of a value; ok is false behind the last.
+// A spot is the number of a value; ok is false after the last one.
 type spot struct {
 	n  uint64
 	ok bool
 }
 
-// search is the first value whose order against v is at least this.
+// search is the first value that compares with v as order or more; see [cells.Compare].
 func (d *domain) search(v cells.Value, order int) spot {
 	n := d.first
 	for bit := uint(64); bit > 0; bit-- {

@@ -129,7 +129,7 @@ func (e *rowEditor) deleteVersions(ctx context.Context, col column, since, until
 }
 
 // deleteCounted is deleteVersions in a family that keeps a number of versions. It
-// also removes the versions that the rule hides behind the deleted ones;
+// also removes the versions that the rule hides after the deleted ones;
 // otherwise they would become visible again.
 func (e *rowEditor) deleteCounted(ctx context.Context, col column, since, until int64) error {
 	list, err := e.load(ctx, col)

@@ -201,8 +201,8 @@ func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, 
 
 func (s *sweep) rowID(t *tail) cf.RowID { return cf.RowID{Space: s.table, Row: t.row} }
 
-// Collect removes the cells of a family that its rule has dropped, within a share of the
-// time; a dry run only finds them.
+// Collect removes the cells of a family that its rule has dropped. It works for this
+// share of the time and rests for the remainder; a dry run only finds the cells.
 func Collect(ctx context.Context, db *state.DB, table string, f *catalog.Family, share float64, dryRun bool) (Found, error) {
 	s := sweep{db: db, table: table, family: f, limits: f.Rule, dryRun: dryRun, pace: pace{share: share}}
 	err := s.run(ctx)

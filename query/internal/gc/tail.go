@@ -108,7 +108,7 @@ func (f *tailFinder) drops(ts int64) bool {
 	return false
 }
 
-// delete adds the deletion of the tail to a batch, as far as it lies behind the
+// delete adds the deletion of the tail to a batch, as far as it lies after the
 // column's last version to be kept; -1 keeps no version.
 func (t *tail) delete(b *cf.Batch, f *catalog.Family, stream *catalog.Stream, last int64) {
 	store := f.Store

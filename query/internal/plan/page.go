@@ -13,7 +13,7 @@ func (r *Spec) SingleRow() bool {
 	return ok
 }
 
-// GoOn narrows the read to the keys behind a row.
+// GoOn narrows the read to the keys after a row.
 func (r *Spec) GoOn(row string) {
 	r.Offset = 0
 	if r.Reverse {
@@ -23,7 +23,7 @@ func (r *Spec) GoOn(row string) {
 	}
 }
 
-// StartBehind narrows a scan to the qualifiers behind q and reports whether
+// StartBehind narrows a scan to the qualifiers after q and reports whether
 // there can be any.
 func (s *FamilyScan) StartBehind(q string) bool {
 	f := &s.Scan.Filter

@@ -123,7 +123,8 @@ func (p *pushdown) take(f filter.Filter) bool {
 
 func isSink(f filter.Filter) bool { _, ok := f.(filter.Sink); return ok }
 
-// close says that the following filters see other cells than the store yields.
+// close ends the pushdown: the following filters see cells other than those that the
+// store yields.
 func (p *pushdown) close() {
 	p.columns, p.times, p.versions, p.values, p.perRow = false, false, false, false, false
 }

@@ -71,7 +71,7 @@ func ParseToken(token string, kind byte, fingerprint uint64) (p Position, err er
 	case b[0] != tokenVersion:
 		return p, fault.Errorf(fault.InvalidArgument, "page token is of version %d; this program knows version %d", b[0], tokenVersion)
 	case b[1] != kind || binary.BigEndian.Uint64(b[2:]) != fingerprint:
-		return p, fault.Errorf(fault.InvalidArgument, "page token is of another read: the table or the options were others")
+		return p, fault.Errorf(fault.InvalidArgument, "page token belongs to a read of another table or with other options")
 	}
 	return parsePosition(b[tokenHead:], kind)
 }

@@ -113,7 +113,7 @@ func (src *Source) scanCells(ctx context.Context, opts []read.Option, yield func
 		if large == "" || err != nil {
 			return err
 		}
-		next := *spec // what is left behind the row
+		next := *spec // what is left after the row
 		next.Ranges = cf.ClipRanges(append([]cf.Range(nil), spec.Ranges...), cf.Range{Start: large + "\x00"})
 		if spec.Limit > 0 {
 			if next.Limit -= int(s.read); next.Limit <= 0 {

@@ -140,7 +140,7 @@ func (src *Source) columnPage(ctx context.Context, spec *plan.Spec, at plan.Posi
 }
 
 // takeColumns reads up to that many columns of a family into row and returns how
-// many are still to be taken. It moves at behind them. A negative number of cells
+// many are still to be taken. It moves at past them. A negative number of cells
 // left means that no further columns follow.
 func (w *rowWalk) takeColumns(ctx context.Context, s *plan.FamilyScan, row *Row, at *plan.Position, columns int) (left int, err error) {
 	scan := s.Scan

@@ -222,7 +222,7 @@ func (r *Reader) merge(ctx context.Context, row *Row) error {
 	return nil
 }
 
-// lead is a stream that stands on the row that comes next, nil at the end.
+// lead is a stream whose current row is the next one of the read, nil at the end.
 func (r *Reader) lead() *stream {
 	var lead *stream
 	for _, s := range r.streams {

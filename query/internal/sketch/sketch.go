@@ -92,7 +92,7 @@ func Check(value []byte) error {
 	}
 	body := value[header:]
 	if _, ok := Estimate(value); !ok {
-		return fmt.Errorf("%d bytes of the form %d are none", len(body), value[2])
+		return fmt.Errorf("%d bytes are not a valid sketch of the form %d", len(body), value[2])
 	}
 	if value[2] == inRegisters {
 		return nil

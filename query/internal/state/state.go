@@ -22,8 +22,8 @@ import (
 // A DB is an open database below its API: its store, the schema in force, its
 // clock, and the times of its changes.
 type DB struct {
-	Reader  cf.Reader // what was opened, which may do more than a cf.Reader
-	Store   cf.Store  // it too, or what refuses writes on top of it
+	Reader  cf.Reader // the store that was opened; it may implement more interfaces
+	Store   cf.Store  // the same, or a wrapper of Reader that refuses writes
 	Catalog atomic.Pointer[catalog.Catalog]
 	Clock   clock.Clock
 	Changes changes.Times

@@ -62,8 +62,8 @@ func (db *DB) openStreams(ctx context.Context) error {
 	return db.KeepChanges(next)
 }
 
-// KeepChanges has the store keep the log that a catalog's streams need, and no
-// more.
+// KeepChanges makes the store keep the part of the log that a catalog's streams need,
+// and no more.
 func (db *DB) KeepChanges(c *catalog.Catalog) error {
 	var longest time.Duration
 	for name := range c.Streams {

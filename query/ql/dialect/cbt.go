@@ -12,7 +12,7 @@ import (
 type Family struct {
 	Name      string
 	Policy    Policy
-	Aggregate *schema.Aggregate // nil: not said
+	Aggregate *schema.Aggregate // nil: not given
 }
 
 // A Policy is a retention policy of cbt. Fields are nil where it says nothing.

@@ -33,7 +33,7 @@ func (f Filter) Texts() (texts []string) {
 // filterPart is the name of a filter, or a word or bracket between filters.
 var filterPart = regexp.MustCompile(`^\s*(\w+|&&|[()])`)
 
-// filterArg is an argument and the comma or bracket behind it.
+// filterArg is an argument and the comma or bracket after it.
 var filterArg = regexp.MustCompile(`^\s*('(?:[^']|'')*'|[<>=!]+|\w+)\s*([,)])`)
 
 // ParseFilters reads filters with AND between them, in any brackets. Errors stand at
@@ -75,7 +75,7 @@ func ParseFilters(at lex.Pos, text string) (filters []Filter, err error) {
 	return filters, nil
 }
 
-// parseArgs reads the arguments in brackets; rest is the text behind them.
+// parseArgs reads the arguments in brackets; rest is the text after them.
 func parseArgs(at lex.Pos, name, text string) (args []Arg, rest string, err error) {
 	rest, ok := strings.CutPrefix(strings.TrimLeft(text, " "), "(")
 	if !ok {

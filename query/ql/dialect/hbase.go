@@ -46,7 +46,7 @@ func IsLastTime(text string) bool {
 	return lex.IsInteger(text) && err == nil && n == math.MaxInt64
 }
 
-// converter is how HBase's shell says behind a qualifier how to show values.
+// converter is how HBase's shell says after a qualifier how to show values.
 var converter = regexp.MustCompile(`:(to[A-Z]\w*|c\(.*\)(\.\w+)?)$`)
 
 // CutConverter is the qualifier without HBase's converter of values; ok is false

@@ -36,7 +36,7 @@ func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schem
 	}
 	what := strings.Join(losses, ", and ") + ", for good"
 	if r.Confirm == nil {
-		return lex.ErrorAt(st.Position(), "%s; that wants a yes at the end: %s yes", what, ql.Print(st))
+		return lex.ErrorAt(st.Position(), "%s; to confirm, end the statement with yes: %s yes", what, ql.Print(st))
 	}
 	ok, err := r.Confirm(what + "; change it?")
 	if err == nil && !ok {

@@ -100,7 +100,7 @@ func (r *Runner) count(ctx context.Context, st *ql.Count) (Result, error) {
 	}
 	counted := &Counted{WithCells: st.Cells, Stats: st.Stats}
 	opts := append(reading.opts, read.ReportCost(&counted.cost))
-	if !st.Stats { // finding out what it costs costs something
+	if !st.Stats { // measuring the cost has a cost of its own
 		opts = reading.opts
 	}
 	counted.Count, err = reading.table.Count(ctx, opts...)

@@ -191,7 +191,7 @@ func (s *RowStream) Count() int { return s.given().count }
 // More reports, after All, that there are rows beyond the runner's own limit.
 func (s *RowStream) More() bool { return s.given().more }
 
-// Next is the statement that continues behind the last row that All gave; nil if All gave
+// Next is the statement that continues after the last row that All gave; nil if All gave
 // no row or nothing can follow.
 func (s *RowStream) Next() *ql.Scan {
 	s = s.given()

@@ -176,7 +176,7 @@ func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
 		return nil
 	}
 	if r.Confirm == nil {
-		return lex.ErrorAt(st.Position(), "this deletes data for good and wants a yes at its end: %s yes", ql.Print(st))
+		return lex.ErrorAt(st.Position(), "this deletes data for good; to confirm, end the statement with yes: %s yes", ql.Print(st))
 	}
 	ok, err := r.Confirm(question)
 	if err == nil && !ok {

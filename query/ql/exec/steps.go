@@ -146,7 +146,7 @@ func shareOf(samples []query.RowKeySample, rows ql.Rows) float64 {
 	return within / total
 }
 
-// successor is the first key behind all that begin with the prefix; "" if there is
+// successor is the first key after all that begin with the prefix; "" if there is
 // none.
 func successor(prefix string) string {
 	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
@@ -182,7 +182,7 @@ func tupleRows(t schema.Table, rows ql.Rows, plan *query.Plan) {
 		return
 	}
 	if rows.After != "" {
-		texts[0] += ", behind " + quote(rows.After)
+		texts[0] += ", after " + quote(rows.After)
 	}
 	plan.Rows = texts
 }

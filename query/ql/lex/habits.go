@@ -33,8 +33,8 @@ func lookalikeError(at Pos, r rune) *Error {
 var namedLiterals = []string{"x", "b64", "uuid", "versionstamp", "f32", "f64"}
 
 // checkGlue refuses a word in which quotes touch something that they do not go with.
-// Otherwise the parts would silently be joined. Quotes stand behind the colon of a column,
-// between the slashes of a pattern, at a bound of a range, behind x and the like; and a
+// Otherwise the parts would silently be joined. Quotes stand after the colon of a column,
+// between the slashes of a pattern, at a bound of a range, after x and the like; and a
 // time, a * or a colon may follow them.
 func (t Token) checkGlue() error {
 	first, last := t.Parts[0], t.Parts[len(t.Parts)-1]

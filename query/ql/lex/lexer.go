@@ -71,7 +71,7 @@ func (l *lexer) nextLine(off int) {
 }
 
 // skipSpace skips blanks, comments, continued lines and, in brackets, newlines.
-// It stops behind a newline or semicolon that ends the statement.
+// It stops after a newline or semicolon that ends the statement.
 func (l *lexer) skipSpace() (ended bool, err error) {
 	for l.off < len(l.src) {
 		rest := l.src[l.off:]
@@ -117,7 +117,7 @@ func (l *lexer) skipComment() {
 	l.off = len(l.src)
 }
 
-// continuedLine skips a \ and the newline behind it.
+// continuedLine skips a \ and the newline after it.
 func (l *lexer) continuedLine(rest string) bool {
 	n := 1 + len(rest[1:]) - len(strings.TrimLeft(rest[1:], "\r"))
 	if n == len(rest) || rest[n] != '\n' {

@@ -25,7 +25,7 @@ func LastStatement(text string) (src Source, ok bool) {
 	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment && s.mode != scanDashes && s.mode != scanMistake
 }
 
-// A Partial is the word that the cursor stands behind.
+// A Partial is the word that the cursor stands after.
 type Partial struct {
 	Word Token
 	Off  int  // where it begins in the text

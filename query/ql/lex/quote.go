@@ -33,7 +33,7 @@ func QuoteKey(key string) string {
 // QuoteName returns the name of a table or family as a word of the language.
 func QuoteName(name string) string { return QuoteKey(name) }
 
-// QuoteQualifier returns the qualifier as it stands behind the colon of a
+// QuoteQualifier returns the qualifier as it stands after the colon of a
 // column: bare where it can be, else in double quotes. The empty qualifier is
 // the empty text.
 func QuoteQualifier(q string) string {

@@ -8,7 +8,7 @@ import (
 )
 
 // singleQuoted reads '…', in which two quotes in a row mean one. After a bare x or b64, at
-// the start of the word or behind its colon, the text is bytes in hexadecimal or base64.
+// the start of the word or after its colon, the text is bytes in hexadecimal or base64.
 func (l *lexer) singleQuoted(t *Token) error {
 	at, begin := l.pos(), l.off
 	text, ok := l.untilSingle()
@@ -33,7 +33,7 @@ func (l *lexer) singleQuoted(t *Token) error {
 	return nil
 }
 
-// untilSingle moves behind the ' that closes the one at off and returns what
+// untilSingle moves past the ' that closes the one at off and returns what
 // stands between.
 func (l *lexer) untilSingle() (string, bool) {
 	begin := l.off + 1

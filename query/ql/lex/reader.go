@@ -110,9 +110,10 @@ func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error)
 	return src, err
 }
 
-// checkSemicolon refuses a ; between two words that touch it when the second begins no
-// statement: in `delete t a;b` it belongs to the key. If nothing has come behind the ; yet,
-// it does not wait: a program may await the answer.
+// checkSemicolon refuses a ; that touches a word on both sides, unless the second word
+// begins a statement: in `delete t a;b` the ; was meant to be part of the key. If no byte
+// after the ; has arrived yet, checkSemicolon does not wait for one: the program that
+// sends the statements may wait for an answer first.
 func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
 	if c != ';' || before == "" || !isWordByte(before[len(before)-1]) || r.r.Buffered() == 0 {
 		return nil

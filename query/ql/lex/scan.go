@@ -15,7 +15,7 @@ type scanState struct {
 
 	pos     Pos // of the next byte
 	quote   Pos // where the last quote was opened
-	unquote Pos // the place behind the last ' that closed one
+	unquote Pos // the place after the last ' that closed one
 	bracket Pos // where the outermost bracket was opened
 }
 
@@ -25,7 +25,7 @@ const (
 	scanPlain scanMode = iota
 	scanDouble
 	scanSingle
-	scanDashes // behind --, which begins a comment if a space comes next
+	scanDashes // after --, which begins a comment if a space comes next
 	scanComment
 	scanMistake // the rest of a line with -- that does not begin a comment; the lexer says what is wrong
 )

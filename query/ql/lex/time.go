@@ -113,7 +113,7 @@ func (t *Time) relative(s string) (*Time, error) {
 }
 
 // FormatTimestamp is a cell's timestamp as people read it and as the language
-// takes it behind an @: RFC 3339 in UTC; in microseconds where a number says
+// takes it after an @: RFC 3339 in UTC; in microseconds where a number says
 // more, before 1970-01-12 (versions counted by hand) and after the year 9999.
 func FormatTimestamp(ts cells.Timestamp) string {
 	const readableFrom, readableTo = 1_000_000_000_000, 253_402_300_800_000_000

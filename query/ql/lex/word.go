@@ -44,7 +44,7 @@ func partsLiteral(t Token, value []Part) (Literal, error) {
 	}
 }
 
-// CutTime splits a word at its first bare @, behind which stands a time; the time is
+// CutTime splits a word at its first bare @, after which stands a time; the time is
 // nil without one.
 func CutTime(t Token) (before []Part, ts *Time, err error) {
 	for i, p := range t.Parts {

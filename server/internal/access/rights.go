@@ -12,9 +12,9 @@ type Right uint8
 // The rights.
 const (
 	NoRight Right = iota
-	Read          // rows, and the table's declaration
-	Write         // rows
-	Admin         // the table itself
+	Read          // read rows and the table's declaration
+	Write         // write rows
+	Admin         // create, change and drop the table
 )
 
 // String is "read", "write" or "admin".

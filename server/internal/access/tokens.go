@@ -288,7 +288,7 @@ const freshFor = time.Second
 
 // errNoToken and the others say why a client is refused, and no more.
 var (
-	errNoToken      = errors.New("this server wants a token: authorization: Bearer smolwc_…")
+	errNoToken      = errors.New("this server requires a token: authorization: Bearer smolwc_…")
 	errUnknownToken = errors.New("the token is not known here, or was revoked")
 	errExpired      = errors.New("the token has expired")
 )

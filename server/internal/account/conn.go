@@ -157,7 +157,7 @@ func (c *Conn) Ended(arrived bool, held int64) {
 	c.count()
 }
 
-// Queue counts n bytes being sent; n is negative once they have been.
+// Queue adds n to the bytes that wait to be sent; a negative n takes sent bytes away.
 func (c *Conn) Queue(n int64) {
 	if c == nil {
 		return

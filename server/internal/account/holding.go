@@ -19,7 +19,7 @@ type Hold struct {
 
 	mu      sync.Mutex // reads have several goroutines
 	read    int64
-	sent    int64 // of the message that is to be sent
+	sent    int64 // of the next message to the client
 	counted int64 // of the connection
 	over    bool
 }

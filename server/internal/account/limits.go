@@ -10,8 +10,8 @@ import (
 // Limits bound the memory and connections that clients can use. A limit of 0 has
 // its default.
 type Limits struct {
-	Connections     int           // that are open; further ones wait, unless one has made no call, which is closed. 1,000
-	HostConnections int           // that are open from one host, of IPv6 a /64; further ones are closed, after those without a call. Three quarters of Connections
+	Connections     int           // open at once; further ones wait, unless one has made no call, which is closed. 1,000
+	HostConnections int           // open at once from one host, or from one /64 of IPv6; further ones are closed, after those without a call. Three quarters of Connections
 	Streams         int           // calls of one connection at a time; further ones wait at the client. 128
 	Calls           int           // of all connections at a time; further ones are UNAVAILABLE, unless it is the only one of its connection. 4,096
 	ConnectionBytes int64         // of requests, responses and reads in hand for one connection; it is closed then. 512 MiB

@@ -56,7 +56,7 @@ func (f *backupField) compare(a, b *adminpb.Backup) int {
 	return f.time(a).AsTime().Compare(f.time(b).AsTime())
 }
 
-// backupComparison is a comparison, in parentheses or without, and the AND behind it.
+// backupComparison is a comparison, in parentheses or without, and the AND after it.
 var backupComparison = regexp.MustCompile(`^(\()?\s*(\w+)\s*(<=|>=|!=|[<>=:])\s*("[^"]*"|'[^']*'|[^\s()"']+)\s*(\))?\s*(?i:(AND)\b)?\s*`)
 
 // parseBackupFilter reads comparisons that must all hold. AND may be left out.

@@ -62,7 +62,7 @@ func (s *Admin) listBackups(ctx context.Context, parent string, filter backupFil
 }
 
 // backupPage is a page of a sorted list. Its token is the last backup of the page
-// before, so that the next one begins behind it whether it is still there or not.
+// before, so that the next one begins after it whether it is still there or not.
 func backupPage(all []*adminpb.Backup, order backupOrder, size int32, token string) (*adminpb.ListBackupsResponse, error) {
 	if err := checkPageSize(size); err != nil {
 		return nil, err

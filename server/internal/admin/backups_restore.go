@@ -50,7 +50,7 @@ func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTab
 	})
 }
 
-// holdBackup finds a backup to restore as a table that is not there yet, and keeps
+// holdBackup finds a backup to restore as a new table, and keeps
 // its directory from being removed until releaseBackup.
 func (s *Admin) holdBackup(ctx context.Context, name string, t wire.Table) (*adminpb.CreateBackupRequest, error) {
 	s.mu.Lock()

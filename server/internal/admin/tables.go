@@ -228,8 +228,8 @@ func (s *Admin) dropTable(ctx context.Context, t wire.Table) error {
 }
 
 // UndeleteTable says how a deleted table could have been kept. Its column families
-// are dropped with their files: to keep these under an unused name would keep the
-// space of every table that a test makes and deletes.
+// are dropped with their files. If the files were kept, every table that a test makes
+// and deletes would go on taking space.
 func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
 	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {

@@ -21,7 +21,7 @@ var codeOf = map[query.Kind]codes.Code{
 	query.KindConflict:           codes.Aborted,
 	query.KindCorruption:         codes.DataLoss,
 	query.KindBusy:               codes.FailedPrecondition,
-	query.KindUnavailable:        codes.ResourceExhausted, // no space, above all
+	query.KindUnavailable:        codes.ResourceExhausted, // mostly: the disk is full
 	query.KindUnknownOutcome:     codes.Unknown,
 	query.KindResourceExhausted:  codes.InvalidArgument, // a documented limit
 	query.KindCanceled:           codes.Canceled,

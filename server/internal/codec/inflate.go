@@ -60,7 +60,7 @@ func inflatedField(content []byte, f protoreflect.FieldDescriptor) int64 {
 
 // A decoding is the counts of a message.
 type decoding struct {
-	Bytes    int64 // that the message takes beside its content
+	Bytes    int64 // taken by the message beside its content
 	Reserved int64 // while it is decoded
 	Err      error // why it was not
 }

@@ -167,7 +167,7 @@ func changesOptions(req *bigtablepb.ReadChangeStreamRequest, now cells.Timestamp
 	return opts, rows, nil
 }
 
-// endTime is the end of a reading by the database's clock, which may be ahead of the
+// endTime is the time at which a stream ends, by the database's clock, which may be ahead of the
 // wall clock for a while. A client knows only the wall clock: a client that reads
 // until about now, or later, should get all changes acknowledged before its request.
 func endTime(end, wall, database time.Time) time.Time {

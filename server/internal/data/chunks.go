@@ -25,7 +25,7 @@ type chunkWriter struct {
 	send  func(*codec.Encoded) error
 	large func() division // asked when a row is too large for a message
 	buf   *[]byte         // nil when no chunk was written since the last message
-	full  int             // the size from which a message is sent
+	full  int             // a message of this many bytes or more is sent
 	hold  *account.Hold   // counts rows that are large
 
 	// spelled makes each cell name its row, family and column, as the emulator

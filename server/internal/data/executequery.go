@@ -210,7 +210,7 @@ type execution struct {
 	done    bool
 }
 
-// resume continues behind the rows that a token counts.
+// resume continues after the rows that a token counts.
 func (x *execution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
 	same := &bigtablepb.ExecuteQueryRequest{Query: req.GetQuery(), PreparedQuery: req.GetPreparedQuery(), Params: req.GetParams()}
 	if x.request, err = checksum(same); err != nil {

@@ -24,7 +24,7 @@ type mutator struct {
 	table schema.Table
 	now   cells.Timestamp
 	unit  int64          // timestamps are multiples of it
-	last  *schema.Family // that was looked up last
+	last  *schema.Family // the family looked up last
 	exact bool           // the client says the types of values
 }
 

@@ -200,7 +200,7 @@ func (p *progress) rejected(key string) error {
 }
 
 // end sends the remaining chunks and, to a client that asks for it, the last row
-// that was looked at behind the last one returned.
+// that was looked at after the last one returned.
 func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
 	if p.last != "" && asked.GetLastScannedRowResponses() {
 		return p.w.scanned(p.last)

@@ -74,7 +74,7 @@ func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeyS
 	if n := len(exact); last.Key != "" && len(splits) == 0 && (n == 0 || exact[n-1].Key != last.Key) {
 		exact = append(exact, last)
 	}
-	for _, s := range keys { // behind the last row
+	for _, s := range keys { // after the last row
 		exact = append(exact, query.RowKeySample{Key: s.Key, OffsetBytes: offset})
 	}
 	return append(exact, query.RowKeySample{OffsetBytes: offset}), nil

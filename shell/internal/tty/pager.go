@@ -268,7 +268,7 @@ func (w sideWriter) Write(b []byte) (int, error) {
 	if w.running != nil {
 		return w.later.Write(b)
 	}
-	if !w.begun.IsZero() && !w.direct { // it comes behind what is held
+	if !w.begun.IsZero() && !w.direct { // it comes after what is held
 		if err := w.show(); err != nil && !errors.Is(err, ErrClosed) {
 			return 0, err
 		}

@@ -94,7 +94,7 @@ typedef struct {
 
 static void raise_register(sketch* s, uint64_t hash) {
   size_t i = hash >> (64 - INDEX_BITS);
-  // The bit behind the rest ends the count.
+  // The bit after the rest ends the count.
   uint64_t rest = hash << INDEX_BITS | UINT64_C(1) << (INDEX_BITS - 1);
   uint8_t rank = (uint8_t)(__builtin_clzll(rest) + 1);
   if (s->registers[i] < rank) s->registers[i] = rank;

@@ -320,7 +320,7 @@ char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString()
 }  // namespace
 
 struct smolwc_files {
-  std::unique_ptr<rocksdb::Env> memory;  // nothing for the disk
+  std::unique_ptr<rocksdb::Env> memory;  // null for a database on disk
   std::shared_ptr<LogFiles> logs;
   std::shared_ptr<Faults> faults = std::make_shared<Faults>();
   std::unique_ptr<rocksdb::Env> env;

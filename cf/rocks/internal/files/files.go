@@ -44,8 +44,8 @@ func (l *System) Guard(dir string, c *claim.Claim) {
 	C.smolwc_files_guard(l.c, path, C.uint64_t(device), C.uint64_t(inode))
 }
 
-// Keep has RocksDB move logs to the archive instead of deleting them; false has it
-// delete them again.
+// Keep makes RocksDB move logs to the archive instead of deleting them; Keep(false)
+// ends that.
 func (l *System) Keep(keep bool) { C.smolwc_files_keep(l.c, C.uint8_t(native.Flag(keep))) }
 
 func (l *System) Keeps() bool { return C.smolwc_files_keeps(l.c) != 0 }
@@ -71,16 +71,16 @@ func (l *System) Claim(name string, bytes int64) {
 	C.smolwc_files_claim(l.c, text, C.uint64_t(bytes))
 }
 
-// End has a file end before bytes that were never written.
+// End makes a file end before bytes that were never written.
 func (l *System) End(name string, size int64) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
 	C.smolwc_files_end(l.c, text, C.uint64_t(size))
 }
 
-// Spare has RocksDB move table and blob files to the directory strays instead of
-// deleting them; false has it delete them again. Spare returns the number of files that
-// were moved.
+// Spare makes RocksDB move table and blob files to the directory strays instead of
+// deleting them; Spare(false) ends that. Spare returns the number of files that were
+// moved.
 func (l *System) Spare(spare bool) uint64 {
 	return uint64(C.smolwc_files_spare(l.c, C.uint8_t(native.Flag(spare))))
 }

@@ -17,7 +17,7 @@ import (
 // MaxInfoLog is the size of a LOG, in bytes, that becomes LOG.old.
 const MaxInfoLog = 4 << 20
 
-// SetInfoLog has RocksDB write its log to LOG in the database's directory. A LOG that
+// SetInfoLog makes RocksDB write its log to LOG in the database's directory. A LOG that
 // has grown long becomes LOG.old at the next open. A database that is opened for
 // reading writes no log: LOG belongs to the writer.
 func SetInfoLog(o *grocksdb.Options, dir string, readOnly bool) {

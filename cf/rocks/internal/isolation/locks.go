@@ -1,5 +1,5 @@
-// Package isolation keeps writers of the same rows apart: locks of rows for updates,
-// and for transactions a log of commits, in which they find conflicts.
+// Package isolation keeps writers of the same rows apart. Updates lock rows;
+// transactions look for conflicts in a log of commits.
 package isolation
 
 import (

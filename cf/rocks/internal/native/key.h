@@ -84,7 +84,7 @@ static inline size_t smolwc_unescape(const char* element, size_t len, char* out)
   size_t n = plain;
   for (size_t i = plain; i < left; i++) {
     out[n++] = from[i];
-    if (from[i] == 0) i++;  // the ff behind it
+    if (from[i] == 0) i++;  // the ff after it
   }
   return n;
 }
@@ -94,7 +94,7 @@ static inline uint64_t smolwc_row_hash(const char* prefix, size_t len) {
   uint64_t h = UINT64_C(0xcbf29ce484222325);
   for (size_t i = 1; i + 1 < len; i++) {
     h = (h ^ (unsigned char)prefix[i]) * UINT64_C(0x100000001b3);
-    if (prefix[i] == 0) i++;  // the ff behind it
+    if (prefix[i] == 0) i++;  // the ff after it
   }
   h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
   h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);

@@ -182,7 +182,7 @@ func leads(l, next *wal.State, empty string) error {
 
 // goesOn reports whether nothing is missing between two logs. A record that was cut off
 // by a full disk was never acknowledged. The numbers of a failed write are given out
-// again. A load takes numbers that are in no log, right behind its marker.
+// again. A load takes numbers that are in no log, right after its marker.
 func goesOn(l, next *wal.State) bool {
 	if l.Torn {
 		return l.Next > 0 && next.First == l.Next

@@ -152,8 +152,7 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
   }
   rocksdb_readoptions_set_total_order_seek(c->options, 1);
   if (s->fetch != 0) rocksdb_readoptions_set_readahead_size(c->options, s->fetch);
-  // The engine compares every key with a bound, so that a bound without effect is left
-  // out.
+  // The engine compares every key with each bound, so a bound without effect is not set.
   const slice low = c->ranges[0].start, high = c->ranges[s->rows_len - 1].end;
   if (low.len > 1 && c->backward) rocksdb_readoptions_set_iterate_lower_bound(c->options, low.data, low.len);
   if (high.len > 1) rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
@@ -360,7 +359,7 @@ static int in_range(const smolwc_cursor* c, const char* key, size_t len) {
   return compare(key, len, r->end.data, r->end.len) < 0;
 }
 
-// Ends the current row. The iterator moves behind it when it reads forward, and to the
+// Ends the current row. The iterator moves past it when it reads forward, and to the
 // last cell of the row before it when it reads backward.
 static int leave_row(smolwc_cursor* c) {
   const char behind = SMOLWC_TAG_BYTES + 1;
@@ -434,7 +433,7 @@ typedef struct {
 } element;
 
 // Reads the qualifier of a key of the current row; 0 when there is none. The
-// version behind it has a fixed length, so the element's is known; most have no
+// version after it has a fixed length, so the element's is known; most have no
 // zero but the terminator.
 static inline int read_qualifier(const smolwc_cursor* c, const char* key, size_t len, element* e) {
   if (len < c->row_len + 2 + SMOLWC_VERSION_LEN) return 0;
@@ -789,8 +788,8 @@ static step reject_row(smolwc_cursor* c, smolwc_block* b) {
   return leave_row(c) ? STEP_ON : STEP_ERROR;
 }
 
-// Looks up the columns that decide about the current row, which did not fit into the
-// block, and moves to the row's first cell, or behind the row if it is not wanted.
+// Decides about a row that did not fit into the block: looks up the columns of its
+// conditions, and moves to the row's first cell, or past the row if it is not wanted.
 static step decide_row(smolwc_cursor* c, smolwc_block* b) {
   take_back_row(c, b);
   start_row(c);
@@ -827,7 +826,7 @@ static step decide_row(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Moves behind the current column.
+// Moves past the current column.
 static step skip_column(smolwc_cursor* c, smolwc_block* b) {
   const char behind = SMOLWC_TAG_VERSION + 1;
   if (is_last_column(c)) return end_row(c, b);

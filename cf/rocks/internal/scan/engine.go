@@ -46,8 +46,8 @@ func (e *Engine) Free() { C.smolwc_reader_free(e.reader) }
 // little, and files that a compaction replaced are removed soon.
 const keptFor = time.Second
 
-// sweepLater has the kept cursors cleared after keptFor. The caller has put back its
-// cursor, and keeps the database open.
+// sweepLater starts a timer that clears the kept cursors after keptFor. The caller has
+// returned its cursor, and keeps the database open.
 func (e *Engine) sweepLater() {
 	if !e.sweeping.Load() && e.sweeping.CompareAndSwap(false, true) {
 		time.AfterFunc(keptFor, e.sweep)

@@ -20,14 +20,14 @@ import (
 
 // What RocksDB writes in order, its log of writes and its manifest, is blocks of
 // BlockSize bytes, the last one short. A block is records that lie in it whole, and
-// fewer than HeaderSize bytes of zeros behind them. A record is a checksum of 4 bytes,
+// fewer than HeaderSize bytes of zeros after them. A record is a checksum of 4 bytes,
 // the length of its data in 2, a type, and the data (db/log_format.h, stable since
 // 2011).
 const (
 	BlockSize  = 32 << 10
 	HeaderSize = 7
 
-	// These types have the number of the log behind the header, in files that
+	// These types have the number of the log after the header, in files that
 	// are used again; smolwc never lets them be.
 	firstRecycled, lastRecycled = 5, 8
 	logNumberLen                = 4
@@ -114,12 +114,12 @@ func (l *State) Check() error {
 	return nil
 }
 
-// read reads a block; rest is what comes behind it.
+// read reads a block; rest is what comes after it.
 func (l *State) read(block []byte, rest io.Reader) error {
 	for at := 0; at < len(block); {
 		if BlockSize-at < HeaderSize {
 			if !Zeros(block[at:]) {
-				return Damaged(l.Path, l.at+int64(at), "there is something behind a block's records")
+				return Damaged(l.Path, l.at+int64(at), "there is something after a block's records")
 			}
 			return nil
 		}

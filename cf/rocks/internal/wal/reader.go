@@ -16,14 +16,14 @@ type Reader struct {
 	Read func(at int64, to []byte) (int, error)
 	At   int64 // where the next record begins
 
-	End uint64 // the number of the first change behind the records that were read; 0 before the first
+	End uint64 // the number of the first change after the records that were read; 0 before the first
 	Cut bool   // at the end of the log there is something, and it is no whole record
 
 	chunk   []byte // of the file, from chunkAt on
 	chunkAt int64
 }
 
-// logChunk is how much is read at once, in the end: a reading begins with a block.
+// logChunk is the most that is read at once: a reader begins with a single block.
 const logChunk = 16 * BlockSize
 
 // ErrEnd says that there is no further whole record now.
@@ -80,7 +80,7 @@ const (
 	ignorable      = 128
 )
 
-// fragment is the physical record at a place, or behind the zeros that end a
+// fragment is the physical record at a place, or after the zeros that end a
 // block. The data are valid until the next call.
 func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err error) {
 	if rest := BlockSize - int(at%BlockSize); rest < HeaderSize {
@@ -136,7 +136,7 @@ type Head struct {
 	Count uint64 // how many it has; notes do not count
 }
 
-// End is the number of the first change behind the record.
+// End is the number of the first change after the record.
 func (h Head) End() uint64 { return h.First + h.Count }
 
 // ParseHead is the head of a record of the log of writes.

@@ -110,7 +110,7 @@ func (p *recordParser) op() error {
 	return nil
 }
 
-// fields reads what stands behind a tag. Operations of the catalog have no family.
+// fields reads what stands after a tag. Operations of the catalog have no family.
 func (p *recordParser) fields(tag byte, op *cf.LoggedOp) (err error) {
 	switch tag {
 	case RepFamilyPut, RepFamilyDelete, repFamilySingle, RepFamilyMerge, RepFamilyDelRange:

@@ -64,8 +64,8 @@ func unwritten(data []byte, place int64, fault error) int {
 // toSector is how far it is from a place to the next sector.
 func toSector(place int64) int { return int(sector - place%sector) }
 
-// begins reports whether a whole record begins anywhere behind the first byte of the
-// rest of a block, and in the blocks behind it. A write is synced before the next one
+// begins reports whether a whole record begins anywhere after the first byte of the
+// rest of a block, and in the blocks after it. A write is synced before the next one
 // is made: so the record before it was written to the end.
 func (l *State) begins(rest, more []byte) bool {
 	if l.beginsIn(rest[1:]) {
