@@ -11,6 +11,19 @@ func ReadOnly(r Reader) Store { return readOnly{r} }
 
 type readOnly struct{ Reader }
 
+// Begin starts a transaction that refuses changes, also when r is a Store.
+func (s readOnly) Begin(ctx context.Context) (Txn, error) {
+	t, err := s.Reader.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return readOnlyTxn{t}, nil
+}
+
+type readOnlyTxn struct{ Txn }
+
+func (readOnlyTxn) Add(*Batch) error { return ErrReadOnly }
+
 func (readOnly) CreateFamily(context.Context, ...string) error { return ErrReadOnly }
 func (readOnly) DropFamily(context.Context, ...string) error   { return ErrReadOnly }
 

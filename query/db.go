@@ -103,11 +103,11 @@ type DB struct {
 //
 // Durability and BackgroundRate are settings of the store: set them where it is opened,
 // and leave them zero here. Memory bounds what bulk loads sort at once. A store that is
-// written is a [cf.Store]; ReadOnly asks for no more than a [cf.Reader]. A store may do
-// more than that: the database looks for [cf.Checker], [cf.DropTeller] and
-// [cf.Refresher], and its methods say what is missing. The database has no directory
-// ([DB.Dir]), so [DB.Checkpoint] and [DB.Freeze] fail with kind
-// [KindFailedPrecondition].
+// written is a [cf.Store]; ReadOnly asks for no more than a [cf.Reader], and writes
+// nothing to a store that is more. The database looks for [cf.Checker],
+// [cf.DropTeller] and [cf.Refresher] in the store, and its methods say what is missing.
+// The database has no directory ([DB.Dir]), so [DB.Checkpoint] and [DB.Freeze] fail
+// with kind [KindFailedPrecondition].
 func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	const op = "open store"
 	switch {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -97,7 +98,7 @@ func TestRefresh(t *testing.T) {
 // TestAReaderRefusesWrites: each way to write to a database that is opened for reading
 // gives an error that errors.Is finds.
 func TestAReaderRefusesWrites(t *testing.T) {
-	dir, ctx := t.TempDir(), t.Context()
+	dir := t.TempDir()
 	if err := openAt(t, dir, query.Options{Schema: pairSchema()}).Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,14 +107,27 @@ func TestAReaderRefusesWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	refusesWrites(t, db)
+}
+
+// refusesWrites tries each way to write to the table t, whose family a has integers.
+func refusesWrites(t *testing.T, db *query.DB) {
+	t.Helper()
+	ctx, table := t.Context(), db.Table("t")
 	m := write.NewMutation()
-	m.Set("a", "n", cells.I64(1))
-	table := db.Table("t")
+	m.SetAt("a", "n", 1, cells.I64(1))
 	_, increment := table.Increment(ctx, "r", "a", "n", 1)
+	_, load := table.BulkLoad(ctx, query.BulkOptions{})
 	for what, err := range map[string]error{
 		"a write":           table.Apply(ctx, "r", m),
 		"an increment":      increment,
+		"a transaction":     db.Update(ctx, func(tx *query.Tx) error { return tx.Apply(ctx, "t", "r", m) }),
+		"a bulk load":       load,
+		"a range's removal": table.DeleteRange(ctx, read.Prefix("")),
+		"a note":            db.SetNote(ctx, "n", []byte("x")),
+		"a flush":           table.Flush(ctx),
 		"a compaction":      table.Compact(ctx),
+		"a new table":       db.CreateTable(ctx, schema.Table{Name: "u", Families: []schema.Family{{Name: "f"}}}),
 		"a table's removal": db.DropTable(ctx, "t"),
 	} {
 		var e *query.Error

@@ -80,7 +80,7 @@ func (r *Request) Set(opts ...Option) error {
 	}
 	for i, o := range opts {
 		if isNil(o) {
-			return fmt.Errorf("read option %d is nil", i)
+			return fmt.Errorf("read option %d is nil", i+1)
 		}
 		o.apply(r)
 	}

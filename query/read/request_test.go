@@ -29,3 +29,11 @@ func TestARequestIsSharedAsAnOption(t *testing.T) {
 		}
 	}
 }
+
+// Options are counted from 1.
+func TestANilOptionIsNamed(t *testing.T) {
+	_, err := read.New(read.Limit(1), nil)
+	if err == nil || err.Error() != "read option 2 is nil" {
+		t.Errorf("a nil option: %v", err)
+	}
+}

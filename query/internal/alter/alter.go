@@ -72,7 +72,7 @@ func Apply(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	return db.DropFamilies(ctx, dropped)
 }
 
-// CheckPlan refuses a plan that alter would refuse now, with the same error.
+// CheckPlan refuses a plan that Apply would refuse now, with the same error.
 func CheckPlan(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	old := db.Catalog.Load()
 	next, err := old.Apply(plan)

@@ -73,7 +73,7 @@ func (c *Clock) Now() cells.Timestamp {
 }
 
 // Next is the timestamp of one more write. It is called within the write, which
-// runs again after a StallError. Elsewhere whenWritable does that.
+// runs again after a StallError. Elsewhere WhenWritable does that.
 func (c *Clock) Next(ctx context.Context) (cells.Timestamp, error) {
 	for {
 		last := c.last.Load()

@@ -10,7 +10,7 @@ import (
 )
 
 // Loosen removes the cells that the rules in force hide and the new ones would
-// show again. the schema lock is held exclusively: no write comes between the removal
+// show again. The schema lock is held exclusively: no write comes between the removal
 // and the new rule. After a crash no visible cell is lost.
 //
 // First it withdraws the store's permission to drop cells that the new rule
@@ -39,13 +39,13 @@ func Loosen(ctx context.Context, db *state.DB, old, next *catalog.Catalog) error
 // more cheaply than deletes.
 const manyExpired = 1 << 16
 
-// PrepareLoosening does most of the work of loosen while writes go on. It does
+// PrepareLoosening does most of the work of Loosen while writes go on. It does
 // not matter if the schema changes meanwhile, nor if the plan is wrong.
 func PrepareLoosening(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	old := db.Catalog.Load()
 	next, err := plan.Apply(old.Schema)
 	if err != nil || next.Validate() != nil {
-		return nil // alter will say so
+		return nil // alter.Apply will say so
 	}
 	for _, l := range catalog.Loosenings(old, catalog.New(next, old.Streams)) {
 		s := sweep{db: db, table: l.Table, family: l.Old, limits: l.Old.Limits}

@@ -156,7 +156,8 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 	})
 }
 
-// stream is the table's change stream, nil when it has none. the schema lock is held.
+// stream is the table's change stream, nil when it has none. The schema lock is
+// held.
 func (s *sweep) stream() *catalog.Stream {
 	if t := s.db.Catalog.Load().Tables[s.table]; t != nil {
 		return t.Stream
@@ -165,7 +166,7 @@ func (s *sweep) stream() *catalog.Stream {
 }
 
 // current is the family in the schema in force. ok is false when the family was
-// dropped, or now keeps more than the limits of the sweep. the schema lock is held.
+// dropped, or now keeps more than the limits of the sweep. The schema lock is held.
 func (s *sweep) current() (*catalog.Family, bool) {
 	t, err := s.db.Catalog.Load().Table(s.table)
 	if err != nil {

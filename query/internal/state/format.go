@@ -44,7 +44,7 @@ func CheckFormat(version int) error {
 }
 
 // RaiseFor gives the database the format that a timestamp needs, before it is
-// written. the schema lock is held: the database is open.
+// written. The schema lock is held: the database is open.
 func (db *DB) RaiseFor(ctx context.Context, ts cells.Timestamp) error {
 	if ts <= catalog.LastOfFormat1 {
 		return nil

@@ -49,7 +49,7 @@ type Options struct {
 
 // Open opens the database of a store, which stays the caller's when Open fails.
 func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	db := &DB{Reader: reader, Store: storeOf(reader), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
+	db := &DB{Reader: reader, Store: storeOf(reader, o.ReadOnly), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
 	db.Clock.Wall = o.Wall
 	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
 		return nil, err
@@ -61,9 +61,10 @@ func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	return db, db.openStreams(ctx)
 }
 
-// storeOf is the store itself, or one on top of it that refuses writes.
-func storeOf(r cf.Reader) cf.Store {
-	if s, ok := r.(cf.Store); ok {
+// storeOf is the store itself, or one on top of it that refuses writes: also a store
+// that could be written is only read when that was asked for.
+func storeOf(r cf.Reader, readOnly bool) cf.Store {
+	if s, ok := r.(cf.Store); ok && !readOnly {
 		return s
 	}
 	return cf.ReadOnly(r)
