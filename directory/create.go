@@ -68,7 +68,7 @@ func (d *Directory) obtain(ctx context.Context, tx *query.Tx, op string, path []
 	return found, nil
 }
 
-// create makes the directories of a path, none of which exists. The last one gets its
+// create makes the directories of a path. The last one gets its
 // prefix first, as in FoundationDB.
 func (w *work) create(d *Directory, path []string, want wish) (*Directory, error) {
 	r, last := d.inner(), len(path)-1
