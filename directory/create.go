@@ -68,8 +68,8 @@ func (d *Directory) obtain(ctx context.Context, tx *query.Tx, op string, path []
 	return found, nil
 }
 
-// create makes the directories of a path. The last one gets its
-// prefix first, as in FoundationDB.
+// create makes the directories of a path. The last one gets its prefix first, as in
+// FoundationDB.
 func (w *work) create(d *Directory, path []string, want wish) (*Directory, error) {
 	r, last := d.inner(), len(path)-1
 	if err := w.checkManual(r, want); err != nil {

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/tuple"
 	"github.com/smolwc/smolwc/tuple/subspace"
@@ -121,7 +122,7 @@ func (d *Directory) Key(elems ...any) (string, error) {
 	}
 	key, err := space.Pack(tuple.Tuple(elems))
 	if err != nil {
-		return "", fail("make key in directory", d.path, err)
+		return "", fail("make key in directory", d.path, fault(query.KindInvalidArgument, "%w", err))
 	}
 	return string(key), nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 var ctx = context.Background()
@@ -367,6 +368,22 @@ func TestStaleHandles(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	db := open(t)
+	d := create(t, db, directory.New(withData), "a", "")
+	space, err := d.Subspace()
+	must(t, err)
+	want, err := space.Pack(tuple.Tuple{"user", 7})
+	must(t, err)
+	if key, err := d.Key("user", 7); key != string(want) || err != nil {
+		t.Errorf("got %x, %v; want %x", key, err, want)
+	}
+	_, err = d.Key("\xff")
+	if _, ok := errors.AsType[*tuple.PackError](err); !ok || query.KindOf(err) != query.KindInvalidArgument {
+		t.Errorf("got %v (%v)", err, query.KindOf(err))
 	}
 }
 
