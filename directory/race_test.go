@@ -166,6 +166,25 @@ func TestAllocationsDoNotConflict(t *testing.T) {
 	}
 }
 
+// Nor do creations of different directories with one parent.
+func TestCreationsDoNotConflict(t *testing.T) {
+	db := open(t)
+	root := directory.New(directory.WithPick(withData, lowest()))
+	create(t, db, root, "a", "")
+	runs := 0
+	must(t, db.Update(ctx, func(tx *query.Tx) error {
+		runs++
+		_, err := root.Create(ctx, tx, path("a/b"), nil)
+		return errors.Join(err, db.Update(ctx, func(tx *query.Tx) error {
+			_, err := root.Create(ctx, tx, path("a/c"), nil)
+			return err
+		}))
+	}))
+	if got := list(t, db, root, "a"); runs != 1 || got != "b c" {
+		t.Errorf("it ran %d times; there are %q", runs, got)
+	}
+}
+
 // Of two transactions that draw one number, the second draws again.
 func TestTheSameNumberIsDrawnOnce(t *testing.T) {
 	db := open(t)
