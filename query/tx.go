@@ -142,17 +142,32 @@ func (tx *Tx) ReadRow(ctx context.Context, table, key string, opts ...read.Optio
 // ReadRows is [Table.ReadRows] in the transaction. It does not see writes made in
 // its loop.
 func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...read.Option) iter.Seq2[*Row, error] {
+	return tx.rows(ctx, table, opts, (*Tx).depend)
+}
+
+// PeekRows is [Tx.ReadRows] without a dependency: the transaction commits although
+// others have changed the rows since it began. Use it where a value that is out of
+// date does no harm, such as a hint where to look; what must hold when the
+// transaction commits is read with ReadRows.
+func (tx *Tx) PeekRows(ctx context.Context, table string, opts ...read.Option) iter.Seq2[*Row, error] {
+	return tx.rows(ctx, table, opts, func(*Tx, string, *plan.Spec, string, bool) {})
+}
+
+// A noter notes the rows that a read looked at, as [Tx.depend] does.
+type noter func(tx *Tx, table string, spec *plan.Spec, last string, early bool)
+
+func (tx *Tx) rows(ctx context.Context, table string, opts []read.Option, note noter) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
-		if err := tx.read(ctx, table, opts, yield); err != nil {
+		if err := tx.read(ctx, table, opts, note, yield); err != nil {
 			yield(nil, tx.fail(op, table, "", err))
 		}
 	}
 }
 
-// read runs one read. The transaction then depends on all that it looked at, up
-// to the last row that the caller took.
-func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield func(*Row, error) bool) error {
+// read runs one read, and notes all that it looked at, up to the last row that the
+// caller took.
+func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, note noter, yield func(*Row, error) bool) error {
 	if err := tx.ready(ctx); err != nil {
 		return err
 	}
@@ -189,14 +204,14 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, yield 
 		}
 		last = row.Key()
 		if !yield((*Row)(row), nil) {
-			tx.depend(table, spec, last, true)
+			note(tx, table, spec, last, true)
 			return nil
 		}
 		if tx.db == nil { // the transaction has ended in the loop
 			return errNoTx
 		}
 	}
-	tx.depend(table, spec, last, spec.Limit > 0 && r.Returned() == int64(spec.Limit))
+	note(tx, table, spec, last, spec.Limit > 0 && r.Returned() == int64(spec.Limit))
 	return nil
 }
 

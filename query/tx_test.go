@@ -537,3 +537,37 @@ func TestATransactionOfAClosedDatabaseFails(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A transaction that peeks at a row sees the snapshot and its own writes, and
+// commits although another has changed the row.
+func TestPeekingIsNoDependency(t *testing.T) {
+	db := openBank(t)
+	peek := func(tx *query.Tx, key string) (n int64) {
+		for row, err := range tx.PeekRows(ctx, "t", read.Key(key)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _ = row.I64("f", "n")
+		}
+		return n
+	}
+	runs := 0
+	err := db.Update(ctx, func(tx *query.Tx) error {
+		runs++
+		if n := peek(tx, "a"); n != 0 {
+			t.Errorf("peeked at %d", n)
+		}
+		err := db.Update(ctx, func(other *query.Tx) error { return setBalance(other, "t", "a", 7) })
+		if n := peek(tx, "a"); n != 0 {
+			t.Errorf("peeked at %d, which was committed after the snapshot", n)
+		}
+		err = errors.Join(err, tx.Apply(ctx, "t", "b", mutate(setAt("f", "n", 0, cells.I64(5)))))
+		if n := peek(tx, "b"); n != 5 {
+			t.Errorf("peeked at %d, not at the transaction's own 5", n)
+		}
+		return err
+	})
+	if err != nil || runs != 1 {
+		t.Errorf("%d runs: %v", runs, err)
+	}
+}

@@ -111,6 +111,7 @@ var rooms = map[string]room{
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
 	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/engine", "internal/claim", "internal/lock", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "cf/rocks", "cf/cftest", "tuple", binregexp}},
+	"directory":        {imports: []string{"cells", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema"}},
 	"query/ql/lex":     {imports: []string{"schema", "cells"}},
 	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
 	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},

@@ -1,0 +1,135 @@
+package directory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+)
+
+// Move gives the directory at a path below d another path below d, and returns it as
+// it is then. Its parent there must exist. Its prefix, its rows and the directories
+// below it stay as they are. The border of a partition cannot be crossed: the error is
+// [ErrPartition].
+func (d *Directory) Move(ctx context.Context, tx *query.Tx, from, to []string) (moved *Directory, err error) {
+	err = d.do(ctx, tx, "move directory", from, func(w *work) (err error) {
+		if err = checkNames(to); err == nil {
+			moved, err = w.move(d, from, to)
+		}
+		return err
+	})
+	return moved, err
+}
+
+// MoveTo is [Directory.Move] of d itself to a path from the root.
+func (d *Directory) MoveTo(ctx context.Context, tx *query.Tx, to []string) (moved *Directory, err error) {
+	err = d.do(ctx, tx, "move directory", nil, func(w *work) (err error) {
+		if err = checkNames(to); err == nil {
+			moved, err = w.move(New(d.store.Options), d.path, to)
+		}
+		return err
+	})
+	return moved, err
+}
+
+// move writes nothing before all is checked.
+func (w *work) move(d *Directory, from, to []string) (*Directory, error) {
+	at, err := w.must(d, from)
+	if err != nil {
+		return nil, err
+	}
+	if at.prefix == "" {
+		return nil, ErrRoot
+	}
+	if len(to) >= len(from) && slices.Equal(from, to[:len(from)]) {
+		return nil, fault(query.KindInvalidArgument, "it cannot be moved to %q, which is the directory itself or below it", to)
+	}
+	parent, rest, err := w.walk(d, to)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rest) == 0:
+		return nil, destination(to, ErrExists)
+	case len(rest) > 1:
+		return nil, destination(to[:len(to)-1], ErrNotFound)
+	case parent.inner() != at.home:
+		return nil, destination(to, ErrPartition)
+	}
+	if err := w.writable(at.home); err != nil {
+		return nil, err
+	}
+	moved := parent.with(rest[0], at.prefix, at.layer)
+	if err := w.delete(w.table(), at.entry()); err != nil {
+		return nil, err
+	}
+	return moved, w.set(moved.entry(), moved.prefix)
+}
+
+// entry is the key of d in its parent.
+func (d *Directory) entry() string { return d.steps[len(d.steps)-1].key }
+
+// Remove removes the directory at a path below d, d itself without a path, with the
+// directories below it and all their rows, in the table of the directories and in
+// [Options.Data]. It reports whether there was a directory.
+//
+// The rows are deleted one by one and held in memory until the commit. Before a large
+// directory is removed, delete its rows with [query.Table.DeleteRange].
+func (d *Directory) Remove(ctx context.Context, tx *query.Tx, path []string) (removed bool, err error) {
+	err = d.do(ctx, tx, "remove directory", path, func(w *work) error {
+		at, rest, err := w.walk(d, path)
+		switch {
+		case err != nil || len(rest) > 0:
+			return err
+		case at.prefix == "":
+			return ErrRoot
+		}
+		if err := w.writable(at.home); err != nil {
+			return err
+		}
+		prefixes, err := w.tree(at.home, at.prefix)
+		if err != nil {
+			return err
+		}
+		removed = true
+		return w.removeAll(at, prefixes)
+	})
+	return removed && err == nil, err
+}
+
+// tree are the prefixes of a directory and of all below it in its realm. All of them
+// are checked before anything is deleted.
+func (w *work) tree(r realm, prefix string) ([]string, error) {
+	all, seen := []string{prefix}, map[string]bool{prefix: true}
+	for i := 0; i < len(all); i++ {
+		rows := w.cell(within(entries(r.node(all[i]))))
+		for row, err := range w.tx.ReadRows(w.ctx, w.table(), rows...) {
+			if err != nil {
+				return nil, err
+			}
+			child, err := w.value(row)
+			if err != nil {
+				return nil, err
+			}
+			if !r.owns(child) || seen[child] {
+				return nil, w.misplaced(row.Key(), child)
+			}
+			all, seen[child] = append(all, child), true
+		}
+	}
+	return all, nil
+}
+
+func (w *work) removeAll(at *Directory, prefixes []string) error {
+	for _, prefix := range prefixes {
+		for _, table := range w.tables() {
+			if err := w.clear(table, read.Prefix(prefix)); err != nil {
+				return err
+			}
+		}
+		if err := w.clear(w.table(), within(at.home.node(prefix))); err != nil {
+			return err
+		}
+	}
+	return w.delete(w.table(), at.entry())
+}

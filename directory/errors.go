@@ -1,0 +1,75 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query"
+)
+
+// What an error says, found with errors.Is; its kind is found with [query.KindOf].
+var (
+	// ErrNotFound has the kind NotFound, and matches [query.ErrNotFound] too.
+	ErrNotFound = errors.New("the directory does not exist")
+	// ErrExists has the kind AlreadyExists.
+	ErrExists = errors.New("the directory exists already")
+	// ErrLayer has the kind FailedPrecondition: the directory was created with another
+	// layer.
+	ErrLayer = errors.New("the directory has another layer")
+	// ErrStale has the kind FailedPrecondition: the directory that the call was made on
+	// has been moved or removed since it was found.
+	ErrStale = errors.New("the directory was moved or removed; open it again by its path")
+	// ErrRoot has the kind InvalidArgument: the root cannot be opened, moved or
+	// removed, and has no key space.
+	ErrRoot = errors.New("the root directory always exists, and has no rows")
+	// ErrPartition has the kind InvalidArgument: a partition has no rows itself, and a
+	// directory cannot be moved into or out of one.
+	ErrPartition = errors.New("a partition is a border")
+	// ErrPrefixInUse has the kind FailedPrecondition: a directory has the prefix, or one
+	// that begins with it or that it begins with; or a row begins with it.
+	ErrPrefixInUse = errors.New("the prefix is in use")
+	// ErrVersion has the kind FailedPrecondition: a newer directory layer has written
+	// the directories.
+	ErrVersion = errors.New("the directories have a newer version")
+)
+
+var kinds = map[error]query.Kind{
+	ErrNotFound: query.KindNotFound, ErrExists: query.KindAlreadyExists, ErrLayer: query.KindFailedPrecondition,
+	ErrStale: query.KindFailedPrecondition, ErrRoot: query.KindInvalidArgument, ErrPartition: query.KindInvalidArgument,
+	ErrPrefixInUse: query.KindFailedPrecondition, ErrVersion: query.KindFailedPrecondition,
+}
+
+var errNil = fault(query.KindInvalidArgument, "the directory is nil; New gives the root")
+
+// fault is an error of a kind, to which fail adds the operation.
+func fault(kind query.Kind, format string, args ...any) error {
+	return &query.Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// fail is the error of a call of the package.
+func fail(op string, path []string, err error) error {
+	if err == nil {
+		return nil
+	}
+	kind := query.KindOf(err)
+	for known, k := range kinds {
+		if errors.Is(err, known) {
+			kind = k
+		}
+	}
+	if inner, ok := err.(*query.Error); ok && inner.Op == "" {
+		err = inner.Err
+	}
+	if len(path) > 0 {
+		op += " " + strconv.Quote(excerpt.Of(strings.Join(path, "/")))
+	}
+	return &query.Error{Op: op, Kind: kind, Err: err}
+}
+
+// destination says that an error is about the place that a move leads to.
+func destination(path []string, err error) error {
+	return fmt.Errorf("to %s: %w", strconv.Quote(excerpt.Of(strings.Join(path, "/"))), err)
+}

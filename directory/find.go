@@ -1,0 +1,167 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+)
+
+// Open is the directory at a path below d. A layer that is not nil must be that with
+// which the directory was created, else the error is [ErrLayer]. A path without names
+// is d itself.
+func (d *Directory) Open(ctx context.Context, tx *query.Tx, path []string, layer []byte) (*Directory, error) {
+	return d.obtain(ctx, tx, "open directory", path, wish{layer: layer, open: true})
+}
+
+// Exists reports whether there is a directory at a path below d. Without a path it
+// reports whether d is where it was found.
+func (d *Directory) Exists(ctx context.Context, tx *query.Tx, path []string) (exists bool, err error) {
+	err = d.do(ctx, tx, "look for directory", path, func(w *work) error {
+		_, rest, err := w.walk(d, path)
+		exists = len(rest) == 0
+		return err
+	})
+	if len(path) == 0 && errors.Is(err, ErrStale) {
+		return false, nil
+	}
+	return exists && err == nil, err
+}
+
+// List are the names of the directories directly below a path below d, in the order
+// of their bytes.
+func (d *Directory) List(ctx context.Context, tx *query.Tx, path []string) (names []string, err error) {
+	err = d.do(ctx, tx, "list directory", path, func(w *work) error {
+		at, err := w.must(d, path)
+		if err != nil {
+			return err
+		}
+		begin := entries(at.node())
+		keys, err := keysOf(tx.ReadRows(ctx, w.table(), within(begin), read.KeysOnly()))
+		for _, key := range keys {
+			name, err := nameOf(key, begin)
+			if err != nil {
+				return err
+			}
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return names, nil
+}
+
+// do runs one call on d, if d is where it was found.
+func (d *Directory) do(ctx context.Context, tx *query.Tx, op string, path []string, fn func(w *work) error) error {
+	if d == nil {
+		return fail(op, path, errNil)
+	}
+	turn := &turns[maphash.Comparable(turnSeed, tx)%uint64(len(turns))]
+	turn.Lock()
+	defer turn.Unlock()
+	w := &work{store: d.store, ctx: ctx, tx: tx}
+	err := checkNames(path)
+	if err == nil {
+		err = w.inPlace(d)
+	}
+	if err == nil {
+		err = fn(w)
+	}
+	return fail(op, d.below(path), err)
+}
+
+// In turns the calls of one transaction take turns: of two that create one path, the
+// second finds what the first has created. Transactions may share a lock.
+var (
+	turns    [64]sync.Mutex
+	turnSeed = maphash.MakeSeed()
+)
+
+func (d *Directory) below(path []string) []string { return slices.Concat(d.path, path) }
+
+func checkNames(path []string) error {
+	for _, name := range path {
+		if !utf8.ValidString(name) {
+			return fault(query.KindInvalidArgument, "the name %q is not valid UTF-8", name)
+		}
+	}
+	return nil
+}
+
+// inPlace fails unless all entries that led to d are as they were. The commit depends
+// on them.
+func (w *work) inPlace(d *Directory) error {
+	for _, s := range d.steps {
+		prefix, found, err := w.get(s.key)
+		if err != nil {
+			return err
+		}
+		if !found || prefix != s.prefix {
+			return ErrStale
+		}
+	}
+	_, err := w.version(d.inner())
+	return err
+}
+
+// walk goes down a path as far as there are directories. The rest is the names that
+// there are not.
+func (w *work) walk(d *Directory, path []string) (at *Directory, rest []string, err error) {
+	for i, name := range path {
+		child, err := w.child(d, name)
+		if child == nil || err != nil {
+			return d, path[i:], err
+		}
+		d = child
+	}
+	return d, nil, nil
+}
+
+// must is walk to a directory that has to exist.
+func (w *work) must(d *Directory, path []string) (*Directory, error) {
+	at, rest, err := w.walk(d, path)
+	if err == nil && len(rest) > 0 {
+		err = ErrNotFound
+	}
+	return at, err
+}
+
+// child is nil without a directory of the name.
+func (w *work) child(d *Directory, name string) (*Directory, error) {
+	key := entryKey(d.node(), name)
+	prefix, found, err := w.get(key)
+	if err != nil || !found {
+		return nil, err
+	}
+	if !d.inner().owns(prefix) {
+		return nil, w.misplaced(key, prefix)
+	}
+	layer, _, err := w.get(layerKey(d.inner().node(prefix)))
+	if err != nil {
+		return nil, err
+	}
+	child := d.with(name, prefix, layer)
+	if child.isPartition() {
+		_, err = w.version(child.inner())
+	}
+	return child, err
+}
+
+// with is the child of d with these values.
+func (d *Directory) with(name, prefix, layer string) *Directory {
+	return &Directory{
+		store: d.store, path: d.below([]string{name}), prefix: prefix, layer: layer, home: d.inner(),
+		steps: slices.Concat(d.steps, []step{{entryKey(d.node(), name), prefix}}),
+	}
+}
+
+func (w *work) misplaced(key, prefix string) error {
+	return fault(query.KindCorruption, "table %s, row %x: no directory can have the prefix x'%x' there", w.table(), key, prefix)
+}
