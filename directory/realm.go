@@ -8,7 +8,7 @@ import (
 )
 
 // A realm is a key space with directories of its own: that of all keys, or a
-// partition's. It is its prefix. What describes its directories lies behind the
+// partition's. It is its prefix. What describes its directories lies after the
 // prefix and an FE.
 type realm string
 
