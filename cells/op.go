@@ -5,8 +5,8 @@ import "fmt"
 // An Op is a comparison of one value with another.
 type Op uint8
 
-// The comparisons. Values are ordered by [Compare]: numbers by their exact value
-// whatever their types, others only within one type.
+// The comparisons. Values are ordered by [Compare]: numbers by their exact value,
+// whatever their types; other values only with values of the same type.
 const (
 	OpEqual Op = iota
 	OpNotEqual

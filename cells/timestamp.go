@@ -14,8 +14,8 @@ type Timestamp int64
 // MaxTimestamp is the largest timestamp, 2^63-1, in the year 294,247.
 const MaxTimestamp Timestamp = math.MaxInt64
 
-// TimestampOf is t in whole microseconds, rounded down. The result may lie
-// outside the range a cell may have; [Timestamp.Check] tells.
+// TimestampOf is t in whole microseconds, rounded down. The result may be outside the
+// range of a cell's timestamps; [Timestamp.Check] reports that.
 func TimestampOf(t time.Time) Timestamp { return Timestamp(t.UnixMicro()) }
 
 // Time is the timestamp as a time in UTC.
@@ -30,8 +30,8 @@ func (t Timestamp) Check() error {
 	return nil
 }
 
-// Until is the end, exclusive, of a time range whose last timestamp is t: t+1,
-// or 0, which is no bound, for [MaxTimestamp].
+// Until is the end, exclusive, of a time range whose last timestamp is t: t+1. For
+// [MaxTimestamp] it is 0, which means no bound.
 func (t Timestamp) Until() Timestamp {
 	if t == MaxTimestamp {
 		return 0

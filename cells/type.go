@@ -40,7 +40,8 @@ func (t Type) Valid() bool { return t != TypeAny && int(t) < len(typeNames) }
 // Numeric reports whether values of t are numbers: byte, i32, i64, f32, f64.
 func (t Type) Numeric() bool { return t >= TypeByte && t <= TypeF64 }
 
-// ParseType is the type with this name; the error lists the names there are.
+// ParseType is the type with this name. An unknown name is an error that lists all
+// names.
 func ParseType(name string) (Type, error) {
 	for i, n := range typeNames[1:] {
 		if n == name {

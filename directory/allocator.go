@@ -9,14 +9,14 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// An allocator gives each number once, in whichever transaction, and transactions
-// that allocate at the same time seldom conflict: FoundationDB's high-contention
-// allocator. Numbers are drawn at random from a window, which moves up when it is
-// half used. The state is two maps: from the window's start to the count of numbers
-// used, and from each number used to nothing.
+// An allocator gives out each number once over all transactions, and transactions that
+// allocate at the same time seldom conflict. It is FoundationDB's high-contention
+// allocator. Numbers are drawn at random from a window, which moves up when it is half
+// used. The state is two maps: from the window's start to the count of numbers used,
+// and from each used number to an empty value.
 //
-// Two transactions that count at the same time may count as one, since the count is
-// set and not added to. Then a window is used up further before it moves, and at the
+// Two transactions at the same time may raise the count by one only, because it is set
+// and not added to. The window is then used further before it moves. It moves at the
 // latest when maxDraws numbers in a row are taken.
 type allocator struct {
 	*work
@@ -39,7 +39,7 @@ func (a *allocator) allocate() (string, error) {
 		if ok || err != nil {
 			return number, err
 		}
-		count = windowSize(start) // reserve takes the next one
+		count = windowSize(start) // reserve moves to the next window
 	}
 }
 
@@ -60,7 +60,7 @@ func (a *allocator) recent() string   { return a.space + string(tuple.MustPack(1
 func packed(n int64) string { return string(tuple.MustPack(n)) }
 
 // window is the newest window, and how many of its numbers are used. The commit does
-// not depend on it: numbers of an older window are as good.
+// not depend on it: a number of an older window does as well.
 func (a *allocator) window() (start, count int64, err error) {
 	rows := a.cell(within(a.counters()))
 	for row, err := range a.tx.PeekRows(a.ctx, a.table(), append(rows, read.Reverse(), read.Limit(1))...) {
@@ -81,7 +81,8 @@ func (a *allocator) window() (start, count int64, err error) {
 	return 0, 0, nil
 }
 
-// reserve counts a number of the window, or of the next one if this is half used.
+// reserve counts one more number in the window, or in the next window if this one is
+// half used, and returns the start of that window.
 func (a *allocator) reserve(start, count int64) (int64, error) {
 	if 2*count >= windowSize(start) {
 		start, count = start+windowSize(start), 1
@@ -93,8 +94,8 @@ func (a *allocator) reserve(start, count int64) (int64, error) {
 	return start, a.set(a.counters()+packed(start), string(value))
 }
 
-// forget deletes the state of the windows before start. No transaction draws from
-// them that has not seen all of it.
+// forget deletes the state of the windows before start. A transaction that draws from
+// them has a snapshot from before the deletion, with the whole state.
 func (a *allocator) forget(start int64) error {
 	for _, space := range []string{a.counters(), a.recent()} {
 		rows := read.Range(space+"\x00", space+packed(start))

@@ -8,10 +8,10 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// Move gives the directory at a path below d another path below d, and returns it as
-// it is then. Its parent there must exist. Its prefix, its rows and the directories
-// below it stay as they are. The border of a partition cannot be crossed: the error is
-// [ErrPartition].
+// Move moves the directory at a path below d to another path below d, and returns it
+// with its new path. The new parent must exist. Its prefix, its rows and the
+// directories below it stay as they are. The border of a partition cannot be crossed:
+// the error is [ErrPartition].
 func (d *Directory) Move(ctx context.Context, tx *query.Tx, from, to []string) (moved *Directory, err error) {
 	err = d.do(ctx, tx, "move directory", from, func(w *work) (err error) {
 		if err = checkNames(to); err == nil {
@@ -33,7 +33,7 @@ func (d *Directory) MoveTo(ctx context.Context, tx *query.Tx, to []string) (move
 	return moved, err
 }
 
-// move writes nothing before all is checked.
+// move checks everything before it writes.
 func (w *work) move(d *Directory, from, to []string) (*Directory, error) {
 	at, err := w.must(d, from)
 	if err != nil {
@@ -97,8 +97,8 @@ func (d *Directory) Remove(ctx context.Context, tx *query.Tx, path []string) (re
 	return removed && err == nil, err
 }
 
-// tree are the prefixes of a directory and of all below it in its realm. All of them
-// are checked before anything is deleted.
+// tree are the prefixes of a directory and of all directories below it in its realm.
+// All of them are checked before anything is deleted.
 func (w *work) tree(r realm, prefix string) ([]string, error) {
 	all, seen := []string{prefix}, map[string]bool{prefix: true}
 	for i := 0; i < len(all); i++ {

@@ -11,24 +11,24 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// CreateOrOpen is the directory at a path below d, which is created if it does not
-// exist, with its missing parents. A layer that is not nil must be that of an existing
-// directory, as in [Directory.Open]; a new directory gets it. [PartitionLayer] makes a
-// partition. Of transactions that create the same path at the same time one wins, and
-// the others run again and open it.
+// CreateOrOpen is the directory at a path below d. It creates the directory and its
+// missing parents if it does not exist. If it exists, a layer that is not nil must be
+// its layer, as in [Directory.Open]; a new directory gets the layer. [PartitionLayer]
+// makes a partition. Of transactions that create the same path at the same time one
+// wins, and the others run again and open it.
 func (d *Directory) CreateOrOpen(ctx context.Context, tx *query.Tx, path []string, layer []byte) (*Directory, error) {
 	return d.obtain(ctx, tx, "create or open directory", path, wish{layer: layer, open: true, create: true})
 }
 
-// Create is CreateOrOpen of a directory that must not exist: the error is [ErrExists].
+// Create is CreateOrOpen, but for an existing directory the error is [ErrExists].
 func (d *Directory) Create(ctx context.Context, tx *query.Tx, path []string, layer []byte) (*Directory, error) {
 	return d.obtain(ctx, tx, "create directory", path, wish{layer: layer, create: true})
 }
 
-// CreatePrefix is Create with a prefix of the caller's, for rows that exist already.
-// It needs [Options.ManualPrefixes], and does not work below a partition.
-// The error is [ErrPrefixInUse] if a directory's prefix begins with this one, or this
-// one with a directory's. Its missing parents get prefixes of their own.
+// CreatePrefix is Create with a prefix of the caller's, for rows that exist already. It
+// needs [Options.ManualPrefixes], and does not work below a partition. The error is
+// [ErrPrefixInUse] if the prefix begins with a directory's prefix, or a directory's
+// prefix begins with it. Its missing parents get prefixes of their own.
 func (d *Directory) CreatePrefix(ctx context.Context, tx *query.Tx, path []string, layer, prefix []byte) (*Directory, error) {
 	return d.obtain(ctx, tx, "create directory", path, wish{layer: layer, create: true, manual: true, prefix: string(prefix)})
 }
@@ -99,8 +99,8 @@ func (w *work) create(d *Directory, path []string, want wish) (*Directory, error
 	return d, nil
 }
 
-// claim takes a prefix for a directory, a new one if it is empty. The directory's node
-// is written at once, so that the next claim sees it.
+// claim takes a prefix for a directory; if prefix is empty, it allocates one. The
+// directory's node is written at once, so that the next claim sees it.
 func (w *work) claim(r realm, layer, prefix string) (string, error) {
 	if prefix == "" {
 		var err error
@@ -111,8 +111,8 @@ func (w *work) claim(r realm, layer, prefix string) (string, error) {
 	return prefix, w.set(layerKey(r.node(prefix)), layer)
 }
 
-// newPrefix draws again when a manual prefix is in the way. Rows in the way are an
-// error: their writer does not know of the directories.
+// newPrefix allocates a prefix, and tries again when a manual prefix overlaps it. Rows
+// whose keys begin with it are an error: their writer does not know of the directories.
 func (w *work) newPrefix(r realm) (string, error) {
 	for range maxDraws {
 		number, err := (&allocator{w, r.allocator()}).allocate()
@@ -148,8 +148,8 @@ func (w *work) checkManual(r realm, want wish) error {
 	return err
 }
 
-// overlaps reports whether a directory has the prefix, or one that begins with it or
-// that it begins with. The commit depends on the answer.
+// overlaps reports whether a directory has the prefix, or a prefix that begins with it
+// or that it begins with. The commit depends on the answer.
 func (w *work) overlaps(r realm, prefix string) (bool, error) {
 	below := strings.TrimSuffix(string(tuple.AppendBytes([]byte(r.nodes()), []byte(prefix))), "\x00")
 	rows := read.Prefix(below)
@@ -159,7 +159,7 @@ func (w *work) overlaps(r realm, prefix string) (bool, error) {
 	return w.any(w.table(), rows)
 }
 
-// checkUnused fails if a row begins with a prefix.
+// checkUnused fails if a row key begins with a prefix.
 func (w *work) checkUnused(prefix string) error {
 	for _, table := range w.tables() {
 		used, err := w.any(table, read.Prefix(prefix))

@@ -9,13 +9,13 @@
 // FoundationDB's bindings too.
 //
 // Everything happens in a transaction of the caller's, [query.DB.Update], and takes
-// effect with it. Errors are of type [*query.Error]; the variables of this package
-// say more than their kinds. A Directory may be used by several goroutines, and its
-// calls in one transaction too: they take turns there.
+// effect with it. Errors are of type [*query.Error]; the error variables of this
+// package distinguish more cases than their kinds. A Directory is safe for concurrent
+// use; its calls in one transaction run one at a time.
 //
-// A Directory is found by its path and keeps its prefix. When it has been moved or
-// removed, it can still make keys, but all that concerns names fails with
-// [ErrStale]: nothing is created where the directory was.
+// A Directory is found by its path and keeps its prefix. After it was moved or removed,
+// it can still make keys, but every operation on names fails with [ErrStale]: nothing
+// is created where the directory was.
 package directory
 
 import (
@@ -42,21 +42,20 @@ const (
 
 // Options say where directories and their rows are. The zero Options are valid.
 type Options struct {
-	// Table has the directories, [DefaultTable] if it is empty. It must exist. Rows of
-	// other kinds do not belong there, unless their keys begin with the prefix of a
-	// directory.
+	// Table is the table of the directories; "" is [DefaultTable]. It must exist. It
+	// may have other rows only if their keys begin with the prefix of a directory.
 	Table string
-	// Family is the family of Table in which they are, [DefaultFamily] if it is
-	// empty: of type bytes or of no type, without max_age.
+	// Family is the family of Table with the directories; "" is [DefaultFamily]. Its
+	// type is bytes or undeclared, and it has no max_age.
 	Family string
 	// Data are the tables with rows of directories, besides Table. Remove deletes the
-	// rows there, and a prefix with which a row there begins is not given out. Every
-	// program that shares Table has to name the same tables.
+	// rows there, and a new directory does not get a prefix with which a row key there
+	// begins. Every program that shares Table has to name the same tables.
 	Data []string
 	// ManualPrefixes permits CreatePrefix.
 	ManualPrefixes bool
 
-	// pick draws the candidates of the allocator; nil is at random.
+	// pick draws the candidates of the allocator; nil draws at random.
 	pick func(start, end int64) int64
 }
 
@@ -67,7 +66,7 @@ type Directory struct {
 	path   []string
 	prefix string // "" is the root
 	layer  string
-	home   realm  // that the directory was created in
+	home   realm  // the realm of the directory itself
 	steps  []step // the entries that lead to it
 }
 
@@ -81,7 +80,7 @@ func New(o Options) *Directory {
 	return &Directory{store: store{o}}
 }
 
-// Path are the names from the root to the directory, in a slice of the caller's own.
+// Path are the names from the root to the directory, in a new slice.
 func (d *Directory) Path() []string {
 	if d == nil {
 		return nil
@@ -89,8 +88,7 @@ func (d *Directory) Path() []string {
 	return slices.Clone(d.path)
 }
 
-// Layer is the label with which the directory was created, in a slice of the caller's
-// own.
+// Layer is the label with which the directory was created, in a new slice.
 func (d *Directory) Layer() []byte {
 	if d == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// What an error says, found with errors.Is; its kind is found with [query.KindOf].
+// The errors of this package, for errors.Is. [query.KindOf] gives the kind of an error.
 var (
 	// ErrNotFound has the kind NotFound, and matches [query.ErrNotFound] too.
 	ErrNotFound = errors.New("the directory does not exist")
@@ -28,8 +28,8 @@ var (
 	// ErrPartition has the kind InvalidArgument: a partition has no rows itself, and a
 	// directory cannot be moved into or out of one.
 	ErrPartition = errors.New("a partition is a border")
-	// ErrPrefixInUse has the kind FailedPrecondition: a directory has the prefix, or one
-	// that begins with it or that it begins with; or a row begins with it.
+	// ErrPrefixInUse has the kind FailedPrecondition: a directory has the prefix, or a
+	// prefix that begins with it or that it begins with; or a row key begins with it.
 	ErrPrefixInUse = errors.New("the prefix is in use")
 	// ErrVersion has the kind FailedPrecondition: a newer directory layer has written
 	// the directories.
@@ -69,7 +69,7 @@ func fail(op string, path []string, err error) error {
 	return &query.Error{Op: op, Kind: kind, Err: err}
 }
 
-// destination says that an error is about the place that a move leads to.
+// destination says that an error is about the new path of a move.
 func destination(path []string, err error) error {
 	return fmt.Errorf("to %s: %w", strconv.Quote(excerpt.Of(strings.Join(path, "/"))), err)
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// Open is the directory at a path below d. A layer that is not nil must be that with
-// which the directory was created, else the error is [ErrLayer]. A path without names
-// is d itself.
+// Open is the directory at a path below d. A layer that is not nil must be the one with
+// which the directory was created; otherwise the error is [ErrLayer]. A path without
+// names is d itself.
 func (d *Directory) Open(ctx context.Context, tx *query.Tx, path []string, layer []byte) (*Directory, error) {
 	return d.obtain(ctx, tx, "open directory", path, wish{layer: layer, open: true})
 }
 
-// Exists reports whether there is a directory at a path below d. Without a path it
-// reports whether d is where it was found.
+// Exists reports whether there is a directory at a path below d. With an empty path it
+// reports whether d still exists at its path.
 func (d *Directory) Exists(ctx context.Context, tx *query.Tx, path []string) (exists bool, err error) {
 	err = d.do(ctx, tx, "look for directory", path, func(w *work) error {
 		_, rest, err := w.walk(d, path)
@@ -58,7 +58,7 @@ func (d *Directory) List(ctx context.Context, tx *query.Tx, path []string) (name
 	return names, nil
 }
 
-// do runs one call on d, if d is where it was found.
+// do runs one call on d, if d still exists at its path.
 func (d *Directory) do(ctx context.Context, tx *query.Tx, op string, path []string, fn func(w *work) error) error {
 	if d == nil {
 		return fail(op, path, errNil)
@@ -77,8 +77,8 @@ func (d *Directory) do(ctx context.Context, tx *query.Tx, op string, path []stri
 	return fail(op, d.below(path), err)
 }
 
-// In turns the calls of one transaction take turns: of two that create one path, the
-// second finds what the first has created. Transactions may share a lock.
+// turns makes the calls of one transaction run one at a time: of two calls that create
+// one path, the second finds the directory of the first. Transactions may share a lock.
 var (
 	turns    [64]sync.Mutex
 	turnSeed = maphash.MakeSeed()
@@ -111,8 +111,8 @@ func (w *work) inPlace(d *Directory) error {
 	return err
 }
 
-// walk goes down a path as far as there are directories. The rest is the names that
-// there are not.
+// walk goes down a path as far as there are directories. The rest is the path from the
+// first missing directory on.
 func (w *work) walk(d *Directory, path []string) (at *Directory, rest []string, err error) {
 	for i, name := range path {
 		child, err := w.child(d, name)
@@ -133,7 +133,7 @@ func (w *work) must(d *Directory, path []string) (*Directory, error) {
 	return at, err
 }
 
-// child is nil without a directory of the name.
+// child is the directory of this name in d, nil if there is no such directory.
 func (w *work) child(d *Directory, name string) (*Directory, error) {
 	key := entryKey(d.node(), name)
 	prefix, found, err := w.get(key)

@@ -7,9 +7,9 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// A realm is a key space with directories of its own: that of all keys, or a
-// partition's. It is its prefix. What describes its directories lies after the
-// prefix and an FE.
+// A realm is a key space with its own directories: all keys, or the keys of a
+// partition. Its value is the prefix of the key space. The keys that describe its
+// directories begin with the prefix and FE.
 type realm string
 
 func (r realm) nodes() string { return string(r) + "\xfe" }
@@ -26,7 +26,7 @@ func (r realm) versionKey() string { return r.root() + string(tuple.MustPack([]b
 
 func (r realm) allocator() string { return r.root() + string(tuple.MustPack([]byte("hca"))) }
 
-// owns reports whether a prefix can be that of a directory of the realm.
+// owns reports whether a directory of the realm can have a prefix.
 func (r realm) owns(prefix string) bool {
 	return len(prefix) > len(r) && strings.HasPrefix(prefix, string(r)) && !strings.HasPrefix(prefix, r.nodes())
 }

@@ -72,7 +72,8 @@ func (w *work) delete(table string, keys ...string) error {
 	return nil
 }
 
-// keysOf are the keys of rows, all of them read before any is changed.
+// keysOf are the keys of rows. It reads all of them, so the caller may then change the
+// rows.
 func keysOf(rows iter.Seq2[*query.Row, error]) (keys []string, err error) {
 	for row, err := range rows {
 		if err != nil {
@@ -86,7 +87,7 @@ func keysOf(rows iter.Seq2[*query.Row, error]) (keys []string, err error) {
 // within are the rows of all tuples that extend the one with the key.
 func within(key string) read.RowSet { return read.Range(key+"\x00", key+"\xff") }
 
-// any reports whether there is one of the rows.
+// any reports whether any of the rows exists.
 func (w *work) any(table string, rows read.RowSet) (bool, error) {
 	for _, err := range w.tx.ReadRows(w.ctx, table, rows, read.KeysOnly(), read.Limit(1)) {
 		return err == nil, err

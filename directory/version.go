@@ -8,10 +8,10 @@ import (
 )
 
 // The version of the directory layer: major, minor and micro, little-endian. A newer
-// minor version may be read, a newer major version not even that.
+// minor version can only be read; a newer major version cannot be read either.
 const versionNow = "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// version reads the version of a realm; "" is one without directories.
+// version reads the version of a realm; "" means that the realm has no directories.
 func (w *work) version(r realm) (string, error) {
 	version, found, err := w.get(r.versionKey())
 	switch {
@@ -39,7 +39,8 @@ func (w *work) writable(r realm) error {
 	return nil
 }
 
-// mark writes the version, and sees at once if cells do not last in the family.
+// mark writes the version, and fails if it cannot read it back: cells would expire in
+// the family.
 func (w *work) mark(r realm) error {
 	if err := w.set(r.versionKey(), versionNow); err != nil {
 		return err

@@ -87,8 +87,7 @@ func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
 	return all.do(ctx)
 }
 
-// A commit is checked mutations on their way into the store. Its memory is used
-// again.
+// A commit writes checked mutations to the store. Its memory is reused.
 type commit struct {
 	db     *DB
 	ctx    context.Context
@@ -119,8 +118,8 @@ func (c *commit) release() {
 	commits.Put(c)
 }
 
-// do writes the mutations in one batch. The write is blind unless a delete has to
-// look first.
+// do writes the mutations in one batch. The write is blind, without a snapshot, unless
+// a delete has to read first.
 func (c *commit) do(ctx context.Context) error {
 	if len(c.writes) == 0 {
 		return nil
@@ -166,10 +165,10 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	return nil
 }
 
-// DeleteRange removes the rows of a set of prefixes and ranges, in a time that
-// does not depend on their number. Each range goes as a whole. In a table with a
-// change stream it deletes the visible rows one after another instead, so that
-// the stream has a delete of each.
+// DeleteRange removes the rows of a set of prefixes and ranges, in a time that does not
+// depend on their number. Each range is removed as a whole. In a table with a change
+// stream it deletes the visible rows one after another instead, so that the stream has
+// a delete of each.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if rows.Err != nil {
@@ -199,8 +198,8 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	return nil
 }
 
-// deleteLogged deletes rows that a read finds, some at a time, so that the change
-// stream has them.
+// deleteLogged deletes the rows that a read finds, in batches, so that the change
+// stream has their deletes.
 func (t *Table) deleteLogged(ctx context.Context, rows read.RowSet) error {
 	const most = 256
 	b := write.NewBatch()

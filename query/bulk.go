@@ -28,10 +28,10 @@ type BulkOptions struct {
 	Name string
 	// Again loads although the name is recorded.
 	Again bool
-	// Overlap lets the load replace cells, and put its own in front of older
-	// ones. Otherwise the load fails with [ErrOverlap] when a visible cell has
-	// the column and the timestamp of one of its cells; for cells with the load's
-	// own timestamp the column alone counts. Adds to aggregates never overlap.
+	// Overlap lets the load replace existing cells, and write newer versions over them.
+	// Otherwise the load fails with [ErrOverlap] when a visible cell has the column and
+	// the timestamp of one of its cells; for cells with the load's own timestamp the
+	// column alone counts. Adds to aggregates never overlap.
 	Overlap bool
 	// Repeated is called for each record given to [BulkLoad.ApplyRecord] that
 	// repeats another: during Commit or before it, and by several goroutines, but
@@ -51,11 +51,11 @@ var ErrLoaded = errors.New("loaded already")
 var ErrOverlap = overlap.Err
 
 // A BulkLoad writes many rows, in any order, faster than [Table.ApplyBulk] does: it
-// sorts them, writes them to table files past the log and the memory of the engine,
-// and hands over the files. Its cells become visible together when Commit returns,
-// to all reads that begin then; reads under way do not see them. Without a Commit,
-// or after a crash before it, nothing of it is there; after a crash during it, all
-// or nothing, once the database has been opened again.
+// sorts them, writes them to table files, bypassing the engine's log and memtables, and
+// hands over the files. Its cells become visible together when Commit returns, to all
+// reads that begin then; reads under way do not see them. Without a Commit, or after a
+// crash before it, the database has none of its cells. After a crash during Commit, the
+// next open keeps all of its cells or none.
 //
 // It uses up to a quarter of [Options.Memory] in addition; the rest is in files in
 // the database's directory until Commit, whatever the size of the load. A database
@@ -72,7 +72,7 @@ type BulkLoad struct {
 
 	repeats  atomic.Int64    // records that repeat others
 	telling  sync.Mutex      // held while opts.Repeated runs
-	anchor   int             // the family in whose order all rows are noted; -1 before the first
+	anchor   int             // the family in whose order all rows are marked; -1 before the first mutation
 	id       identity        // scratch
 	families []int           // scratch: of each change of a mutation
 	spans    []cf.Range      // by family, the rows that have cells; End inclusive
@@ -86,13 +86,13 @@ type BulkLoad struct {
 // Replaced are zero, which means unknown, and Cells counts repetitions.
 type BulkResult struct {
 	Mutations int64 `json:"mutations"` // given to the load
-	Rows      int64 `json:"rows"`      // different ones
-	Cells     int64 `json:"cells"`     // different ones; adds to one cell make one
+	Rows      int64 `json:"rows"`      // distinct
+	Cells     int64 `json:"cells"`     // distinct; adds to one cell count once
 	Replaced  int64 `json:"replaced"`  // cells that were given again: the last one counts
 }
 
-// BulkLoad begins a bulk load. Its cells without a timestamp all get one, that of
-// the database's clock now: later writes have a greater one.
+// BulkLoad begins a bulk load. All its cells without a timestamp get the same one, from
+// the database's clock now; later writes get greater ones.
 func (t *Table) BulkLoad(ctx context.Context, o BulkOptions) (*BulkLoad, error) {
 	l, err := t.database().bulkLoad(ctx, t.Name(), o)
 	return l, fail("bulk load", t.Name(), "", err)
@@ -129,18 +129,18 @@ func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkL
 	return l, nil
 }
 
-// Apply adds a mutation of a row to the load. It may have sets and adds alone: a
-// bulk load deletes nothing. The last set of a cell wins; adds to a cell all count.
-// A wrong mutation is an error, after which the load can continue without it. The
-// mutation, and the bytes that it refers to, may change afterwards.
+// Apply adds a mutation of a row to the load. It may only have sets and adds: a bulk
+// load deletes nothing. The last set of a cell wins; all adds to a cell count. A wrong
+// mutation is an error, after which the load can continue without it. The mutation, and
+// the bytes that it refers to, may change afterwards.
 func (l *BulkLoad) Apply(key string, m *write.Mutation) error {
 	return l.fail(key, l.apply(key, m, nil))
 }
 
-// ApplyRecord is Apply for a record of a file that no other record may repeat. When
-// two have one row key and one time, Commit calls [BulkOptions.Repeated] for each
-// but the first, and fails with [ErrRepeated]. The time is any number that tells
-// records of one row apart, such as the timestamp of their cells.
+// ApplyRecord is Apply for a record of a file that no other record may repeat. When two
+// have one row key and one time, Commit calls [BulkOptions.Repeated] for each but the
+// first, and fails with [ErrRepeated]. The time is any number that distinguishes the
+// records of one row, such as the timestamp of their cells.
 func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *write.Mutation) error {
 	if l.over() {
 		return l.fail(key, errLoadOver)
@@ -229,7 +229,7 @@ func (l *BulkLoad) check(key string, m *write.Mutation) error {
 	return nil
 }
 
-// familyIndex is the place of a family in the table, -1 for no such family.
+// familyIndex is the index of a family in the table, -1 if there is no such family.
 func (l *BulkLoad) familyIndex(name string) int {
 	for i, f := range l.table.Families {
 		if f.Name == name {
@@ -239,7 +239,7 @@ func (l *BulkLoad) familyIndex(name string) int {
 	return -1
 }
 
-// group adds the cells of one family, and in the anchor the note of the row.
+// group adds the cells of one family and, if it is the anchor, the mark of the row.
 func (l *BulkLoad) group(key string, family int, f *catalog.Family, m *write.Mutation, id *identity) {
 	open := l.addCells(family, f, m)
 	if open {
@@ -290,9 +290,9 @@ func (l *BulkLoad) addCells(family int, f *catalog.Family, m *write.Mutation) (o
 	return open
 }
 
-// Commit writes the load and makes it visible. It always ends the load: after an
-// error nothing of it is visible, except that after [KindUnknownOutcome] only the
-// next open of the database decides.
+// Commit writes the load and makes it visible. It always ends the load: after an error
+// none of its cells are visible, except with [KindUnknownOutcome]: then the next open
+// of the database decides.
 //
 // Loads are committed one at a time. Other writes wait while the files are handed
 // over, some milliseconds for each family, and not while they are written. Writes
@@ -369,7 +369,7 @@ func (l *BulkLoad) write(ctx context.Context, sorted *bulk.Sorted) error {
 			}
 			err = part.Each(ctx, func(c cf.CellGroups) error {
 				if l.repeats.Load() > 0 {
-					return nil // the load fails; it is read on to find the others
+					return nil // the load fails; reading on finds the other repeats
 				}
 				if err := check.Look(ctx, part.Family, c); err != nil {
 					return err

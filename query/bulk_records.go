@@ -67,7 +67,7 @@ func (l *BulkLoad) checkNameAt(ctx context.Context, snap cf.Snapshot) error {
 	return fault.Of(fault.AlreadyExists, &LoadedError{l.opts.Name, r.At, r.BulkResult})
 }
 
-// record notes the load's name when it becomes visible. No other load becomes
+// record notes the load's name when the load becomes visible. No other load becomes
 // visible meanwhile.
 func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 	if l.opts.Name == "" {
@@ -102,7 +102,8 @@ type Repeat struct {
 // repeat others. Its kind is [KindInvalidArgument].
 var ErrRepeated = errors.New("records of the load repeat others")
 
-// identity is the part of a record that no other record of its row may have.
+// identity is the time of a record, which no other record of its row may have, and the
+// record's place in the file as a note.
 type identity struct {
 	at   [8]byte
 	note []byte
@@ -119,7 +120,7 @@ func recordOf(note []byte) Record {
 	return Record{int(line), int(lines)}
 }
 
-// onRepeat has a sorter call fn.
+// onRepeat makes a sorter call fn for each repeat.
 func onRepeat(s *bulk.Sorter, fn func(Repeat)) {
 	s.OnRepeat(func(row string, first, again []byte) { fn(Repeat{row, recordOf(first), recordOf(again)}) })
 }

@@ -27,12 +27,12 @@ type RowChange struct {
 	// Time is when the commit was made, by the database's clock. It ascends
 	// from commit to commit of a row.
 	Time cells.Timestamp
-	// TieBreaker tells changes of one commit apart. It ascends with them.
+	// TieBreaker distinguishes the changes of one commit. It ascends with them.
 	TieBreaker int
 	// Collected says that retention removed surplus versions; no user changed
 	// anything.
 	Collected bool
-	// Watermark: no later change in the stream has a Time before it.
+	// Watermark is a time: no later change in the stream has a Time before it.
 	Watermark cells.Timestamp
 
 	of *changes.Change
@@ -42,7 +42,7 @@ type RowChange struct {
 func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 
 // Token is the place after this change: see [ChangesAfter]. It is bound to the
-// database, to the table's change stream and to the rows of the reading, and good as
+// database, to the table's change stream and to the rows of the reading, and valid as
 // long as the changes after it are kept.
 func (c *RowChange) Token() string {
 	if c == nil || c.of == nil {
@@ -67,8 +67,9 @@ type changesOption func(*changes.Spec)
 
 func (f changesOption) applyChanges(s *changes.Spec) { f(s) }
 
-// ChangesAfter reads the changes after a token. The reading must have the rows of
-// the token. Several tokens are those of the parts of its rows.
+// ChangesAfter reads the changes after a token. The reading must be of the same rows as
+// the token's. Several tokens are for parts of the rows, which together must be all of
+// them.
 func ChangesAfter(tokens ...string) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Tokens = append(s.Tokens, tokens...) })
 }
@@ -94,8 +95,8 @@ func ChangesIn(rows read.RowRange) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Rows = rows })
 }
 
-// Heartbeats makes [Table.Changes] return a heartbeat when it has had no change for this
-// long: a heartbeat has no changes, and its token is further than that of the last
+// Heartbeats makes [Table.Changes] return a heartbeat when it has had no change for
+// this long: a heartbeat has no changes, and its token is after that of the last
 // change. The first heartbeat comes at once, with a token of the beginning. The
 // interval is at least a millisecond; by default there are no heartbeats.
 func Heartbeats(every time.Duration) ChangesOption {
@@ -120,15 +121,15 @@ var ErrNoChangeStream = changes.ErrNoStream
 // changes are kept.
 //
 // A commit of several rows gives one change for each row. Every change of a row comes
-// once, and a row's changes come in order; a reader that continues from the token of the
-// last change that it processed misses none and sees none twice. A reader of a
-// [DurabilityAsync] database may have read changes that a crash of the machine then takes
-// away.
+// once, and a row's changes come in order; a reader that continues from the token of
+// the last change that it processed misses no change and sees none twice. A reader of a
+// [DurabilityAsync] database may have read changes that a crash of the machine then
+// takes away.
 //
 // The stream may leave out deletes that deleted nothing. It leaves out changes of the
-// schema, and cells that expire by age: a clock hides these, and they are dropped
-// without a write. Bulk loads bypass the log; a table with a change stream refuses
-// them.
+// schema, and cells that expire by age: the clock hides expired cells, and the store
+// drops them without a write. Bulk loads bypass the log; a table with a change stream
+// refuses them.
 //
 // While a call waits for its caller it holds a chunk of the log in memory, but no file,
 // no snapshot and no lock, and the log can be trimmed. Calls of Changes do not disturb

@@ -71,14 +71,14 @@ func (p *Problem) String() string {
 // CheckProgress is how far a check is.
 type CheckProgress struct {
 	Files, FileBytes int64  // read so far
-	Family           string // being read, "" while files are
+	Family           string // the family being read, "" while files are read
 	Cells            int64  // read so far
 }
 
 // A CheckOption changes a check.
 type CheckOption func(*checker)
 
-// OnCheckProgress has fn called now and then during a check; nil is nobody.
+// OnCheckProgress calls fn from time to time during a check; a nil fn is ignored.
 func OnCheckProgress(fn func(CheckProgress)) CheckOption {
 	return func(c *checker) {
 		if fn != nil {
@@ -87,12 +87,12 @@ func OnCheckProgress(fn func(CheckProgress)) CheckOption {
 	}
 }
 
-// Check reads the whole database and reports what is wrong with it: files that do
-// not match their checksums; a catalog that does not decode or does not fit the
-// families; keys that are not cells' keys, out of order or out of bounds; values
-// that do not decode or do not fit their family's type or aggregate. It reads one
-// moment, while reads and writes continue, and changes nothing. An error means
-// that the check could not be done, not that something is wrong.
+// Check reads the whole database and reports what is wrong with it: files that do not
+// match their checksums; a catalog that does not decode or does not fit the families;
+// keys that are not cells' keys, out of order or out of bounds; values that do not
+// decode or do not fit their family's type or aggregate. It reads one snapshot, while
+// reads and writes continue, and changes nothing. An error means that the check could
+// not be done, not that something is wrong.
 func (db *DB) Check(ctx context.Context, opts ...CheckOption) (*CheckReport, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("check", "", "", err)
@@ -158,7 +158,8 @@ func (c *checker) run(ctx context.Context) error {
 	return nil
 }
 
-// moment is a snapshot and the families in it: no change of the schema comes between.
+// moment is a snapshot and the families in it; the schema does not change between
+// taking the two.
 func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
 	if err := db.holdSchema(ctx); err != nil {
 		return nil, nil, err
@@ -255,7 +256,7 @@ type familyWalk struct {
 	declared *declaredFamily
 	catalog  map[string][]byte
 	found    FamilyCheck
-	key, row []byte // the ones before
+	key, row []byte // of the previous cell
 }
 
 const progressCells = 1 << 16

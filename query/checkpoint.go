@@ -44,10 +44,9 @@ func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 // unfinishedFile marks a directory in which a checkpoint is being made.
 const unfinishedFile = "UNFINISHED"
 
-// checkpointTo makes a copy of the database, has finish change it, and gives it its
-// name. Until then it is in a directory of that name with .tmp after it. A file in
-// the directory marks it as removable; without that file it belongs to somebody
-// else.
+// checkpointTo copies the database, calls finish, which may change the copy, and
+// renames the copy to dir. Until then it is in the directory dir.tmp. A file there
+// marks that directory as removable; without the file smolwc does not remove it.
 func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied string) error) (err error) {
 	unfinished := dir + ".tmp"
 	claimed, err := makeUnfinished(unfinished)
@@ -77,7 +76,7 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 }
 
 // makeUnfinished makes the directory of a checkpoint, and claims it, so that two
-// checkpoints of one name do not remove each other's.
+// checkpoints of one name do not remove each other's files.
 func makeUnfinished(dir string) (*claim.Claim, error) {
 	if err := clearUnfinished(dir); err != nil {
 		return nil, err
@@ -139,9 +138,9 @@ type Frozen struct {
 // open removes a copy that a crash left there.
 const frozenDir = "checkpoint.tmp"
 
-// Freeze makes a checkpoint, calls fn with it, and removes it: a backup uses it
-// to read a database during writes. There is one at a time; others wait as long
-// as their contexts live. An error of fn is returned unchanged.
+// Freeze makes a checkpoint, calls fn with it, and removes it: a backup uses it to read
+// a database during writes. Only one runs at a time; other calls wait until their
+// contexts end. An error of fn is returned unchanged.
 func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	const op = "freeze"
 	if err := fault.Given("fn", fn != nil); err != nil {

@@ -15,9 +15,9 @@ type Count struct {
 	Cells int64 // 0 with KeysOnly
 }
 
-// Count counts the rows and cells that [Table.ReadRows] with the same options
-// returns. The engine counts: no cell is put together, unless a filter has to see
-// it. With [read.KeysOnly] it counts rows alone, which is cheaper.
+// Count counts the rows and cells that [Table.ReadRows] with the same options returns.
+// The engine counts the cells and returns none, unless a filter has to see them. With
+// [read.KeysOnly] it counts rows alone, which is cheaper.
 func (t *Table) Count(ctx context.Context, opts ...read.Option) (Count, error) {
 	n, err := t.count(ctx, nil, opts)
 	return n, fail("count", t.Name(), "", err)
@@ -41,12 +41,12 @@ const (
 	estimatedParts = 128
 )
 
-// EstimateCount is about how many rows and cells the rows of a range, a prefix or
-// several have in these columns, or in all columns when no columns are given, in
-// all versions. It reads a few thousand rows at most, spread over the range, and
-// estimates the rest from the engine's knowledge of its files: there cells that
-// were replaced or deleted count until a compaction removes them. A small number
-// of rows is counted exactly; then the second result is true.
+// EstimateCount estimates how many of the given rows have cells in the given columns,
+// and how many cells, all versions counted. Without columns it counts all of them. It
+// reads a few thousand rows at most, spread over the range, and estimates the rest from
+// the engine's knowledge of its files: there cells that were replaced or deleted count
+// until a compaction removes them. Fewer than 10,000 rows are counted exactly; then
+// exact is true.
 func (t *Table) EstimateCount(ctx context.Context, rows read.RowSet, columns ...read.ColumnSpec) (about Count, exact bool, err error) {
 	opts := make([]read.Option, len(columns))
 	for i, c := range columns {
@@ -72,11 +72,11 @@ func (t *Table) estimate(ctx context.Context, rows read.RowSet, kept *[]schema.L
 	return e.total, false, fail("estimate a count", t.Name(), "", err)
 }
 
-// EstimateHidden is about how many of the visible cells, all versions counted, a
-// change of the schema hides or drops: a drop hides all cells, stricter retention
-// those that the new rule drops, other changes none. In a table with lazy
-// retention they are the cells that the next collection removes. It costs the same
-// as [Table.EstimateCount]; the second result says that the number is exact.
+// EstimateHidden is about how many of the visible cells, all versions counted, a change
+// of the schema hides or drops: a drop hides all cells, stricter retention those that
+// the new rule drops, other changes none. In a table with lazy retention they are the
+// cells that the next collection removes. It costs the same as [Table.EstimateCount];
+// exact says that the number is exact.
 func (db *DB) EstimateHidden(ctx context.Context, c schema.Change) (cells int64, exact bool, err error) {
 	cells, exact, err = db.estimateHidden(ctx, c)
 	return cells, exact, fail("estimate what is hidden", c.Table, "", err)
@@ -115,8 +115,8 @@ func (db *DB) estimateHidden(ctx context.Context, c schema.Change) (cells int64,
 // A countEstimate adds up what is in ranges.
 type countEstimate struct {
 	table *Table
-	kept  *[]schema.Limit // in place of the rule in force; nil is that
-	opts  []read.Option   // but for the rows
+	kept  *[]schema.Limit // in place of the rule in force; nil is the rule in force
+	opts  []read.Option   // without the rows
 	parts []cf.Part       // of the table, in the families that are read
 	cells float64         // of these families in the whole table
 	total Count

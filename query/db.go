@@ -1,9 +1,9 @@
 // Package query is smolwc's Go API: Bigtable's data model on an embedded
 // store.
 //
-// A database holds tables; a table holds rows, ordered by row key; a row holds
-// cells in declared column families, each cell under a qualifier made on the
-// fly, versioned by a timestamp in microseconds and typed (package cells).
+// A database holds tables; a table holds rows, ordered by row key; a row holds cells in
+// declared column families. Each cell has a qualifier, which needs no declaration, a
+// timestamp in microseconds as its version, and a typed value (package cells).
 // Retention rules (package schema) hide and drop cells by number and age.
 //
 // [Open] opens a database on RocksDB, [OpenStore] one on another engine, and
@@ -51,10 +51,10 @@ const (
 // with the schema it has.
 type Options struct {
 	// Schema is declared as [DB.Declare] does it: missing tables and families are
-	// created, and retention is relaxed where the declaration has changed.
-	// Opening drops and hides nothing: it does not make retention stricter, and
-	// tells the Logger so. A program that wants to see or apply such changes
-	// calls Declare itself. nil changes nothing.
+	// created, and retention is relaxed where the declaration has changed. Opening
+	// drops and hides nothing: it does not make retention stricter, but logs a warning.
+	// A program that wants to see or apply such changes calls Declare itself. nil
+	// changes nothing.
 	Schema *schema.Schema
 	// Durability is that of every write.
 	Durability Durability
@@ -98,16 +98,16 @@ type DB struct {
 // package cf, which package cf/cftest tests.
 //
 // The database owns the store: nothing else may use it, and [DB.Close] closes it. When
-// OpenStore fails, the store stays open and the caller's. The engine itself keeps other
-// processes from opening the store; OpenStore takes no lock and writes no marker.
+// OpenStore fails, the store stays open and belongs to the caller. The engine itself
+// keeps other processes from opening the store; OpenStore takes no lock and writes no
+// marker.
 //
 // Durability and BackgroundRate are settings of the store: set them where it is opened,
 // and leave them zero here. Memory bounds what bulk loads sort at once. A store that is
-// written is a [cf.Store]; ReadOnly asks for no more than a [cf.Reader], and writes
-// nothing to a store that is more. The database looks for [cf.Checker],
-// [cf.DropTeller] and [cf.Refresher] in the store, and its methods say what is missing.
-// The database has no directory ([DB.Dir]), so [DB.Checkpoint] and [DB.Freeze] fail
-// with kind [KindFailedPrecondition].
+// written is a [cf.Store]; with ReadOnly a [cf.Reader] is enough, and a [cf.Store] is
+// not written. The store may also implement [cf.Checker], [cf.DropTeller] and
+// [cf.Refresher]. The database has no directory ([DB.Dir]), so [DB.Checkpoint] and
+// [DB.Freeze] fail with kind [KindFailedPrecondition].
 func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	const op = "open store"
 	switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// ApplyPlan makes all changes of a plan, those that drop data included, or
-// none: the schema changes at once. A family's type and aggregate can change
-// only while it has no cell.
+// ApplyPlan makes all changes of a plan, including those that drop data, or none: the
+// schema changes at once. A family's type and aggregate can change only while it has no
+// cell.
 func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 	return db.alter(ctx, "apply schema", "", plan.Changes...)
 }
@@ -91,18 +91,18 @@ func (db *DB) alter(ctx context.Context, op, table string, changes ...schema.Cha
 	return fail(op, table, "", err)
 }
 
-// Declare makes the database match a schema, as far as that adds or relaxes: it creates
-// missing tables and families, and applies the changes since the schema was last
-// declared. It drops and hides nothing. The result is the changes that it left undone
-// for that reason: stricter retention, and change streams that are kept for a shorter
-// time. [DB.ApplyPlan] makes those changes, and [DB.EstimateHidden] says what they
-// cost. Tables and families that the schema lacks are left alone and are not in the
-// result; see [schema.Diff].
+// Declare makes the database match a schema by changes that only add or relax: it
+// creates missing tables and families, and applies the changes since the schema was
+// last declared. It drops and hides nothing. The result is the changes that it left
+// undone for that reason: stricter retention, and change streams that are kept for a
+// shorter time. [DB.ApplyPlan] makes those changes, and [DB.EstimateHidden] says what
+// they cost. Tables and families that the schema lacks are left alone and are not in
+// the result; see [schema.Diff].
 //
-// The catalog keeps the last declaration, to tell a change of the declaration from a
-// change of the database: retention that was altered in the database stays until the
-// declaration itself changes. A change left undone counts as not declared, and is in
-// the result of the next call again.
+// The catalog keeps the last declaration, to distinguish a change of the declaration
+// from a change of the database: retention that was altered in the database stays until
+// the declaration itself changes. A change left undone counts as not declared, and is
+// in the result of the next call again.
 func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone schema.Plan, err error) {
 	const op = "declare schema"
 	if err := db.ready(ctx); err != nil {

@@ -30,7 +30,7 @@ const (
 	KindCanceled           = fault.Canceled           // the context was done
 )
 
-// An Error is what every function of this package returns when it fails.
+// An Error is the error of every function of this package.
 type Error struct {
 	Op    string // what was being done: "read rows"
 	Table string // "" when no table is concerned

@@ -38,7 +38,7 @@ type ScanPlan struct {
 	// Since, inclusive, and Until, exclusive, are the time range; an Until
 	// of 0 is no bound.
 	Since, Until cells.Timestamp
-	// Versions and CellsPerRow are limits, 0 for none.
+	// Versions and CellsPerRow are limits; 0 is no limit.
 	Versions, CellsPerRow int
 	// KeysOnly says that no cells are fetched.
 	KeysOnly bool

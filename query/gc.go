@@ -12,8 +12,8 @@ import (
 type GCOptions struct {
 	// DryRun finds the cells to remove and changes nothing.
 	DryRun bool
-	// Compact rewrites the table's files in the end, which frees all space at
-	// once; otherwise it becomes free as the engine compacts.
+	// Compact rewrites the table's files in the end, which frees all space at once;
+	// otherwise the space becomes free as the engine compacts.
 	Compact bool
 }
 
@@ -32,7 +32,7 @@ type GCFamily struct {
 	// Surplus cells are those beyond the number of versions to keep that are not
 	// expired. They are deleted.
 	Surplus, SurplusBytes int64
-	// Expired cells are too old at any rank. Compactions drop them.
+	// Expired cells are too old whatever their rank. Compactions drop them.
 	Expired, ExpiredBytes int64
 }
 
@@ -65,9 +65,9 @@ func (r *GCReport) families() []GCFamily {
 // change, except that a table with lazy retention no longer shows its surplus
 // versions.
 //
-// It takes at most half of the time. The context may stop it at any point; the
-// report then covers the part that was done. It may miss cells that are written
-// meanwhile.
+// It works at most half of the time and rests for the remainder. The context may stop
+// it at any point; the report then covers the part that was done. It may miss cells
+// that are written meanwhile.
 func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, error) {
 	const op = "gc"
 	if err := db.ready(ctx); err != nil {
@@ -85,8 +85,8 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 type gcRun struct {
 	GCOptions
 	share    float64                    // the share of the time that it may take
-	families func(*catalog.Family) bool // which it looks at
-	compacts func(*GCFamily) bool       // which it compacts
+	families func(*catalog.Family) bool // the families to look at
+	compacts func(*GCFamily) bool       // the families to compact
 }
 
 func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error) {

@@ -62,14 +62,14 @@ func (j *janitor) end() {
 	}
 }
 
-// wait waits for its end.
+// wait waits until the goroutine has ended.
 func (j *janitor) wait() {
 	if j.cancel != nil {
 		<-j.done
 	}
 }
 
-// clean is the life of the janitor. A negative interval is never.
+// clean is the janitor's loop. With a negative interval it never collects.
 func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Timestamp) {
 	lag := time.NewTicker(expiryLag)
 	defer lag.Stop()
@@ -82,10 +82,10 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 			collect = timer.C
 		}
 	}
-	// The first time anywhere in the interval, so that processes that are
-	// started together, or often, do not all wait for the same moment.
+	// The first collection is at a random time in the interval, so that processes that
+	// are started together, or often, do not all collect at the same moment.
 	next(1 + rand.N(max(interval, 1)))
-	var failures int64 // of the engine, those that have been logged
+	var failures int64 // failures of the engine that have been logged
 	for {
 		select {
 		case <-ctx.Done():
@@ -102,9 +102,9 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 	}
 }
 
-// watch logs new failures in the engine's background, those beyond the given
-// number, and returns the new number. The writes that such a failure stops report
-// it too.
+// watch logs failures of the engine's background work if there are more than the given
+// number, and returns the new number. The writes that such a failure stops report it
+// too.
 func (db *DB) watch(ctx context.Context, failures int64) int64 {
 	s, err := db.state.Store.Stats(ctx)
 	if err != nil {
@@ -137,8 +137,8 @@ func mostlySurplus(f *GCFamily) bool {
 	return f.Surplus > 0 && float64(f.Surplus) >= compactFrom*float64(f.Scanned)
 }
 
-// report logs a failure, unless it is that the database is being closed, or that
-// a table was dropped meanwhile.
+// report logs a failure, unless the database is being closed or the table was dropped
+// meanwhile.
 func (db *DB) report(ctx context.Context, what string, err error, attrs ...any) {
 	if err != nil && ctx.Err() == nil && fault.KindOf(err) != fault.NotFound {
 		db.state.Logger.Warn(what, append(attrs, "error", err)...)

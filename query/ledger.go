@@ -29,8 +29,8 @@ type LedgerCount struct {
 	Replaced int64 // cells that were named again
 }
 
-// Ledger begins an account. repeated, which may be nil, is called for each record that
-// repeats another, until Count returns: by several goroutines, but one at a time.
+// Ledger returns a new [Ledger]. repeated, which may be nil, is called for each record
+// that repeats another, until Count returns: by several goroutines, but one at a time.
 func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, fail("ledger", "", "", err)
@@ -46,8 +46,8 @@ func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error
 	return l, nil
 }
 
-// Record names a record of a row at a time. The time is any number that tells records
-// of one row apart.
+// Record names a record of a row at a time. The time is any number that distinguishes
+// the records of one row.
 func (l *Ledger) Record(key string, at cells.Timestamp, r Record) error {
 	if l.over() {
 		return fail("ledger", "", key, errLedgerOver)
@@ -74,7 +74,7 @@ func (l *Ledger) Cells(key string, all []cells.Cell) error {
 	return fail("ledger", "", key, l.sorter.Err())
 }
 
-// Count ends the account.
+// Count ends the account and returns its numbers.
 func (l *Ledger) Count(ctx context.Context) (LedgerCount, error) {
 	switch {
 	case l.over():

@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
-// SetNote keeps value under a name in the catalog, for a layer above, which alone
-// knows what it says; nil removes it. The change is on disk when it returns.
+// SetNote stores value under a name in the catalog, for a layer above, which alone
+// interprets it; a nil value removes the note. The change is on disk when it returns.
 func (db *DB) SetNote(ctx context.Context, name string, value []byte) error {
 	return fail("set note", "", "", db.setNote(ctx, catalog.PrefixNote+name, value))
 }
@@ -19,8 +19,8 @@ func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, erro
 	return notes, fail("read notes", "", "", err)
 }
 
-// SetTableNote keeps the note of a table; nil removes it. Dropping the table also
-// removes it.
+// SetTableNote stores the note of a table; a nil value removes it. Dropping the table
+// also removes it.
 func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) error {
 	if err := db.holdSchema(ctx); err != nil { // the table is not dropped between the check and the write
 		return fail("set note", table, "", err)

@@ -69,7 +69,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
 	}
-	o.MustExist = false // it does
+	o.MustExist = false // the engine has opened or created one
 	db, err := newDB(context.Background(), store, o)
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
@@ -139,8 +139,8 @@ func checkMarker(dir string, on engine.Options) (version int, err error) {
 	return version, state.CheckFormat(version)
 }
 
-// probe reads the catalog of a database without a marker, without writing: the
-// engine's own tools may have made it from one of smolwc, or it may be new.
+// probe reads the catalog of a database without a marker, without writing: the engine's
+// own tools may have copied it from a database of smolwc, or it may be new.
 func probe(dir string, on engine.Options) error {
 	on.ReadOnly = true
 	store, err := engine.Open(dir, on)
@@ -155,10 +155,10 @@ func probe(dir string, on engine.Options) error {
 	return err
 }
 
-// Refresh brings a database that was opened for reading up to date: every read
-// that begins after it sees all writes acknowledged before the call, and the
-// changes of tables and families. Reads under way keep their moment. A database
-// that is open for writing needs no Refresh.
+// Refresh brings a database that was opened for reading up to date: every read that
+// begins after it sees all writes acknowledged before the call, and the changes of
+// tables and families. Reads under way keep their snapshot. A database that is open for
+// writing needs no Refresh.
 //
 // It opens the files again: that takes some milliseconds, and longer the more
 // data the writer has not yet flushed to files. Without new writes it costs next
@@ -171,7 +171,7 @@ func (db *DB) Refresh(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	// One at a time, so that the catalog in force is never replaced by an older
+	// One Refresh at a time, so that the catalog in force is never replaced by an older
 	// one.
 	if err := db.state.SchemaLock.Lock(ctx); err != nil {
 		return fail("refresh", "", "", err)

@@ -21,10 +21,10 @@ import (
 // time, though parts are not equally large.
 const partsPerReader = 4
 
-// ReadRowsParallel reads the result of [Table.ReadRows] with the same options, n
-// parts of the table at a time, all of one snapshot, and calls fn for each row:
-// on n goroutines, in key order within a part and in no order among parts. With n
-// 0 there are as many as processors. It returns when all are done.
+// ReadRowsParallel reads the result of [Table.ReadRows] with the same options, n parts
+// of the table at a time, all of one snapshot, and calls fn for each row: on n
+// goroutines, in key order within a part and in no order among parts. With n 0 there
+// are GOMAXPROCS goroutines. It returns when all of them have ended.
 //
 // An error of fn ends the read, cancels the context of the other calls and is
 // returned unchanged. Limit and Offset cannot be given: there is no first row.
@@ -86,7 +86,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 // divide cuts a read into reads of parts of its rows.
 func (t *Table) divide(ctx context.Context, spec *plan.Spec, n int) ([]*plan.Spec, error) {
 	if len(spec.Ranges) == 0 {
-		return []*plan.Spec{spec}, nil // which checks the options
+		return []*plan.Spec{spec}, nil // opening it checks the options
 	}
 	parts, err := t.split(ctx, cf.Range{Start: spec.Ranges[0].Start, End: spec.Ranges[len(spec.Ranges)-1].End}, n)
 	if err != nil {

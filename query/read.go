@@ -13,9 +13,9 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// ReadRow reads one row. A row without a cell that the options select is nil, which
-// has no cells. One of more than [MaxRowBytes] is an error; [Table.ReadCells] and
-// [Table.ReadPage] read rows of any size.
+// ReadRow reads one row. If the options select no cell of the row, the result is nil. A
+// row of more than [MaxRowBytes] is an error; [Table.ReadCells] and [Table.ReadPage]
+// read rows of any size.
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*Row, error) {
 	src, err := t.source(ctx)
 	if err != nil {
@@ -160,9 +160,9 @@ type RowCell struct {
 func (c RowCell) String() string { return strconv.Quote(c.Key) + " " + c.Cell.String() }
 
 // ScanCells reads the cells that [Table.ReadRows] with the same options gives, in their
-// order and all of one snapshot, without ever holding a row that takes more than some
-// memory: unlike ReadRows it reads rows of any size. A filter that has to see rows as a
-// whole still needs them to fit. [Table.ReadCells] does the same for one row.
+// order and all of one snapshot, without ever holding a large row as a whole: unlike
+// ReadRows it reads rows of any size. A filter that has to see rows as a whole still
+// needs them to fit. [Table.ReadCells] does the same for one row.
 //
 // A cell stays valid for as long as it is kept; it shares its memory with those
 // read around it.
@@ -187,15 +187,15 @@ type Page struct {
 	Next string
 }
 
-// ReadPage reads one page of what [Table.ReadRows] with the same options
-// returns; all pages together are that. Of a read of a single [read.Key] the pages
-// are of columns inside the row, in the order of families and qualifiers, each
-// with all its selected versions; with [read.KeysOnly] it is of rows like any other.
+// ReadPage reads one page of what [Table.ReadRows] with the same options returns; all
+// pages together are its result. The pages of a read of a single [read.Key] consist of
+// columns of the row, in the order of families and qualifiers, each with all its
+// selected versions; with [read.KeysOnly] they consist of rows, as in all other reads.
 //
-// A page costs the same wherever it stands: the engine seeks to its beginning.
-// Each page is a snapshot of its own time. A row or column that is written after
-// the end of a page is in the next page, if it is written before that is read;
-// one that is written before the end of the page is in no later page.
+// A page costs the same wherever it begins: the engine seeks there. Each page has a
+// snapshot of its own. A new row or column whose place is after the end of a page
+// appears in a later page that is read after the write; if its place is before the end
+// of the page, it appears in no later page.
 //
 // A token is text that needs no escaping in a URL. It is valid for the same table
 // and the same options, except PageSize and ReportCost; with others, or when it

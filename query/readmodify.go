@@ -18,9 +18,9 @@ import (
 // write of the row comes between. Either mutation may be nil, which changes
 // nothing.
 //
-// The predicate is [Where], [Exists] or [Absent], or any option of a read, which
-// is satisfied when the read finds a cell; a nil predicate is satisfied by any
-// cell. A row without cells satisfies Absent.
+// The predicate is [read.Where], [read.Exists] or [read.Absent], or any other option of
+// a read, which is satisfied when the read finds a cell; a nil predicate is satisfied
+// by any cell. A row without cells satisfies Absent.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (matched bool, err error) {
 	const op = "check and mutate"
 	if err := t.database().holdSchema(ctx); err != nil {

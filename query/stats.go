@@ -16,7 +16,7 @@ type Stats struct {
 	Families []FamilyStats
 }
 
-// FamilyStats are of one family of a table.
+// FamilyStats are the figures of one family of a table.
 type FamilyStats struct {
 	Table, Family string
 	cf.FamilyStats

@@ -78,9 +78,8 @@ func (t *Table) eachFamily(ctx context.Context, op string, f func(*catalog.Famil
 	return nil
 }
 
-// LookupTable is the declaration in force of a table; ok is false for no such
-// table. It costs nothing, and shares its memory with the database: do not change
-// it.
+// LookupTable is the declaration in force of a table; ok is false if there is no such
+// table. It costs nothing, and shares its memory with the database: do not change it.
 func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
 	info, ok := db.inForce().Tables[name]
 	if !ok {

@@ -90,7 +90,7 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 	}
 	declared := *source.Declared
 	declared.Name = name
-	declared.ChangeStream = 0 // what is copied was no change
+	declared.ChangeStream = 0 // the copied cells are not changes
 	c := &tableCopy{db: db, from: from.db, source: source, target: catalog.NewTable(&declared), note: note}
 	if err := c.reserve(ctx); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to st
 }
 
 // commit makes the table visible: its entry in the catalog and its cells appear
-// together. Somebody may have created a table of this name meanwhile.
+// together. Another call may have created a table of this name meanwhile.
 func (c *tableCopy) commit(ctx context.Context) error {
 	db := c.db
 	if err := db.state.SchemaLock.Lock(ctx); err != nil {

@@ -21,14 +21,13 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// Update runs fn in a transaction and commits its writes: all of them, over any
-// rows and tables, or nothing. Transactions are serialisable: the outcome is as
-// if they, and all other writes, had been made one after another. They are
-// optimistic: nothing is locked while fn runs. If another commit has changed
-// anything that fn read, rows that scans found absent included, the transaction
-// is rolled back and fn runs again, on the newest state. So fn may run several
-// times: it must have no other effects. After [MaxTxAttempts] the error's kind is
-// [KindConflict].
+// Update runs fn in a transaction and commits its writes: all of them, over any rows
+// and tables, or nothing. Transactions are serialisable: the outcome is as if they, and
+// all other writes, had been made one after another. They are optimistic: nothing is
+// locked while fn runs. If another commit has changed anything that fn read, including
+// rows that scans found absent, the transaction is rolled back and fn runs again, on
+// the newest state. So fn may run several times: it must have no other effects. After
+// [MaxTxAttempts] the error's kind is [KindConflict].
 //
 // An error of fn rolls back and is returned unchanged. A transaction without writes
 // saw one snapshot: it runs again only if the schema of a table that it read has
@@ -100,7 +99,8 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	return fail(op, "", "", err)
 }
 
-// commit commits. If a table with a change stream was written, the commit has a note.
+// commit commits the transaction, with a note if a table with a change stream was
+// written.
 func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.db.state.RaiseFor(ctx, tx.newest); err != nil {
 		return err
@@ -123,7 +123,7 @@ type Tx struct {
 	tables  map[string]bool  // read or written
 	wrote   bool
 	newest  cells.Timestamp // the newest that a change names
-	logged  bool            // rows of a table with a change stream
+	logged  bool            // a table with a change stream was written
 	scans   int             // under way
 	pending []edit.RowWrite // changes that scans must not see
 	err     error           // of an earlier call: the transaction cannot commit
@@ -146,9 +146,9 @@ func (tx *Tx) ReadRows(ctx context.Context, table string, opts ...read.Option) i
 }
 
 // PeekRows is [Tx.ReadRows] without a dependency: the transaction commits although
-// others have changed the rows since it began. Use it where a value that is out of
-// date does no harm, such as a hint where to look; what must hold when the
-// transaction commits is read with ReadRows.
+// others have changed the rows since it began. Use it where a value that is out of date
+// does no harm, such as a hint where to look; use ReadRows for everything that must
+// still hold when the transaction commits.
 func (tx *Tx) PeekRows(ctx context.Context, table string, opts ...read.Option) iter.Seq2[*Row, error] {
 	return tx.rows(ctx, table, opts, func(*Tx, string, *plan.Spec, string, bool) {})
 }
@@ -313,7 +313,7 @@ func (tx *Tx) flush(ctx context.Context) error {
 	return nil
 }
 
-// add encodes a write change by change, so that each sees those before it.
+// add encodes a write change by change, so that each change sees the earlier ones.
 func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
 	stamped, err := w.SetServerTime(ctx, &tx.db.state.Clock)
 	if err != nil {

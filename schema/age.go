@@ -46,7 +46,7 @@ func parseAge(s string) (time.Duration, error) {
 		return 0, errors.New("an age cannot be negative")
 	}
 	var age time.Duration
-	units := ageUnits[:] // those that may still follow
+	units := ageUnits[:] // units that may still follow
 	for s != "" {
 		n, unit, rest, err := nextAge(s)
 		if err != nil {
@@ -107,10 +107,9 @@ func unitNames() string {
 	return strings.Join(names, ", ")
 }
 
-// FormatAge is the shortest text that [ParseAge] reads as d, which must be
-// positive and whole microseconds; the part below a microsecond is cut off. Of
-// texts of one length the one with the longest units wins: 2w and not 14d, but
-// 36h and not 1d12h.
+// FormatAge is the shortest text that [ParseAge] reads as d, which must be positive; a
+// fraction of a microsecond is cut off. Of texts of equal length, FormatAge chooses the
+// one with the longest units: 2w rather than 14d, but 36h rather than 1d12h.
 func FormatAge(d time.Duration) string {
 	s, ok := formatAge(d.Truncate(time.Microsecond), 0)
 	if !ok || s == "" {
@@ -119,7 +118,8 @@ func FormatAge(d time.Duration) string {
 	return s
 }
 
-// formatAge writes d with the units from i on; ok is false when they cannot.
+// formatAge writes d with the units from i on; ok is false when these units cannot
+// express d.
 func formatAge(d time.Duration, i int) (s string, ok bool) {
 	if d == 0 {
 		return "", true

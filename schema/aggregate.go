@@ -8,12 +8,12 @@ import (
 // cells. The zero Aggregate means that cells are set, not added to.
 type Aggregate uint8
 
-// The aggregates. Each reads as an i64.
+// The aggregates. The value of each is read as an i64.
 const (
 	NoAggregate  Aggregate = iota
 	AggregateSum           // the sum of the i64 added
-	AggregateMin           // the least of them
-	AggregateMax           // the greatest of them
+	AggregateMin           // the least i64 added
+	AggregateMax           // the greatest i64 added
 	AggregateHLL           // how many distinct values were added, a HyperLogLog estimate
 )
 
@@ -29,9 +29,9 @@ func (a Aggregate) String() string {
 
 func (a Aggregate) valid() bool { return int(a) < len(aggregateNames) }
 
-// ParseAggregate is the aggregate with this name; the error lists the names
-// there are. "none" is not one of them: a family without an aggregate does not
-// name one.
+// ParseAggregate is the aggregate with this name. An unknown name is an error with the
+// nearest name or, if no name is near, with all names. "none" is not a name here: a
+// family without an aggregate leaves the key out.
 func ParseAggregate(name string) (Aggregate, error) {
 	a, err := parseName[Aggregate]("aggregate", name, aggregateNames[1:])
 	if err != nil {

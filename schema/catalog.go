@@ -21,17 +21,17 @@ var ErrCatalog = errors.New("the catalog entry is damaged, or was written by a n
 // The names of its fields are on disk.
 type catalogTable struct {
 	Name      string          `json:"name"`
-	Retention string          `json:"retention,omitempty"`     // none: exact
-	KeyFormat string          `json:"key_format,omitempty"`    // none: plain
-	Changes   string          `json:"change_stream,omitempty"` // as ParseAge reads it; none: none
+	Retention string          `json:"retention,omitempty"`     // "" is exact
+	KeyFormat string          `json:"key_format,omitempty"`    // "" is plain
+	Changes   string          `json:"change_stream,omitempty"` // as ParseAge reads it; "" is no change stream
 	Families  []catalogFamily `json:"families"`
 }
 
 type catalogFamily struct {
 	Name      string         `json:"name"`
-	Type      string         `json:"type,omitempty"` // no type: any
+	Type      string         `json:"type,omitempty"` // "" is any
 	Aggregate string         `json:"aggregate,omitempty"`
-	GC        *catalogRule   `json:"gc,omitempty"` // no rule: keep everything
+	GC        *catalogRule   `json:"gc,omitempty"` // nil keeps everything
 	Tuning    *catalogTuning `json:"tuning,omitempty"`
 }
 
@@ -75,9 +75,9 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// UnmarshalCatalog reads the entry that [Table.MarshalCatalog] wrote. An unknown
-// field, anything after the entry and an invalid table are errors that match
-// [ErrCatalog]; no bytes make it panic.
+// UnmarshalCatalog reads the entry that [Table.MarshalCatalog] wrote. An unknown field,
+// anything after the entry and an invalid table are errors that match [ErrCatalog]. It
+// never panics, whatever the bytes are.
 func UnmarshalCatalog(b []byte) (*Table, error) {
 	t, err := unmarshalCatalog(b)
 	if err == nil {
@@ -164,8 +164,8 @@ func toCatalog(r *Rule) *catalogRule {
 	return c
 }
 
-// rule is the rule of a family; a null among the sub-rules stays nil, a fault
-// that Validate finds.
+// rule is the rule of a family; a null among the sub-rules stays nil, and Validate
+// reports it.
 func (c *catalogRule) rule() (r *Rule, err error) {
 	if c == nil {
 		return nil, nil

@@ -14,11 +14,11 @@ import (
 // no fault.
 type decoder struct {
 	faults faults
-	lines  map[string]int  // where each path stands
-	unread map[string]bool // paths that have a fault already, or stand in one
+	lines  map[string]int  // the line of each path
+	unread map[string]bool // paths that have a fault already, or are inside such a path
 }
 
-// fault notes a fault at n, which stands at path.
+// fault notes a fault at the node n with this path.
 func (d *decoder) fault(n *yaml.Node, path, format string, args ...any) {
 	d.faults = append(d.faults, Fault{n.Line, path, fmt.Sprintf(format, args...)})
 	d.unread[path] = true
@@ -39,7 +39,7 @@ func (d *decoder) check(s *Schema) {
 	d.faults.sort()
 }
 
-// line is where path stands, or the nearest path above it that is known.
+// line is the line of path, or of the nearest path above it whose line is known.
 func (d *decoder) line(path string) int {
 	for path != "" {
 		if n, ok := d.lines[path]; ok {
@@ -50,7 +50,7 @@ func (d *decoder) line(path string) int {
 	return 1
 }
 
-// mapping returns the values of a mapping by key; nil when n is no mapping.
+// mapping returns the values of a mapping by key; nil when n is not a mapping.
 func (d *decoder) mapping(n *yaml.Node, path string, known []string) map[string]*yaml.Node {
 	d.lines[path] = n.Line
 	values, faults := CheckKeys(n, path, known)
@@ -88,7 +88,8 @@ func (d *decoder) text(n *yaml.Node, path string) string {
 	return n.Value
 }
 
-// nameIn is the name in a mapping that is not decoded yet, for its path.
+// nameIn is the value of the key name in a mapping that is not decoded yet. The
+// mapping's path shows it.
 func nameIn(n *yaml.Node) string {
 	if n.Kind != yaml.MappingNode {
 		return ""
@@ -101,7 +102,7 @@ func nameIn(n *yaml.Node) string {
 	return ""
 }
 
-// named decodes a scalar by its text; without one it is the zero T.
+// named parses the text of a scalar. It returns the zero T if n is nil or not a scalar.
 func named[T any](d *decoder, n *yaml.Node, path string, parse func(string) (T, error)) (v T) {
 	text := d.text(n, path)
 	if n == nil || !scalar(n) {

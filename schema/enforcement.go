@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// An Enforcement is how strictly reads of a table apply its families' rules. The
-// cells dropped from the disk in the end are the same.
+// An Enforcement is how strictly reads of a table apply its families' rules. All
+// enforcements drop the same cells from the disk in the end.
 type Enforcement uint8
 
 // The enforcements.
@@ -34,7 +34,7 @@ func ParseEnforcement(name string) (Enforcement, error) {
 	return parseName[Enforcement]("retention", name, enforcementNames[:])
 }
 
-// Limits are those that reads of a family with this rule apply.
+// Limits are the limits that reads apply to a family with this rule.
 func (e Enforcement) Limits(r *Rule) []Limit {
 	limits := r.Limits()
 	if e == Exact {

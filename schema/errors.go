@@ -9,8 +9,8 @@ import (
 
 // A Fault is one thing wrong with a declaration.
 type Fault struct {
-	// Line is where the fault stands in the text, counted from 1; 0 when it is
-	// not known, as for a schema built in Go.
+	// Line is the line of the fault in the text, counted from 1; 0 when it is unknown,
+	// as for a schema built in Go.
 	Line int
 	// Path leads to the fault, as in tables[0](fleet).families[2](meta).max_age;
 	// empty when it concerns the whole text.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Limit is one conjunction of a compiled [Rule]: it drops a cell that is both
-// beyond the newest Versions of its column and older than Age. With Versions 0
-// the rank does not matter, with Age 0 the age does not; no Limit has both.
+// A Limit is one conjunction of a compiled [Rule]: it drops a cell that is both beyond
+// the newest Versions of its column and older than Age. With Versions 0 the rank does
+// not matter, with Age 0 the age does not. No Limit has 0 in both fields.
 type Limit struct {
 	Versions int
 	Age      time.Duration
@@ -30,9 +30,9 @@ func Covers(limits, others []Limit) bool {
 	})
 }
 
-// Limits compiles the rule to disjunctive normal form: a cell is dropped iff at
-// least one of the limits drops it. No limit is implied by another, and they are
-// sorted by rising Versions, which makes Age fall. A nil rule has no limits.
+// Limits compiles the rule to disjunctive normal form: a cell is dropped iff at least
+// one of the limits drops it. No limit is implied by another, and they are sorted by
+// rising Versions, so their Ages fall. A nil rule has no limits.
 //
 // The rule must have passed [Schema.Validate], which bounds the work. A rule that
 // is nested too deep has no limits.
@@ -63,7 +63,7 @@ func (r *Rule) limits() []Limit {
 	return []Limit{{Versions: r.MaxVersions, Age: r.MaxAge}}
 }
 
-// cross is the limit that drops the cells that both a and b drop.
+// cross are limits that together drop the cells that both a and b drop.
 func cross(a, b []Limit) []Limit {
 	both := make([]Limit, 0, len(a)*len(b))
 	for _, l := range a {
@@ -74,7 +74,7 @@ func cross(a, b []Limit) []Limit {
 	return both
 }
 
-// prune sorts the limits and removes those that another one implies. In order of
+// prune sorts the limits and removes each limit that another one implies. In order of
 // Versions, then Age, a limit is implied iff the last one kept implies it.
 func prune(limits []Limit) []Limit {
 	slices.SortFunc(limits, func(l, m Limit) int {

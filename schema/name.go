@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
-// MaxNameLen is the most bytes that the name of a table or a family, or one of
-// the parts of a table's name, may have.
+// MaxNameLen is the greatest length, in bytes, of a family's name, of a table's plain
+// name, and of each part of a table's name with slashes.
 const MaxNameLen = 64
 
 // CheckTableName returns an error unless name can name a table: 1 to

@@ -9,11 +9,11 @@ import (
 )
 
 // Nearest returns the candidate that was probably meant by name: the one with the
-// fewest typing errors between them (a byte inserted, dropped, changed, or
-// swapped with its neighbour; upper and lower case count as the same). The limit
-// depends on the length of the name: one error in up to five bytes, two in up to
-// eight, else three. The first of equally near candidates wins. Names of more
-// than 128 bytes have no nearest candidate.
+// fewest typing errors between them (a byte inserted, dropped, changed, or swapped with
+// its neighbour; upper and lower case count as the same). The limit depends on the
+// length of the name: one error in up to five bytes, two in up to eight, three in more.
+// The first of equally near candidates wins. Names of more than 128 bytes have no
+// nearest candidate.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, most := "", maxTypos(len(name))
 	found := false
@@ -35,7 +35,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// parseName is the place of a name among all names of its kind.
+// parseName is the index of a name in all names of its kind.
 func parseName[T ~uint8](kind, name string, names []string) (T, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return T(i), nil

@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// settings are the top-level keys of config.yaml other than tables. They are not
-// read here; a schema may stand in the same file.
+// settings are the top-level keys of config.yaml other than tables. This package
+// ignores them: a schema may be in the same file.
 var settings = []string{"data_dir", "durability", "memory", "background_rate", "log_level"}
 
 // Load reads the file at path as [Parse] does. The faults of an [*Errors] name
@@ -54,14 +54,14 @@ func ParseFile(name string, text []byte) (*Schema, error) {
 //	      - name: notes
 //	        gc: {any: [{max_versions: 3}, {all: [{max_versions: 1}, {max_age: 30d}]}]}
 //
-// max_versions and max_age together drop a cell as soon as either does. A table
-// may say retention: lazy, see [Lazy], key_format: tuple, see [KeyFormat], and
-// change_stream: 7d, see [Table]. The settings of config.yaml may stand beside
-// tables and are ignored.
+// max_versions and max_age together drop a cell as soon as either does. A table may
+// have retention: lazy, see [Lazy], key_format: tuple, see [KeyFormat], and
+// change_stream: 7d, see [Table]. The settings of config.yaml may be in the same
+// document and are ignored.
 //
-// Reading is strict. The error is an [*Errors] that lists every fault with its
-// line: keys that are unknown or stand twice, values of the wrong kind, and all
-// faults that [Schema.Validate] finds. Anchors and aliases are not supported.
+// Reading is strict. The error is an [*Errors] that lists every fault with its line:
+// unknown and repeated keys, values of the wrong kind, and all faults that
+// [Schema.Validate] finds. Anchors and aliases are not supported.
 func Parse(text []byte) (*Schema, error) {
 	root, err := ParseYAML(text)
 	if err != nil {
@@ -181,7 +181,7 @@ func (d *decoder) rules(n *yaml.Node, path string, depth int) []*Rule {
 	return rules
 }
 
-// leaves decodes max_versions and max_age as far as they are there.
+// leaves decodes max_versions and max_age if they are present.
 func (d *decoder) leaves(keys map[string]*yaml.Node, path string) []*Rule {
 	var rules []*Rule
 	if n, ok := keys["max_versions"]; ok {

@@ -42,23 +42,24 @@ type Change struct {
 	Table string
 	// Family is the name of the family; empty for changes of tables.
 	Family string
-	// Families are those of the table that CreateTable creates or DropTable drops.
+	// Families are the families of the table that CreateTable creates or DropTable
+	// drops.
 	Families []Family
 	// Old is the family as it was, for SetType, SetAggregate, SetRetention,
 	// SetTuning and DropFamily.
 	Old Family
 	// New is the family as it is declared, for AddFamily, SetType, SetAggregate,
-	// SetRetention and SetTuning. SetType means New.Type alone, SetAggregate
+	// SetRetention and SetTuning. SetType applies New.Type alone, SetAggregate
 	// New.Aggregate alone, SetRetention New.GC alone, SetTuning New.Tuning alone.
 	New Family
-	// OldRetention and NewRetention are the table's, for SetEnforcement;
-	// CreateTable has the second.
+	// OldRetention and NewRetention are the table's, for SetEnforcement; CreateTable
+	// sets only NewRetention.
 	OldRetention, NewRetention Enforcement
-	// OldKeyFormat and NewKeyFormat are the table's, for SetKeyFormat;
-	// CreateTable has the second.
+	// OldKeyFormat and NewKeyFormat are the table's, for SetKeyFormat; CreateTable sets
+	// only NewKeyFormat.
 	OldKeyFormat, NewKeyFormat KeyFormat
 	// OldChangeStream and NewChangeStream are the table's, for SetChangeStream;
-	// CreateTable has the second.
+	// CreateTable sets only NewChangeStream.
 	OldChangeStream, NewChangeStream time.Duration
 }
 
@@ -130,7 +131,7 @@ type Plan struct {
 // Empty reports whether the plan has no changes.
 func (p Plan) Empty() bool { return len(p.Changes) == 0 }
 
-// Touches reports whether any change of the plan is of this table.
+// Touches reports whether any change of the plan concerns this table.
 func (p Plan) Touches(table string) bool {
 	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Table == table })
 }
@@ -153,11 +154,10 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// Apply is the schema that results from existing, which is not changed; nil is an
-// empty schema. Tables are sorted by name; new families stand after existing
-// ones. A plan for another schema may not fit: then the error names the change,
-// and nothing is returned. The result is valid when existing and the plan's
-// target schema are.
+// Apply is the schema that results from existing, which is not changed; nil is an empty
+// schema. Tables are sorted by name; new families follow existing ones. If the plan
+// does not fit existing, the error names the change and the schema is nil. The result
+// is valid when existing and the plan's target schema are.
 func (p Plan) Apply(existing *Schema) (*Schema, error) {
 	s := existing.Clone()
 	if s == nil {

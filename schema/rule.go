@@ -59,16 +59,16 @@ func (r *Rule) kinds() int {
 	return n
 }
 
-// maxRuleNodes is more than a valid tree has: each leaf has a path of its own, of
-// nodes that are not empty.
+// maxRuleNodes bounds the nodes of a valid tree: it has up to MaxRuleLeaves leaves,
+// each at the end of a path of up to MaxRuleDepth nodes.
 const maxRuleNodes = MaxRuleLeaves * MaxRuleDepth
 
 // A ruleSize is how large a tree is, as far as it was walked.
 type ruleSize struct{ nodes, depth int }
 
-// size walks the tree. Rules are pointers, so one that was built by hand may
-// contain itself, or share its parts so often that a full walk would take for ever.
-// This one goes no deeper than one past MaxRuleDepth, and stops after maxRuleNodes.
+// size walks the tree. Rules are pointers: a rule that was built by hand may contain
+// itself, or share its parts so often that a full walk would not end. size goes no
+// deeper than MaxRuleDepth+1, and stops after maxRuleNodes.
 func (r *Rule) size() (s ruleSize) {
 	s.add(r, 1)
 	return s

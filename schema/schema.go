@@ -4,9 +4,9 @@
 // as a catalog entry ([Table.MarshalCatalog]), and lists the changes from one schema
 // to another ([Diff]).
 //
-// Nothing here touches a database, and nothing is shared behind the caller's
-// back: [Schema.Clone] and everything that returns a schema copies deeply. The
-// values may be read by many goroutines as long as nobody writes to them.
+// Nothing here touches a database. [Schema.Clone] and all functions that return a
+// schema copy deeply. The values may be read by many goroutines as long as nobody
+// writes to them.
 package schema
 
 import (
@@ -17,9 +17,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A Schema is a set of tables. The zero Schema has none and is valid. The order
-// of tables carries no meaning; what [Parse] and [Plan.Apply] return is sorted
-// by name.
+// A Schema is a set of tables. The zero Schema has no tables and is valid. The order of
+// tables carries no meaning; what [Parse] and [Plan.Apply] return is sorted by name.
 type Schema struct {
 	Tables []Table
 }
@@ -47,8 +46,8 @@ type Family struct {
 	// Type is the type of every value in the family; with [cells.TypeAny], the
 	// zero Type, each cell has its own.
 	Type cells.Type
-	// Aggregate makes the family one whose cells are added to and not set; they
-	// read as i64, and Type is [cells.TypeI64] or zero.
+	// Aggregate, if it is set, makes writes add to cells instead of setting them. The
+	// cells are read as i64, and Type is [cells.TypeI64] or zero.
 	Aggregate Aggregate
 	// GC says which cells are dropped; nil keeps everything.
 	GC *Rule

@@ -4,8 +4,8 @@ package schema
 // could be hidden or dropped.
 type Tightening struct {
 	Table, Family string
-	// Before are the limits in force, After those after the plan: the cells that
-	// After drops and Before does not are lost.
+	// Before are the limits in force; After are the limits once the plan is applied.
+	// The cells that After drops and Before does not drop are lost.
 	Before, After []Limit
 }
 
@@ -46,11 +46,10 @@ func (p Plan) Tightenings(existing *Schema) (ts []Tightening) {
 	return ts
 }
 
-// Split divides the plan into the changes that only add or relax, and those that
-// could hide or drop cells of a database with the existing schema: drops,
-// stricter retention, and change streams that are kept for a shorter time. Both
-// keep the order of the plan. The first part can be applied by itself, and the
-// second after it.
+// Split divides the plan into the changes that only add or relax, and those that could
+// hide or drop cells of a database with the existing schema: drops, stricter retention,
+// and change streams that are kept for a shorter time. Both results keep the order of
+// the plan. The first part can be applied by itself, and the second after it.
 func (p Plan) Split(existing *Schema) (adds, takes Plan) {
 	strict := make([]bool, len(p.Changes))
 	for i, c := range p.Changes {
@@ -80,8 +79,7 @@ func (c Change) tightens(existing *Schema) bool {
 	return len(Plan{[]Change{c}}.Tightenings(existing)) > 0
 }
 
-// shortens reports whether the change drops changes of a stream that are kept
-// now.
+// shortens reports whether c makes a table keep its change stream for a shorter time.
 func (c Change) shortens(existing *Schema) bool {
 	if c.Kind != SetChangeStream || existing == nil {
 		return false
@@ -90,7 +88,8 @@ func (c Change) shortens(existing *Schema) bool {
 	return ok && c.NewChangeStream < t.ChangeStream
 }
 
-// only is s with the families that o has too: others are new, and empty.
+// only is s without the tables and families that o lacks: these are new and have no
+// cells.
 func (s *Schema) only(o *Schema) *Schema {
 	if s == nil || o == nil {
 		return nil

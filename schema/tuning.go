@@ -13,8 +13,9 @@ import (
 // other. The zero Tuning leaves everything to the store. A change affects only
 // files written afterwards.
 type Tuning struct {
-	// Compression is "none", "lz4" or "zstd", of all files; empty is lz4, and
-	// zstd for those at the bottom, which hold nine tenths of the data.
+	// Compression is "none", "lz4" or "zstd", for all files. Empty is zstd for the
+	// files of the bottom level, which hold nine tenths of the data, and lz4 for all
+	// other files.
 	Compression string
 	// BlockSize is how much is read and cached at once, in bytes before
 	// compression, 1 KiB to 1 MiB; 0 is 16 KiB. Small blocks suit random reads of
@@ -26,7 +27,7 @@ type Tuning struct {
 	BlobMinSize int64
 }
 
-// compressions are the values of Tuning.Compression beside the empty one.
+// compressions are the values of Tuning.Compression besides the empty string.
 var compressions = []string{"none", "lz4", "zstd"}
 
 // The bounds of sizes in a Tuning.
@@ -52,7 +53,7 @@ func (t Tuning) String() string {
 	return strings.Join(set, " ")
 }
 
-// orDefault is String, and "default" for the zero Tuning.
+// orDefault is String, but "default" for the zero Tuning.
 func (t Tuning) orDefault() string {
 	if t == (Tuning{}) {
 		return "default"
@@ -98,7 +99,7 @@ func (d *decoder) tuning(n *yaml.Node, path string) (t Tuning) {
 	return t
 }
 
-// size decodes a size; a given size is not 0.
+// size decodes a size. It is 0 if the key is absent; a 0 in the text is a fault.
 func (d *decoder) size(n *yaml.Node, path string) int64 {
 	text := d.text(n, path)
 	if n == nil || !scalar(n) {

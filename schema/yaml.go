@@ -15,9 +15,9 @@ import (
 	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
-// ParseYAML reads text as one YAML document and returns its root, an empty
-// mapping for an empty document. A fault of syntax is an [*Errors] with its line.
-// It is for readers of files in which a schema stands beside other keys.
+// ParseYAML reads text as one YAML document and returns its root, an empty mapping for
+// an empty document. A fault of syntax is an [*Errors] with its line. It is for readers
+// of files that hold a schema and other keys.
 func ParseYAML(text []byte) (*yaml.Node, error) {
 	if i := invalidUTF8(text); i >= 0 {
 		line := 1 + bytes.Count(text[:i], []byte("\n"))
@@ -84,10 +84,9 @@ func syntaxError(err error) error {
 	return &Errors{Faults: []Fault{{Line: line, Problem: "malformed YAML: " + problem}}}
 }
 
-// CheckKeys adds to the faults each key of the mapping n that is not one of
-// known, or that stands twice, and returns the values by key. path is that of the
-// mapping; empty for the top level. If n is not a mapping, that is a fault, and
-// it returns nil.
+// CheckKeys adds to the faults each key of the mapping n that is not one of known, or
+// that is repeated, and returns the values by key. path is the mapping's path, empty
+// for the top level. If n is not a mapping, that is a fault, and it returns nil.
 func CheckKeys(n *yaml.Node, path string, known []string) (map[string]*yaml.Node, []Fault) {
 	if n == nil {
 		n = new(yaml.Node)
@@ -148,5 +147,5 @@ func wholeNumber(n *yaml.Node) (v int, ok bool) {
 	return v, n.Kind == yaml.ScalarNode && (err == nil || errors.Is(err, strconv.ErrRange))
 }
 
-// scalar reports whether n is text of some kind, and not null.
+// scalar reports whether n is a scalar other than null.
 func scalar(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag != "!!null" }

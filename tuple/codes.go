@@ -2,8 +2,8 @@ package tuple
 
 import "fmt"
 
-// Every element starts with one byte that tells its type. The order of these
-// codes is the order of the types.
+// Every element starts with one byte, the code of its type. The order of these codes is
+// the order of the types.
 //
 //	code    type           payload
 //	00      null           none; followed by FF inside a nested tuple

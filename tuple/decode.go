@@ -105,7 +105,7 @@ func (d *decoder) string(start int) (any, error) {
 	return string(value), nil
 }
 
-// nested reads elements up to a 00 that no FF follows: with FF it is a null.
+// nested reads elements up to a 00 without an FF after it; 00 FF is a null.
 func (d *decoder) nested(start int) (any, error) {
 	if d.depth == MaxDepth {
 		return nil, fault(start, "tuples are nested more than %d deep", MaxDepth)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// appendTuple appends the elements of t, which stands inside depth others.
-// The error is nil or a *PackError whose path starts at t.
+// appendTuple appends the elements of t, which is nested in depth other tuples. The
+// error is nil or a *PackError whose path starts at t.
 func (o Options) appendTuple(dst []byte, t Tuple, depth int) ([]byte, error) {
 	for i, elem := range t {
 		var err error
@@ -64,7 +64,8 @@ func (o Options) appendElement(dst []byte, elem any, depth int) ([]byte, error) 
 	return nil, unpackable("type %T has no packed form", elem)
 }
 
-// appendNull tells a null inside a nested tuple from that tuple's terminator.
+// appendNull appends a null. In a nested tuple an FF distinguishes it from the tuple's
+// terminator.
 func appendNull(dst []byte, depth int) []byte {
 	if depth == 0 {
 		return append(dst, codeNull)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A PackError tells which element of a tuple cannot be packed, and why.
+// A PackError says which element of a tuple cannot be packed, and why.
 type PackError struct {
 	// Path leads to the element: its index in the tuple, or, for an element of
 	// a nested tuple, the index at every level from the outside in. Never empty.
@@ -14,7 +14,7 @@ type PackError struct {
 	Reason string
 }
 
-// Error reads like "tuple: cannot pack element 2.0: string is not valid UTF-8".
+// Error is a text like "tuple: cannot pack element 2.0: string is not valid UTF-8".
 func (e *PackError) Error() string {
 	if e == nil {
 		return "<nil>"
@@ -26,7 +26,7 @@ func (e *PackError) Error() string {
 	return "tuple: cannot pack element " + strings.Join(steps, ".") + ": " + e.Reason
 }
 
-// A DecodeError tells where bytes stop being a packed tuple, and why.
+// A DecodeError says at which byte decoding a packed tuple failed, and why.
 type DecodeError struct {
 	// Offset is the position of the first byte of the innermost element that
 	// cannot be decoded.
@@ -34,7 +34,8 @@ type DecodeError struct {
 	Reason string
 }
 
-// Error reads like "tuple: at byte 10: integer is cut short: 4 bytes wanted, 1 left".
+// Error is a text like "tuple: at byte 10: integer is cut short: 4 bytes wanted, 1
+// left".
 func (e *DecodeError) Error() string {
 	if e == nil {
 		return "<nil>"

@@ -7,11 +7,11 @@ import "bytes"
 // fast way to build keys out of byte strings alone. b must not overlap the
 // spare capacity of dst.
 //
-// Without its last byte the element is a prefix of exactly those elements
-// whose bytes start with b. With it, the element is a prefix not only of keys
-// that go on with another element, but also, followed by FF, of keys whose
-// element has a 00 after b: 01 61 00 begins 01 61 00 FF 00. The former lie
-// in [element, element + FF), which is where to look for the keys of b alone.
+// Without its last byte the element is a prefix of exactly those elements whose bytes
+// start with b. With it, the element is a prefix not only of keys that go on with
+// another element, but also, followed by FF, of keys whose element has a 00 after b: 01
+// 61 00 begins 01 61 00 FF 00. Keys of the first kind lie in [element, element + FF):
+// read that range for the keys of b alone.
 func AppendBytes(dst, b []byte) []byte {
 	return appendEscaped(append(dst, codeBytes), b)
 }

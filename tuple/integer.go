@@ -16,7 +16,7 @@ type integer struct {
 	big       *big.Int // signed; set only when the magnitude takes more than 64 bits
 }
 
-// toInteger returns false when elem is not an integer, or a nil *big.Int.
+// toInteger returns false when elem is not an integer, or is a nil *big.Int.
 func toInteger(elem any) (integer, bool) {
 	switch n := elem.(type) {
 	case int:
@@ -47,7 +47,8 @@ func toInteger(elem any) (integer, bool) {
 	return integer{}, false
 }
 
-// signed takes the magnitude in unsigned arithmetic, where -2^63 has one.
+// signed computes the magnitude in unsigned arithmetic: that of -2^63 does not fit an
+// int64.
 func signed(n int64) integer {
 	if n < 0 {
 		return integer{negative: true, magnitude: -uint64(n)}
@@ -117,7 +118,7 @@ func (n integer) String() string {
 	}
 }
 
-// appendInteger appends the shortest encoding there is.
+// appendInteger appends the shortest encoding of n.
 func appendInteger(dst []byte, n integer) ([]byte, error) {
 	if n.big != nil {
 		return appendBig(dst, n)

@@ -30,10 +30,10 @@ func (o Options) Range(t Tuple) (begin, end []byte, err error) {
 // start with the bytes of prefix, prefix itself included. It fails with
 // [ErrNoSuccessor].
 //
-// The prefix is any bytes, not necessarily whole elements: the packed string
-// "N2" without its last byte selects the strings that start with N2. For the
-// tuples that extend one tuple use [Range]: the prefix range of a packed
-// tuple that ends in "N2" holds those that have "N2\x00" there, too.
+// The prefix is any bytes, not necessarily whole elements: the packed string "N2"
+// without its last byte selects the strings that start with N2. For the tuples that
+// extend one tuple use [Range]: the prefix range of a packed tuple that ends in "N2"
+// also holds tuples with a string that starts with "N2\x00" there.
 func PrefixRange(prefix []byte) (begin, end []byte, err error) {
 	if end, err = Strinc(prefix); err != nil {
 		return nil, nil, err

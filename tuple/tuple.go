@@ -8,9 +8,9 @@
 // exchanged with its bindings in any language:
 // https://github.com/apple/foundationdb/blob/main/design/tuple.md
 //
-// All functions may be called from several goroutines at once. None keeps or
-// changes its arguments, and what they return belongs to the caller, except
-// for [DecodeBytes].
+// All functions may be called from several goroutines at once. They neither keep nor
+// change their arguments. Their results belong to the caller, except those of
+// [DecodeBytes].
 package tuple
 
 // A Tuple is a list of elements. Elements may be:
@@ -76,13 +76,12 @@ func AppendPack(dst []byte, t Tuple) ([]byte, error) {
 	return Options{}.AppendPack(dst, t)
 }
 
-// Unpack is the inverse of [Pack]. It accepts exactly the bytes that Pack
-// produces, so that whatever it returns packs to b again; anything else is a
-// [*DecodeError]: truncated elements, strings that are not UTF-8, integers
-// with needless leading zeros, incomplete versionstamps, and type codes that
-// are reserved or deprecated.
+// Unpack is the inverse of [Pack]. It accepts exactly the bytes that Pack produces, so
+// its result packs to b again. All other bytes are a [*DecodeError]: truncated
+// elements, strings that are not UTF-8, integers with needless leading zeros,
+// incomplete versionstamps, and type codes that are reserved or deprecated.
 //
-// The tuple shares no memory with b. It is never nil when the error is.
+// The tuple shares no memory with b. It is not nil when the error is nil.
 func Unpack(b []byte) (Tuple, error) {
 	return Options{}.Unpack(b)
 }

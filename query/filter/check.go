@@ -9,20 +9,21 @@ import (
 	"strings"
 )
 
-// The bounds of a filter: Bigtable's, for the size of the RowFilter message in bytes
-// and for the number of filters around one.
+// The bounds of a filter: Bigtable's. MaxSize is the size of the RowFilter message in
+// bytes, and MaxDepth the number of filters that may enclose a filter; both are
+// inclusive.
 const (
 	MaxSize  = 20480
 	MaxDepth = 20
 )
 
-// Check judges a whole filter; nil is right. Its error names the filter that is wrong
+// Check checks a whole filter; a nil filter is valid. Its error names the wrong filter
 // and the filters around it.
 func Check(f Filter) error {
 	if f == nil {
 		return nil
 	}
-	// The depth comes first: all else recurses that far.
+	// The depth is checked first, because all other checks recurse.
 	if tooDeep(f, MaxDepth) {
 		return fmt.Errorf("row filter is nested too deeply; up to %d filters may be around one", MaxDepth)
 	}
@@ -66,8 +67,8 @@ func name(f Filter) string {
 // varint is the number of bytes that protobuf takes for n.
 func varint(n int) int { return max(1, (bits.Len64(uint64(n))+6)/7) }
 
-// field is the number of bytes of a field that holds n bytes. Fields up to number 15
-// have a tag of one byte, those from 16 on of two.
+// field is the number of bytes of a field that holds n bytes, with a tag of tag bytes:
+// one up to field number 15, two from 16 on.
 func field(tag, n int) int { return tag + varint(n) + n }
 
 func sizeOf(fs []Filter) int {

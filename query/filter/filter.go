@@ -1,14 +1,14 @@
-// Package filter has the filters of reads as plain values. They are those of
-// Bigtable's google.bigtable.v2.RowFilter with the same meaning, and [ValueCompare].
+// Package filter has the filters of reads as plain values. They are the filters of
+// Bigtable's google.bigtable.v2.RowFilter, with the same meaning, and [ValueCompare].
 //
 // A [Filter] takes the cells of a row, in their order, and passes on some of
 // them, perhaps changed:
 //
 //	filter.Chain{filter.Family("loc|meta"), filter.Latest(1)}
 //
-// Filters are immutable once they are given to a read, and then safe for concurrent
-// use and good for any number of reads. [Check] finds a wrong argument, and so does
-// the read that the filter is given to.
+// Do not change a filter once it is given to a read. It is then safe for concurrent
+// use, and any number of reads may use it. [Check] finds wrong arguments; a read checks
+// its filter too.
 //
 // The raw bytes of a value, which [Value], [ValueRange] and [ValueBitmask] look at, are
 // the payload of its encoding: strings and bytes as they are; i32, i64, f32 and f64
@@ -70,8 +70,8 @@ func (f Interleave) String() string { return "interleave" + list(f...) }
 func (f Interleave) check() error   { return checkSeveral("interleave", f) }
 func (f Interleave) size() int      { return sizeOf(f) }
 
-// ChainOf is a chain of any number of filters: a single one is itself, and no filters
-// are nil.
+// ChainOf is a chain of any number of filters: a single filter is returned as it is,
+// and without filters the result is nil.
 func ChainOf(fs ...Filter) Filter {
 	switch len(fs) {
 	case 0:
@@ -82,8 +82,8 @@ func ChainOf(fs ...Filter) Filter {
 	return Chain(fs)
 }
 
-// InterleaveOf is an interleave of any number of filters: a single one is itself, and
-// no filters leave nothing.
+// InterleaveOf is an interleave of any number of filters: a single filter is returned
+// as it is, and without filters the result is [BlockAll].
 func InterleaveOf(fs ...Filter) Filter {
 	switch len(fs) {
 	case 0:
@@ -94,9 +94,9 @@ func InterleaveOf(fs ...Filter) Filter {
 	return Interleave(fs)
 }
 
-// A Condition gives the row to If. When If leaves a cell, the row goes through Then,
-// otherwise through Else; a nil Then or Else leaves nothing. If is required. All three
-// see one state of the row.
+// A Condition gives the row to If. When If passes a cell, the row goes through Then,
+// otherwise through Else; a nil Then or Else drops every cell. If is required. All
+// three see one state of the row.
 type Condition struct{ If, Then, Else Filter }
 
 func (f Condition) String() string { return "condition" + list(f.If, f.Then, f.Else) }
@@ -136,7 +136,8 @@ func list(fs ...Filter) string {
 func isLabel(f Filter) bool { _, ok := f.(Label); return ok }
 func isSink(f Filter) bool  { _, ok := f.(Sink); return ok }
 
-// Within are the filters inside a filter, in their order, nil ones left out.
+// Within are the filters directly inside a filter, in their order. The nil filters of a
+// [Condition] are left out.
 func Within(f Filter) []Filter {
 	switch f := f.(type) {
 	case Chain:
@@ -155,7 +156,7 @@ func Within(f Filter) []Filter {
 	return nil
 }
 
-// Contains reports whether a filter, or one inside it, satisfies is. With a nil is the
+// Contains reports whether a filter, or one inside it, satisfies is. If is is nil, the
 // result is false.
 func Contains(f Filter, is func(Filter) bool) bool {
 	if is == nil {

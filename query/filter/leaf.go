@@ -15,14 +15,14 @@ import (
 // in internal/wire/filter.go. If the store can evaluate a part of it, that part goes
 // into query/internal/plan/push.go.
 
-// PassAll leaves every cell.
+// PassAll passes every cell.
 type PassAll struct{}
 
 func (PassAll) String() string { return "pass_all" }
 func (PassAll) check() error   { return nil }
 func (PassAll) size() int      { return 3 }
 
-// BlockAll leaves no cell.
+// BlockAll drops every cell.
 type BlockAll struct{}
 
 func (BlockAll) String() string { return "block_all" }
@@ -31,23 +31,23 @@ func (BlockAll) size() int      { return 3 }
 
 // Sink gives every cell, unchanged, to the result of the read, past all filters that
 // would follow, and no cell to the next filter: use an interleave to keep copies for
-// the next filter. It cannot be inside a condition. Sunk cells stand before other
-// copies of the same cell.
+// the next filter. It cannot be inside a condition. Sunk cells precede other copies of
+// the same cell.
 type Sink struct{}
 
 func (Sink) String() string { return "sink" }
 func (Sink) check() error   { return nil }
 func (Sink) size() int      { return 3 }
 
-// StripValue leaves every cell and replaces its value with the empty value of
-// type bytes.
+// StripValue passes every cell and replaces its value with the empty value of type
+// bytes.
 type StripValue struct{}
 
 func (StripValue) String() string { return "strip_value" }
 func (StripValue) check() error   { return nil }
 func (StripValue) size() int      { return 3 }
 
-// A Label leaves every cell and labels it; a row returns the labels of its cells. A
+// A Label passes every cell and labels it; a row returns the labels of its cells. A
 // label is 1 to 15 lower-case letters, digits and hyphens. A cell can have one: only
 // one filter of a chain may contain labels.
 type Label string
@@ -65,14 +65,14 @@ func (f Label) check() error {
 
 func (f Label) size() int { return field(2, len(f)) }
 
-// RowKey leaves the rows whose keys match a regular expression.
+// RowKey passes the rows whose keys match a regular expression.
 type RowKey string
 
 func (f RowKey) String() string { return quoted("row_key_regex", string(f)) }
 func (f RowKey) check() error   { return checkExpression("row_key_regex", string(f)) }
 func (f RowKey) size() int      { return field(1, len(f)) }
 
-// Family leaves the cells in families whose names match a regular expression, which
+// Family passes the cells in families whose names match a regular expression, which
 // must not contain a colon.
 type Family string
 
@@ -90,21 +90,21 @@ func (f Family) check() error {
 
 func (f Family) size() int { return field(1, len(f)) }
 
-// Column leaves the cells whose qualifiers match a regular expression.
+// Column passes the cells whose qualifiers match a regular expression.
 type Column string
 
 func (f Column) String() string { return quoted("column_qualifier_regex", string(f)) }
 func (f Column) check() error   { return checkExpression("column_qualifier_regex", string(f)) }
 func (f Column) size() int      { return field(1, len(f)) }
 
-// Value leaves the cells whose raw bytes match a regular expression.
+// Value passes the cells whose raw bytes match a regular expression.
 type Value string
 
 func (f Value) String() string { return quoted("value_regex", string(f)) }
 func (f Value) check() error   { return checkExpression("value_regex", string(f)) }
 func (f Value) size() int      { return field(1, len(f)) }
 
-// RowSample leaves each row with this probability, which is more than 0 and less than
+// RowSample passes each row with this probability, which is more than 0 and less than
 // 1. Each read chooses anew; read.SampleByKey makes a choice that repeats.
 type RowSample float64
 
@@ -121,8 +121,8 @@ func (f RowSample) check() error {
 
 func (f RowSample) size() int { return 1 + 8 }
 
-// A ColumnRange leaves the cells of one family whose qualifiers are between two bounds.
-// It leaves nothing when there is no such family.
+// A ColumnRange passes the cells of one family whose qualifiers are between two bounds.
+// It drops every cell when there is no such family.
 type ColumnRange struct {
 	Family   string
 	From, To Bound
@@ -147,7 +147,7 @@ func (f ColumnRange) size() int { return field(1, field(1, len(f.Family))+rangeS
 // Contains reports whether a qualifier is in the range.
 func (f ColumnRange) Contains(qualifier string) bool { return between(f.From, f.To, qualifier) }
 
-// A ValueRange leaves the cells whose raw bytes are between two bounds.
+// A ValueRange passes the cells whose raw bytes are between two bounds.
 type ValueRange struct{ From, To Bound }
 
 func (f ValueRange) String() string { return "value_range(" + rangeText(f.From, f.To) + ")" }
@@ -164,7 +164,7 @@ func (f ValueRange) size() int { return field(1, rangeSize(f.From, f.To)) }
 // Contains reports whether raw bytes are in the range.
 func (f ValueRange) Contains(raw string) bool { return between(f.From, f.To, raw) }
 
-// A ValueBitmask leaves the cells whose raw bytes have the length of the mask and have
+// A ValueBitmask passes the cells whose raw bytes have the length of the mask and have
 // every bit set that is set in the mask.
 type ValueBitmask string
 
@@ -179,8 +179,8 @@ func (f ValueBitmask) check() error {
 
 func (f ValueBitmask) size() int { return field(2, field(1, len(f))) }
 
-// A ValueCompare leaves the cells whose comparison with Value is true: numbers by
-// their exact value whatever their types, others within one type. Values that cannot
+// A ValueCompare passes the cells whose comparison with Value is true: numbers by their
+// exact value, whatever their types, other values within one type. Values that cannot
 // be compared pass for [cells.OpNotEqual] alone. Bigtable does not have it.
 type ValueCompare struct {
 	Op    cells.Op
@@ -207,7 +207,7 @@ func (f ValueCompare) check() error {
 
 func (f ValueCompare) size() int { return field(2, 2+f.Value.Len()) }
 
-// A TimestampRange leaves the cells with timestamps from Since, inclusive, to Until,
+// A TimestampRange passes the cells with timestamps from Since, inclusive, to Until,
 // exclusive; an Until of 0 is no bound.
 type TimestampRange struct{ Since, Until cells.Timestamp }
 
@@ -230,21 +230,21 @@ func (f TimestampRange) check() error {
 
 func (f TimestampRange) size() int { return field(1, 2+varint(int(f.Since))+varint(int(f.Until))) }
 
-// CellsPerRowOffset leaves all cells of the row but the first n; copies count.
+// CellsPerRowOffset drops the first n cells of the row; copies count.
 type CellsPerRowOffset int
 
 func (f CellsPerRowOffset) String() string { return counted("cells_per_row_offset", int(f)) }
 func (f CellsPerRowOffset) check() error   { return checkCount(f, int(f), 0) }
 func (f CellsPerRowOffset) size() int      { return 1 + varint(int(f)) }
 
-// CellsPerRowLimit leaves the first n cells of the row, n at least 1; copies count.
+// CellsPerRowLimit passes the first n cells of the row, n at least 1; copies count.
 type CellsPerRowLimit int
 
 func (f CellsPerRowLimit) String() string { return counted("cells_per_row_limit", int(f)) }
 func (f CellsPerRowLimit) check() error   { return checkCount(f, int(f), 1) }
 func (f CellsPerRowLimit) size() int      { return 1 + varint(int(f)) }
 
-// Latest leaves the newest n cells of each column, n at least 1; copies count.
+// Latest passes the newest n cells of each column, n at least 1; copies count.
 // Bigtable's name is cells_per_column_limit.
 type Latest int
 

@@ -7,7 +7,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A ColumnSpec selects columns of one family. Several given to one read are a union.
+// A ColumnSpec selects columns of one family. A read with several specs reads their
+// union.
 type ColumnSpec struct {
 	Family string
 	Kind   ColumnKind
@@ -70,7 +71,7 @@ func (c ColumnSpec) Qualifiers() cf.Range {
 	return cf.Range{}
 }
 
-// Whole reports whether the spec is of all columns of its family.
+// Whole reports whether the spec selects all columns of its family.
 func (c ColumnSpec) Whole() bool { return c.Qualifiers() == cf.Range{} }
 
 // A FamilyColumns is columns of one family: ranges that are sorted and disjoint.

@@ -13,8 +13,8 @@ func (f setting) apply(r *Request) { f(r) }
 // [Reverse], those before it. Use it to continue a read after its last row.
 func StartAfter(key string) Option { return setting(func(r *Request) { r.After = key }) }
 
-// Versions reads the newest n cells of each column, of those in the time range; 0, the
-// default, is all.
+// Versions reads the newest n cells of each column among the cells in the time range;
+// 0, the default, is all.
 func Versions(n int) Option { return setting(func(r *Request) { r.Versions = n }) }
 
 // TimeRange reads cells with timestamps from since, inclusive, to until, exclusive; an
@@ -29,22 +29,22 @@ func CellsPerRow(n int) Option { return setting(func(r *Request) { r.CellsPerRow
 // Limit ends the read after this many rows; 0, the default, is no limit.
 func Limit(rows int) Option { return setting(func(r *Request) { r.Limit = rows }) }
 
-// Offset passes over this many rows first. It costs as much as reading their keys;
+// Offset skips this many rows first. It costs as much as reading their keys;
 // [StartAfter] is the cheaper way to continue.
 func Offset(rows int) Option { return setting(func(r *Request) { r.Offset = rows }) }
 
 // Reverse reads rows in descending key order. Cells in a row keep their order.
 func Reverse() Option { return setting(func(r *Request) { r.Reverse = true }) }
 
-// KeysOnly reads rows without their cells: those that have a cell selected by the
-// other options.
+// KeysOnly reads rows without their cells. It returns the rows that have a cell
+// selected by the other options.
 func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) }
 
 // SampleByKey reads each row with probability p, from 0 to 1. The choice depends on the
 // row key alone, by a hash that never changes, cf.RowHash: a repeated read, the next
 // page and a read of another table with the same keys choose the same rows, and a
-// larger p chooses these and more. The engine passes over the others.
-// [filter.RowSample] chooses anew each time.
+// larger p chooses these and more. The engine skips all other rows. [filter.RowSample]
+// chooses anew each time.
 func SampleByKey(p float64) Option {
 	return setting(func(r *Request) { r.Sampled, r.Sample = true, p })
 }
@@ -61,16 +61,16 @@ func Filter(f filter.Filter) Option {
 }
 
 // BigtableFilter is [Filter], but the raw bytes of an i32 or a byte are those of the
-// i64 of the same value: Bigtable has integers of 8 bytes alone.
+// i64 of the same value: Bigtable has only integers of 8 bytes.
 func BigtableFilter(f filter.Filter) Option {
 	return setting(func(r *Request) { r.Filter, r.WideIntegers = f, true })
 }
 
-// Rejected has fn called with the key of each row that the read reaches and does not
-// return, because a condition or a filter leaves nothing of it. With it a read that
-// returns few rows can report its progress. Rows that the engine passes over by itself
-// are not reported; for a filter that never lets anything through, only the last row
-// is reported. An error of fn ends the read. A nil fn is not called.
+// Rejected calls fn with the key of each row that the read reaches and does not return,
+// because a condition or a filter leaves nothing of it. With it a read that returns few
+// rows can report its progress. Rows that the engine skips by itself are not reported;
+// for a filter that never lets anything through, only the last row is reported. An
+// error of fn ends the read. A nil fn is not called.
 func Rejected(fn func(key string) error) Option {
 	return setting(func(r *Request) { r.Rejected = fn })
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// An Option says what a read returns. Options may be given in any order. Of an option
-// that has one value, the last counts. A [RowSet], a [ColumnSpec], a [Condition]
-// and a *[Request] are options too.
+// An Option says what a read returns. Options may be given in any order. If an option
+// with a single value is given several times, the last one counts. A [RowSet], a
+// [ColumnSpec], a [Condition] and a *[Request] are options too.
 type Option interface{ apply(*Request) }
 
 // A Request is the whole of a read's options. The zero Request asks for every cell of
@@ -36,7 +36,7 @@ type Request struct {
 	Sampled bool
 	Sample  float64
 	Limit   int // rows; 0 is no limit
-	Offset  int // rows that are passed over first
+	Offset  int // rows that are skipped first
 	Reverse bool
 	// Where are the conditions that a row satisfies, all of them.
 	Where []Condition
@@ -55,7 +55,7 @@ type Request struct {
 	WideIntegers bool
 
 	PageSize  int    // of a page; 0 is the default
-	PageToken string // of the page before; "" is the first page
+	PageToken string // of the previous page; "" is the first page
 
 	// Rejected gets the key of each row that the read does not return; see
 	// [Rejected].
@@ -64,7 +64,7 @@ type Request struct {
 	Cost *Cost
 
 	err    error         // of the first option that was wrong
-	column [1]ColumnSpec // Columns, where an option gave one
+	column [1]ColumnSpec // the memory of Columns for one column
 }
 
 // New is the request that options make, checked.
@@ -105,7 +105,7 @@ func isNil(o Option) bool {
 	return false
 }
 
-// apply makes r the request itself: later options change it.
+// apply replaces the request with a copy of r, which later options change.
 func (r *Request) apply(to *Request) {
 	*to = *r
 	// r may be shared: lists that grow are copied.
@@ -166,8 +166,7 @@ func (r *Request) RowRanges() []cf.Range {
 	return cf.ClipRanges(rows, cf.Range{Start: r.After + "\x00"})
 }
 
-// HashBound: a row is sampled when its [cf.RowHash] is below this bound; 0 is no
-// bound.
+// HashBound is a bound, exclusive, for the [cf.RowHash] of sampled rows; 0 is no bound.
 func (r *Request) HashBound() uint64 {
 	if r == nil || !r.Sampled || r.Sample >= 1 || r.Sample == 0 {
 		return 0

@@ -71,7 +71,8 @@ func TuplePrefix(elems ...any) RowSet {
 	if err != nil {
 		return RowSet{Err: fmt.Errorf("row-key prefix: %w", err)}
 	}
-	// Not all keys that start with these bytes: a string may go on with 00 ff.
+	// This excludes some keys that start with these bytes: a string may continue with
+	// 00 ff.
 	begin, end, err := tuple.Range(t)
 	if err != nil {
 		return RowSet{Err: fmt.Errorf("row-key prefix: %w", err)}

@@ -7,13 +7,13 @@ import (
 )
 
 // A Condition is a requirement on one column of a row: on its newest visible cell,
-// in any of the versions and times that the read selects. The column need not be
-// selected itself. Several conditions must all hold.
+// whatever versions and times the read selects. The column need not be selected itself.
+// Several conditions must all hold.
 type Condition struct {
 	Family, Qualifier string
 	Kind              ConditionKind
-	Op                cells.Op    // of Compares
-	Value             cells.Value // of Compares
+	Op                cells.Op    // for Compares
+	Value             cells.Value // for Compares
 }
 
 // A ConditionKind is the kind of a [Condition]'s requirement.

@@ -2,7 +2,7 @@ package write
 
 // A Batch is a list of mutations of rows, of any tables, that take effect together or
 // not at all. It belongs to one goroutine while it is built. A nil Batch stays empty,
-// and to apply it is an error.
+// and applying it is an error.
 type Batch struct{ entries []Entry }
 
 // An Entry is one mutation of a [Batch].

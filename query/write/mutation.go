@@ -17,12 +17,12 @@ import (
 )
 
 // A Mutation is a list of changes to one row. They take effect together and in their
-// order: a change sees those before it. A Mutation may be applied any number of times,
-// to any rows; it belongs to one goroutine while it is built. A nil Mutation stays
-// empty, and to apply it is an error.
+// order: each change sees the changes before it. A Mutation may be applied any number
+// of times, to any rows; it belongs to one goroutine while it is built. A nil Mutation
+// stays empty, and applying it is an error.
 type Mutation struct {
 	changes []Change
-	newest  cells.Timestamp // the newest that a change names
+	newest  cells.Timestamp // the newest timestamp that a change names
 }
 
 // A Change is one step of a [Mutation].
@@ -46,9 +46,9 @@ const (
 	DeleteFamilyChange
 	DeleteRowChange
 	AddChange
-	// MergeChange merges a sketch of distinct values, which is bytes, into a cell. A
-	// change stream has it in place of an add to an hll, and [Mutation.MergeAt] makes
-	// one.
+	// MergeChange merges a sketch of distinct values, which is bytes, into a cell.
+	// [Mutation.MergeAt] makes it, and a change stream has it in place of an add to an
+	// hll.
 	MergeChange
 )
 
@@ -62,11 +62,12 @@ func NewMutation() *Mutation {
 	return &m.Mutation
 }
 
-// fewChanges is how many changes a mutation has room for: most rows have no more cells,
-// and growing means copying.
+// fewChanges is how many changes a new mutation has room for. Most rows have no more
+// cells, and growing copies the list.
 const fewChanges = 6
 
-// MutationOf is a mutation of these changes, which it takes over.
+// MutationOf is a mutation of these changes. It takes over the slice: do not use it
+// afterwards.
 func MutationOf(changes []Change) *Mutation {
 	m := &Mutation{changes: changes}
 	for i := range changes {
@@ -93,8 +94,9 @@ func (m *Mutation) Clone() *Mutation {
 	return &Mutation{slices.Clone(m.changes), m.newest}
 }
 
-// Set writes a cell at the database's clock: microseconds, larger than that of every
-// write before it. All Sets of one Apply share one timestamp.
+// Set writes a cell at the time of the database's clock in microseconds, which is later
+// than every time that the clock gave before. All Sets of one Apply share one
+// timestamp.
 func (m *Mutation) Set(family, qualifier string, v cells.Value) {
 	m.add(Change{Kind: SetChange, ServerTime: true, Family: family, Qualifier: qualifier, Value: v})
 }
@@ -136,9 +138,9 @@ func (m *Mutation) DeleteRow() { m.add(Change{Kind: DeleteRowChange}) }
 // Families with sum, min and max take i64. An hll takes every value, and equal numbers
 // are one value whatever their types.
 //
-// An add does not read: it is as cheap as a Set, and it never conflicts with
-// another add. A sum is not idempotent: an add that is repeated, since no answer
-// came, counts twice.
+// An add does not read: it is as cheap as a Set, and it never conflicts with another
+// add. A sum is not idempotent: an add that is repeated because no answer came counts
+// twice.
 //
 // In a family with max_age a cell at timestamp 0 would expire at once: use AddAt.
 func (m *Mutation) Add(family, qualifier string, v cells.Value) { m.AddAt(family, qualifier, 0, v) }

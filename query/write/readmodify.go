@@ -7,8 +7,8 @@ import (
 )
 
 // A ReadModifyWrite is a list of changes to columns of one row that depend on the
-// columns' newest values. It belongs to one goroutine while it is built. A nil one
-// stays empty, and to apply it is an error.
+// columns' newest values. It belongs to one goroutine while it is built. A nil
+// ReadModifyWrite stays empty, and applying it is an error.
 type ReadModifyWrite struct {
 	rules []Rule
 	at    cells.Timestamp
@@ -27,7 +27,7 @@ type Rule struct {
 	BigEndian bool
 }
 
-// NewReadModifyWrite is one without changes.
+// NewReadModifyWrite is a ReadModifyWrite without changes.
 func NewReadModifyWrite() *ReadModifyWrite { return new(ReadModifyWrite) }
 
 // Increment adds delta to an integer. Its type is the family's declared type, or
@@ -38,8 +38,8 @@ func (m *ReadModifyWrite) Increment(family, qualifier string, delta int64) {
 }
 
 // IncrementBytes is [ReadModifyWrite.Increment] as in Bigtable's ReadModifyWriteRow: in
-// an untyped family it adds delta to bytes, which must be the eight of a big-endian
-// integer, or to an absent column, and wraps around at the ends of the range.
+// an untyped family it adds delta to a value of 8 bytes, a big-endian integer, or to an
+// absent column, and wraps around at the ends of the range.
 func (m *ReadModifyWrite) IncrementBytes(family, qualifier string, delta int64) {
 	m.add(Rule{Family: family, Qualifier: qualifier, Delta: delta, Absent: cells.TypeBytes, BigEndian: true})
 }
@@ -56,8 +56,8 @@ func (m *ReadModifyWrite) AppendString(family, qualifier, s string) {
 	m.add(Rule{Family: family, Qualifier: qualifier, Append: []byte(s), Appends: true, Absent: cells.TypeString})
 }
 
-// SetTimestamp makes every column be written at the caller's timestamp, or at its
-// newest cell's if that is later, and not at the database's clock.
+// SetTimestamp replaces the database's clock: every column is written at ts, or at its
+// newest cell's timestamp if that is later.
 func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) {
 	if m != nil {
 		m.at, m.hasAt = ts, true

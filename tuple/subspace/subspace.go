@@ -1,6 +1,6 @@
-// Package subspace gives parts of a key space to their users: every key of a
-// subspace starts with the subspace's prefix, and what follows is a packed
-// tuple. Subspaces nest, so a program can divide its own part further.
+// Package subspace divides a key space into parts: every key of a subspace is the
+// subspace's prefix, followed by a packed tuple. Subspaces nest, so a program can
+// divide its own part further.
 //
 // It behaves as the subspaces of the FoundationDB bindings do, byte for byte.
 package subspace
@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// ErrNotInSubspace is what [Subspace.Unpack] returns, wrapped, for a key that
-// does not start with the subspace's prefix.
+// ErrNotInSubspace is the error, wrapped, of [Subspace.Unpack] for a key that does not
+// start with the subspace's prefix.
 var ErrNotInSubspace = errors.New("key is not in subspace")
 
 // A Subspace is a prefix of keys: any bytes, often a packed tuple. The zero
@@ -58,10 +58,9 @@ func (s Subspace) Pack(t tuple.Tuple) ([]byte, error) {
 	return key, nil
 }
 
-// Unpack is the inverse of [Subspace.Pack]. It fails with [ErrNotInSubspace]
-// for a key that s does not contain, and with a [*tuple.DecodeError], whose
-// offset counts from the beginning of key, when what follows the prefix is not
-// a packed tuple.
+// Unpack is the inverse of [Subspace.Pack]. It fails with [ErrNotInSubspace] for a key
+// that s does not contain, and with a [*tuple.DecodeError], whose offset counts from
+// the beginning of key, when the bytes after the prefix are not a packed tuple.
 func (s Subspace) Unpack(key []byte) (tuple.Tuple, error) {
 	if !s.Contains(key) {
 		return nil, fmt.Errorf("%w %v: x'%s'", ErrNotInSubspace, s, hex.EncodeToString(key))
@@ -74,11 +73,10 @@ func (s Subspace) Unpack(key []byte) (tuple.Tuple, error) {
 	return t, err
 }
 
-// Contains reports whether key starts with the prefix of s. The prefix itself
-// does. This is a test of bytes, which keys of a neighbour may pass too: the
-// prefix of New("a") begins that of New("a\x00"), since a 00 in a string is
-// packed as 00 FF. Such keys are outside the [Subspace.Range] of New("a"), and
-// its Unpack refuses them.
+// Contains reports whether key starts with the prefix of s. The prefix itself does.
+// Contains compares bytes only, so keys of a neighbour may pass too: the prefix of
+// New("a") begins that of New("a\x00"), since a 00 in a string is packed as 00 FF. Such
+// keys are outside the [Subspace.Range] of New("a"), and its Unpack refuses them.
 func (s Subspace) Contains(key []byte) bool {
 	return len(key) >= len(s.prefix) && string(key[:len(s.prefix)]) == s.prefix
 }

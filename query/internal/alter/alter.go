@@ -161,7 +161,7 @@ func familiesToCreate(ctx context.Context, db *state.DB, old, next *catalog.Cata
 // saveCatalog writes the tables of next and marks dropped families, in one
 // batch.
 func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, dropped []string) error {
-	var loads []string // of tables that go
+	var loads []string // of dropped tables
 	for name := range old.Tables {
 		if next.Tables[name] != nil {
 			continue

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Declare makes the database match a schema as far as that adds or relaxes, and gives
-// the changes that it left undone.
+// Declare makes the database match a schema by changes that only add or relax, and
+// returns the changes that it left undone.
 func Declare(ctx context.Context, db *state.DB, declared *schema.Schema) (undone schema.Plan, err error) {
 	before, entries, err := lastDeclared(ctx, db)
 	if err != nil {

@@ -36,7 +36,7 @@ type Family struct {
 	Type      cells.Type // of the values that reads give
 	Aggregate schema.Aggregate
 	Limits    []schema.Limit // applied by reads
-	Rule      []schema.Limit // that drop cells in the end: all there are
+	Rule      []schema.Limit // all limits of the family's rule, which drop cells in the end
 	Tuning    cf.Tuning
 	Counts    bool // reads apply a limit that depends on the number of versions
 }

@@ -20,7 +20,7 @@ const (
 	PrefixDrop     = "drop/"     // of a family in the store: it is being dropped
 
 	PrefixNote      = "note/"      // bytes that a layer above keeps
-	PrefixTableNote = "tablenote/" // of a table: such bytes
+	PrefixTableNote = "tablenote/" // of a table: bytes that a layer above keeps
 
 	prefixStream = "stream/" // of a table: its change stream's number and beginning, in decimal
 	prefixLoad   = "load/"   // of a table, a slash and a bulk load's name: its record

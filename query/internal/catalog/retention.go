@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// RetentionAt is the cells that limits drop at a moment, in the form that the
-// store applies. In each column these are a tail: all versions from one on.
+// RetentionAt is the cells that limits drop at a moment, in the form that the store
+// applies. In each column these cells are a tail: all versions from some version on.
 func RetentionAt(limits []schema.Limit, now cells.Timestamp) []cf.Retention {
 	if len(limits) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (f *Family) Expiry(now cells.Timestamp) cf.Expiry {
 	}
 	return cf.Expiry{
 		Before: max(0, int64(now)-age.Microseconds()),
-		// By then all data is expired that was written in order.
+		// After this time all data that was written in order has expired.
 		Period: min(max(age, minPeriod), maxPeriod),
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A table with a change stream logs more than its puts, as notes (docs/format.md).
-// A note begins with its kind. A row's note stands before its changes, a delete's
-// where the delete was asked for, and the commit's note comes last.
+// A table with a change stream logs more than its puts, as notes (docs/format.md). A
+// note begins with its kind. The note of a row precedes the row's changes, the note of
+// a delete is at the delete's place among them, and the commit's note comes last.
 const (
-	noteCommit         byte = 'c' // timestamp, how far that is ahead of the least of those under way, position
+	noteCommit         byte = 'c' // timestamp, its distance from the least timestamp under way, position
 	NoteRow            byte = 'r' // stream, row key: a user's changes follow
 	NoteCollected      byte = 'g' // stream, row key: retention's changes follow
 	noteDeleteFamily   byte = 'f' // family
@@ -50,7 +50,7 @@ func AppendDelete(b *cf.Batch, t *catalog.Table, c *write.Change) {
 // A commitNote says when a commit was made.
 type commitNote struct {
 	At cells.Timestamp
-	// low: commits with lesser timestamps stand before it in the log.
+	// low: commits with timestamps less than low precede this one in the log.
 	low cells.Timestamp
 	// before: all commits up to this position have lesser timestamps.
 	before cf.Position

@@ -29,10 +29,10 @@ type Reader struct {
 	waiting   []*Change // of the last commit
 	at        position
 	watermark cells.Timestamp
-	told      time.Time // when the caller last got something; 0 is never
+	told      time.Time // when the caller last got a change or a heartbeat; zero is never
 
-	// A commit made after until may stand in the log before one made before it. The
-	// reading then includes the former too, so that a token after the latter
+	// A commit made after Spec.Until may precede, in the log, a commit made before it.
+	// The reading then includes the first one too, so that a token after the second one
 	// leaves nothing out.
 	late    bool        // such a commit was left out, and at stays before it
 	through cf.Position // up to here nothing is left out for being late
@@ -119,7 +119,7 @@ func (r *Reader) find(ctx context.Context, since cells.Timestamp) (cf.Position, 
 // firstNote is the note of the first logged commit after a position.
 func (r *Reader) firstNote(ctx context.Context, after cf.Position) (n commitNote, ok bool, err error) {
 	log, err := r.from.Store.Changes(after)
-	if errors.Is(err, cf.ErrTrimmed) { // just now
+	if errors.Is(err, cf.ErrTrimmed) { // it was trimmed just now
 		return commitNote{At: 0, before: after}, true, nil
 	}
 	if err != nil {
@@ -191,7 +191,8 @@ func (r *Reader) Next(ctx context.Context) (*Change, error) {
 	}
 }
 
-// pass moves on to a place in the log; the reader has yet to read what is after it.
+// pass moves the reader to a place in the log. Everything after the place is still
+// unread.
 func (r *Reader) pass(at position) {
 	if !r.late {
 		r.at = at
@@ -390,7 +391,7 @@ func (r *Reader) changesOf(s *section) (changes []write.Change, err error) {
 			case cf.OpPut, cf.OpMerge:
 				family, ok := strings.CutPrefix(op.Family, r.table+"/")
 				if !ok || strings.Contains(family, "/") {
-					continue // of a write to a table without a stream that follows
+					continue // of a later write to a table without a change stream
 				}
 				if c, err = cellChange(op); err != nil {
 					return nil, err

@@ -41,7 +41,7 @@ type Change struct {
 
 	reader *Reader
 	at     position
-	exact  cells.Timestamp // nothing after at is older
+	exact  cells.Timestamp // no commit after at is older
 }
 
 // Token is the place after this change.

@@ -79,8 +79,8 @@ func (r *Reader) partsAt(at position, exact cells.Timestamp) (parts []part) {
 	return parts
 }
 
-// token makes the token of a reader that stands at this place. No commit after the
-// place is older than exact.
+// token makes the token of a reader that is at this place. No commit after the place is
+// older than exact.
 func (r *Reader) token(at position, watermark, exact cells.Timestamp) string {
 	parts := r.partsAt(at, exact)
 	version := byte(tokenVersion)

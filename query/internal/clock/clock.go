@@ -15,30 +15,29 @@ import (
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
-// A Clock gives writes without a timestamp theirs: the wall clock in
-// microseconds, made strictly increasing for the life of the database, so that
-// two writes never collide and a wall clock that is set back does not hide new
-// cells behind old ones.
+// A Clock gives writes without a timestamp theirs: the wall clock in microseconds, made
+// strictly increasing for the life of the database, so that two writes never collide
+// and a wall clock that is set back does not make new cells older than existing ones.
 //
 // To keep that order over a crash, the catalog holds a future time, and the clock
-// starts there: after a crash at most clockLead ahead of the wall clock, after a
-// clean close exactly.
+// starts there: after a crash at most clockLead ahead of the wall clock, after a clean
+// close exactly where it ended.
 type Clock struct {
 	Wall     func() time.Time // the wall clock
 	Store    cf.Store         // with the catalog; nil: nothing is kept
-	begin    int64            // what last was
+	begin    int64            // the value of last at the start
 	last     atomic.Int64
 	reserved atomic.Int64
 	mu       sync.Mutex // one reservation at a time
 }
 
-// clockLead is how far ahead a reservation reaches, in microseconds: one write
-// of the catalog a second while there are others.
+// clockLead is how far ahead a reservation reaches, in microseconds: while there are
+// writes, it costs one write of the catalog a second.
 const clockLead = 1_000_000
 
 // clockEnd is the last timestamp that the clock gives, in the year 148,108. Callers'
 // timestamps may be larger; those of the clock are also in the catalog, in the log of
-// changes and in tokens, where this is the end in every format.
+// changes and in tokens, where this limit holds in every format.
 const clockEnd = catalog.LastOfFormat1
 
 // Start sets the last timestamp that an earlier run may have given out.

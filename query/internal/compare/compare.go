@@ -1,5 +1,5 @@
-// Package compare says a comparison with a value in the bytes of encoded values, so that
-// a store can judge it.
+// Package compare turns a comparison with a value into ranges of encoded values, so
+// that a store can evaluate it.
 package compare
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 // Ranges is the ranges of encoded values for which a comparison with v holds, sorted
-// and disjoint. Within a type the encoding keeps the order of values, or runs
-// against it, in at most two pieces: the numbers from zero on and those below.
+// and disjoint. Within a type the encodings ascend or descend with the values, in at
+// most two pieces: the numbers from zero on, and the negative numbers.
 func Ranges(op cells.Op, v cells.Value) []cf.Range {
 	if op == cells.OpNotEqual {
 		return complement(Ranges(cells.OpEqual, v))
@@ -75,8 +75,8 @@ type domain struct {
 	bits        uint // of the payload
 	first, last uint64
 	value       func(n uint64) cells.Value
-	descending  bool // the lower half's payloads run against the order, as those of negative floats do
-	unsigned    bool // there are no two halves
+	descending  bool // the payloads of the lower half descend, as those of negative floats do
+	unsigned    bool // the payloads ascend over the whole domain
 }
 
 var (

@@ -11,9 +11,9 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A delete of up to PointDeletes cells removes them one by one. Beyond that,
-// unless told otherwise, it writes one range tombstone, which costs every later
-// read near it a little.
+// A delete of up to PointDeletes cells removes them one by one. A larger delete writes
+// one range tombstone, unless the encoder deletes singly. The tombstone slows down
+// every later read near it a little.
 const PointDeletes = 64
 
 // A rowEditor deletes from one row within a batch. It knows what earlier
@@ -28,7 +28,7 @@ type rowEditor struct {
 
 	removed map[removal]bool         // nothing is left of it, and nothing was set since
 	written map[*catalog.Family]bool // has sets of this batch
-	cleared map[*catalog.Family]bool // what the snapshot shows is deleted
+	cleared map[*catalog.Family]bool // the batch deletes all that the snapshot shows
 	sets    map[column][]int64       // timestamps set, of columns that are not in visible
 	visible map[column][]int64       // timestamps that retention leaves, newest first
 }
@@ -177,7 +177,7 @@ func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
 	return e.retained(col, list), nil
 }
 
-// retained cuts a list off where retention begins to hide.
+// retained cuts off the end of a list that retention hides.
 func (e *rowEditor) retained(col column, list []int64) []int64 {
 	rules := col.family.Retention(e.now)
 	for i, ts := range list {
@@ -202,7 +202,7 @@ func (e *rowEditor) remove(ctx context.Context, f *catalog.Family, qualifier *st
 	if qualifier != nil {
 		what.qualifier = *qualifier
 	}
-	if e.removed[what] { // a request may say it a hundred thousand times
+	if e.removed[what] { // a request may repeat it a hundred thousand times
 		return nil
 	}
 	if e.removed == nil {

@@ -23,7 +23,7 @@ type RowWrite struct {
 	Table   *catalog.Table
 	Key     string
 	Changes []write.Change
-	Newest  cells.Timestamp // the newest that a change names
+	Newest  cells.Timestamp // the newest timestamp that a change names
 }
 
 // Check finds everything that can be wrong with a mutation, before the write

@@ -1,5 +1,5 @@
-// Package fault has errors with a kind, which package query turns into its own
-// error type where they leave it.
+// Package fault has errors with a kind, which package query turns into its own error
+// type at its API.
 package fault
 
 import (
@@ -57,7 +57,7 @@ func Errorf(kind Kind, format string, args ...any) error {
 	return &fault{kind, fmt.Errorf(format, args...)}
 }
 
-// Of is an error as one of a kind.
+// Of is err with a kind.
 func Of(kind Kind, err error) error { return &fault{kind, err} }
 
 // Nil is the error of a nil element in a list; i counts from 0.
@@ -100,7 +100,7 @@ func KindOf(err error) Kind {
 		return f.kind
 	}
 	if _, ok := errors.AsType[*cf.StallError](err); ok {
-		return Unavailable // though the context's end is what ended it
+		return Unavailable // although the end of the context caused it
 	}
 	for _, k := range engineKinds {
 		if errors.Is(err, k.err) {

@@ -29,7 +29,7 @@ type sweep struct {
 	limits    []schema.Limit
 	dryRun    bool
 	expired   bool // delete expired cells too, instead of leaving them to compactions
-	exclusive bool // the schema lock is held exclusively: nobody writes
+	exclusive bool // the schema lock is held exclusively: no write is under way
 	pace      pace
 
 	found   Found
@@ -37,7 +37,7 @@ type sweep struct {
 	deletes int
 }
 
-// The limits of one batch of deletes, which keeps rows locked.
+// The limits of one batch of deletes, during which its rows are locked.
 const (
 	sweepTails   = 64
 	sweepDeletes = 1024
@@ -96,7 +96,7 @@ func (s *sweep) take(ctx context.Context, t *tail) error {
 	return s.flush(ctx)
 }
 
-// flush deletes the tails that wait.
+// flush deletes the waiting tails.
 func (s *sweep) flush(ctx context.Context) error {
 	tails := s.waiting
 	s.waiting, s.deletes = s.waiting[:0], 0
@@ -125,9 +125,9 @@ func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
 	})
 }
 
-// deleteLocked deletes tails under the locks of their rows. Since the scan, cells
-// may have been written and deleted, and the rule changed: it finds again the
-// last version to be kept.
+// deleteLocked deletes tails under the locks of their rows. Since the scan, cells may
+// have been written and deleted, and the rule may have changed, so it looks again for
+// the last version to keep.
 func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 	if err := s.db.SchemaLock.RLock(ctx); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // A tail is the part of a column that limits have dropped: its oldest versions.
 type tail struct {
 	row, qualifier string
-	last           int64 // timestamp of the oldest version that they leave, -1 when they leave none
+	last           int64 // timestamp of the oldest version that the limits keep, -1 when they keep no version
 	cells          int
 	timestamps     []int64 // of its cells, newest first, unless there are many
 }

@@ -26,7 +26,7 @@ type Check struct {
 	ts    cells.Timestamp // of the load's cells without one
 	snap  cf.Snapshot
 	now   cells.Timestamp
-	asks  []bool // by family: it has cells between those of the load
+	asks  []bool // by family: it has cells in the load's range of rows
 }
 
 // New finds the families to look at: in a family without cells between the load's first
@@ -55,7 +55,7 @@ func New(ctx context.Context, db *state.DB, table *catalog.Table, spans []cf.Ran
 	return o, nil
 }
 
-// Close ends the looking.
+// Close closes the check's snapshot.
 func (o *Check) Close() {
 	if o != nil {
 		o.snap.Close()
@@ -99,7 +99,8 @@ func (o *Check) Look(ctx context.Context, family int, c cf.CellGroups) error {
 	return nil
 }
 
-// lookAt looks at rows in ascending order. A row may follow itself.
+// lookAt looks at rows in ascending order. The same row may occur several times in
+// succession.
 func (o *Check) lookAt(ctx context.Context, f *catalog.Family, rows []bulk.Row) error {
 	ranges := make([]cf.Range, 0, len(rows))
 	for i, r := range rows {
@@ -124,7 +125,7 @@ func (o *Check) lookAt(ctx context.Context, f *catalog.Family, rows []bulk.Row) 
 	})
 }
 
-// compare compares the cells of a row that are there with those of the load.
+// compare compares the existing cells of a row with those of the load.
 func (o *Check) compare(f *catalog.Family, r *bulk.Row, b *cf.Block, there []cf.CellSpan) error {
 	var column []byte
 	next := r.Cells()

@@ -1,6 +1,6 @@
 // Package plan says how a read is carried out: its request and the schema in force
-// become scans of the store, and the work that is left on the rows they yield. It
-// also has the tokens of pages, which say where a read goes on.
+// become scans of the store, and the work that is left on the rows they yield. It also
+// has the tokens of pages, which say where a read continues.
 package plan
 
 import (
@@ -20,8 +20,8 @@ import (
 type Plan struct {
 	Scans  []FamilyScan
 	Guards []Guard // the conditions left to judge on the scans' rows
-	// Exact says that every row that the scans yield is returned, but for
-	// offset and limit.
+	// Exact says that every row that the scans yield is returned, except for offset and
+	// limit.
 	Exact bool
 
 	one    [1]FamilyScan // scans, when there is one
@@ -35,8 +35,8 @@ type FamilyScan struct {
 	Of     *catalog.Family
 	Scan   cf.Scan
 	Guard  bool // its cells are for conditions, not for the caller
-	// Required says that conditions were left to the scan: rows that it does not
-	// yield are not wanted.
+	// Required says that the scan judges conditions: rows that it does not yield are
+	// not returned.
 	Required bool
 }
 
@@ -117,9 +117,9 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, now cells.Timestamp) er
 	return nil
 }
 
-// provesRows reports whether conditions may decide which rows are returned,
-// without the other columns. That is so when only keys are wanted, and when a
-// cell that satisfies a condition is also selected by the read if its column is.
+// provesRows reports whether conditions may decide which rows are returned, without the
+// other columns. This is the case when only keys are read, and when a cell that
+// satisfies a condition is also selected by the read if its column is.
 func (r *Spec) provesRows() bool {
 	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(r.Where)
 }
@@ -134,7 +134,7 @@ func (r *Spec) witness(t *catalog.Table, selected map[*catalog.Family][]cf.Range
 	for _, c := range r.Where {
 		f, err := t.Family(c.Family)
 		if err != nil {
-			return nil // which is the error of the read
+			return nil // the read reports this error
 		}
 		qualifiers, ok := selected[f]
 		if c.Kind == read.IsAbsent || !ok || qualifiers != nil && !cf.InRanges(qualifiers, c.Qualifier) {

@@ -12,9 +12,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A pushdown turns the filters at the head of a chain into a request that the
-// store evaluates. Filters are looked at in their order; the conditions say which
-// filters may still move past the earlier ones that stay.
+// A pushdown turns the filters at the head of a chain into a request that the store
+// evaluates. Filters are considered in their order; the flags say which kinds of
+// filters may still move past the earlier filters that stay.
 //
 // The store applies columns, time range, versions, values and cells per row in this
 // order, so a filter can be pushed when no earlier filter or option of a later
@@ -25,9 +25,9 @@ type pushdown struct {
 	residual []filter.Filter
 
 	rows     bool // no cell has left through a sink
-	columns  bool // dropping whole columns is the same here as at first
-	times    bool // and so is a time range
-	versions bool // versions are counted as at first, but for whole columns
+	columns  bool // dropping whole columns has the same effect here as at the beginning
+	times    bool // a time range has the same effect here as at the beginning
+	versions bool // versions are counted as at the beginning, though whole columns may be missing
 	values   bool // dropping cells by their values has the same effect before and after counting versions
 	perRow   bool // the remaining filter sees what the store yields, in whole rows
 }
@@ -66,8 +66,8 @@ func (r *Spec) push(info *catalog.Table, spec *Spec) *Spec {
 	return spec
 }
 
-// lastRow is a read that lets nothing through, of the last row alone; it is for
-// callers that want that row's key.
+// lastRow is a read of the last row alone that returns nothing; it is for callers that
+// need that row's key.
 func (r *Spec) lastRow() *Spec {
 	return &Spec{Request: read.Request{Columns: r.Columns, Reverse: !r.Reverse, KeysOnly: true, Rejected: r.Rejected, Cost: r.Cost},
 		Ranges: r.Ranges, sample: r.sample, Limits: r.Limits, HasLimits: r.HasLimits, Nothing: true}
@@ -224,9 +224,9 @@ func (p *pushdown) takeTimes(f filter.TimestampRange) bool {
 	return true
 }
 
-// takeValues has the store leave out cells whose values are not in the range. The
-// rows of such cells still come, for callers that want their keys, so the filter
-// stays.
+// takeValues makes the store leave out cells whose values are not in the range. The
+// store still yields the rows of such cells, for callers that need their keys, so the
+// filter stays.
 func (p *pushdown) takeValues(f filter.ValueRange) {
 	p.versions, p.perRow = false, false
 	if p.values && p.spec.values == nil {

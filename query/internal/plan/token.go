@@ -35,8 +35,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A Position is the end of a page: exclusive for the next. The zero position
-// is before the first page.
+// A Position is the end of a page: exclusive for the next. The zero Position is before
+// the first page.
 type Position struct {
 	Key               string // of the last row, for rows
 	Family, Qualifier string // of the last column, for columns
@@ -103,8 +103,8 @@ func damaged(how string) error {
 	return fault.Errorf(fault.InvalidArgument, "page token is damaged: %s", how)
 }
 
-// Fingerprint tells reads apart: it covers the table and every option that
-// affects the rows of the result or their order.
+// Fingerprint distinguishes reads: it covers the table and every option that affects
+// the rows of the result or their order.
 func (r *Spec) Fingerprint(table string, kind byte) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %c rows %q after %q sample %d %t", table, kind, r.Ranges, r.After, r.sample, r.TakesNone())

@@ -36,7 +36,7 @@ func inStore(c *read.Condition) cf.RowCondition {
 		in.Values = []cf.Range{{}}
 	case read.Compares:
 		if in.Values = compare.Ranges(c.Op, c.Value); len(in.Values) == 0 {
-			in.Values = []cf.Range{{Start: "\xff", End: "\xff"}} // that no value is in
+			in.Values = []cf.Range{{Start: "\xff", End: "\xff"}} // no value is in this range
 		}
 	}
 	return in

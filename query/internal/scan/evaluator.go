@@ -17,8 +17,8 @@ import (
 	"github.com/smolwc/smolwc/query/internal/plan"
 )
 
-// An evaluator runs one filter over the rows of one read, a row at a time. Its
-// buffers grow with the largest row and are used again for each.
+// An evaluator runs one filter over the rows of one read, a row at a time. Its buffers
+// grow with the largest row and are reused for each row.
 type evaluator struct {
 	run    step
 	key    string   // of the row at hand
@@ -38,7 +38,7 @@ type evaluator struct {
 	spans  []cf.CellSpan   // room for the cells of the rows that go out
 }
 
-// A place is where a cell of the row at hand stands.
+// A place is the position of a cell of the row at hand.
 type place struct {
 	part int32
 	cell int32
@@ -53,7 +53,7 @@ type view struct {
 	stripped bool
 }
 
-// A step is one compiled filter. It does not change its input; its result is good
+// A step is one compiled filter. It does not change its input; its result is valid
 // until it runs again.
 type step func(in []view) []view
 
@@ -63,8 +63,8 @@ func newEvaluator(f filter.Filter, wide bool) *evaluator {
 	return e
 }
 
-// apply leaves in a row the cells that the filter lets through, and reports
-// whether any cells are left. Copies of cells count towards the room of the row.
+// apply keeps in a row the cells that the filter lets through, and reports whether
+// there are any. Copies of cells count towards the room of the row.
 func (e *evaluator) apply(ctx context.Context, row *Row, space *rowRoom) (bool, error) {
 	e.ctx, e.space, e.err = ctx, space, nil
 	e.load(row)
@@ -234,7 +234,7 @@ func (e *evaluator) sameColumn(a, b view) bool {
 	return a.at == b.at || e.family(a) == e.family(b) && e.qualifier(a) == e.qualifier(b)
 }
 
-// keepCells is the step that leaves the cells that pass.
+// keepCells is the step that keeps the cells that pass.
 func (e *evaluator) keepCells(pass func(view) bool) step {
 	var kept []view
 	return func(in []view) []view {
@@ -263,7 +263,7 @@ func eachCell(f func(*view)) step {
 	}
 }
 
-// wholeRow is the step that leaves all or nothing.
+// wholeRow is the step that keeps all cells or none.
 func wholeRow(pass func() bool) step {
 	return func(in []view) []view {
 		if !pass() {
@@ -324,7 +324,7 @@ func (e *evaluator) compile(f filter.Filter) step {
 	return e.keepCells(e.passes(f))
 }
 
-// passes is the test of a filter that leaves or drops each cell by itself.
+// passes is the test of a filter that keeps or drops each cell by itself.
 func (e *evaluator) passes(f filter.Filter) func(view) bool {
 	switch f := f.(type) {
 	case filter.Family:
@@ -423,7 +423,7 @@ func (e *evaluator) sink(in []view) []view {
 	return nil
 }
 
-// latest is the step that leaves the first n cells of each column.
+// latest is the step that keeps the first n cells of each column.
 func (e *evaluator) latest(most int) step {
 	var kept []view
 	return func(in []view) []view {

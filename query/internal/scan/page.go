@@ -51,7 +51,7 @@ func (src *Source) rowPage(ctx context.Context, spec *plan.Spec, at plan.Positio
 	}
 	spec.Limit = size
 	if !last {
-		spec.Limit++ // one more, to know whether there is one
+		spec.Limit++ // one more, to learn whether another page follows
 	}
 	r, err := src.Open(ctx, nil, spec)
 	if err != nil {
@@ -94,8 +94,8 @@ func (r *Reader) more(ctx context.Context) (bool, error) {
 	return row != nil, err
 }
 
-// columnPage reads a page of the columns of one row: one family after the other,
-// and of each as many as still fit.
+// columnPage reads a page of the columns of one row: one family after the other, and of
+// each family as many columns as still fit.
 func (src *Source) columnPage(ctx context.Context, spec *plan.Spec, at plan.Position, size int) (rows []*Row, next *plan.Position, err error) {
 	if spec.Offset > 0 {
 		return rows, nil, nil // it passes over the only row
@@ -126,7 +126,7 @@ func (src *Source) columnPage(ctx context.Context, spec *plan.Spec, at plan.Posi
 				return nil, nil, err
 			}
 			if at.Left < 0 {
-				return rows, nil, nil // all cells that were wanted
+				return rows, nil, nil // the read has all its cells
 			}
 		}
 		if left > 0 || s.Family == at.Family && !s.StartBehind(at.Qualifier) {
@@ -139,8 +139,8 @@ func (src *Source) columnPage(ctx context.Context, spec *plan.Spec, at plan.Posi
 	return rows, nil, nil
 }
 
-// takeColumns reads up to that many columns of a family into row and returns how
-// many are still to be taken. It moves at past them. A negative number of cells
+// takeColumns reads up to the given number of columns of a family into row and returns
+// how many are still to be taken. It moves at past them. A negative number of cells
 // left means that no further columns follow.
 func (w *rowWalk) takeColumns(ctx context.Context, s *plan.FamilyScan, row *Row, at *plan.Position, columns int) (left int, err error) {
 	scan := s.Scan

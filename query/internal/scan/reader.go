@@ -283,8 +283,7 @@ func (r *Row) truncate(n int) {
 	}
 }
 
-// A rowSlab makes rows some at a time, so that a scan does not allocate for
-// each.
+// A rowSlab allocates rows in groups, so that a scan does not allocate each row.
 type rowSlab struct {
 	free  []Row
 	width int    // families of a row, each a part if it lies in one block
@@ -316,5 +315,5 @@ func (s *rowSlab) parts(row *Row) []part {
 	return row.parts[:0]
 }
 
-// keep gives the row away.
+// keep hands the row to the caller: the slab does not use it again.
 func (s *rowSlab) keep() { s.free = s.free[1:] }

@@ -30,9 +30,8 @@ func (src *Source) ReadRow(ctx context.Context, key string, opts []read.Option) 
 	return row, err
 }
 
-// A rowRead is a read of one row. Its memory is used again when the row was
-// small, or when it was a read of an update: the result of such a read does not
-// share it.
+// A rowRead is a read of one row. Its memory is reused if the row was small, or if the
+// read was part of an update: the result of such a read does not share it.
 type rowRead struct {
 	spec plan.Spec
 	plan plan.Plan
@@ -97,7 +96,7 @@ func (src *Source) ReadAtOnce(ctx context.Context, spec *plan.Spec, s *plan.Fami
 	return row, nil
 }
 
-// Satisfies judges a row as a snapshot shows it.
+// Satisfies reports whether a row satisfies a predicate in a snapshot.
 func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, predicate read.Option) (bool, error) {
 	var opts []read.Option
 	if predicate != nil {
@@ -138,8 +137,8 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 	return !slices.ContainsFunc(conditions, func(c read.Condition) bool { return !c.Holds(row.Cell(c.Family, c.Qualifier)) }), nil
 }
 
-// Newest gives the newest cells of columns of a row to use, as a snapshot shows them;
-// nil for a row without any. The row is good until use returns.
+// Newest calls use with the newest cells of columns of a row in a snapshot, nil if
+// there are none. The row is valid until use returns.
 func (src *Source) Newest(ctx context.Context, snap cf.Snapshot, key string, columns []read.ColumnSpec, use func(*Row) error) error {
 	rr := rowReads.Get().(*rowRead)
 	defer rr.release()

@@ -17,8 +17,8 @@ const holdingStep = 1 << 20
 type rowRoom struct {
 	limit int
 	taken int
-	held  int // of them: those that hold knows
-	look  int // from this many bytes on it looks closer
+	held  int // the part of taken that was reported to hold
+	look  int // from this many bytes on take checks the limit and reports to hold
 	hold  cf.Holding
 }
 
@@ -31,7 +31,7 @@ func newRowRoom(ctx context.Context, limit int) rowRoom {
 // next begins with another row.
 func (r *rowRoom) next() {
 	if r.held > 0 {
-		_ = r.hold.Hold(-r.held, true) // less is never too much
+		_ = r.hold.Hold(-r.held, true) // giving bytes back cannot fail
 	}
 	r.taken, r.held, r.look = 0, 0, r.limit+1
 	if r.hold != nil {

@@ -12,7 +12,7 @@ type stream struct {
 	family   string
 	store    string // the family's name in the store
 	guard    bool   // its cells are for conditions
-	required bool   // a row that it does not have is not wanted
+	required bool   // a row that the stream lacks is not returned
 	cursor   cf.Cursor
 
 	block *cf.Block // nil at the end
@@ -24,7 +24,7 @@ type stream struct {
 	room     *rowRoom // of the row being taken
 }
 
-// load fetches the next block and stands on its first row.
+// load fetches the next block and moves to its first row.
 func (s *stream) load(ctx context.Context) error {
 	var err error
 	if s.block, err = s.cursor.Next(ctx); err != nil {

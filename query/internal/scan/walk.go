@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// A rowWalk reads one row a family after the other.
+// A rowWalk reads one row, one family after the other.
 type rowWalk struct {
 	key   string
 	spec  *plan.Spec
@@ -43,7 +43,7 @@ func (w *rowWalk) open(ctx context.Context, s *plan.FamilyScan, scan cf.Scan) (c
 	return s.Of.Readable(c), nil
 }
 
-// shut closes a cursor and counts what it cost.
+// shut closes a cursor and adds its cost.
 func (w *rowWalk) shut(c cf.Cursor) {
 	addCost(&w.cost, c.Cost())
 	c.Close()

@@ -1,5 +1,6 @@
-// Package sketch counts distinct values: the bytes that stand for a set of values, and
-// about how many values that is. docs/format.md shows the bytes; a store merges them.
+// Package sketch estimates numbers of distinct values. A sketch is a byte string that
+// represents a set of values; docs/format.md shows its bytes, and a store merges
+// sketches.
 package sketch
 
 import (
@@ -13,9 +14,9 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A sketch stands for a set of values: the hashes of up to 2,048 of them, exact,
-// or the registers of a HyperLogLog of precision 14, whose standard error is
-// 0.81 %. docs/format.md shows its bytes; the store merges them.
+// A sketch represents a set of values by the hashes of up to 2,048 of them, exact, or
+// the registers of a HyperLogLog of precision 14, whose standard error is 0.81 %.
+// docs/format.md shows its bytes; the store merges them.
 const (
 	version     = 1
 	header      = 3 // tag, version, form
@@ -58,8 +59,8 @@ func canonical(v cells.Value) cells.Value {
 	return cells.F64(f)
 }
 
-// Estimate is about the number of values in the set that a stored sketch stands for;
-// ok is false when it is no sketch.
+// Estimate is about the number of values in the set that a stored sketch represents; ok
+// is false when value is not a sketch.
 func Estimate(value []byte) (n int64, ok bool) {
 	if len(value) < header || cells.Type(value[0]) != cells.TypeBytes || value[1] != version {
 		return 0, false
@@ -78,9 +79,8 @@ func Estimate(value []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// Check says why a value is no sketch as they are stored, nil when it is
-// one. One from outside is judged to the last bit: what the store cannot merge is
-// damage to it.
+// Check returns an error unless value is a sketch in its stored form. It checks every
+// bit, because the store treats a sketch that it cannot merge as damage.
 func Check(value []byte) error {
 	switch {
 	case len(value) < header || cells.Type(value[0]) != cells.TypeBytes:

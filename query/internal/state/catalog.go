@@ -199,8 +199,8 @@ func (db *DB) SetExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry)
 	return nil
 }
 
-// Tune tells the store how to keep the families of a catalog, where that differs
-// from old's, which may be nil.
+// Tune gives the store the tuning of the families of next, where it differs from that
+// of old. old may be nil.
 func (db *DB) Tune(old, next *catalog.Catalog) error {
 	for _, t := range next.Tables {
 		for _, f := range t.Families {

@@ -94,9 +94,9 @@ func (db *DB) Raised(ctx context.Context) (int, error) {
 	return int(db.Format.Load()), nil
 }
 
-// MarkerFile stands in a database's directory and says what it is, so that a
-// directory of another program, or of a newer format, is refused before the
-// engine opens it, which would write to it.
+// MarkerFile is a file in a database's directory that identifies the database, so that
+// a directory of another program, or of a newer format, is refused before the engine
+// opens it, which would write to it.
 const MarkerFile = "SMOLWC"
 
 // MarkerFormat is the text of the marker, with the format.

@@ -35,7 +35,8 @@ type DB struct {
 	ReadOnly   bool
 	Dir        string // absolute; "" without one
 	SchemaLock schemaLock
-	// A tail of up to this many cells is deleted cell by cell; 0 is as deletes do it.
+	// A tail of up to this many cells is deleted cell by cell; 0 is the number of other
+	// deletes.
 	TailDeletes int
 }
 
@@ -47,7 +48,8 @@ type Options struct {
 	MustExist bool // a store without a database is an error
 }
 
-// Open opens the database of a store, which stays the caller's when Open fails.
+// Open opens the database of a store. When Open fails, the store still belongs to the
+// caller.
 func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	db := &DB{Reader: reader, Store: storeOf(reader, o.ReadOnly), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
 	db.Clock.Wall = o.Wall
@@ -61,8 +63,8 @@ func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	return db, db.openStreams(ctx)
 }
 
-// storeOf is the store itself, or one on top of it that refuses writes: also a store
-// that could be written is only read when that was asked for.
+// storeOf is the store itself, or one on top of it that refuses writes: a store that
+// can be written also refuses writes if readOnly is set.
 func storeOf(r cf.Reader, readOnly bool) cf.Store {
 	if s, ok := r.(cf.Store); ok && !readOnly {
 		return s
