@@ -151,7 +151,7 @@ type fileSink struct {
 	path    string
 	tmp     *os.File // nil: a pipe, a device or Out
 	w       io.Writer
-	closers []io.Closer // outermost first
+	closers []io.Closer // the file before its compressor
 	bytes   int64
 }
 
