@@ -19,8 +19,8 @@ import (
 	"github.com/smolwc/smolwc/transfer"
 )
 
-// outside carries out the statements about files and backups. Progress bars and
-// summaries go to Err.
+// outside runs the statements about files and backups. Progress bars and summaries go
+// to Err.
 func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Option) (exec.Result, error) {
 	switch st := st.(type) {
 	case *ql.Export:
@@ -40,7 +40,7 @@ func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Opti
 	return nil, fmt.Errorf("no way to run %T", st)
 }
 
-// progress is where progress bars go, nil for nowhere.
+// progress returns the writer for progress bars; nil: no bars.
 func (s *Session) progress() io.Writer {
 	if s.opt.ErrTerminal && !s.opt.Quiet {
 		return s.opt.Err
@@ -64,7 +64,7 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Opt
 	return &exec.Done{}, nil
 }
 
-// operator makes the backups of the session's database.
+// operator returns the maker of backups of the session's database.
 func (s *Session) operator() operator {
 	if s.opt.Remote != nil {
 		return s.opt.Remote
@@ -72,8 +72,8 @@ func (s *Session) operator() operator {
 	return archive.Local{DB: s.db}
 }
 
-// copied adds to an error of a database that another process writes how that process does
-// the work.
+// copied adds a hint to the read-only error of a database that another process has
+// open: the command with which that process does the work.
 func copied(err error, words ...string) error {
 	if errors.Is(err, query.ErrReadOnly) {
 		return fmt.Errorf("%w; %s", err, Served(words...))
@@ -81,8 +81,8 @@ func copied(err error, words ...string) error {
 	return err
 }
 
-// Served names the command with which a server does the work on a database that it has
-// open. Paths among its words should be absolute.
+// Served returns the command that makes a server do the work on a database that it has
+// open. Paths among the words should be absolute.
 func Served(words ...string) string {
 	command := "smolwc"
 	for _, w := range words {
@@ -94,10 +94,10 @@ func Served(words ...string) string {
 	return "if smolwc serve has it open, let the server do it: " + command + " --addr " + usualAddr
 }
 
-// usualAddr is where smolwc serve listens by default.
+// usualAddr is the default address of smolwc serve.
 const usualAddr = "127.0.0.1:8086"
 
-// unsafeInShell reports whether a character may have a meaning to the system's shell.
+// unsafeInShell reports whether a character may be special to the system's shell.
 func unsafeInShell(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.:_-+=@%", r)
 }
@@ -134,8 +134,8 @@ func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, err
 	return listBackups(all), nil
 }
 
-// listBackups is a line for each backup; of one with a damaged manifest only
-// the number is known.
+// listBackups has a line for each backup. For a backup with a damaged manifest it has
+// only the number.
 func listBackups(all []archive.Generation) *exec.Listing {
 	l := &exec.Listing{Columns: []string{"backup", "time", "bytes", "new_bytes", "files", "state"}}
 	for _, g := range all {
@@ -179,7 +179,7 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 	return &exec.Done{}, nil
 }
 
-// size is a number of bytes as people read it.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	const units = "kMGTPE"
 	if n < 1000 {

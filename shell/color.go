@@ -7,15 +7,15 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// What .color knows.
+// The settings of .color.
 const (
 	colorAuto = "auto" // on a terminal, if Options.Color
 	colorOn   = "on"
 	colorOff  = "off"
 )
 
-// A palette marks words for a terminal; the zero palette leaves them as they
-// are. Marks never change how wide a text is.
+// A palette marks words with colours for a terminal; the zero palette changes nothing.
+// Marks do not change the displayed width of a text.
 type palette struct{ on bool }
 
 func (p palette) mark(code, text string) string {
@@ -28,7 +28,7 @@ func (p palette) mark(code, text string) string {
 // key marks a row key.
 func (p palette) key(text string) string { return p.mark("1", text) }
 
-// dim marks what is less important than what stands beside it.
+// dim marks text that is less important than the text beside it.
 func (p palette) dim(text string) string { return p.mark("2", text) }
 
 // fault marks an error.
@@ -65,7 +65,7 @@ func (p palette) role(r role, text string) string {
 	return text
 }
 
-// palette is that of results (on a terminal or not).
+// palette returns the palette for output, on a terminal or not.
 func (s *Session) palette(terminal bool) palette {
 	switch s.color {
 	case colorOn:
@@ -76,10 +76,10 @@ func (s *Session) palette(terminal bool) palette {
 	return palette{}
 }
 
-// faults is the palette of errors.
+// faults returns the palette for errors.
 func (s *Session) faults() palette { return s.palette(s.opt.ErrTerminal) }
 
-// oneOf checks the argument of a command that takes one of a few words.
+// oneOf checks an argument that must be one of a few words.
 func oneOf(arg string, words ...string) (string, error) {
 	for _, w := range words {
 		if strings.EqualFold(arg, w) {

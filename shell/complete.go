@@ -8,9 +8,9 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// complete proposes words for the end of the text, sorted. Each replaces the text from
-// begin on. The grammar says what is wanted there; the session and its database know the
-// names.
+// complete proposes words for the end of the text, sorted. Each word replaces the text
+// from begin on. The grammar says what is expected there; the session and its database
+// provide the names.
 func (s *Session) complete(text string) (begin int, words []string) {
 	expected := s.env().Expect(text, len(text))
 	if expected.Session {
@@ -23,7 +23,7 @@ func (s *Session) complete(text string) (begin int, words []string) {
 	return expected.Begin, slices.Compact(words)
 }
 
-// propose are the words for one expectation.
+// propose returns the words for one expectation.
 func (s *Session) propose(want ql.Expectation, quote byte) []string {
 	switch want.Kind {
 	case ql.ExpectVerb, ql.ExpectKeyword, ql.ExpectOption, ql.ExpectChoice, ql.ExpectTopic:
@@ -59,15 +59,14 @@ func (s *Session) families(table string) []string {
 	return names
 }
 
-// A proposal is a text that is to be written as a word. It is open when more of
-// the word may follow.
+// A proposal is a text to write as a word. open says that more of the word may follow.
 type proposal struct {
 	text string
 	open bool
 }
 
-// quoted writes proposals as words: bare if all of them can be and no quote is
-// open, so that what they have in common is the same in each.
+// quoted writes proposals as words. They are bare only if all of them can be and no
+// quote is open, so that all have the same common prefix.
 func quoted(proposals []proposal, quote byte) []string {
 	bare := quote == 0
 	for _, p := range proposals {
@@ -87,7 +86,7 @@ func quoted(proposals []proposal, quote byte) []string {
 	return words
 }
 
-// matching are the candidates that begin with the prefix.
+// matching returns the candidates that begin with the prefix.
 func matching(prefix string, candidates []string) []string {
 	var found []string
 	for _, c := range candidates {
@@ -98,8 +97,8 @@ func matching(prefix string, candidates []string) []string {
 	return found
 }
 
-// spaced ends words with the space that has to follow; an option's value
-// follows its = at once.
+// spaced appends the space that must follow each word. An option's value follows its =
+// directly.
 func spaced(words []string) []string {
 	with := make([]string, len(words))
 	for i, w := range words {
@@ -111,7 +110,7 @@ func spaced(words []string) []string {
 	return with
 }
 
-// completeCommand completes a session command. Its words stand between spaces.
+// completeCommand completes a session command. Its words are separated by spaces.
 func (s *Session) completeCommand(text string) (int, []string) {
 	line := strings.TrimLeft(text[strings.LastIndexByte(text, '\n')+1:], " \t")
 	name, arg, hasArg := strings.Cut(line, " ")
@@ -130,8 +129,8 @@ func (s *Session) completeCommand(text string) (int, []string) {
 	}
 }
 
-// commandNames are the names of the commands, in psql's spelling if the line begins like
-// that.
+// commandNames returns the names of the commands, in psql's spelling if the line begins
+// with a backslash.
 func commandNames(line string) []string {
 	var names []string
 	for _, c := range dotCommands {
@@ -148,7 +147,7 @@ func commandNames(line string) []string {
 	return names
 }
 
-// commandWords are what may stand after a command.
+// commandWords returns the words that may follow a command.
 func (s *Session) commandWords(c *dotCommand, spelled string) []string {
 	switch {
 	case c.args == "[T]" || spelled == `\d`:

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// completionTime is how long the database may be asked for names.
+	// completionTime bounds the database reads of one completion.
 	completionTime = 50 * time.Millisecond
-	// completionKeys is how many row keys are proposed at most.
+	// completionKeys is the maximum number of proposed row keys.
 	completionKeys = 50
-	// completionRows is how many rows are read for the qualifiers of a family that no
-	// statement has shown yet.
+	// completionRows is the number of rows that are read for the qualifiers of a family
+	// if no statement has shown any of it.
 	completionRows = 20
 )
 
-// keySeparators end the parts that row keys are usually made of.
+// keySeparators end the usual parts of row keys.
 const keySeparators = "#/:|;,"
 
-// keys are the row keys with the prefix, each up to the separator that follows the prefix.
-// There is one seek for each. The last key is always among them, so a beginning that they
-// share is shared by all keys with the prefix.
+// keys returns the row keys with the prefix, each cut after the first separator that
+// follows the prefix. Each one takes one seek. The last key is always included, so the
+// common prefix of the proposals is common to all keys with the prefix.
 func (s *Session) keys(table, prefix string) []proposal {
 	if _, ok := s.runner.Database().Schema().Table(table); !ok {
 		return nil
@@ -50,7 +50,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 		}
 		stop := keyStop(key, len(prefix))
 		found = append(found, stop)
-		from = stop.text + "\x00" // the key after it
+		from = stop.text + "\x00" // the next key
 		if stop.open {
 			from = successor(stop.text)
 		}
@@ -59,7 +59,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 		}
 	}
 	if ctx.Err() != nil {
-		return nil // what is known may be misleading
+		return nil // an incomplete list may be misleading
 	}
 	if stop := keyStop(last, len(prefix)); len(found) > 0 && found[len(found)-1] != stop {
 		found = append(found, stop)
@@ -67,7 +67,7 @@ func (s *Session) keys(table, prefix string) []proposal {
 	return found
 }
 
-// firstKey is the first row key of a read.
+// firstKey returns the first row key of a read.
 func firstKey(ctx context.Context, t exec.Table, opts ...read.Option) (string, bool) {
 	for row, err := range t.ReadRows(ctx, append(opts, read.KeysOnly(), read.Limit(1))...) {
 		if err != nil {
@@ -87,15 +87,15 @@ func keyStop(key string, n int) proposal {
 	return proposal{text: key[:n+at+1], open: true}
 }
 
-// successor is the least text beyond all that begin with the prefix; "" if there is
-// none.
+// successor returns the first text after all texts that begin with the prefix; "" if
+// there is no such text.
 func successor(prefix string) string {
 	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
 	return string(next)
 }
 
-// qualifiers are the columns of a family that statements showed lately, or else those of
-// its first rows.
+// qualifiers returns the columns of a family that recent statements showed, or else the
+// columns of its first rows.
 func (s *Session) qualifiers(want ql.Expectation) []string {
 	known := s.seen[columnsOf{want.Table, want.Family}]
 	if len(known) == 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A separated prints csv and tsv. A statement that names each of its columns
-// gives a line a row with those columns; any other gives a line a cell: key,
-// column, timestamp in microseconds, type, value. Text stands as it is, bytes
-// in base64, and keys and columns that are not printable text, or begin with a
-// quote, as words of the language.
+// A separated prints csv and tsv. If a statement names each of its columns, a line is a
+// row with those columns; otherwise a line is a cell: key, column, timestamp in
+// microseconds, type, value. Text is printed as is, bytes in base64. Keys and columns
+// that are not printable text, or begin with a quote, are printed as words of the
+// language.
 type separated struct {
 	*view
 	record  func(fields []field, terminal bool) string
@@ -71,7 +71,7 @@ func (p *separated) wide(r *query.Row, key string) error {
 	return err
 }
 
-// keyText is the row key as it stands in the key field.
+// keyText returns the row key for the key field.
 func (p *separated) keyText(key string) string {
 	if p.stream.Table.KeyFormat == schema.TupleKeys {
 		return p.key(key)
@@ -112,7 +112,7 @@ func (p *separated) write(texts ...string) error {
 
 func (p *separated) end() error { return p.header() }
 
-// plainValue is the value without quotes.
+// plainValue returns the value without quotes; bytes are in base64.
 func plainValue(v cells.Value) string {
 	if b, ok := v.AsBytes(); ok {
 		return base64.StdEncoding.EncodeToString(b)
@@ -120,7 +120,7 @@ func plainValue(v cells.Value) string {
 	return v.String()
 }
 
-// columnText is a column as it stands in a field.
+// columnText returns a column as the text of a field.
 func columnText(family, qualifier string) string {
 	if isPlain(qualifier) {
 		return family + ":" + qualifier
@@ -128,8 +128,8 @@ func columnText(family, qualifier string) string {
 	return lex.QuoteColumn(family, qualifier)
 }
 
-// isPlain reports whether a key or a qualifier stands as it is: it can be printed,
-// and is not taken for one in quotes.
+// isPlain reports whether a key or a qualifier is printed as is: it is printable and
+// does not begin with a quote.
 func isPlain(s string) bool { return isPrintable(s) && !strings.HasPrefix(s, `"`) }
 
 func isPrintable(s string) bool {
@@ -141,8 +141,8 @@ func isPrintable(s string) bool {
 	return utf8.ValidString(s)
 }
 
-// csvRecord is a record of RFC 4180. On a terminal, what cannot be printed is
-// escaped; elsewhere it stands as it is.
+// csvRecord returns a record of RFC 4180. On a terminal, unprintable characters are
+// escaped.
 func csvRecord(fields []field, terminal bool) string {
 	var b strings.Builder
 	for i, f := range fields {
@@ -161,8 +161,8 @@ func csvRecord(fields []field, terminal bool) string {
 	return b.String() + "\n"
 }
 
-// tsvRecord is a line of fields between tabs, in which backslashes and all that
-// cannot be printed are escaped.
+// tsvRecord returns a line of tab-separated fields. Backslashes and unprintable
+// characters are escaped.
 func tsvRecord(fields []field, _ bool) string {
 	var b strings.Builder
 	for i, f := range fields {

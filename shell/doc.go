@@ -1,5 +1,5 @@
-// Package shell is the statement language at a terminal and in scripts: it reads statements
-// and session commands, runs them, and prints their results.
+// Package shell runs the statement language at a terminal and in scripts: it reads
+// statements and session commands, runs them, and prints their results.
 //
 // A [Session] prints rows as they are read, in one of the formats that [Formats]
 // lists, and never holds more of them than a screenful. In the formats for

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A dotCommand is a command of the session: no part of the language.
+// A dotCommand is a session command. It is not part of the language.
 type dotCommand struct {
 	name string
 	also []string // psql's spellings and short ones
@@ -60,8 +60,7 @@ func (s *Session) command(ctx context.Context, src lex.Source) error {
 	return at(src.Pos, err)
 }
 
-// at gives an error the place of the failure, unless it has one or is not about a
-// statement.
+// at adds a place to an error, unless the error has one or is not about a statement.
 func at(p lex.Pos, err error) error {
 	if placed := (*lex.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
 		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, context.Canceled) {
@@ -70,8 +69,8 @@ func at(p lex.Pos, err error) error {
 	return &lex.Error{Pos: p, Msg: escapeUnprintable(err.Error()), Err: err}
 }
 
-// splitCommand is a command's name and what stands after it, without the
-// semicolon that people are used to type.
+// splitCommand returns a command's name and its argument. A final semicolon, which
+// users type from habit, is dropped.
 func splitCommand(text string) (word, arg string) {
 	word = text
 	if n := strings.IndexAny(text, " \t"); n >= 0 {
@@ -103,7 +102,7 @@ func (s *Session) dispatch(ctx context.Context, word, arg string) error {
 	return fmt.Errorf("there is no command %s%s; .help lists them", lex.QuoteText(word), schema.DidYouMean(word, names))
 }
 
-// findCommand is the command of this name or other spelling, nil for none.
+// findCommand returns the command with this name or other spelling, or nil.
 func findCommand(word string) *dotCommand {
 	for i, c := range dotCommands {
 		if c.name == word || slices.Contains(c.also, word) {
@@ -113,7 +112,7 @@ func findCommand(word string) *dotCommand {
 	return nil
 }
 
-// say writes a line for people among the results.
+// say writes a message for people to the results.
 func (s *Session) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(s.out, format+"\n", args...)
 	return err
@@ -251,7 +250,7 @@ func toggle(setting func(*Session) *bool) func(*Session, context.Context, string
 	}
 }
 
-// dotBail is the opposite of KeepGoing.
+// dotBail sets the opposite of KeepGoing.
 func (s *Session) dotBail(ctx context.Context, arg string) error {
 	bail := !s.opt.KeepGoing
 	err := toggle(func(*Session) *bool { return &bail })(s, ctx, arg)

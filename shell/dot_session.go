@@ -64,8 +64,8 @@ func (s *Session) dotHistory(_ context.Context, arg string) error {
 	return nil
 }
 
-// dotOpen opens another database and closes the one that was open; if it cannot
-// be opened, the session goes on with the one that it has.
+// dotOpen opens another database and closes the previous one; if the open fails, the
+// session keeps the previous database.
 func (s *Session) dotOpen(_ context.Context, arg string) error {
 	dir := fileName(arg)
 	switch {

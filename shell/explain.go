@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
-// printExplained prints a plan and, when the statement ran, its cost: a line
-// each thing, or one JSON object.
+// printExplained prints a plan and, if the statement ran, its cost: one line for each
+// item, or one JSON object.
 func (s *Session) printExplained(e *exec.Explained) error {
 	if format := formatOf(e.Statement); format != "" {
 		defer func(session string) { s.format = session }(s.format)
@@ -25,13 +25,13 @@ func (s *Session) printExplained(e *exec.Explained) error {
 	case "csv", "tsv", "markdown":
 		return s.printLines(append([][]string{{"STEP", "DETAIL"}}, lines...))
 	}
-	for _, line := range lines { // not cut to the width: it is all that was asked for
+	for _, line := range lines { // not cut to the width
 		s.out.WriteString(pad(line[0], 10, false) + escapeUnprintable(line[1]) + "\n")
 	}
 	return nil
 }
 
-// formatOf is the format that a read asks for, "" for none.
+// formatOf returns the format that a read asks for, or "".
 func formatOf(st ql.Statement) string {
 	switch st := st.(type) {
 	case *ql.Get:
@@ -58,7 +58,7 @@ func planLines(e *exec.Explained) [][]string {
 		[]string{"time", elapsed(c.Elapsed)})
 }
 
-// costLine is what a read cost, in one line.
+// costLine returns a read's cost on one line.
 func costLine(c *exec.Cost) string {
 	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), plural(c.Seeks, "seek"), counted(int64(c.Families), "family", "families"))
 }
@@ -79,7 +79,7 @@ func lookedAt(c *exec.Cost) string {
 	return text
 }
 
-// counted is a number of things, for words whose plural is irregular.
+// counted returns a count of things; many is the irregular plural.
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -153,7 +153,7 @@ func explainedJSON(e *exec.Explained) planJSON {
 	return p
 }
 
-// printCollected prints what a gc removed, or would, family by family.
+// printCollected prints what a gc removed, or would remove, for each family.
 func (s *Session) printCollected(c *exec.Collected) error {
 	if strings.HasPrefix(s.format, "json") {
 		return s.printObject(collectedJSON(c))
@@ -171,7 +171,7 @@ func (s *Session) printCollected(c *exec.Collected) error {
 	return s.say("%s", collected(c))
 }
 
-// collected sums a gc up: surplus cells go at once, expired ones by and by.
+// collected sums up a gc: surplus cells are removed at once, expired cells later.
 func collected(c *exec.Collected) string {
 	var surplus, surplusBytes, expired, expiredBytes int64
 	for _, f := range c.Families {

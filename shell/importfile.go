@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/transfer"
 )
 
-// importFile carries out an import statement. Bad lines, the progress bar and
-// the summary go to Err.
+// importFile runs an import statement. Bad lines, the progress bar and the summary go
+// to Err.
 func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error) {
 	spec := transfer.Spec{
 		Path: st.Path, Key: st.Key, Timestamp: st.Timestamp, NA: st.NA,
@@ -44,8 +44,8 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error)
 	return "", nil
 }
 
-// imported says what was imported, from how many lines if lines are not rows, and the unit
-// of the speed.
+// imported says what was imported, and from how many lines if a line is not a row. unit
+// is the unit of the speed.
 func imported(res *transfer.Result) (what, unit string) {
 	what = plural(res.Rows, "row") + ", " + plural(res.Cells, "cell")
 	if res.Records == res.Rows {

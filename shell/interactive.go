@@ -19,19 +19,18 @@ import (
 const (
 	prompt     = "smolwc> "
 	promptMore = "   -> "
-	// While a batch is open.
+	// while a batch is open
 	promptBatch     = "smolwc*> "
 	promptBatchMore = "    -> "
 )
 
-// errPagerQuit is why the statements that a page shows are cancelled.
+// errPagerQuit is the cancellation cause when the user quits the pager.
 var errPagerQuit = errors.New("the pager was quit")
 
-// Interactive reads statements from the terminal until it is left by quit or
-// Ctrl-D, or the context ends. It works on the process's own standard input
-// and output, which must be a terminal. Errors of statements are shown and do
-// not end it. Ctrl-C cancels the statement that runs, and at the prompt clears
-// the line.
+// Interactive reads statements from the terminal until quit, Ctrl-D, or the end of the
+// context. It uses the process's own standard input and output, which must be a
+// terminal. Errors of statements are shown and do not end the session. Ctrl-C cancels a
+// running statement; at the prompt it clears the line.
 func (s *Session) Interactive(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (s *Session) beginPage(quit func()) {
 	}
 }
 
-// stopPage makes the pager end while a page is being written. Any goroutine may call it.
+// stopPage ends the pager while a page is being written. Any goroutine may call it.
 func (s *Session) stopPage() {
 	if s.pager != nil {
 		s.pager.Stop()

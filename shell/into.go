@@ -13,12 +13,12 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// intoFormats are the formats that the names of files stand for.
+// intoFormats are the formats by the extensions of file names.
 var intoFormats = map[string]string{
 	".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".txt": "table",
 }
 
-// intoFormat is the format of the rows in the file that a statement names.
+// intoFormat returns the format of the rows in the file that a statement names.
 func intoFormat(read ql.Read, table string) (string, error) {
 	if read.Format != "" {
 		return read.Format, nil
@@ -33,8 +33,8 @@ func intoFormat(read ql.Read, table string) (string, error) {
 	return "", fmt.Errorf("the name %s does not say the format; into knows .csv, .tsv, .json, .jsonl, .ndjson, .md and .txt, and for other names `as FORMAT` says it", lex.QuoteText(read.Into))
 }
 
-// printInto writes the rows to the file that the statement names, which gets its
-// name when it is complete.
+// printInto writes the rows to the statement's file. The file gets its name when it is
+// complete.
 func (s *Session) printInto(stream *exec.RowStream) error {
 	format, err := intoFormat(stream.Read, stream.Table.Name)
 	if err != nil {
@@ -65,10 +65,10 @@ func (s *Session) printInto(stream *exec.RowStream) error {
 	return nil
 }
 
-// A wholeFile is a file that has another name until it is complete.
+// A wholeFile is a file that has a temporary name until it is complete.
 type wholeFile struct {
 	*os.File
-	path string // "" when there is nothing to rename or to remove
+	path string // "" for a pipe or a device
 }
 
 func createWhole(path string, overwrite bool) (*wholeFile, error) {
@@ -85,13 +85,13 @@ func createWhole(path string, overwrite bool) (*wholeFile, error) {
 		return nil, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) { // it names the temporary file
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) { // the error names the temporary file
 		return nil, &fs.PathError{Op: "create", Path: path, Err: failed.Err}
 	}
 	return &wholeFile{f, path}, err
 }
 
-// finish gives the file its name.
+// finish renames the file to its final name.
 func (f *wholeFile) finish() error {
 	if f.path == "" {
 		return f.Close()
@@ -112,7 +112,7 @@ func (f *wholeFile) finish() error {
 	return err
 }
 
-// abandon removes what was written; after finish it does nothing.
+// abandon removes the temporary file; after finish it does nothing.
 func (f *wholeFile) abandon() {
 	_ = f.Close()
 	if f.path != "" {

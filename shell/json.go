@@ -15,10 +15,10 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A jsonPrinter prints rows as JSON, one line each, or as one array. Nothing is
-// lost: an i64 is a string of digits, NaN and the infinities are strings, and
-// what is not UTF-8 is in base64 under a name that ends in _b64. The array has
-// no end when the read fails half-way.
+// A jsonPrinter prints rows as JSON, one per line or as one array. Nothing is lost: an
+// i64 is a string of digits, NaN and the infinities are strings, and text that is not
+// UTF-8 is in base64 under a name that ends in _b64. If the read fails, the array has
+// no end.
 type jsonPrinter struct {
 	*view
 	array bool
@@ -105,7 +105,7 @@ func appendValue(b []byte, v cells.Value) []byte {
 	return append(b, v.String()...)
 }
 
-// notFinite is what protobuf's JSON calls such a number.
+// notFinite returns the name of such a number in protobuf's JSON.
 func notFinite(f float64) string {
 	switch {
 	case f > 0:
@@ -127,8 +127,8 @@ func appendText(b []byte, name, text string) []byte {
 	return append(b, '"')
 }
 
-// appendString appends a JSON string. Beyond what JSON asks for, it escapes
-// whatever is not printable, so that it may be shown on a terminal.
+// appendString appends a JSON string. It also escapes characters that are not
+// printable, so that the string may be shown on a terminal.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, r := range s {
@@ -158,7 +158,7 @@ func appendEscape(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// printObjects prints JSON objects: in json as one array, in jsonl a line each.
+// printObjects prints JSON objects: in json as one array, in jsonl one per line.
 func (s *Session) printObjects(objects [][]byte) error {
 	before, between, after := "", "\n", "\n"
 	switch {
@@ -183,8 +183,8 @@ func (s *Session) printObject(v any) error {
 	return err
 }
 
-// encodeJSON encodes an object. Its texts must be fit for a terminal: they are not
-// escaped beyond what JSON asks for.
+// encodeJSON encodes an object. Its texts must be printable, because only JSON's own
+// escapes are used.
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

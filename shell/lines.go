@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// A linePrinter prints a row as its key and, below it, one line a cell, each as
-// put takes it: meta:miles=51000000@2024-01-25T00:00:00Z.
+// A linePrinter prints a row as its key and, below it, one line for each cell, in the
+// syntax of put: meta:miles=51000000@2024-01-25T00:00:00Z.
 type linePrinter struct {
 	*view
 	rows int

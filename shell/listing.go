@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// printListing prints a listing: lines of fields, and for people a drawing of them.
+// printListing prints a listing: lines of fields and, in formats for people, a drawing.
 func (s *Session) printListing(l *exec.Listing) error {
 	defer s.as(l.Format)()
 	switch {
@@ -39,7 +39,7 @@ func (s *Session) printListing(l *exec.Listing) error {
 	return nil
 }
 
-// as sets the format for one statement and returns what sets it back.
+// as sets the format for one statement and returns a function that restores it.
 func (s *Session) as(format string) (back func()) {
 	session := s.format
 	if format != "" {
@@ -61,7 +61,7 @@ func (s *Session) printFields(columns []string, lines [][]any) error {
 	return s.printLines(texts)
 }
 
-// exactText is a field without loss.
+// exactText returns a field without loss.
 func exactText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -72,7 +72,7 @@ func exactText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// peopleText is a field as people read it.
+// peopleText formats a field for people.
 func peopleText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -85,11 +85,11 @@ func peopleText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// barWidth is the length of the longest bar, if no terminal bounds it.
+// barWidth is the length of the longest bar if output is not on a terminal.
 const barWidth = 40
 
-// printTable prints a listing as a table, with numbers to the right and bars
-// after them.
+// printTable prints a listing as a table. Numbers are right-aligned, and bars follow
+// them.
 func (s *Session) printTable(l *exec.Listing) error {
 	t := s.newTable()
 	var heads []string
@@ -114,7 +114,7 @@ func (s *Session) printTable(l *exec.Listing) error {
 	return t.print(lines)
 }
 
-// newTable is a table as wide as the screen, without colours.
+// newTable returns a table as wide as the screen, without colours.
 func (s *Session) newTable() *textTable {
 	if s.format == "markdown" {
 		return &textTable{out: s.out, style: markdownStyle{}}
@@ -130,8 +130,7 @@ func isNumber(v any) bool {
 	return false
 }
 
-// addBars draws the numbers of a column in a column of its own, in the room that the
-// others leave.
+// addBars adds a column with bars for the numbers of a column, in the remaining width.
 func (s *Session) addBars(t *textTable, lines [][]string, values [][]any, column int) {
 	width := barWidth
 	if t.width > 0 {
@@ -151,14 +150,14 @@ func (s *Session) addBars(t *textTable, lines [][]string, values [][]any, column
 	}
 }
 
-// The pieces of drawings: on a terminal eighths of a block, elsewhere plain text.
+// The characters of drawings: eighths of a block on a terminal, elsewhere plain text.
 var (
 	eighths    = []rune(" ▏▎▍▌▋▊▉█")
 	levels     = []rune("▁▂▃▄▅▆▇█")
 	textLevels = []rune("_.-:=+*#")
 )
 
-// bar draws a part, from 0 to 1, of the width; any part above 0 shows.
+// bar draws a part, from 0 to 1, of the width; any part above 0 is visible.
 func (s *Session) bar(part float64, width int) string {
 	if part <= 0 {
 		return ""
@@ -193,7 +192,7 @@ func (s *Session) spark(line []float64) string {
 			b.WriteByte(' ')
 		case high == low:
 			b.WriteRune(blocks[len(blocks)/2])
-		default: // halves, so that the range of a double does not overflow
+		default: // halves, so that the range of an f64 does not overflow
 			part := (f/2 - low/2) / (high/2 - low/2)
 			b.WriteRune(blocks[min(len(blocks)-1, int(part*float64(len(blocks))))])
 		}
@@ -210,7 +209,7 @@ func (s *Session) printListingJSON(l *exec.Listing) error {
 	return s.printObjects(objects)
 }
 
-// objectOf is a line as a JSON object with its fields in order.
+// objectOf returns a line as a JSON object with its fields in order.
 func objectOf(columns []string, line []any) []byte {
 	b := []byte{'{'}
 	for i, v := range line {
@@ -233,8 +232,7 @@ func appendJSON(b []byte, v any) []byte {
 	return append(b, exactText(v)...)
 }
 
-// printStatistics prints what the engine tells of itself: in csv and tsv a line
-// each figure.
+// printStatistics prints the engine's statistics: in csv and tsv one line for each.
 func (s *Session) printStatistics(st *exec.Statistics) error {
 	defer s.as(st.Format)()
 	switch {
@@ -298,7 +296,7 @@ func (s *Session) printStatisticsJSON(st *exec.Statistics) error {
 	return err
 }
 
-// byteText is a number of bytes as people read it.
+// byteText formats a number of bytes for people.
 func byteText(n int64) string {
 	f := float64(n)
 	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {

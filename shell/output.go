@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// An output is where results go: buffered, but never for long, so that rows
-// appear as they are read.
+// An output is the destination of results. It is buffered, but only briefly, so that
+// rows appear while they are read.
 type output struct {
 	*bufio.Writer
 	terminal bool
 	flushed  time.Time
-	close    func() error // of a redirection; nil: none
-	to       string       // of a redirection, for people
+	close    func() error // of a redirection; nil: nothing to close
+	to       string       // the name of a redirection, for people
 }
 
 func newOutput(w io.Writer, terminal bool) *output {
@@ -27,7 +27,7 @@ func newOutput(w io.Writer, terminal bool) *output {
 // flushEvery is how long a row may wait in the buffer.
 const flushEvery = 100 * time.Millisecond
 
-// rowDone says that a row is complete.
+// rowDone flushes after a complete row if flushEvery has passed.
 func (o *output) rowDone() error {
 	if time.Since(o.flushed) < flushEvery {
 		return nil
@@ -35,13 +35,13 @@ func (o *output) rowDone() error {
 	return o.flush()
 }
 
-// flush writes out the buffer. A pipe that nobody reads is ErrOutputClosed.
+// flush writes out the buffer. A pipe without a reader is ErrOutputClosed.
 func (o *output) flush() error {
 	o.flushed = time.Now()
 	return writeError(o.Writer.Flush())
 }
 
-// writeError names a failure to write as such.
+// writeError returns ErrOutputClosed for a closed pipe, and wraps other errors.
 func writeError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrOutputClosed):
@@ -52,7 +52,8 @@ func writeError(err error) error {
 	return fmt.Errorf("cannot write the output: %w", err)
 }
 
-// commandError says how the command of .output ended. It may stop reading early.
+// commandError returns the error of the command of .output. The command may stop
+// reading early without error.
 func commandError(command string, err error) error {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGPIPE {

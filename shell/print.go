@@ -15,13 +15,13 @@ import (
 
 // A rowPrinter writes the rows of one statement in one format.
 type rowPrinter interface {
-	// row takes the next row; it may hold back a few.
+	// row prints the next row; it may hold back a few rows.
 	row(*query.Row) error
-	// end comes after the last row, unless there was an error.
+	// end is called after the last row, unless there was an error.
 	end() error
 }
 
-// rowPrinters makes the printers of the formats.
+// rowPrinters has a constructor for each format.
 var rowPrinters = map[string]func(*view) rowPrinter{
 	"table":    func(v *view) rowPrinter { return newTabular(v, tableStyle{}) },
 	"markdown": func(v *view) rowPrinter { v.width, v.palette = 0, palette{}; return newTabular(v, markdownStyle{}) },
@@ -34,7 +34,7 @@ var rowPrinters = map[string]func(*view) rowPrinter{
 	"quiet":    func(v *view) rowPrinter { return quietPrinter{} },
 }
 
-// A view is what a row printer knows of its statement.
+// A view is the part of a statement that its row printer needs.
 type view struct {
 	out     *output
 	stream  *exec.RowStream
@@ -42,7 +42,7 @@ type view struct {
 	palette palette
 }
 
-// declared is the type that the cell's family declares.
+// declared returns the declared type of a family.
 func (v *view) declared(family string) cells.Type {
 	if f, ok := v.stream.Table.Family(family); ok {
 		return f.Type
@@ -50,15 +50,15 @@ func (v *view) declared(family string) cells.Type {
 	return cells.TypeAny
 }
 
-// value is a cell's value as a word of the language.
+// value returns a cell's value as a word of the language.
 func (v *view) value(c cells.Cell) string { return lex.QuoteValueAs(c.Value, v.declared(c.Family)) }
 
-// key is a row key as a word of the language, or as a tuple where the table's
-// keys are tuples.
+// key returns a row key as a word of the language, or as a tuple if the table's keys
+// are tuples.
 func (v *view) key(key string) string { return ql.QuoteRowKey(v.stream.Table, key) }
 
-// exactColumns are the columns that the statement names, when it names each
-// and one version of them.
+// exactColumns returns the columns that the statement names, if it names each column
+// exactly and asks for one version.
 func (v *view) exactColumns() []ql.Column {
 	if v.stream.Versioned() || v.stream.KeysOnly {
 		return nil
@@ -66,12 +66,12 @@ func (v *view) exactColumns() []ql.Column {
 	return v.stream.ExactColumns()
 }
 
-// forPeople reports whether the format has room for messages.
+// forPeople reports whether the format may have messages among its rows.
 func forPeople(format string) bool {
 	return format == "table" || format == "line" || format == "cbt" || format == "markdown"
 }
 
-// print writes a result and returns how many rows it printed.
+// print prints a result and returns the number of printed rows.
 func (s *Session) print(res exec.Result) (rows int, err error) {
 	switch res := res.(type) {
 	case *exec.RowStream:
@@ -131,7 +131,7 @@ func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 		s.out.flush()
 		fmt.Fprintf(s.opt.Err, "-- next page: page=%s\n", token)
 	}
-	if stream.More() { // said even with --quiet, since these rows look like all of them
+	if stream.More() { // shown even with --quiet, because the rows look complete
 		next := ", or .next"
 		if !s.opt.Interactive {
 			next = ""
@@ -145,16 +145,16 @@ func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 	return stream.Count(), nil
 }
 
-// printAll prints the rows as they are read. While the next row is awaited,
-// what is held back is shown every now and then.
+// printAll prints the rows while they are read. While it waits for the next row, it
+// regularly shows rows that are held back.
 func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
-	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row goes out at once
+	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row is written at once
 	var mu sync.Mutex                              // of the printer and the output
 	stop := every(flushEvery, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if p, ok := printer.(interface{ idle() error }); ok {
-			_ = p.idle() // a failed write stays one, and the next row finds it
+			_ = p.idle() // a write error stays in the output; the next row returns it
 		}
 		s.showHeld()
 	})
@@ -178,7 +178,7 @@ func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
 	return writeError(printer.end())
 }
 
-// showHeld shows what the output and the pager hold back.
+// showHeld shows the output that the buffer and the pager hold back.
 func (s *Session) showHeld() {
 	_ = s.out.flush()
 	if s.pager != nil {
@@ -186,7 +186,7 @@ func (s *Session) showHeld() {
 	}
 }
 
-// every calls f at intervals until stop, which may be called again, returns.
+// every calls f at intervals until stop returns. stop may be called several times.
 func every(d time.Duration, f func()) (stop func()) {
 	ticker, quit, done := time.NewTicker(d), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -207,8 +207,8 @@ func every(d time.Duration, f func()) (stop func()) {
 	})
 }
 
-// printCount prints rows as a bare number, so that scripts can take it. Formats for people,
-// and JSON, also say that it is an estimate.
+// printCount prints a count of rows as a bare number for scripts. Formats for people,
+// and JSON, also say if it is an estimate.
 func (s *Session) printCount(n *exec.Counted) error {
 	names, values := []string{"rows"}, []any{n.Rows}
 	text := fmt.Sprint(n.Rows)
@@ -230,8 +230,8 @@ func (s *Session) printCount(n *exec.Counted) error {
 	return err
 }
 
-// printFact prints a few values: in csv and tsv one alone stands without its name, and
-// text is for people.
+// printFact prints a few values. In csv and tsv a single value is printed without its
+// name. text is for people.
 func (s *Session) printFact(text string, names []string, values ...any) error {
 	switch {
 	case s.format == "quiet":
@@ -247,7 +247,7 @@ func (s *Session) printFact(text string, names []string, values ...any) error {
 	return s.say("%s", text)
 }
 
-// printModified prints the new value: a row in the JSON formats, else by itself.
+// printModified prints the new value: as a row in the JSON formats, else alone.
 func (s *Session) printModified(m *exec.Modified) error {
 	switch s.format {
 	case "json", "jsonl":

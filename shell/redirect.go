@@ -12,19 +12,19 @@ import (
 
 func (s *Session) dotOutput(_ context.Context, arg string) error {
 	err := s.redirect(fileName(arg))
-	if errors.Is(err, ErrOutputClosed) { // the command before had enough
+	if errors.Is(err, ErrOutputClosed) { // the previous command stopped reading
 		err = nil
 	}
 	return err
 }
 
-// redirect sends results to a file, or with a | before it to a command; "" is
-// back to Out. Where results went before is closed first.
+// redirect sends results to a file or, after a |, to a command; "" means back to Out.
+// The previous destination is closed first.
 func (s *Session) redirect(to string) error {
 	err := s.out.flush()
 	if s.out.close != nil {
 		closeErr := s.out.close()
-		if !errors.Is(err, ErrOutputClosed) { // it is why
+		if !errors.Is(err, ErrOutputClosed) { // the reason for redirecting
 			err = errors.Join(err, writeError(closeErr))
 		}
 		s.out = newOutput(s.screen, s.opt.Terminal)
@@ -44,7 +44,7 @@ func (s *Session) redirect(to string) error {
 	return err
 }
 
-// dropRedirection goes back to the screen when nobody reads the output.
+// dropRedirection returns to the screen if the output has no reader.
 func (s *Session) dropRedirection() {
 	if s.out.close == nil {
 		s.out = newOutput(s.screen, s.opt.Terminal)
@@ -91,8 +91,8 @@ func (s *Session) openCommand(command string) (*output, error) {
 	return out, nil
 }
 
-// fileName is the argument without quotes around it, and with the home
-// directory for ~.
+// fileName returns the argument without enclosing quotes, with ~ replaced by the home
+// directory.
 func fileName(arg string) string {
 	if len(arg) > 1 && (arg[0] == '"' || arg[0] == '\'') && arg[len(arg)-1] == arg[0] {
 		return arg[1 : len(arg)-1]
@@ -105,7 +105,7 @@ func fileName(arg string) string {
 	return arg
 }
 
-// maxReads is how deep .read may nest.
+// maxReads is the maximum nesting depth of .read.
 const maxReads = 20
 
 func (s *Session) dotRead(ctx context.Context, arg string) error {

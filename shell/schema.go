@@ -56,7 +56,7 @@ func (s *Session) printDescription(t schema.Table) error {
 	return s.say("keys are tuples")
 }
 
-// keeps says in words what a retention rule leaves.
+// keeps describes in words what a retention rule keeps.
 func keeps(r *schema.Rule) string {
 	switch {
 	case r == nil:

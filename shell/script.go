@@ -13,18 +13,18 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// RunScript runs statements and session commands from r until one fails. The
-// failure is written to Err as name:line:col: message and returned; what ran
-// before it stays. With KeepGoing the script goes on, and the error at its end
-// is ErrFailed. A batch that the script begins and does not end is an error, and
-// nothing of it is written. name may be empty.
+// RunScript runs statements and session commands from r until one fails. It writes the
+// failure to Err as name:line:col: message and returns it; the effects of earlier
+// statements stay. With KeepGoing the script continues, and the final error is
+// ErrFailed. If the script begins a batch and does not end it, that is an error, and
+// nothing of the batch is written. name may be empty.
 func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	begun := s.runner.Batches()
 	err := s.runAll(ctx, name, r)
-	if s.runner.Batches() > begun { // the batch of a caller is the caller's to end
+	if s.runner.Batches() > begun { // a batch that the caller began is not ended here
 		if open := s.runner.DropBatch(); open != nil && err == nil {
 			s.report(name, open)
 			err = open
@@ -33,7 +33,7 @@ func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error
 	return err
 }
 
-// runAll is RunScript, but for a batch that is open at the end.
+// runAll is RunScript without the check for an open batch at the end.
 func (s *Session) runAll(ctx context.Context, name string, r io.Reader) error {
 	reader := ql.NewReader(r)
 	failed := false
@@ -65,15 +65,14 @@ func (s *Session) runAll(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// RunStatement runs the statements in text, which has no name in messages. A
-// batch that they begin may be committed by a later call; [Session.Close] is an
-// error while one is open.
+// RunStatement runs the statements in text. Messages give them no name. A later call
+// may commit a batch that they begin; [Session.Close] returns an error if a batch is
+// open.
 func (s *Session) RunStatement(ctx context.Context, text string) error {
 	return s.RunNamed(ctx, "", text)
 }
 
-// RunNamed is RunStatement for text whose name stands before its place in
-// messages.
+// RunNamed is RunStatement with a name that precedes the place in messages.
 func (s *Session) RunNamed(ctx context.Context, name, text string) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -84,8 +83,8 @@ func (s *Session) RunNamed(ctx context.Context, name, text string) error {
 	return s.runAll(ctx, name, strings.NewReader(text))
 }
 
-// page runs statements and shows what they print as one page. Quitting the pager
-// cancels them.
+// page runs statements and shows their output as one page. Quitting the pager cancels
+// them.
 func (s *Session) page(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -107,7 +106,7 @@ func (s *Session) page(ctx context.Context, run func(context.Context) error) err
 	return err
 }
 
-// goesOn reports whether a script goes on after this error.
+// goesOn reports whether a script continues after this error.
 func (s *Session) goesOn(err error) bool {
 	return s.opt.KeepGoing && !errors.Is(err, ErrOutputClosed) && !errors.Is(err, context.Canceled)
 }
@@ -130,7 +129,7 @@ func (s *Session) report(name string, err error) {
 	fmt.Fprintln(s.opt.Err, s.faults().fault(escapeUnprintable(message)))
 }
 
-// errReported marks an error that was written where it arose.
+// errReported marks an error that has already been shown.
 var errReported = errors.New("reported")
 
 // exec runs one statement or session command.
@@ -169,7 +168,7 @@ func wantStats(st ql.Statement) {
 	}
 }
 
-// env is what the parser knows of the session.
+// env returns the session's context for the parser.
 func (s *Session) env() ql.Env {
 	return ql.Env{Table: s.table, IsTable: func(name string) bool {
 		_, ok := s.runner.Database().Schema().Table(name)
@@ -177,7 +176,7 @@ func (s *Session) env() ql.Env {
 	}}
 }
 
-// hint shows the native spelling the first time another one is used.
+// hint shows the native spelling the first time a foreign one is used.
 func (s *Session) hint(st ql.Statement) {
 	if _, quits := st.(*ql.Quit); st.Borrowed() && s.opt.Interactive && !s.hinted && !quits {
 		s.hinted = true
@@ -221,7 +220,7 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	return err
 }
 
-// ended says how a context with this error ended.
+// ended describes how a context with this error ended.
 func ended(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "timed out"
@@ -229,7 +228,7 @@ func ended(err error) string {
 	return "cancelled"
 }
 
-// countsRows reports whether a statement makes progress row by row.
+// countsRows reports whether a statement's progress is counted in rows.
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
 	case *ql.Get, *ql.Scan, *ql.Count, *ql.Import:
@@ -242,7 +241,7 @@ func plural[N int | int64](n N, what string) string {
 	return thousands(int64(n)) + " " + unit(int64(n), what)
 }
 
-// unit is the name of the things that are counted, in the plural unless n is 1.
+// unit returns the name of the counted things, in the plural unless n is 1.
 func unit(n int64, what string) string {
 	if n == 1 {
 		return what

@@ -7,20 +7,20 @@ import (
 	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
-// seenColumns are the qualifiers that statements showed lately, by table and family, for
-// completion.
+// seenColumns are the qualifiers that recent statements showed, by table and family,
+// for completion.
 type seenColumns map[columnsOf][]string
 
 type columnsOf struct{ table, family string }
 
 const (
-	// seenRows is how many rows of a statement are looked at.
+	// seenRows is the number of a statement's rows that are examined.
 	seenRows = 100
-	// seenQualifiers is how many are kept of a family, the latest ones.
+	// seenQualifiers is the number of latest qualifiers that are kept for a family.
 	seenQualifiers = 500
 )
 
-// row takes note of the columns of one of a statement's first rows.
+// row records the columns of one of a statement's first rows.
 func (s seenColumns) row(stream *exec.RowStream, r *query.Row) {
 	if s == nil || stream.Count() > seenRows {
 		return

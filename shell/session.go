@@ -20,58 +20,58 @@ import (
 	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 
-// Options configure a session. DB must be set, or Remote; see [Streams] for the
+// Options configure a session. Either DB or Remote must be set; see [Streams] for the
 // rest.
 type Options struct {
 	DB *query.DB
-	// Remote is the database when it is over the network.
+	// Remote is the database if it is reached over the network.
 	Remote Remote
 	In     io.Reader // nil: empty
-	Out    io.Writer // nil: nowhere; results
-	Err    io.Writer // nil: nowhere; errors, hints, timing, progress
+	Out    io.Writer // results; nil: discarded
+	Err    io.Writer // errors, hints, timing, progress; nil: discarded
 
-	// Interactive says that In and Out are the process's terminal, so that
-	// [Session.Run] prompts.
+	// Interactive says that In and Out are the process's terminal; [Session.Run] then
+	// prompts.
 	Interactive bool
-	// Pages says that a person at the process's terminal reads what [Session.RunStatement]
-	// shows. Long results go through the pager.
+	// Pages says that a person at the process's terminal reads the output of
+	// [Session.RunStatement]. Long results go through the pager.
 	Pages bool
-	// Terminal says that Out is a terminal: the default format is table, cut
-	// to its width, and scans without limit= show 100 rows.
+	// Terminal says that Out is a terminal: the default format is table, cut to the
+	// terminal's width, and scans without limit= show 100 rows.
 	Terminal bool
-	// ErrTerminal says that Err is a terminal, for progress bars.
+	// ErrTerminal says that Err is a terminal, which can show progress bars.
 	ErrTerminal bool
-	// Width and Height are the terminal's size in columns and lines; nil or 0
-	// is no bound.
+	// Width and Height return the terminal's size in columns and lines; nil or 0 means
+	// no bound.
 	Width, Height func() int
-	// Color says that on a terminal keys, families and errors are marked with
-	// colours; .color changes that.
+	// Color marks keys, families and errors with colours on a terminal; .color changes
+	// it.
 	Color bool
 	// Pager is the command that shows results longer than the screen in an interactive
 	// session; "": no pager.
 	Pager string
 
 	Format    string // one of Formats; "": table on a terminal, else jsonl
-	Table     string // in use, so that statements may leave it out
-	KeepGoing bool   // scripts go on after an error
+	Table     string // the table in use; statements may omit it
+	KeepGoing bool   // scripts continue after an error
 	MustExist bool   // a get that finds nothing is ErrNothingFound
 	Quiet     bool   // no messages, no hints
 	Timing    bool   // say how long statements take
-	Stats     bool   // say what reads cost
+	Stats     bool   // report the cost of reads
 	History   string // file; "": smolwc/history below $XDG_STATE_HOME, by default ~/.local/state
 	Version   string // for .version
-	// Open opens another database, for .open; nil: that is not possible.
+	// Open opens another database for .open; nil: .open is refused.
 	Open func(dir string) (*query.DB, error)
 }
 
-// A Remote is a database over the network, whose server makes its backups.
+// A Remote is a database over the network. Its server makes the backups.
 type Remote interface {
 	exec.Remote
 	operator
 }
 
-// An operator makes backups of a database: [archive.Local], which says what the
-// methods do, or a server.
+// An operator makes backups of a database: [archive.Local], which documents the
+// methods, or a server.
 type operator interface {
 	BackUp(ctx context.Context, target string, o archive.BackupOptions) (archive.BackupResult, error)
 	ListBackups(ctx context.Context, target string) ([]archive.Generation, error)
@@ -79,8 +79,8 @@ type operator interface {
 	Checkpoint(ctx context.Context, dir string) error
 }
 
-// Streams are the options of a session on these streams, as far as the streams and the
-// environment tell them.
+// Streams returns the options of a session on these streams, as far as the streams and
+// the environment determine them.
 func Streams(db *query.DB, in io.Reader, out, err io.Writer, getenv func(string) string) Options {
 	if getenv == nil {
 		getenv = func(string) string { return "" }
@@ -125,7 +125,7 @@ func CheckFormat(name string) error {
 	return nil
 }
 
-// terminalLimit is how many rows a scan without limit= shows on a terminal.
+// terminalLimit is the number of rows that a scan without limit= shows on a terminal.
 const terminalLimit = 100
 
 // A Session runs statements and session commands one after another. It is not
@@ -135,23 +135,23 @@ type Session struct {
 	opt    Options
 	runner exec.Runner
 	out    *output
-	screen io.Writer  // Out's own writer, or the pager in front of it
-	pager  *tty.Pager // nil: none
+	screen io.Writer  // Out's own writer, or the pager before it
+	pager  *tty.Pager // nil: no pager
 	seen   seenColumns
 	format string
 	color  string // one of colorAuto, colorOn, colorOff
 	echo   bool
-	opened *query.DB // by .open; nil: db is the caller's
-	// imported is how many rows an import wrote before it failed.
+	opened *query.DB // opened by .open; nil: db is the caller's
+	// imported is the number of rows that an import wrote before it failed.
 	imported int
 	limit    *int     // rows that a scan without limit= shows, set by .limit; nil: not set
-	table    string   // in use; "": none
-	next     *ql.Scan // what .next runs; nil: nothing
+	table    string   // the table in use; "": no table
+	next     *ql.Scan // the statement for .next; nil: no statement
 	left     bool
 	hinted   bool            // a native spelling was shown once
 	depth    int             // of .read
-	lines    func() []string // history; nil: none
-	patience time.Duration   // how long Tab asks the database for names
+	lines    func() []string // the history; nil: no history
+	patience time.Duration   // how long a completion may read names from the database
 }
 
 // New returns a session. Close it when done.
@@ -189,9 +189,9 @@ type eofReader struct{}
 
 func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// Close writes out what is buffered and closes the file of .output. A batch that
-// is still open is an error, which is written to Err; nothing of it is written
-// to the database.
+// Close flushes the output and closes the file of .output. If a batch is still open,
+// Close writes an error to Err and returns it; nothing of the batch is written to the
+// database.
 func (s *Session) Close() error {
 	if s == nil || s.out == nil {
 		return nil
@@ -210,7 +210,7 @@ func (s *Session) Close() error {
 // Left reports whether a quit ended the session.
 func (s *Session) Left() bool { return s != nil && s.left }
 
-// ready is an error if nothing can be run.
+// ready returns an error if nothing can run.
 func (s *Session) ready(ctx context.Context) error {
 	problem := ""
 	switch {
@@ -224,7 +224,7 @@ func (s *Session) ready(ctx context.Context) error {
 	return &query.Error{Op: "run", Kind: query.KindInvalidArgument, Err: errors.New(problem)}
 }
 
-// Run prompts if the session is interactive, and else runs In as a script.
+// Run prompts if the session is interactive; otherwise it runs In as a script.
 func (s *Session) Run(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -235,18 +235,19 @@ func (s *Session) Run(ctx context.Context) error {
 	return s.RunScript(ctx, "stdin", s.opt.In)
 }
 
-// The errors of a session that are not those of a statement.
+// The errors of a session that do not come from a statement.
 var (
-	// ErrNothingFound is the error of a get that had to find a row and did not.
+	// ErrNothingFound is the error of a get that found no row although MustExist was
+	// set.
 	ErrNothingFound = errors.New("no such row")
-	// ErrOutputClosed says that the reader of the output has gone, as in `| head`.
+	// ErrOutputClosed says that the output has no reader anymore, as in `| head`.
 	ErrOutputClosed = tty.ErrClosed
-	// ErrFailed says that statements failed in a script that keeps going.
+	// ErrFailed says that statements failed in a script with KeepGoing.
 	ErrFailed = errors.New("statements failed")
 )
 
-// ExitCode is the process's exit code for what a session returned: 0 for nil
-// and a closed output, 4 for ErrNothingFound, 130 for a cancelled context, else 1.
+// ExitCode returns the process's exit code for an error of a session: 0 for nil and
+// ErrOutputClosed, 4 for ErrNothingFound, 130 for a cancelled context, else 1.
 func ExitCode(err error) int {
 	switch {
 	case err == nil, errors.Is(err, ErrOutputClosed):
@@ -259,7 +260,7 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// note writes a line for people to Err.
+// note writes a message for people to Err.
 func (s *Session) note(format string, args ...any) {
 	if !s.opt.Quiet {
 		s.out.flush()
@@ -267,8 +268,8 @@ func (s *Session) note(format string, args ...any) {
 	}
 }
 
-// rowLimit is how many rows a scan without limit= gives; 0 is all. Only output to the
-// screen has a limit by default.
+// rowLimit returns the row limit of a scan without limit=; 0 means all. By default only
+// output to the screen has a limit.
 func (s *Session) rowLimit() int {
 	switch {
 	case s.limit != nil:
@@ -279,7 +280,7 @@ func (s *Session) rowLimit() int {
 	return 0
 }
 
-// width is the width to fit, 0 for no bound.
+// width returns the width of the output in columns; 0 means no bound.
 func (s *Session) width() int {
 	if !s.out.terminal || s.opt.Width == nil {
 		return 0
@@ -287,7 +288,7 @@ func (s *Session) width() int {
 	return s.opt.Width()
 }
 
-// elapsed is a duration as people read it.
+// elapsed formats a duration for people.
 func elapsed(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -13,17 +13,17 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A tabular prints rows as a grid, or one line a cell; the package comment
-// says which. It holds the first rows back to see how wide the columns are.
+// A tabular prints rows as a grid or one line per cell; the package comment says when.
+// It holds the first rows back to measure the columns.
 type tabular struct {
 	*view
 	style    style
 	held     []*query.Row
-	since    time.Time // the first row was held
+	since    time.Time // when the first row was held
 	table    *textTable
-	grid     []column       // of the grid that is being printed
-	place    map[column]int // in grid; nil: one line a cell
-	stamps   bool           // one line a cell has a timestamp
+	grid     []column       // the columns of the current grid
+	place    map[column]int // in grid; nil: one line per cell
+	stamps   bool           // lines of cells have timestamps
 	sections int            // grids begun
 	rows     int
 }
@@ -32,15 +32,15 @@ type tabular struct {
 type column struct{ family, qualifier string }
 
 const (
-	// holdRows and holdTime are how many rows, and how long, are held back.
+	// holdRows and holdTime bound the number of held rows and how long they are held.
 	holdRows = 100
 	holdTime = 200 * time.Millisecond
-	// maxGrid is the most columns of a grid where no width bounds them.
+	// maxGrid is the maximum number of columns of a grid without a width.
 	maxGrid = 20
-	// maxSections is how many grids are begun before the rest of the rows are
-	// printed one line a cell: their columns differ too much.
+	// maxSections is the maximum number of grids. After it, rows are printed one line
+	// per cell, because their columns differ too much.
 	maxSections = 4
-	// Least widths, unless the whole column is narrower.
+	// minimum widths, unless the whole column is narrower
 	leastKey, leastValue, leastField = 24, 12, 10
 )
 
@@ -51,7 +51,7 @@ func (t *tabular) row(r *query.Row) error {
 	if t.table != nil && t.fits(r) {
 		return t.printRow(r)
 	}
-	if t.table != nil { // a column that the grid lacks
+	if t.table != nil { // the grid lacks a column of the row
 		t.table = nil
 		t.out.WriteString("\n")
 	}
@@ -65,7 +65,7 @@ func (t *tabular) row(r *query.Row) error {
 	return t.idle()
 }
 
-// idle prints the rows that have been held for long enough.
+// idle prints the held rows after holdTime.
 func (t *tabular) idle() error {
 	if len(t.held) > 0 && time.Since(t.since) > holdTime {
 		return t.release()
@@ -73,7 +73,7 @@ func (t *tabular) idle() error {
 	return nil
 }
 
-// fits reports whether the table has a place for all cells of the row.
+// fits reports whether the table has a column for each cell of the row.
 func (t *tabular) fits(r *query.Row) bool {
 	if t.place == nil {
 		return true
@@ -86,8 +86,8 @@ func (t *tabular) fits(r *query.Row) bool {
 	return true
 }
 
-// release decides how the held rows, and those after them, are shown, and
-// prints them.
+// release decides how the held rows, and the rows after them, are shown, and prints the
+// held ones.
 func (t *tabular) release() error {
 	t.sections++
 	if !t.layGrid() {
@@ -116,7 +116,7 @@ func (t *tabular) printRow(r *query.Row) error {
 	return nil
 }
 
-// layGrid lays the held rows out as a grid; false when they make none.
+// layGrid lays the held rows out as a grid; it returns false if they do not fit one.
 func (t *tabular) layGrid() bool {
 	get, isGet := t.stream.Statement.(*ql.Get)
 	if isGet && len(get.Keys) == 1 || t.stream.Versioned() && !t.stream.KeysOnly || t.sections > maxSections {
@@ -144,8 +144,8 @@ func (t *tabular) layGrid() bool {
 	return t.table.fit(least)
 }
 
-// gridColumns are the columns that the statement names, or those that the held
-// rows have, in order.
+// gridColumns sets the grid to the columns that the statement names, or to the columns
+// of the held rows, in order.
 func (t *tabular) gridColumns() {
 	t.grid, t.place = nil, map[column]int{}
 	for _, c := range t.exactColumns() {
@@ -201,8 +201,8 @@ func (t *tabular) gridLine(r *query.Row) []string {
 	return line
 }
 
-// layCells lays the held rows out one line a cell. Where all four columns do
-// not fit, the timestamps go.
+// layCells lays the held rows out one line per cell. If all four columns do not fit, it
+// omits the timestamps.
 func (t *tabular) layCells() {
 	t.grid, t.place, t.stamps = nil, nil, true
 	if !t.measureCells("ROW", "COLUMN", "TIMESTAMP", "VALUE") {
@@ -227,10 +227,10 @@ func (t *tabular) measureCells(heads ...string) (fits bool) {
 		least[i] = min(w, leastField)
 	}
 	if t.stamps {
-		least[2] = t.table.widths[2] // half a timestamp is of no use
+		least[2] = t.table.widths[2] // a timestamp is shown whole or not at all
 	}
 	fits = t.table.fit(least)
-	if !fits && !t.stamps { // a very narrow terminal: whatever there is room for
+	if !fits && !t.stamps { // a very narrow terminal: any width
 		for i := range least {
 			least[i] = 1
 		}
@@ -260,7 +260,7 @@ func (t *tabular) cellLine(key, column, stamp, value string) []string {
 }
 
 func (t *tabular) key(key string) string {
-	if t.stream.Table.KeyFormat == schema.TupleKeys { // half a tuple is not a tuple
+	if t.stream.Table.KeyFormat == schema.TupleKeys { // a cut tuple would not be a tuple
 		return t.view.key(key)
 	}
 	return lex.QuoteKey(t.clip(key))
@@ -268,8 +268,8 @@ func (t *tabular) key(key string) string {
 
 func (t *tabular) column(c cells.Cell) string { return lex.QuoteColumn(c.Family, t.clip(c.Qualifier)) }
 
-// short is the value as a word of the language, perhaps without its end when
-// that is certain to be cut off.
+// short returns the value as a word of the language. It may omit an end that is certain
+// to be cut off.
 func (t *tabular) short(c cells.Cell) string {
 	if text, ok := c.Value.AsString(); ok {
 		c.Value = cells.String(t.clip(text))
@@ -279,11 +279,11 @@ func (t *tabular) short(c cells.Cell) string {
 	return t.value(c)
 }
 
-// clipLen is how many bytes are sure to fill the width: a character takes at
-// most four.
+// clipLen is a number of bytes that certainly fills the width: a character has at most
+// four bytes.
 func (t *tabular) clipLen() int { return 4*t.width + 64 }
 
-// clip spares the work on text that is certain to be cut off.
+// clip cuts off text that is certain not to be shown, to save work.
 func (t *tabular) clip(s string) string {
 	n := t.clipLen()
 	if t.width == 0 || len(s) <= n {

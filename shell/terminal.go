@@ -19,9 +19,9 @@ import (
 type terminal struct {
 	session    *Session
 	editor     *liner.State
-	original   liner.ModeApplier // the terminal as it was found; nil: not known
+	original   liner.ModeApplier // the terminal's mode before the session; nil: unknown
 	history    *tty.History
-	interrupts chan os.Signal // Ctrl-C where the editor does not see it
+	interrupts chan os.Signal // Ctrl-C while the editor does not read
 	failed     bool           // the history could not be written
 }
 
@@ -52,7 +52,7 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	return t
 }
 
-// read reads lines until they make statements.
+// read reads lines until they are complete statements.
 func (t *terminal) read(ctx context.Context) (string, error) {
 	first, more := prompt, promptMore
 	if t.session.runner.InBatch() {
@@ -75,7 +75,8 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// line reads one line. The wait ends with the context; the editor is of no use after that.
+// line reads one line. The wait ends with the context; after that the editor is
+// unusable.
 func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	type typed struct {
 		line string
@@ -92,13 +93,13 @@ func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 			return got.line, got.err
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-t.interrupts: // the terminal itself has dropped the line
+		case <-t.interrupts: // the terminal itself has discarded the line
 			fmt.Fprint(t.session.opt.Out, "\n"+prompt)
 		}
 	}
 }
 
-// completeWith sets what stands in the lines before the one that is typed.
+// completeWith sets the text of the lines before the current one.
 func (t *terminal) completeWith(before string) {
 	t.editor.SetWordCompleter(func(line string, pos int) (string, []string, string) {
 		head, tail := string([]rune(line)[:pos]), string([]rune(line)[pos:])
@@ -110,14 +111,13 @@ func (t *terminal) completeWith(before string) {
 		}
 		begin, words := t.session.complete(before + head)
 		if begin -= len(before); begin < 0 {
-			return head, nil, tail // the word begins in a line before
+			return head, nil, tail // the word begins in a previous line
 		}
 		return head[:begin], words, tail
 	})
 }
 
-// isCommand reports whether the line is a session command, which never goes on
-// in the next line.
+// isCommand reports whether the line is a session command; these have only one line.
 func isCommand(text string) bool {
 	text = strings.TrimLeft(text, " \t")
 	return strings.HasPrefix(text, ".") || strings.HasPrefix(text, `\`) && len(text) > 1
@@ -136,7 +136,7 @@ func (t *terminal) remember(text string) {
 	t.noteFailure(err)
 }
 
-// noteFailure says once that the history cannot be kept.
+// noteFailure says once that the history cannot be saved.
 func (t *terminal) noteFailure(err error) {
 	if err != nil && !t.failed {
 		t.failed = true
@@ -144,7 +144,7 @@ func (t *terminal) noteFailure(err error) {
 	}
 }
 
-// confirm asks; only yes is yes.
+// confirm asks the question; only the answer yes confirms.
 func (t *terminal) confirm(question string) (bool, error) {
 	s := t.session
 	if err := s.out.flush(); err != nil {
@@ -161,7 +161,7 @@ func (t *terminal) confirm(question string) (bool, error) {
 	return strings.EqualFold(strings.TrimSpace(answer), "yes"), err
 }
 
-// lend gives the terminal to another command, as it was found.
+// lend restores the terminal's original mode for another command.
 func (t *terminal) lend() (takeBack func()) {
 	mode, err := liner.TerminalMode()
 	if err != nil || t.original == nil || !liner.TerminalSupported() {
@@ -175,7 +175,7 @@ func (t *terminal) lend() (takeBack func()) {
 	}
 }
 
-// close gives the terminal back.
+// close restores the terminal.
 func (t *terminal) close() {
 	t.session.runner.Confirm, t.session.lines = nil, nil
 	if liner.TerminalSupported() {

@@ -6,12 +6,12 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// widths measures text the same in every locale.
+// widths measures text identically in every locale.
 var widths = &runewidth.Condition{StrictEmojiNeutral: true}
 
 func textWidth(s string) int { return widths.StringWidth(s) }
 
-// cut shortens text to a width; what is cut off shows as '…'.
+// cut shortens text to a width and marks the cut with '…'.
 func cut(s string, width int) string {
 	if width <= 0 || len(s) <= width || textWidth(s) <= width {
 		return s
@@ -19,12 +19,12 @@ func cut(s string, width int) string {
 	return widths.Truncate(s, width, "…")
 }
 
-// pad fills text up to a width.
+// pad pads text to a width.
 func pad(s string, width int, right bool) string {
 	return padMarked(s, s, width, right)
 }
 
-// padMarked is pad for text that is marked with colours.
+// padMarked is pad for text with colour marks.
 func padMarked(s, marked string, width int, right bool) string {
 	space := strings.Repeat(" ", max(0, width-textWidth(s)))
 	if right {
@@ -33,8 +33,8 @@ func padMarked(s, marked string, width int, right bool) string {
 	return marked + space
 }
 
-// A textTable lays out lines of fields in columns. The columns get their
-// widths from the lines that are measured before the first one is printed.
+// A textTable lays out lines of fields in columns. The lines measured before the first
+// printed line determine the widths.
 type textTable struct {
 	out     *output
 	style   style
@@ -43,16 +43,16 @@ type textTable struct {
 	right   []bool // columns of numbers
 	widths  []int
 	palette palette
-	roles   []role // of the columns; those that are missing are plain
+	roles   []role // of the columns; missing ones are plain
 }
 
 // A style is how a textTable looks.
 type style interface {
-	// gap is how many columns stand between two fields, and around them all.
+	// gap is the number of screen columns between two fields, and around all of them.
 	gap() (between, around int)
 	header(heads []string, widths []int, right []bool, p palette) string
 	line(fields []string, widths []int, right []bool, mark func(column int, text string) string) string
-	// escape makes a field fit to stand in a line.
+	// escape makes a field fit for a line.
 	escape(field string) string
 }
 
@@ -81,15 +81,15 @@ func (t *textTable) print(lines [][]string) error {
 	return nil
 }
 
-// measure widens the columns for a line.
+// measure widens the columns to fit a line.
 func (t *textTable) measure(fields []string) {
 	for i, f := range fields {
 		t.widths[i] = max(t.widths[i], textWidth(t.style.escape(f)))
 	}
 }
 
-// fit narrows the widest columns until the table fits its width, but not below their least
-// width (8 if least is nil). It reports whether that was enough.
+// fit narrows the widest columns until the table fits its width, but not below their
+// minimum widths (8 if least is nil). It reports whether the table fits.
 func (t *textTable) fit(least []int) bool {
 	if t.width == 0 {
 		return true
@@ -135,7 +135,7 @@ func (t *textTable) mark(column int, text string) string {
 	return t.palette.role(t.roles[column], text)
 }
 
-// cut shortens fields to their columns, where there is a width to fit.
+// cut shortens fields to their columns if there is a width.
 func (t *textTable) cut(fields []string) []string {
 	fitted := make([]string, len(fields))
 	for i, f := range fields {
@@ -147,7 +147,8 @@ func (t *textTable) cut(fields []string) []string {
 	return fitted
 }
 
-// tableStyle is the table format: two spaces between columns, a rule below the header.
+// tableStyle is the table format: two spaces between columns and a rule under the
+// header.
 type tableStyle struct{}
 
 func (tableStyle) gap() (between, around int) { return 2, 0 }
@@ -180,7 +181,7 @@ func (tableStyle) line(fields []string, widths []int, right []bool, mark func(in
 	return strings.TrimRight(b.String(), " ") + "\n"
 }
 
-// markdownStyle is a table of GitHub's Markdown.
+// markdownStyle is a table in GitHub's Markdown.
 type markdownStyle struct{}
 
 func (markdownStyle) gap() (between, around int) { return 3, 4 }

@@ -28,7 +28,7 @@ func newBar(w io.Writer, title string, size int64) *bar {
 	)}
 }
 
-// newCounter is a bar for an operation without a known end: it counts cells.
+// newCounter returns a bar for an operation without a known end; it counts cells.
 func newCounter(w io.Writer, title string) *bar {
 	if w == nil {
 		return nil

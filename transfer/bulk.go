@@ -13,36 +13,36 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A bulkSink is a sink that can take any number of rows and show them all at once.
+// A bulkSink is a sink that can load any number of rows and make them visible at once.
 type bulkSink interface {
 	sink
-	// begin begins such a load. A name that is not empty is loaded once; the
-	// error matches query.ErrLoaded when it was loaded before. repeated is called
-	// for records that repeat others.
+	// begin begins such a load. A non-empty name is loaded only once; if it was loaded
+	// before, the error matches query.ErrLoaded. The load calls repeated for records
+	// that repeat others.
 	begin(ctx context.Context, name string, spec *Spec, repeated func(query.Repeat)) (bulkLoad, error)
 }
 
-// A bulkLoad is a load under way. Rows may come in any order.
+// A bulkLoad is a load in progress. Rows may come in any order.
 type bulkLoad interface {
-	// apply adds a row; once says that no other may repeat it.
+	// apply adds a row; once says that no other row may repeat it.
 	apply(r row, once bool) error
-	// commit fails with query.ErrRepeated when one does.
+	// commit fails with query.ErrRepeated if a row repeats a row applied with once.
 	commit(ctx context.Context) (query.BulkResult, error)
 	close() error
 }
 
-// A small file is written like puts, all rows in one write. A file is large from
-// this many rows, or bytes of rows.
+// A small file is written like puts, all rows in one write. A file is large if it
+// exceeds this number of rows, or bytes of rows.
 const (
 	smallRows  = DefaultBatch
 	smallBytes = 4 * maxBatchBytes
-	// pipelineRows are handed from the goroutine that parses to the one that loads.
+	// pipelineRows is the batch size between the parsing and the loading goroutine.
 	pipelineRows = 1000
 )
 
-// whole imports the file all or nothing, and reads it once: a small file in one write, a
-// large one as a bulk load. It reads the file a second time only to leave out records
-// that repeat others far before them.
+// whole imports the file all or nothing: a small file in one write, a large file as a
+// bulk load. It reads the file once. It reads it a second time only to leave out
+// records that repeat records far before them.
 func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error {
 	err := im.wholeOnce(ctx, to, regular, im.spec.Warn)
 	if !errors.Is(err, query.ErrRepeated) {
@@ -69,7 +69,7 @@ func (im *importer) wholeOnce(ctx context.Context, to bulkSink, regular bool, wa
 	var writeErr error
 	for batch := range batches {
 		if writeErr != nil {
-			continue // until the reader has noticed
+			continue // until the reader stops
 		}
 		if writeErr = w.add(ctx, batch); writeErr != nil {
 			cancel()
@@ -87,14 +87,14 @@ func (im *importer) wholeOnce(ctx context.Context, to bulkSink, regular bool, wa
 	return err
 }
 
-// A wholeWriter keeps rows until there are too many for one write.
+// A wholeWriter keeps rows until they exceed one write.
 type wholeWriter struct {
 	im      *importer
 	to      bulkSink
 	regular bool
 	kept    []row
 	bytes   int
-	load    bulkLoad // nil until there are too many
+	load    bulkLoad // nil until the rows exceed one write
 	records int64
 }
 
@@ -106,7 +106,7 @@ func (w *wholeWriter) add(ctx context.Context, batch []row) error {
 	for _, r := range batch {
 		w.bytes += r.size()
 	}
-	// Adds to aggregates must not be made twice, so the load has a name.
+	// Adds to aggregates must not be applied twice, so the load has a name.
 	if len(w.kept) <= smallRows && w.bytes <= smallBytes && !w.im.plan.adds {
 		return nil
 	}
@@ -155,8 +155,8 @@ func (w *wholeWriter) end(ctx context.Context) error {
 	return nil
 }
 
-// fingerprint identifies a file's load: by its bytes, and by how they are imported.
-// It reads the file, which takes a small part of the time of parsing it.
+// fingerprint identifies a file's load by the file's bytes and the import's settings.
+// It reads the file, which takes a small part of the parsing time.
 func (im *importer) fingerprint(ctx context.Context) (string, error) {
 	f, err := os.Open(im.spec.Path)
 	if err != nil {

@@ -8,16 +8,15 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A cellForm reads the long form that [Export] writes, in which each record is
-// a cell.
+// A cellForm reads the long form that [Export] writes: each record is a cell.
 type cellForm struct {
 	table   schema.Table
 	escaped bool // CSV: text has backslashes in it
 	fields  map[string]int
 }
 
-// newCellPlan is the plan of an import without a key and columns: the file must
-// have the long form.
+// newCellPlan returns the plan of an import without key and columns; the file must have
+// the long form.
 func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
 	if spec.Timestamp != "" || spec.NA != "" {
 		return nil, specErrorf("key", "ts= and na= are for files that need key= and columns= too; without these, the file is one that export wrote, and says all of it")
@@ -103,7 +102,7 @@ func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
 	return cell, bad
 }
 
-// check compares a cell with the family that it is for.
+// check compares a cell with its family.
 func (c *cellForm) check(rec *record, cell *cells.Cell, typ cells.Type) *LineError {
 	f, ok := c.table.Family(cell.Family)
 	switch {
@@ -117,7 +116,7 @@ func (c *cellForm) check(rec *record, cell *cells.Cell, typ cells.Type) *LineErr
 	return nil
 }
 
-// plain is the text of a field that has to be there.
+// plain returns the text of a required field.
 func (c *cellForm) plain(rec *record, name string) (string, *LineError) {
 	i := c.fields[name]
 	f := rec.fields[i]
@@ -130,7 +129,7 @@ func (c *cellForm) plain(rec *record, name string) (string, *LineError) {
 	return f.text, nil
 }
 
-// text is a field of any bytes: escaped in CSV, perhaps in base64 in JSON.
+// text returns a field of any bytes: escaped in CSV, possibly base64 in JSON.
 func (c *cellForm) text(rec *record, name string) (string, *LineError) {
 	if i, ok := c.fields[name+base64Suffix]; ok && rec.fields[i].state != absent {
 		return c.base64(rec, name)

@@ -12,11 +12,11 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// convert reads text as a value of a type; problem says why that is not possible.
+// convert parses text as a value of a type; problem says why it cannot.
 //
-// Spaces around numbers and booleans do not count. Whole numbers may end in
-// ".0", as tools write them that know only floating point; they are never
-// rounded. Booleans are true, false, t, f, 1, 0, in any case.
+// Spaces around numbers and booleans are ignored. Whole numbers may end in ".0", as
+// tools write them that have only floating point; they are never rounded. Booleans are
+// true, false, t, f, 1, 0, in any case.
 func convert(text string, typ cells.Type) (v cells.Value, problem string) {
 	switch typ {
 	case cells.TypeString:
@@ -90,11 +90,11 @@ func floating(text string, typ cells.Type) (v cells.Value, problem string) {
 	return cells.F64(f), ""
 }
 
-// timeLayouts are the ways to write a timestamp, besides microseconds. Those
-// without a zone are UTC.
+// timeLayouts are the spellings of a timestamp, besides microseconds. A spelling
+// without a zone is UTC.
 var timeLayouts = [...]string{time.RFC3339Nano, "2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02T15:04"}
 
-// parseTimestamp reads a cell's timestamp; problem says why that is not possible.
+// parseTimestamp parses a cell's timestamp; problem says why it cannot.
 func parseTimestamp(text string) (ts cells.Timestamp, problem string) {
 	s := strings.TrimSpace(text)
 	if isDigits(strings.TrimPrefix(s, "-")) {

@@ -10,16 +10,16 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A csvReader reads RFC 4180: commas, optional double quotes, lines that end in
-// LF or CRLF. Empty lines are passed over.
+// A csvReader reads RFC 4180: commas, optional double quotes, lines that end in LF or
+// CRLF. It skips empty lines.
 type csvReader struct {
 	file    string
 	bound   *boundedReader
 	csv     *csv.Reader
 	header  []string
-	columns []int  // the place in a line of each field that is used
-	codes   []code // what they hold
-	line    int    // the last line that was read
+	columns []int  // for each used field, its index in a line
+	codes   []code // the encodings of these fields
+	line    int    // the last line read
 }
 
 // newCSVReader reads the header.
@@ -47,7 +47,7 @@ func newCSVReader(file string, r io.Reader, names *fieldNames) (*csvReader, erro
 	return c, nil
 }
 
-// findField is the place of a field in the header.
+// findField returns the index of a field in the header.
 func findField(header []string, name string) (int, error) {
 	at := -1
 	for i, h := range header {
@@ -65,7 +65,7 @@ func findField(header []string, name string) (int, error) {
 	return at, nil
 }
 
-// unknownField is the error about a field that a file does not have.
+// unknownField returns the error for a field that a file does not have.
 func unknownField(name string, known []string) error {
 	const most = 30
 	list := known
@@ -103,15 +103,15 @@ func (c *csvReader) next(rec *record) error {
 	return nil
 }
 
-// span is where a record begins and how many lines it takes.
+// span returns the line where a record begins and the number of its lines.
 func (c *csvReader) span(values []string) (line, lines int) {
 	line, _ = c.csv.FieldPos(0)
 	c.line, lines = c.lastLine(values)
 	return line, lines
 }
 
-// lastLine is the last line of a record: that of its last field, and the line
-// breaks in that.
+// lastLine returns the last line of a record: the line of its last field plus the line
+// breaks in it, and the number of lines.
 func (c *csvReader) lastLine(values []string) (last, lines int) {
 	first, _ := c.csv.FieldPos(0)
 	last, _ = c.csv.FieldPos(len(values) - 1)
@@ -119,7 +119,7 @@ func (c *csvReader) lastLine(values []string) (last, lines int) {
 	return last, last - first + 1
 }
 
-// failure sorts the errors of the csv package.
+// failure classifies the errors of the csv package.
 func (c *csvReader) failure(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF
@@ -153,10 +153,10 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// errTooLong ends a record that would not fit memory.
+// errTooLong is the error of a record too large for memory.
 var errTooLong = errors.New("record too long")
 
-// A boundedReader fails when a single record has taken more than maxRecord bytes.
+// A boundedReader fails if a single record exceeds maxRecord bytes.
 type boundedReader struct {
 	r     io.Reader
 	since int // bytes since the last record began

@@ -19,7 +19,7 @@ type SpecError struct {
 	Problem string
 }
 
-// Error is "key=: problem".
+// Error returns "key=: problem", or the problem alone if Part is empty.
 func (e *SpecError) Error() string {
 	if e == nil {
 		return "<nil>"
@@ -34,21 +34,20 @@ func specErrorf(part, format string, args ...any) error {
 	return &SpecError{Part: part, Problem: fmt.Sprintf(format, args...)}
 }
 
-// A LineError is a fault in one record of a file.
+// A LineError is a mistake in one record of a file.
 type LineError struct {
 	File string
 	Line int // the first line of the record, counted from 1
-	// Lines is how many lines the record takes: more than one where a quoted
-	// field has line breaks, or where a quote is not closed.
+	// Lines is the number of lines of the record. It exceeds 1 if a quoted field has
+	// line breaks or a quote is not closed.
 	Lines int
-	// Field is the name of the field; empty when the fault concerns no single
-	// field.
+	// Field is the name of the field; "" if the mistake is not in a single field.
 	Field string
-	// Problem names the offending value and what would be right.
+	// Problem names the offending value and the correct form.
 	Problem string
 }
 
-// Error is "file:line: field f: problem".
+// Error returns "file:line: field f: problem".
 func (e *LineError) Error() string {
 	if e == nil {
 		return "<nil>"
@@ -60,19 +59,19 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s%s", e.File, e.Line, field, e.Problem)
 }
 
-// An Error is the error of an import that failed, wholly or in part.
+// An Error is the error of an import that failed entirely or in part.
 type Error struct {
-	// Err is the cause: a [*LineError] when there are more bad lines than are
-	// tolerated, then the first one too many; otherwise an error of reading the
+	// Err is the cause. If there are more bad lines than allowed, it is a [*LineError]
+	// for the first line beyond the limit. Otherwise it is an error of reading the
 	// file, of the database, or of the context.
 	Err error
-	// Rows is how many rows were written before, in batches; they stay.
+	// Rows is the number of rows written in batches before the failure; they stay.
 	Rows int64
-	// BadLines is how many bad lines were among those read.
+	// BadLines is the number of bad lines among the lines read.
 	BadLines int64
 }
 
-// Error is the cause and the outcome of the import.
+// Error returns the cause and the outcome of the import.
 func (e *Error) Error() string {
 	if e == nil || e.Err == nil {
 		return "<nil>"
@@ -94,7 +93,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error {
 	if e == nil {
 		return nil
@@ -102,5 +101,5 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// quote is a value as messages show it: quoted, and shortened where it is long.
+// quote returns a value for a message: quoted, and shortened if it is long.
 func quote(s string) string { return strconv.Quote(excerpt.Of(s)) }

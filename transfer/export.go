@@ -20,44 +20,44 @@ import (
 
 // An ExportSpec says what to export and how.
 type ExportSpec struct {
-	// Path is the file, which appears when it is complete. Its name gives its
-	// format: .csv, .jsonl, .ndjson or .parquet, the first three also with .gz or
-	// .zst. "-" is Out.
+	// Path is the file. It gets this name when it is complete. The extension gives the
+	// format: .csv, .jsonl, .ndjson or .parquet, the first three also with .gz or .zst.
+	// "-" writes to Out.
 	Path string
-	// Format overrides the name of the file: "csv", "jsonl" or "parquet".
+	// Format overrides the format of the file's name: "csv", "jsonl" or "parquet".
 	Format string
-	// Wide, when it is not empty, makes one line for each row, with a field for
-	// each of these columns, their newest cells. Otherwise there is one line for
-	// each cell, and [Import] makes the same cells again. A Mapping without a
-	// Field uses the field family:qualifier.
+	// Wide, if not empty, makes one line for each row, with the newest cell of each of
+	// these columns as a field. Otherwise there is one line for each cell, and [Import]
+	// restores the same cells. A Mapping without a Field uses the field
+	// family:qualifier.
 	Wide []Mapping
-	// Bytes is how the wide form holds values of type bytes in CSV and JSON lines,
-	// and row keys that are not UTF-8: "hex" or "base64". The name of such a field
-	// ends in _hex or _b64, and [Import] finds it under its name without that. ""
-	// is hex in CSV and base64 in JSON lines.
+	// Bytes is the encoding, "hex" or "base64", of values of type bytes, and of row
+	// keys that are not UTF-8, in the wide form of CSV and JSON lines. The name of such
+	// a field ends in _hex or _b64, and [Import] finds it by its name without that
+	// suffix. "" is hex in CSV and base64 in JSON lines.
 	Bytes string
-	// Options say which rows and cells are exported; all of them without any,
-	// all versions included.
+	// Options select the exported rows and cells; without options, all of them,
+	// including all versions.
 	Options []read.Option
-	// Overwrite replaces a file that exists.
+	// Overwrite replaces an existing file.
 	Overwrite bool
 	// Out is the writer for "-".
 	Out io.Writer
-	// Progress gets a line that counts, which needs a terminal; nil shows none.
+	// Progress receives a counter for a terminal; nil: no counter.
 	Progress io.Writer
 }
 
-// An ExportResult is what an export did.
+// An ExportResult says what an export wrote.
 type ExportResult struct {
 	Rows, Cells int64
 	Bytes       int64 // of the file
 	Elapsed     time.Duration
 }
 
-// Export writes the visible cells of a table at one moment, each cell once.
-// Memory stays bounded, however large table and rows are. A file that exists is
-// left alone unless the spec says otherwise. After an error there is no file;
-// bytes written to Out stay there.
+// Export writes the visible cells of a table at one moment, each cell once. Memory is
+// bounded, however large the table and its rows are. An existing file is not replaced
+// unless Overwrite is set. After an error there is no file; bytes already written to
+// Out stay.
 func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (res ExportResult, err error) {
 	if err := given(ctx, db); err != nil {
 		return res, err
@@ -88,7 +88,7 @@ func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (r
 	return res, err
 }
 
-// write makes the file.
+// write writes the file.
 func (e *exporter) write(ctx context.Context) (ExportResult, error) {
 	out, err := openSink(e.spec, e.format)
 	if err != nil {
@@ -106,18 +106,18 @@ func (e *exporter) write(ctx context.Context) (ExportResult, error) {
 	return ExportResult{Rows: e.rows, Cells: e.cells, Bytes: out.bytes}, nil
 }
 
-// A rawKeyError reports a row key that a CSV file cannot hold as it is. The first
-// line of the file has to say so.
+// A rawKeyError reports a row key that CSV cannot hold without an encoding. The file's
+// first line must name the encoding.
 type rawKeyError struct {
 	key       string
-	unwritten bool // the file can be begun anew
+	unwritten bool // nothing is written yet, so the file can be started again
 }
 
 func (e *rawKeyError) Error() string {
 	return "row key " + quote(e.key) + " is not UTF-8, which a CSV file says in its first line; export to a file by its name, or as jsonl or parquet"
 }
 
-// exportFormat is what the file is to hold.
+// exportFormat returns the format of the file.
 func exportFormat(spec ExportSpec) (f format, err error) {
 	name := spec.Path
 	if spec.Format != "" && (name == "-" || !hasFormat(name)) {
@@ -145,17 +145,17 @@ func hasFormat(path string) bool {
 	return err == nil
 }
 
-// A fileSink is the file of an export on its way: it has another name until it is
-// complete.
+// A fileSink is an export's file while it is written. It has a temporary name until it
+// is complete.
 type fileSink struct {
 	path    string
-	tmp     *os.File // nil: it goes to a pipe, or where the caller said
+	tmp     *os.File // nil: a pipe, a device or Out
 	w       io.Writer
-	closers []io.Closer // from the outside to the inside
+	closers []io.Closer // the file before its compressor
 	bytes   int64
 }
 
-// openSink makes the file, and what compresses it.
+// openSink creates the file and its compressor.
 func openSink(spec ExportSpec, f format) (*fileSink, error) {
 	s := &fileSink{path: spec.Path}
 	w, err := s.open(spec)
@@ -205,7 +205,7 @@ func (s *fileSink) open(spec ExportSpec) (io.Writer, error) {
 	return s.tmp, nil
 }
 
-// finish closes the file and gives it its name.
+// finish closes the file and renames it to its final name.
 func (s *fileSink) finish() error {
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		if err := s.closers[i].Close(); err != nil {
@@ -233,10 +233,10 @@ func (s *fileSink) finish() error {
 	return nil
 }
 
-// abandon removes what was written; after finish it does nothing.
+// abandon removes the temporary file; after finish it does nothing.
 func (s *fileSink) abandon() error {
 	for _, c := range s.closers {
-		_ = c.Close() // there is an error already
+		_ = c.Close() // the first error is returned
 	}
 	if s.tmp == nil {
 		return nil
@@ -262,7 +262,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 // buffered collects small writes.
 func buffered(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<16) }
 
-// columnName is the name of a mapping's field in an export.
+// columnName returns the name of a mapping's field in an export.
 func (m Mapping) columnName() string {
 	if m.Field != "" {
 		return m.Field

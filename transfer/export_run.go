@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An exporter is one export under way: one goroutine reads, several encode the
-// cells, and one writes the results in the order of reading.
+// An exporter is one running export: one goroutine reads, several encode the cells, and
+// one writes the results in the order of reading.
 type exporter struct {
 	table  *query.Table
 	schema schema.Table
@@ -24,53 +24,53 @@ type exporter struct {
 	format format
 	wide   []wideColumn
 	code   code // of values of type bytes, in the wide form
-	// keyCode is that of row keys, in a wide CSV file.
+	// keyCode is the encoding of row keys in a wide CSV file.
 	keyCode code
 	rows    int64
 	cells   int64
 }
 
-// A wideColumn is a column of the wide form with its type settled.
+// A wideColumn is a column of the wide form with a definite type.
 type wideColumn struct {
 	Mapping
 	typ  cells.Type
 	code code
 }
 
-// name is that of the column's field.
+// name returns the name of the column's field.
 func (c wideColumn) name() string { return c.columnName() + suffixes[c.code] }
 
-// A chunk is some cells in their order, on their way through an export.
+// A chunk is a sequence of cells that passes through an export.
 type chunk struct {
 	keys  []string
 	cells []cells.Cell
 	size  int
-	done  chan struct{} // closed when out, or err, is there
+	done  chan struct{} // closed when out or err is set
 	out   encoded
 	err   error
 }
 
-// An encoded chunk has the form of the file: text, or values for a Parquet writer.
+// An encoded chunk is in the form of the file: text, or values for a Parquet writer.
 type encoded any
 
-// An encoder puts chunks into the form of a file.
+// An encoder encodes chunks in the form of a file.
 type encoder interface {
-	// begin writes what stands before the first chunk.
+	// begin writes what precedes the first chunk.
 	begin(w io.Writer) error
-	// encode is called by several goroutines at once.
+	// encode is called by several goroutines concurrently.
 	encode(c *chunk) (encoded, error)
-	// write is called in the order of the chunks, and end after the last.
+	// write is called in the order of the chunks, and end after the last one.
 	write(e encoded) error
 	end() error
 }
 
-// The most cells or bytes of a chunk that has more than one cell.
+// A chunk with more than one cell has at most this many cells and bytes.
 const (
 	chunkCells = 4096
 	chunkBytes = 1 << 20
 )
 
-// prepare checks the columns of the wide form.
+// prepare checks the columns of the wide form and finds their types.
 func (e *exporter) prepare(ctx context.Context) error {
 	if err := e.chooseCode(); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (e *exporter) prepare(ctx context.Context) error {
 	return nil
 }
 
-// chooseCode settles how bytes are written as text.
+// chooseCode determines how bytes are written as text.
 func (e *exporter) chooseCode() error {
 	asText := e.spec.Wide != nil && !e.format.parquet
 	said, known := codes[e.spec.Bytes]
@@ -135,8 +135,8 @@ func (e *exporter) chooseCode() error {
 	return nil
 }
 
-// findType is the type of the first cell of a column, string for a column without
-// cells.
+// findType returns the type of the first cell of a column, or string if the column has
+// no cells.
 func (e *exporter) findType(ctx context.Context, m Mapping) (cells.Type, error) {
 	opts := append(append([]read.Option(nil), e.spec.Options...), read.Column(m.Family, m.Qualifier), read.Versions(1), read.Limit(1))
 	for row, err := range e.table.ReadRows(ctx, opts...) {
@@ -225,7 +225,7 @@ func (e *exporter) run(ctx context.Context, out *fileSink) error {
 	return nil
 }
 
-// read scans the table and hands on chunks. In the wide form no row is cut.
+// read scans the table and sends chunks. In the wide form it never splits a row.
 func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 	opts := e.spec.Options
 	if e.wide != nil {
@@ -273,8 +273,8 @@ func (c *chunk) countRows() (n int) {
 	return n
 }
 
-// eachRow calls fn for the cells of each row of a chunk of the wide form, by the
-// columns; a cell is nil where a row has none.
+// eachRow calls fn for each row of a chunk of the wide form. row has one cell for each
+// of the columns, nil if the row has no such cell.
 func (c *chunk) eachRow(columns []wideColumn, fn func(key string, row []*cells.Cell) error) error {
 	row := make([]*cells.Cell, len(columns))
 	for i := 0; i < len(c.cells); {

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// The fields of the long form, in which each line is a cell.
+// The fields of the long form: one line for each cell.
 const (
 	rowField       = "row"
 	familyField    = "family"
@@ -20,7 +20,7 @@ const (
 	timestampField = "timestamp"
 	typeField      = "type"
 	valueField     = "value"
-	base64Suffix   = "_b64" // of a JSON member that holds base64
+	base64Suffix   = "_b64" // of a JSON member with base64
 )
 
 // textCells writes the long form as CSV or JSON lines.
@@ -59,8 +59,8 @@ func (t *textCells) write(e encoded) error {
 
 func (t *textCells) end() error { return nil }
 
-// appendCSVCell appends a line of CSV. Row key, qualifier, and values of type
-// string and bytes are escaped, so that every line is one cell, and text.
+// appendCSVCell appends a line of CSV. Row key, qualifier, and values of type string
+// and bytes are escaped, so that every cell is one line of text.
 func appendCSVCell(b []byte, key string, c *cells.Cell) []byte {
 	b = appendCSVField(b, key)
 	b = append(appendCSVField(append(b, ','), c.Family), ',')
@@ -75,7 +75,7 @@ func appendCSVCell(b []byte, key string, c *cells.Cell) []byte {
 	return append(b, '\n')
 }
 
-// appendCSVField appends text, escaped, in quotes where CSV needs them.
+// appendCSVField appends escaped text, in quotes if CSV needs them.
 func appendCSVField(b []byte, s string) []byte {
 	if !strings.ContainsAny(s, `,"`) && !strings.HasPrefix(s, " ") {
 		return appendEscaped(b, s)
@@ -90,8 +90,8 @@ func appendCSVField(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendEscaped appends text in which a backslash is \\, and control characters
-// and bytes that are not UTF-8 are \n, \r, \t and \xNN, byte by byte.
+// appendEscaped appends text with escapes: a backslash as \\, and control characters
+// and bytes that are not UTF-8 as \n, \r, \t and \xNN, byte by byte.
 func appendEscaped(b []byte, s string) []byte {
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
@@ -117,7 +117,7 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// unescape reads the text that appendEscaped wrote.
+// unescape decodes the text that appendEscaped wrote.
 func unescape(s string) (text string, problem string) {
 	if !strings.Contains(s, `\`) {
 		return s, ""
@@ -154,8 +154,8 @@ func unescape(s string) (text string, problem string) {
 	return string(b), ""
 }
 
-// appendJSONCell appends a line of JSON. Text that is not UTF-8 is base64 in a
-// member whose name says so; numbers that JSON tools would round are strings.
+// appendJSONCell appends a line of JSON. Text that is not UTF-8 is base64 in a member
+// with the suffix _b64; numbers that JSON tools would round are strings.
 func appendJSONCell(b []byte, key string, c *cells.Cell) []byte {
 	b = appendJSONText(append(b, '{'), rowField, key, base64Code)
 	b = append(b, `,"family":`...)
@@ -175,7 +175,7 @@ func appendJSONCell(b []byte, key string, c *cells.Cell) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendJSONText appends a member of any bytes, in the code if they are not UTF-8.
+// appendJSONText appends a member of any bytes; bytes that are not UTF-8 are encoded.
 func appendJSONText(b []byte, name, text string, c code) []byte {
 	if utf8.ValidString(text) {
 		c = noCode
@@ -190,12 +190,12 @@ func appendJSONString(b []byte, s string) []byte {
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a string has no error
+		panic(err) // a string always has a JSON form
 	}
 	return append(b, text...)
 }
 
-// plainJSON reports whether a text is in JSON as it is, between quotes.
+// plainJSON reports whether a text needs no escapes in JSON.
 func plainJSON(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -206,8 +206,8 @@ func plainJSON(s string) bool {
 	return true
 }
 
-// appendJSONValue appends a value that is not of type bytes; number is its text when
-// it is not a string.
+// appendJSONValue appends a value that is not of type bytes; number returns the text of
+// a value that is not a string.
 func appendJSONValue(b []byte, v cells.Value, number func(cells.Value) string) []byte {
 	text, isText := v.AsString()
 	f, isFloat := v.Float()
@@ -220,7 +220,8 @@ func appendJSONValue(b []byte, v cells.Value, number func(cells.Value) string) [
 	return append(b, number(v)...)
 }
 
-// rawText is the text of a value of type string or bytes.
+// rawText returns the text of a value of type string or bytes; ok is false for other
+// types.
 func rawText(v cells.Value) (string, bool) {
 	if raw, ok := v.AsBytes(); ok {
 		return string(raw), true
@@ -228,7 +229,7 @@ func rawText(v cells.Value) (string, bool) {
 	return v.AsString()
 }
 
-// plainText is any other value as text that keeps every bit.
+// plainText returns a value of another type as text that keeps every bit.
 func plainText(v cells.Value) string {
 	if bits, width, ok := nanBits(v); ok {
 		return nanText(bits, width)

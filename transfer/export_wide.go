@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// wideText is such a value for other programs, which do not distinguish NaNs.
+// wideText is plainText for other programs, which do not distinguish NaNs.
 func wideText(v cells.Value) string {
 	if bits, width, ok := nanBits(v); ok && isUsualNaN(bits, width) {
 		return "NaN"
@@ -17,8 +17,8 @@ func wideText(v cells.Value) string {
 	return plainText(v)
 }
 
-// textWide writes the wide form as CSV or JSON lines: text as it is, for other
-// programs, and bytes in a code.
+// textWide writes the wide form as CSV or JSON lines: text without escapes of its own,
+// for other programs, and bytes in an encoding.
 type textWide struct {
 	columns []wideColumn
 	json    bool

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// A code is how a field holds bytes as text.
+// A code is an encoding of bytes as text.
 type code uint8
 
 const (
-	noCode code = iota // as they are
+	noCode code = iota // not encoded
 	hexCode
 	base64Code
 )
 
-// suffixes end the name of a field that has the code: it says what it holds.
+// suffixes end the names of fields that have the encoding.
 var suffixes = [...]string{hexCode: "_hex", base64Code: base64Suffix}
 
-// codes are the codes by their names.
+// codes are the encodings by name.
 var codes = map[string]code{"": hexCode, "hex": hexCode, "base64": base64Code}
 
-// codeOf is the code in a field's name.
+// codeOf returns the encoding that a field's name ends in.
 func codeOf(name string) code {
 	for c := hexCode; c <= base64Code; c++ {
 		if strings.HasSuffix(name, suffixes[c]) {
@@ -32,7 +32,7 @@ func codeOf(name string) code {
 	return noCode
 }
 
-// encode gives bytes as text.
+// encode encodes bytes as text.
 func (c code) encode(raw string) string {
 	switch c {
 	case hexCode:
@@ -43,7 +43,7 @@ func (c code) encode(raw string) string {
 	return raw
 }
 
-// decode reads the text that encode made; problem says why it cannot.
+// decode decodes the text that encode made; problem says why it cannot.
 func (c code) decode(text string) (raw, problem string) {
 	var b []byte
 	var err error
@@ -66,11 +66,11 @@ func (c code) decode(text string) (raw, problem string) {
 type fieldNames struct {
 	names []string
 	parts []string // the part of the spec that named it first
-	also  []string // another name that it may have in the file; "": none
-	coded bool     // a file may have a field under its name and a suffix
+	also  []string // another possible name in the file; "": no other
+	coded bool     // a file may have the field with a suffix
 }
 
-// add returns the index of a field.
+// add returns the index of a field, and adds the field if it is new.
 func (f *fieldNames) add(name, part, also string) int {
 	for i, n := range f.names {
 		if n == name && f.also[i] == also {
@@ -81,14 +81,14 @@ func (f *fieldNames) add(name, part, also string) int {
 	return len(f.names) - 1
 }
 
-// A spelling is a name that a field may have in a file, and the code of its
+// A spelling is a name that a field may have in a file, and the encoding of its
 // content.
 type spelling struct {
 	name string
 	code code
 }
 
-// spellings are those of a field; the first that a file has is used.
+// spellings returns the spellings of a field; the first one in the file is used.
 func (f *fieldNames) spellings(i int) (all []spelling) {
 	names := []string{f.names[i]}
 	if f.also[i] != "" {
@@ -103,8 +103,8 @@ func (f *fieldNames) spellings(i int) (all []spelling) {
 	return all
 }
 
-// find is the place of a field in a file's names, and the code of its content. With
-// an error the place is -1.
+// find returns the index of a field in a file's names, and the encoding of its content.
+// If the file has no such field, the index is -1 with an error.
 func (f *fieldNames) find(i int, has []string) (at int, c code, err error) {
 	for _, s := range f.spellings(i) {
 		if slices.Contains(has, s.name) {

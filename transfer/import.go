@@ -15,26 +15,26 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A sink is where rows go: a table, or a test's list.
+// A sink receives rows: a table, or a test's list.
 type sink interface {
-	// write writes rows, each of them whole or not at all. The list has an
-	// error for each row that was not written, or is nil.
+	// write writes rows, each of them whole or not at all. The list has an error for
+	// each row that was not written, or is nil if all were.
 	write(ctx context.Context, rows []row) ([]error, error)
-	// ledger begins an account of rows.
+	// ledger opens an account of rows.
 	ledger(ctx context.Context, repeated func(query.Repeat)) (ledger, error)
 }
 
-// An importer is one import under way.
+// An importer is one running import.
 type importer struct {
 	spec   Spec
 	plan   *plan
 	sink   sink
 	result Result
-	size   int64 // of the file in bytes, 0 when it is not known
+	size   int64 // of the file in bytes; 0 if unknown
 	tooBad *LineError
 	late   late
 	skip   map[int]*LineError // by line, the records to leave out
-	wrote  *account           // of what is written in batches
+	wrote  *account           // of the rows written in batches
 }
 
 func run(ctx context.Context, spec Spec, table schema.Table, to sink) (Result, error) {
@@ -101,14 +101,14 @@ func (im *importer) check(ctx context.Context, warn io.Writer) (err error) {
 	if _, countErr := all.Count(ctx); countErr != nil {
 		return countErr
 	}
-	if err != nil { // the records that repeat others count, too
+	if err != nil { // repeats found before the failure count as bad lines
 		im.result.BadLines += im.late.lines
 		return err
 	}
 	return im.leaveOut(true)
 }
 
-// load reads on a goroutine of its own and writes on this one.
+// load reads on a separate goroutine and writes on the caller's.
 func (im *importer) load(ctx context.Context, warn io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,7 +123,7 @@ func (im *importer) load(ctx context.Context, warn io.Writer) error {
 		var writeErr error
 		for batch := range batches {
 			if writeErr != nil {
-				continue // until the reader has noticed
+				continue // until the reader stops
 			}
 			if writeErr = im.write(ctx, batch); writeErr != nil {
 				cancel()
@@ -151,14 +151,14 @@ func (im *importer) accounted(ctx context.Context, fn func() error) (err error) 
 	return im.leaveOut(false)
 }
 
-// maxBatchBytes ends a batch early, so that rows of many bytes neither fill the
-// memory nor pass what the engine takes in one write.
+// maxBatchBytes ends a batch early, so that large rows neither fill the memory nor
+// exceed the engine's limit for one write.
 const maxBatchBytes = 8 << 20
 
 // A batchReader cuts a file into batches.
 type batchReader struct {
 	im     *importer
-	size   int // rows of a batch, at most
+	size   int // maximum rows in a batch
 	sorted bool
 	out    chan<- []row
 
@@ -167,8 +167,8 @@ type batchReader struct {
 	bytes int
 }
 
-// read reads the file to its end, or to the first bad line too many; with all, it
-// then counts the other bad lines, and hands on nothing.
+// read reads the file to its end, or to the first bad line beyond the limit. With all,
+// it then counts the remaining bad lines and sends no rows.
 func (b *batchReader) read(ctx context.Context, warn io.Writer, all bool) error {
 	err := b.im.scan(ctx, scanning{
 		title: "importing",
@@ -193,7 +193,7 @@ func (b *batchReader) newArena() []cells.Cell {
 
 func (b *batchReader) add(ctx context.Context, r row, arena []cells.Cell) error {
 	if b.im.tooBad != nil {
-		return nil // only counting
+		return nil // counting only
 	}
 	b.arena = arena
 	if n := len(b.batch); n > 0 && b.im.plan.cells != nil && b.batch[n-1].key == r.key {
@@ -207,8 +207,8 @@ func (b *batchReader) add(ctx context.Context, r row, arena []cells.Cell) error 
 	return b.send(ctx)
 }
 
-// send hands on the batch. In batches, rows are sorted by key: the engine writes
-// neighbours faster, and few files are in the order of their keys.
+// send sends the batch. Rows of a batch are sorted by key if sorted is set: the engine
+// writes adjacent keys faster, and few files are in key order.
 func (b *batchReader) send(ctx context.Context) error {
 	if len(b.batch) == 0 {
 		return nil

@@ -11,23 +11,23 @@ import (
 	"unicode/utf8"
 )
 
-// A jsonReader reads one flat JSON object a line. Blank lines are passed over.
-// Numbers are kept as they are written, so that none is rounded.
+// A jsonReader reads one flat JSON object per line. It skips blank lines. It keeps the
+// text of numbers, so that no number is rounded.
 type jsonReader struct {
 	file  string
 	in    *bufio.Reader
 	names *fieldNames
 	index map[string][]member
-	ranks []int // of the fields of this object
+	ranks []int // for the fields of the current object
 	line  int
-	long  []byte          // a line that is longer than the buffer of in
-	known map[string]bool // names of members seen, for messages; at most maxKnown
-	order []string        // the same, the first seen first
-	seen  []bool          // which of the used fields were in any object
+	long  []byte          // a line longer than the buffer of in
+	known map[string]bool // names of members read, for messages; at most maxKnown
+	order []string        // the same names in the order of the file
+	seen  []bool          // which of the used fields any object had
 	any   bool            // whether there was an object
 }
 
-// A member is a field under one of its names, the first having rank 1.
+// A member is a field under one of its spellings; rank 1 is the first spelling.
 type member struct {
 	field, rank int
 	code        code
@@ -60,7 +60,7 @@ func (j *jsonReader) next(rec *record) error {
 	}
 }
 
-// readLine returns the next line, good until the one after it.
+// readLine returns the next line. It is valid until the next call.
 func (j *jsonReader) readLine() ([]byte, error) {
 	j.long = j.long[:0]
 	for {
@@ -87,8 +87,8 @@ func (j *jsonReader) readLine() ([]byte, error) {
 	}
 }
 
-// parse reads the used members of an object. It continues to the object's end
-// when one of them is bad, to see all names.
+// parse reads the used members of an object. If one of them is bad, it continues to the
+// object's end, to see all names.
 func (j *jsonReader) parse(text string, rec *record) error {
 	if bad := checkObject(text, rec); bad != nil {
 		return bad
@@ -123,8 +123,8 @@ func (j *jsonReader) parse(text string, rec *record) error {
 	return nil
 }
 
-// set makes a value that of a field, unless the object has the field under a name of
-// higher priority.
+// set sets a field's value, unless the object has the field under a name of higher
+// priority.
 func (j *jsonReader) set(rec *record, m member, f field, problem string) *LineError {
 	j.seen[m.field] = true
 	rank := &j.ranks[m.field]
@@ -143,7 +143,7 @@ func (j *jsonReader) set(rec *record, m member, f field, problem string) *LineEr
 	return nil
 }
 
-// note keeps the name of a member.
+// note records the name of a member for messages.
 func (j *jsonReader) note(name string) {
 	if len(j.known) < maxKnown && !j.known[name] {
 		j.known[name] = true
@@ -171,8 +171,8 @@ func checkObject(text string, rec *record) *LineError {
 	return nil
 }
 
-// close reports a used field that was in no object: otherwise a misspelt name
-// would make no cells and no error.
+// close reports a used field that no object had; otherwise a misspelt name would make
+// no cells and no error.
 func (j *jsonReader) close() error {
 	for i, name := range j.names.names {
 		if !j.seen[i] && j.any && j.names.parts[i] != "" {
@@ -182,8 +182,7 @@ func (j *jsonReader) close() error {
 	return nil
 }
 
-// A scanner walks over the members of an object that is known to be
-// well-formed.
+// A scanner reads the members of an object that has been checked to be well-formed.
 type scanner struct {
 	text string
 	pos  int // after the opening brace, then after each member
@@ -227,7 +226,7 @@ func (s *scanner) value() (f field, bad string) {
 	return field{}, ""
 }
 
-// str reads a string; not ok when it has an escape that stands for no character.
+// str reads a string; ok is false if it has an escape that is not a character.
 func (s *scanner) str() (text string, ok bool) {
 	start := s.pos
 	s.skip()
@@ -238,12 +237,12 @@ func (s *scanner) str() (text string, ok bool) {
 	if err := json.Unmarshal([]byte(raw), &text); err != nil {
 		return raw, false
 	}
-	const replacement = "\uFFFD" // what json puts for half a pair
+	const replacement = "\uFFFD" // encoding/json puts it for half a pair
 	lost := strings.Contains(text, replacement) && !strings.Contains(raw, replacement) && !strings.Contains(strings.ToLower(raw), `\ufffd`)
 	return text, !lost
 }
 
-// skip passes over a value.
+// skip skips a value.
 func (s *scanner) skip() {
 	depth := 0
 	for {

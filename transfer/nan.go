@@ -9,15 +9,16 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A NaN is text in three forms: NaN is the quiet one without a sign and without a
-// payload, the usual one in other programs; -NaN is the same with the sign; any
-// other is NaN(0x…) with its bits, 8 digits of an f32 and 16 of an f64.
+// The text of a NaN has three forms: NaN is the quiet NaN without sign and payload,
+// which most programs use; -NaN is the same with the sign; any other NaN is NaN(0x…)
+// with its bits, 8 digits for an f32 and 16 for an f64.
 const (
 	quietNaN32 = 0x7fc00000
 	quietNaN64 = 0x7ff8000000000000
 )
 
-// nanBits are the bits of a NaN, and how many: 32 or 64.
+// nanBits returns the bits of a NaN and their number, 32 or 64; ok is false if v is not
+// a NaN.
 func nanBits(v cells.Value) (bits uint64, width int, ok bool) {
 	if f, isF64 := v.AsF64(); isF64 {
 		return math.Float64bits(f), 64, f != f
@@ -46,8 +47,8 @@ func isUsualNaN(bits uint64, width int) bool {
 	return !strings.Contains(nanText(bits, width), "(") || width == 64 && bits == math.Float64bits(math.NaN())
 }
 
-// parseNaN reads the text that nanText writes, and other programs' spellings of
-// NaN. A NaN of the other width is converted if that loses nothing.
+// parseNaN parses the text that nanText writes, and other programs' spellings of NaN. A
+// NaN of the other width is converted if no bit is lost.
 func parseNaN(text string, typ cells.Type) (v cells.Value, ok bool) {
 	bits, ok := parseNaNBits(strings.ToLower(text))
 	switch {
@@ -58,14 +59,14 @@ func parseNaN(text string, typ cells.Type) (v cells.Value, ok bool) {
 	case bits == math.Float64bits(math.NaN()):
 		bits = quietNaN64
 	}
-	const lost = 52 - 23 // bits of the payload
+	const lost = 52 - 23 // bits of the payload that an f32 lacks
 	if bits&(1<<lost-1) != 0 {
 		return v, false
 	}
 	return cells.F32(math.Float32frombits(uint32(bits>>63<<31 | 0x7f800000 | bits>>lost&(1<<23-1)))), true
 }
 
-// parseNaNBits are the bits as an f64 has them.
+// parseNaNBits returns the bits as those of an f64.
 func parseNaNBits(text string) (bits uint64, ok bool) {
 	switch text {
 	case "nan", "+nan":

@@ -9,17 +9,17 @@ import (
 	"github.com/smolwc/smolwc/internal/parquetrows"
 )
 
-// A parquetReader reads the rows of a Parquet file as records. Null is no value, and
-// an empty string is one. Lists and groups are nested fields. A record's line is its
-// row, counted from 1. Columns of no field that is used are not read.
+// A parquetReader reads the rows of a Parquet file as records. Null is an absent value;
+// an empty string is a value. Lists and groups are nested fields. A record's line is
+// its row number, counted from 1. Columns that no field uses are not read.
 type parquetReader struct {
 	path   string
 	file   *parquetrows.File
-	fields []int // by the columns that were chosen
+	fields []int // by the index of the chosen column
 	nested []int // the fields that are lists or groups
 }
 
-// A countedFile tells how much of a file was read.
+// A countedFile reports how much of a file was read.
 type countedFile struct {
 	*os.File
 	onRead func(n int)
@@ -46,18 +46,18 @@ func newParquetReader(path string, f *os.File, onRead func(int), names *fieldNam
 	if err != nil {
 		return nil, fmt.Errorf("%s: is not a Parquet file, or damaged: %w", path, err)
 	}
-	in.onRead = onRead // the rows alone
+	in.onRead = onRead // count the rows only, not the footer
 	p := &parquetReader{path: path, file: file}
 	return p, p.choose(names)
 }
 
-// choose finds the columns of the fields that are used.
+// choose finds the columns of the used fields.
 func (p *parquetReader) choose(names *fieldNames) error {
 	known := p.file.Fields()
 	for field := range names.names {
 		at, _, err := names.find(field, known)
 		switch {
-		case at < 0 && names.parts[field] == "": // it need not be there
+		case at < 0 && names.parts[field] == "": // the field is optional
 		case err != nil:
 			return specErrorf(names.parts[field], "%s: %v", p.path, err)
 		case p.file.Choose(at):

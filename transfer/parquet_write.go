@@ -13,24 +13,24 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A row group is written when it has this many rows, or its values this many
-// bytes: that bounds the memory of an export and of the readers of its file.
+// A row group ends when it has this many rows, or values of this many bytes. This
+// bounds the memory of an export and of its file's readers.
 const (
 	groupRows  = 1 << 20
 	groupBytes = 64 << 20
-	// A column whose distinct values take more than this in a row group is
-	// written without a dictionary from there on.
+	// If the distinct values of a column exceed this size in a row group, the rest of
+	// the column is written without a dictionary.
 	dictionaryBytes = 1 << 20
 )
 
 // valueTypes are the types of values, in the order of the long form's columns.
 var valueTypes = []cells.Type{cells.TypeBytes, cells.TypeString, cells.TypeBool, cells.TypeByte, cells.TypeI32, cells.TypeI64, cells.TypeF32, cells.TypeF64}
 
-// valueColumn is the column of the long form that holds values of a type.
+// valueColumn returns the name of the long form's column for values of a type.
 func valueColumn(t cells.Type) string { return valueField + "_" + t.String() }
 
-// valueNode is a Parquet column of values of a type. Other programs see types
-// of their own in them: a string is text, a byte an unsigned integer of 8 bits.
+// valueNode returns the Parquet column for values of a type. Other programs see
+// equivalent types: a string is text, a byte an unsigned integer of 8 bits.
 func valueNode(t cells.Type) parquet.Node {
 	switch t {
 	case cells.TypeBytes:
@@ -51,7 +51,7 @@ func valueNode(t cells.Type) parquet.Node {
 	return parquet.Leaf(parquet.DoubleType)
 }
 
-// parquetValue is a value for such a column.
+// parquetValue returns a value for a column of valueNode.
 func parquetValue(v cells.Value) parquet.Value {
 	switch v.Type() {
 	case cells.TypeBytes:
@@ -77,12 +77,12 @@ func parquetValue(v cells.Value) parquet.Value {
 	return parquet.DoubleValue(f)
 }
 
-// textValue is a text, which is not copied: the writer only reads it.
+// textValue returns a text without a copy: the writer only reads it.
 func textValue(s string) parquet.Value {
 	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// ordered is a group of columns in the order of names; parquet.Group sorts.
+// ordered is a group of columns in the order of names; parquet.Group would sort them.
 type ordered struct {
 	parquet.Group
 	names []string
@@ -104,8 +104,8 @@ func (o *ordered) add(name string, n parquet.Node) {
 	o.names = append(o.names, name)
 }
 
-// A parquetOut writes rows in row groups of bounded size, and several columns at
-// once.
+// A parquetOut writes rows in row groups of bounded size, and several columns
+// concurrently.
 type parquetOut struct {
 	columns ordered
 	w       *parquet.GenericWriter[any]
@@ -114,8 +114,8 @@ type parquetOut struct {
 	bytes   int
 }
 
-// parquetColumns is an encoded chunk: the values of each column, nil for one in
-// which all are null.
+// parquetColumns is an encoded chunk: the values of each column, nil for a column with
+// only nulls.
 type parquetColumns struct {
 	values [][]parquet.Value
 	rows   int
@@ -159,8 +159,8 @@ func (p *parquetOut) write(e encoded) error {
 	return p.endGroup()
 }
 
-// eachColumn calls fn for the columns, for several at once: most of what writing
-// costs is dictionaries and compression.
+// eachColumn calls fn for the columns, several concurrently: most of the cost of
+// writing is dictionaries and compression.
 func (p *parquetOut) eachColumn(fn func(i int, w *parquet.ColumnWriter) error) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -185,15 +185,15 @@ func (p *parquetOut) end() error {
 	return p.w.Close()
 }
 
-// nulls are written for a column without values.
+// nulls are written for a column with only nulls.
 var nulls [chunkCells]parquet.Value
 
-// newParquetColumns has room for values in a number of rows.
+// newParquetColumns returns an empty chunk with a number of columns.
 func newParquetColumns(columns int) *parquetColumns {
 	return &parquetColumns{values: make([][]parquet.Value, columns)}
 }
 
-// set puts a value into a column in which it may be null.
+// set sets a value in an optional column.
 func (c *parquetColumns) set(column, row, rows int, v cells.Value) {
 	if c.values[column] == nil {
 		c.values[column] = make([]parquet.Value, rows) // null
@@ -201,8 +201,8 @@ func (c *parquetColumns) set(column, row, rows int, v cells.Value) {
 	c.values[column][row] = parquetValue(v).Level(0, 1, column)
 }
 
-// parquetCells writes the long form: columns for the parts of a cell, and one for
-// each type of values. In each row one of these has a value.
+// parquetCells writes the long form: columns for the parts of a cell, and one column
+// for each type of value. In each row one of the latter has a value.
 type parquetCells struct{ parquetOut }
 
 func newParquetCells() *parquetCells {
@@ -250,7 +250,7 @@ type parquetWide struct {
 
 func newParquetWide(columns []wideColumn) *parquetWide {
 	p := &parquetWide{wide: columns}
-	p.columns.add(rowField, parquet.Leaf(parquet.ByteArrayType)) // each key is there once
+	p.columns.add(rowField, parquet.Leaf(parquet.ByteArrayType)) // each key occurs once
 	for _, c := range columns {
 		p.columns.add(c.columnName(), parquet.Optional(valueNode(c.typ)))
 	}

@@ -13,20 +13,20 @@ type plan struct {
 	names   fieldNames
 	key     template
 	columns []column
-	ts      int // the field of the timestamp, or noField
+	ts      int // the index of the timestamp field, or noField
 	na      string
-	adds    bool      // to an aggregate
-	sets    bool      // a cell
-	cells   *cellForm // of the long form of an export; nil: key and columns say
+	adds    bool      // some column is an aggregate
+	sets    bool      // some column is not an aggregate
+	cells   *cellForm // reads the long form of an export; nil: key and columns are given
 	keyText []byte    // scratch
 }
 
-// A column is a mapping with its type settled.
+// A column is a mapping with a definite type.
 type column struct {
 	family, qualifier string
 	typ               cells.Type
 	field             int
-	code              code // of a field that the spec names with its suffix
+	code              code // if the spec names the field with a suffix
 }
 
 // newPlan checks a spec against the declared table.
@@ -105,7 +105,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		c.code = codeOf(m.Field)
 	}
 	var also string
-	if m.Field == m.Qualifier { // as export calls it
+	if m.Field == m.Qualifier { // export names the field by column
 		also = name
 	}
 	c.field = p.names.add(m.Field, "columns", also)
@@ -113,13 +113,13 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	return nil
 }
 
-// once reports whether no two records may have one row key and one timestamp, since
-// the second would replace the first. In the long form each record is a cell, and adds
-// accumulate.
+// once reports whether each pair of row key and timestamp may occur only once, because
+// a second record would replace the first. It is false for the long form, where each
+// record is a cell, and if all columns aggregate.
 func (p *plan) once() bool { return p.cells == nil && p.sets }
 
-// A row is a record on its way to the table. All its cells have one timestamp, except
-// in the long form, where it may be several records.
+// A row is a record for the table. All its cells have one timestamp. In the long form a
+// row may have several records, and its cells several timestamps.
 type row struct {
 	line  int
 	lines int // of the record
@@ -127,7 +127,7 @@ type row struct {
 	cells []cells.Cell
 }
 
-// size is about how many bytes the row takes.
+// size returns about how many bytes the row takes.
 func (r row) size() int {
 	n := len(r.key)
 	for _, c := range r.cells {
@@ -136,7 +136,7 @@ func (r row) size() int {
 	return n
 }
 
-// records is how many records the row is made of.
+// records returns the number of records of the row.
 func (p *plan) records(r row) int64 {
 	if p.cells != nil {
 		return int64(len(r.cells))
@@ -144,11 +144,10 @@ func (p *plan) records(r row) int64 {
 	return 1
 }
 
-// serverTime is the timestamp of cells that get theirs from the database's clock.
+// serverTime stands for a timestamp from the database's clock.
 const serverTime cells.Timestamp = -1
 
-// row makes a row of a record. Its cells are appended to arena, which is
-// returned.
+// row makes a row from a record. It appends the cells to arena and returns arena.
 func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineError) {
 	if p.cells != nil {
 		return p.cells.row(rec, arena)

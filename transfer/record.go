@@ -2,15 +2,15 @@ package transfer
 
 import "fmt"
 
-// A record is one line of a file, or several where a quoted field has line
-// breaks: the fields that the spec uses. It is good until the next one is read;
-// the texts are good for ever.
+// A record is one line of a file, or several if a quoted field has line breaks. It has
+// the fields that the spec uses. It is valid until the next one is read; its texts stay
+// valid.
 type record struct {
 	file   string
-	line   int // the first line, from 1
-	lines  int // how many
+	line   int // the first line, counted from 1
+	lines  int // number of lines
 	names  []string
-	fields []field // as in names
+	fields []field // in the order of names
 }
 
 // A field is the text of one value.
@@ -23,13 +23,13 @@ type field struct {
 type fieldState uint8
 
 const (
-	absent  fieldState = iota // JSON null, or not there
-	present                   // as text
+	absent  fieldState = iota // JSON null, or missing
+	present                   // has text
 	nested                    // a JSON object or list
-	typed                     // as text, of a file in which null is not empty text
+	typed                     // has text, from a file that distinguishes null and empty text
 )
 
-// decoded is the text of a present field.
+// decoded returns the decoded text of a present field.
 func (r *record) decoded(field int) (string, *LineError) {
 	f := &r.fields[field]
 	text, problem := f.code.decode(f.text)
@@ -39,33 +39,33 @@ func (r *record) decoded(field int) (string, *LineError) {
 	return text, nil
 }
 
-// fault is an error about a field of the record.
+// fault returns an error about a field of the record.
 func (r *record) fault(field int, format string, args ...any) *LineError {
 	e := r.wrong(format, args...)
 	e.Field = r.names[field]
 	return e
 }
 
-// wrong is an error about the record.
+// wrong returns an error about the record.
 func (r *record) wrong(format string, args ...any) *LineError {
 	return &LineError{File: r.file, Line: r.line, Lines: max(r.lines, 1), Problem: fmt.Sprintf(format, args...)}
 }
 
 // A recordReader reads a file record by record.
 type recordReader interface {
-	// next reads the next record into rec. The error is io.EOF at the end; a
-	// *LineError when this record is bad and the next one may be read; another
-	// error when the file cannot be read any further.
+	// next reads the next record into rec. It returns io.EOF at the end, a *LineError
+	// if this record is bad and the next one can be read, and another error if the file
+	// cannot be read further.
 	next(rec *record) error
-	// close reports, at the end of the file, faults that only the end shows.
+	// close reports mistakes that show only at the end of the file.
 	close() error
 }
 
-// maxRecord bounds the memory for one record, in bytes. It is larger than the
-// largest value, even when all of it is escaped in JSON.
+// maxRecord bounds the bytes of one record in memory. It exceeds the largest value,
+// even if all of it is escaped in JSON.
 const maxRecord = 256 << 20
 
-// openRecords makes the reader of a format.
+// openRecords returns the reader for a format.
 func openRecords(f format, file string, src *source, names *fieldNames) (recordReader, error) {
 	switch {
 	case f.parquet:

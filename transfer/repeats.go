@@ -13,31 +13,32 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A record that repeats another would replace it. Repeats are found in one of two
-// ways: at once, when the first record is one of the first maxSeenKeys, and
-// otherwise by sorting all records, as a bulk load or a ledger does. So any number
-// of records is compared in bounded memory.
+// A record that repeats another would replace it. Repeats are found in two ways. If the
+// first record is one of the first maxSeenKeys, they are found at once. All others are
+// found by sorting all records, as a bulk load or a ledger does. Both need bounded
+// memory for any number of records.
 
-// repeats is the fault of a record that repeats another.
+// repeats is the message for a record that repeats another.
 const repeats = "makes the row key %s, which line %d made; the key needs one more field, or ts= a field that tells the lines apart"
 
-// seenKeys finds records that repeat one of the first. It keeps hashes of 128 bits,
-// with a random seed, in place of keys.
+// seenKeys finds records that repeat one of the first maxSeenKeys. In place of keys it
+// keeps hashes of 128 bits with a random seed.
 type seenKeys struct {
 	seeds [2]maphash.Seed
 	lines map[[2]uint64]int
 	text  []byte
 }
 
-// maxSeenKeys bounds the memory of seenKeys. It is larger than smallRows: smaller files
-// are not sorted.
+// maxSeenKeys bounds the memory of seenKeys. It exceeds smallRows, so smaller files
+// need no sorting.
 const maxSeenKeys = 1 << 16
 
 func newSeenKeys() *seenKeys {
 	return &seenKeys{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, lines: map[[2]uint64]int{}}
 }
 
-// add notes a row, and returns the line that made the same one.
+// add records a row. If an earlier row has the same key and timestamp, it returns that
+// row's line.
 func (k *seenKeys) add(r row) (line int, again bool) {
 	k.text = binary.BigEndian.AppendUint64(k.text[:0], uint64(r.cells[0].Timestamp))
 	k.text = append(k.text, r.key...)
@@ -48,13 +49,13 @@ func (k *seenKeys) add(r row) (line int, again bool) {
 	return line, again
 }
 
-// late are the records that sorting found to repeat others.
+// late has the repeated records that sorting found.
 type late struct {
-	mu    sync.Mutex // the goroutine that sorts tells of some
+	mu    sync.Mutex // the sorting goroutine also adds records
 	file  string
-	most  int                // to keep
-	lines int64              // of all of them
-	first *LineError         // the one that stands first in the file
+	most  int                // maximum number of records in kept
+	lines int64              // number of lines of all such records
+	first *LineError         // the first one in the file
 	kept  map[int]*LineError // by line, up to most
 }
 
@@ -74,8 +75,8 @@ func (l *late) add(r query.Repeat) {
 	}
 }
 
-// leaveOut reports the records that were found late. If the file can be read again,
-// and they are not too many, the next reading leaves them out.
+// leaveOut reports the records in late. If the file can be read again and BadLines
+// allows them, the next pass leaves them out; otherwise it returns an error.
 func (im *importer) leaveOut(rereadable bool) error {
 	l := &im.late
 	if l.lines == 0 {
@@ -120,7 +121,7 @@ type account struct {
 	scratch []cells.Cell
 }
 
-// add enters a row that was written.
+// add records a written row.
 func (a *account) add(r row) error {
 	a.records += a.plan.records(r)
 	a.cells += int64(len(r.cells))
@@ -128,14 +129,13 @@ func (a *account) add(r row) error {
 		return enter(a.ledger, r)
 	}
 	a.scratch = append(a.scratch[:0], r.cells...)
-	for i := range a.scratch { // as tableSink.fill adds
+	for i := range a.scratch { // in the same way as tableSink.fill
 		a.scratch[i].Timestamp = max(a.scratch[i].Timestamp, 0)
 	}
 	return a.ledger.Cells(r.key, a.scratch)
 }
 
-// settle puts the counts of the written rows into the result, also after an
-// error.
+// settle stores the counts of the written rows in the result, even after an error.
 func (a *account) settle(ctx context.Context, to *Result) error {
 	n, err := a.ledger.Count(context.WithoutCancel(ctx))
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *account) settle(ctx context.Context, to *Result) error {
 	if !a.plan.once() {
 		to.Cells = n.Cells
 	}
-	if a.plan.cells != nil { // adds are not replaced
+	if a.plan.cells != nil { // adds do not replace cells
 		to.Replaced = n.Replaced
 	}
 	return nil

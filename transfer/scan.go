@@ -12,16 +12,16 @@ import (
 // A scanning is one pass over the file.
 type scanning struct {
 	title string
-	warn  io.Writer // gets the bad lines that are tolerated; nil: nowhere
-	all   bool      // go on to the end when there are too many bad lines, to count them
-	// arena gives the slice that the cells of the next row are appended to, and
-	// use takes the row, and the slice as it has become.
+	warn  io.Writer // receives the bad lines within the limit; nil: discarded
+	all   bool      // beyond the limit of bad lines, continue to the end to count them
+	// arena returns the slice to which the cells of the next row are appended. use
+	// receives the row and the extended slice.
 	arena func() []cells.Cell
 	use   func(r row, arena []cells.Cell) error
 }
 
-// scan reads the file from its beginning. It counts bad lines and lines
-// without cells in the result.
+// scan reads the file from its beginning. It counts bad lines, and lines without cells,
+// in the result.
 func (im *importer) scan(ctx context.Context, s scanning) error {
 	bar := newBar(im.spec.Progress, s.title, im.size)
 	defer bar.finish()
@@ -64,7 +64,7 @@ func (im *importer) scan(ctx context.Context, s scanning) error {
 	return nil
 }
 
-// one reads one record and hands on its row.
+// one reads one record and passes its row on.
 func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s scanning) error {
 	if err := records.next(rec); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 	return s.use(r, arena)
 }
 
-// bad counts a bad record, and returns it when it is one too many.
+// bad counts a bad record, and returns it if it is the first beyond the limit.
 func (im *importer) bad(e *LineError, s scanning) error {
 	im.result.BadLines += int64(e.Lines)
 	switch {
@@ -104,9 +104,9 @@ func (im *importer) bad(e *LineError, s scanning) error {
 	return nil
 }
 
-// warn says that a bad record is left out.
+// warn reports that a bad record is left out.
 func (im *importer) warn(to io.Writer, e *LineError) {
 	if to != nil {
-		_, _ = fmt.Fprintf(to, "%v; left out\n", e) // a lost warning is no reason to stop
+		_, _ = fmt.Fprintf(to, "%v; left out\n", e) // a lost warning does not stop the import
 	}
 }

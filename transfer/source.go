@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A format is the format that a file's name gives.
+// A format is the format of a file, from its name.
 type format struct {
 	json        bool
 	parquet     bool
@@ -38,22 +38,22 @@ func formatOf(path string) (format, error) {
 		f.json = true
 		return f, nil
 	case ".parquet":
-		if f.parquet = true; f.compression == "" { // it is compressed inside
+		if f.parquet = true; f.compression == "" { // Parquet compresses inside the file
 			return f, nil
 		}
 	}
 	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .jsonl and .ndjson, and the last three also with .gz or .zst", path)
 }
 
-// A source is an open file on its way through decompression.
+// A source is an open file with its decompressor.
 type source struct {
-	text    *bufio.Reader // what the file holds, without a byte order mark
+	text    *bufio.Reader // the decompressed text, without a byte order mark
 	file    *os.File
 	counter *counter
 	closers []func()
 }
 
-// openSource opens the file. onRead is told how many bytes of it were read.
+// openSource opens the file. It calls onRead with the number of bytes read from it.
 func openSource(path string, f format, onRead func(n int)) (*source, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *source) decompress(path string, f format) error {
 	return nil
 }
 
-// skipMark passes over a UTF-8 byte order mark. It refuses UTF-16 with a clear
-// message; otherwise the errors would show strange field names.
+// skipMark skips a UTF-8 byte order mark. It refuses UTF-16 with a clear message;
+// otherwise the errors would show strange field names.
 func (s *source) skipMark(path string) error {
 	head, err := s.text.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -119,7 +119,7 @@ func (s *source) close() {
 	}
 }
 
-// A counter counts the bytes of the file as they are read.
+// A counter reports the bytes of the file as they are read.
 type counter struct {
 	r      io.Reader
 	onRead func(n int)
@@ -133,8 +133,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkFile finds out about the path without reading it: its size, and whether it
-// can be read twice.
+// checkFile returns the size of the file, and whether it is a regular file, which can
+// be read twice. It does not read the file.
 func checkFile(path string) (size int64, regular bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -146,7 +146,7 @@ func checkFile(path string) (size int64, regular bool, err error) {
 	return info.Size(), info.Mode().IsRegular(), nil
 }
 
-// fileError is an error of opening, without the name of the system call.
+// fileError returns an error of opening without the name of the system call.
 func fileError(path string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
@@ -154,7 +154,7 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// readError is an error in the middle of a file, after a number of whole lines.
+// readError returns an error in the middle of a file, after this number of whole lines.
 func readError(path string, line int, err error) error {
 	switch {
 	case strings.HasSuffix(strings.ToLower(path), ".gz"):
@@ -165,7 +165,7 @@ func readError(path string, line int, err error) error {
 	return fmt.Errorf("%s: cannot be read after line %d: %w", path, line, err)
 }
 
-// unpackError is an error of compressed data.
+// unpackError returns an error of decompression.
 func unpackError(path, name string, line int, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return fileError(path, pe)

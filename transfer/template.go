@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// A template makes row keys. It is text and fields in turn.
+// A template makes row keys. It alternates text and fields.
 type template []templatePart
 
 type templatePart struct {
-	literal string // what stands before the field
+	literal string // the text before the field
 	field   int    // index into fieldNames; noField after the last literal
-	width   int    // zero padding in digits; 0: as it is written
+	width   int    // zero padding in digits; 0: no padding
 }
 
 const noField = -1
 
-// maxWidth bounds a padding; no integer that fits a cell is longer.
+// maxWidth bounds a padding; no integer in a cell is longer.
 const maxWidth = 32
 
-// parseTemplate reads a template and adds its fields to names.
+// parseTemplate parses a template and adds its fields to names.
 func parseTemplate(text string, names *fieldNames) (template, error) {
 	var t template
 	var literal strings.Builder
@@ -57,7 +57,7 @@ func parseTemplate(text string, names *fieldNames) (template, error) {
 	return append(t, templatePart{literal: literal.String(), field: noField}), nil
 }
 
-// parsePlaceholder reads the text between braces: name, or name:0width. A colon
+// parsePlaceholder parses the text between braces: name, or name:0width. A colon
 // without a number after it belongs to the name.
 func parsePlaceholder(text, inner string, names *fieldNames) (templatePart, error) {
 	name, width := inner, 0
@@ -75,7 +75,7 @@ func parsePlaceholder(text, inner string, names *fieldNames) (templatePart, erro
 	return templatePart{field: names.add(name, "key", ""), width: width}, nil
 }
 
-// append appends the row key that the template makes of a record.
+// append appends the row key that the template makes from a record.
 func (t template) append(dst []byte, rec *record) ([]byte, *LineError) {
 	for _, p := range t {
 		dst = append(dst, p.literal...)

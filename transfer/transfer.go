@@ -9,11 +9,11 @@
 // its end, the same file is imported only once, and it does not replace existing
 // cells, unless the [Spec] says otherwise.
 //
-// With [Spec.Batch] rows are written in batches, as they are read. A regular file is
-// then read twice: if the first reading finds too many bad lines, nothing is written.
-// A pipe can be read only once. When its lines are bad, the engine fails or the
-// context ends half-way, the batches already written stay, and the error says how
-// many rows those are.
+// With [Spec.Batch] rows are written in batches while they are read. A regular file is
+// then read twice: if the first pass finds too many bad lines, nothing is written. A
+// pipe can be read only once. If it has too many bad lines, the engine fails, or the
+// context ends, the batches already written stay, and the error gives the number of
+// rows in them.
 package transfer
 
 import (
@@ -29,87 +29,86 @@ import (
 
 // A Spec says what to import and how.
 type Spec struct {
-	// Path is the file. Its name gives its format: .csv, .jsonl or .ndjson, then
-	// .gz or .zst if it is compressed, or .parquet. The first line of a CSV file
-	// names the fields; each line of a JSON lines file is one flat object.
+	// Path is the file. Its name gives its format: .csv, .jsonl or .ndjson, then .gz or
+	// .zst if it is compressed, or .parquet. The first line of a CSV file names the
+	// fields; each line of a JSON lines file is one flat object.
 	Path string
-	// Key is the template of the row key: text with {field} for a field as it
-	// is written, {field:04} for a whole number padded with zeros to four
-	// digits (a longer one stays as it is), {{ and }} for braces. Without a
-	// Key and Columns the file is one that [Export] wrote in the long form.
+	// Key is the template of the row key: {field} is a field's text, {field:04} a whole
+	// number padded with zeros to four digits (a longer number is not cut), {{ and }}
+	// are braces. Without Key and Columns the file must be in the long form of
+	// [Export].
 	Key string
-	// Columns maps the fields to columns; with a Key there must be at least one.
+	// Columns maps fields to columns; with a Key there must be at least one.
 	Columns []Mapping
-	// Timestamp names the field that holds the cells' timestamp: microseconds
-	// since 1970, RFC 3339, or a date with or without a time, taken as UTC. If
-	// it is empty, each row gets one of the database's clock.
+	// Timestamp names the field with the cells' timestamp: microseconds since 1970, RFC
+	// 3339, or a date with or without a time, in UTC. If it is empty, each row gets a
+	// timestamp from the database's clock.
 	Timestamp string
-	// NA is text that means "no value", like an empty field; with "" there is no
-	// such text.
+	// NA is a text that means "no value", like an empty field; "": no such text.
 	NA string
-	// BadLines is how many bad lines are tolerated and left out. A bad record of
-	// several lines counts as that many.
+	// BadLines is the maximum number of bad lines that are left out. A bad record of
+	// several lines counts as several.
 	BadLines int
-	// Batch writes the rows in batches of at most this many, each visible when it
-	// is written; 0 makes the file visible as a whole. Large rows make smaller
+	// Batch writes the rows in batches of at most this many rows, each visible when it
+	// is written; 0 makes the whole file visible at once. Large rows make smaller
 	// batches.
 	Batch int
-	// Again imports a large file again that was imported before in the same way.
-	// Otherwise such an import does nothing, and [Result.Before] says so.
+	// Again imports a large file even if it was imported before in the same way.
+	// Without Again such an import does nothing, and sets [Result.Before].
 	Again bool
-	// Overlap lets a large file replace cells that are there, and put its own in
-	// front of older ones; see [query.BulkOptions].
+	// Overlap allows a large file to replace existing cells and to add newer versions;
+	// see [query.BulkOptions].
 	Overlap bool
-	// Progress gets a progress bar, which needs a terminal; nil shows none.
+	// Progress receives a progress bar for a terminal; nil: no bar.
 	Progress io.Writer
-	// Warn gets one line for each bad line that is tolerated; nil discards them.
+	// Warn receives one line for each bad line that is left out; nil discards them.
 	Warn io.Writer
 }
 
-// DefaultBatch is the most rows of one write when a [Spec] does not set it.
+// DefaultBatch is the maximum number of rows in one write by default.
 const DefaultBatch = 10_000
 
-// A Mapping makes a column of a field. A field that is empty, equals [Spec.NA], is
-// null, or is missing from a JSON object makes no cell. If a CSV or JSON lines
-// file lacks the field, but has one with this name and the suffix _hex or _b64,
-// that one is decoded. A field with the qualifier's name may also be called
-// family:qualifier, as [Export] calls it.
+// A Mapping makes a column from a field. A field that is empty, equals [Spec.NA], is
+// null, or is missing from a JSON object makes no cell. If a CSV or JSON lines file
+// lacks the field, but has a field with this name and the suffix _hex or _b64, that
+// field is decoded. A field with the qualifier's name may also be named
+// family:qualifier, as [Export] names it.
 type Mapping struct {
 	Family, Qualifier string
 	Field             string
-	// Type is the type to read the text as; TypeAny is the type that the family
-	// declares, or string if it declares none.
+	// Type is the type of the value; TypeAny is the family's declared type, or string
+	// if it has no declared type.
 	Type cells.Type
 }
 
-// A Result reports an import, also a failed one.
+// A Result reports an import, even a failed one.
 type Result struct {
-	Records  int64 // lines of the file, or rows of Parquet, that were imported
-	Rows     int64 // different rows that they were written to
-	Cells    int64 // different cells; adds to one cell make one
-	Replaced int64 // cells of the long form that a later record replaced, since the file has them again
-	BadLines int64 // lines left out because something is wrong with them
+	Records  int64 // imported lines, or rows of Parquet
+	Rows     int64 // distinct rows written
+	Cells    int64 // distinct cells; several adds to one cell count once
+	Replaced int64 // cells of the long form that a later record in the file replaced
+	BadLines int64 // lines left out because of a mistake
 	NoCells  int64 // lines left out because no mapped field has a value
 	Elapsed  time.Duration
-	// Before is the time of an earlier import of the same file in the same way,
-	// if this import did nothing for that reason; 0 otherwise.
+	// Before is the time of an earlier import of the same file in the same way, if this
+	// import therefore did nothing; else 0.
 	Before cells.Timestamp
 }
 
-// Import reads a file into a table. A fault of the spec is a [*SpecError], a
-// fault of the file an [*Error]; after either nothing is written, except as the
-// package comment says.
+// Import reads a file into a table. A mistake in the spec is a [*SpecError], a failure
+// with the file an [*Error]. After either nothing is written, except as the package
+// comment says.
 //
-// The second of two lines with the same row key and the same timestamp is a bad
-// line, since it would replace the first. Such lines are found in a file of any
-// size. If they stand more than 65,536 lines apart and [Spec.BadLines] tolerates
-// them, the file is read once more to leave them out; from a pipe, which cannot be
-// read again, they are an error. If all columns are aggregates, such lines are not
-// bad: each line adds to the row. In the long form the last one counts.
+// A line with the same row key and timestamp as an earlier line is a bad line, because
+// it would replace the earlier one. Such lines are found in files of any size. If they
+// are more than 65,536 lines apart and [Spec.BadLines] allows them, the file is read
+// again to leave them out. A pipe cannot be read again, so for a pipe they are an
+// error. If all columns are aggregates, such lines are not bad: each line adds to the
+// row. In the long form the last line counts.
 //
 // The memory of an import does not grow with the file: it is a quarter of
-// [query.Options.Memory] besides the database's own; the rest is in files in the
-// database's directory.
+// [query.Options.Memory], in addition to the database's own memory. The rest is in
+// files in the database's directory.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
 	if err := given(ctx, db); err != nil {
 		return Result{}, err
@@ -122,7 +121,7 @@ func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result,
 	return run(ctx, spec, *t, &tableSink{db: db, table: db.Table(table), adds: aggregates(t)})
 }
 
-// given is an error when an argument is missing that imports and exports require.
+// given returns an error if a required argument is missing.
 func given(ctx context.Context, db *query.DB) error {
 	switch {
 	case db == nil:
@@ -145,7 +144,7 @@ func didYouMeanTable(name string, s *schema.Schema) string {
 type tableSink struct {
 	db    *query.DB
 	table *query.Table
-	adds  map[string]bool // the families that aggregate; nil without any
+	adds  map[string]bool // the families that aggregate; nil if there are none
 	keys  []string
 	ms    []*write.Mutation
 }
@@ -179,7 +178,7 @@ func (s *tableSink) fill(m *write.Mutation, r row) {
 	}
 }
 
-// aggregates are the families of a table that aggregate.
+// aggregates returns the families of a table that aggregate, or nil.
 func aggregates(t *schema.Table) map[string]bool {
 	var adds map[string]bool
 	for _, f := range t.Families {

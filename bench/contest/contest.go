@@ -1,9 +1,9 @@
-// Package contest measures several ways of doing the same, the contenders.
+// Package contest measures several ways, the contenders, of doing the same work.
 //
-// Every figure is a ratio within one run: a round does a workload once with each
-// contender, one after another, and a contender's ratio is that of its speed to
-// the speed of the first one, the yardstick, in the same round. Reported is the
-// median over rounds, with the least and the greatest.
+// Every figure is a ratio within one run. A round does a workload once with each
+// contender, one after another. A contender's ratio is its speed divided by the speed
+// of the first contender, the yardstick, in the same round. The report has the median
+// over the rounds, with the minimum and the maximum.
 package contest
 
 import (
@@ -21,9 +21,9 @@ import (
 // A Workload is one thing to measure.
 type Workload struct {
 	Name  string // such as scan/one-family
-	About string // what is done, in a sentence
+	About string // a sentence about the work
 	Unit  string // what one operation is
-	// Workers are the numbers of goroutines to do it with. Empty means one.
+	// Workers are the numbers of goroutines to measure with. Empty means one goroutine.
 	Workers []int
 	// Open prepares the contenders for a number of workers.
 	Open func(ctx context.Context, workers int) (*Contest, error)
@@ -40,25 +40,25 @@ type Contest struct {
 // A Contender is one way of doing a workload.
 type Contender struct {
 	Name string
-	// Start prepares a round, counted from 0, which is to warm up.
+	// Start prepares a round, counted from 0. Round 0 is the warm-up.
 	Start func(ctx context.Context, round int) (Attempt, error)
 }
 
 // An Attempt is one contender's part of a round.
 type Attempt struct {
 	Do  func(ctx context.Context) (Done, error) // is measured
-	End func() error                            // is not; it may be nil
+	End func() error                            // is not measured; may be nil
 }
 
 // Done is what an attempt did.
 type Done struct {
 	Ops int64
-	// Check is the same for all contenders of a workload, such as the
-	// number of cells that they read; 0 is not compared.
+	// Check must be the same for all contenders of a workload, such as the number of
+	// cells read; 0 is not compared.
 	Check int64
 }
 
-// A sample is what was measured of one attempt.
+// A sample is the measurement of one attempt.
 type sample struct {
 	done   Done
 	nsOp   float64
@@ -119,9 +119,9 @@ func run(ctx context.Context, w Workload, workers, rounds int) (results []report
 	return results, nil
 }
 
-// attempt runs one contender, after the garbage of those before is gone.
+// attempt runs one contender, after the garbage of earlier ones is collected.
 func attempt(ctx context.Context, c Contender, round int) (s sample, err error) {
-	if err := ctx.Err(); err != nil { // C does not look at it
+	if err := ctx.Err(); err != nil { // C does not check the context
 		return s, err
 	}
 	a, err := c.Start(ctx, round)
@@ -153,7 +153,7 @@ func attempt(ctx context.Context, c Contender, round int) (s sample, err error) 
 	}, nil
 }
 
-// summarize makes a result of the samples of a contender and of the first one.
+// summarize makes a result from the samples of a contender and of the first contender.
 func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) report.Result {
 	r := report.Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
 	var ratios, allocs []float64
@@ -167,7 +167,7 @@ func summarize(w Workload, workers int, name string, yardstick bool, own, first 
 	return r
 }
 
-// same finds contenders that did not do the same.
+// same returns an error if two contenders did not do the same work.
 func same(first string, want Done, name string, got Done) error {
 	switch {
 	case got.Ops != want.Ops:
@@ -178,12 +178,12 @@ func same(first string, want Done, name string, got Done) error {
 	return nil
 }
 
-// Steady makes a contender of something that every round does alike.
+// Steady returns a contender that does the same in every round.
 func Steady(name string, do func(ctx context.Context) (Done, error)) Contender {
 	return Contender{Name: name, Start: func(context.Context, int) (Attempt, error) { return Attempt{Do: do}, nil }}
 }
 
-// RunAll runs workloads and reports what they took.
+// RunAll runs workloads and reports their results.
 func RunAll(ctx context.Context, ws []Workload, rounds int, to report.Report) error {
 	if err := to.Machine(machine.Describe()); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package machine describes the machine and the build that figures are taken of.
+// Package machine describes the machine and the build of a measurement.
 package machine
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A Description is the machine and the build that figures were measured with.
+// A Description is the machine and the build of a measurement.
 type Description struct {
 	CPU     string    `json:"cpu"`
 	Cores   int       `json:"cores"` // the number that Go may use
@@ -27,7 +27,7 @@ type Description struct {
 	Date    time.Time `json:"date"`
 }
 
-// Describe describes this machine and this build. What it cannot find out is
+// Describe describes this machine and this build. A fact that it cannot find is
 // "unknown".
 func Describe() Description {
 	return Description{
@@ -46,8 +46,8 @@ const unknown = "unknown"
 
 func cpuModel() string { return lineOf("/proc/cpuinfo", "model name", ":") }
 
-// rocksVersion is in the file of options that RocksDB writes at every open; its
-// C API does not tell.
+// rocksVersion reads the version from the options file that RocksDB writes at every
+// open, because its C API does not have it.
 func rocksVersion() string {
 	dir, err := os.MkdirTemp("", "smolwc-bench-")
 	if err != nil {
@@ -66,7 +66,7 @@ func rocksVersion() string {
 	return lineOf(files[0], "rocksdb_version", "=")
 }
 
-// lineOf is the value of the first line of a file that has this name.
+// lineOf returns the value of the first line of a file that has this name.
 func lineOf(file, name, separator string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -81,11 +81,11 @@ func lineOf(file, name, separator string) string {
 	return unknown
 }
 
-// stamp is the commit, where the linker was told it: the go command does not
-// stamp a module that is not at the root of its repository.
+// stamp is the commit, if the linker set it: the go command does not stamp a module
+// that is not at the root of its repository.
 var stamp string
 
-// commit is what the build knows of its source.
+// commit returns the commit of the build.
 func commit() string {
 	if stamp != "" {
 		return stamp
@@ -106,8 +106,7 @@ func commit() string {
 	return revision + modified
 }
 
-// ResidentBytes returns how much memory the process takes, or 0 where it cannot be
-// found out.
+// ResidentBytes returns the resident memory of the process, or 0 if it is unknown.
 func ResidentBytes() int64 {
 	kib, _, _ := strings.Cut(lineOf("/proc/self/status", "VmRSS", ":"), " ")
 	n, err := strconv.ParseInt(kib, 10, 64)

@@ -10,10 +10,10 @@ import (
 	"github.com/smolwc/smolwc/bench/workload"
 )
 
-// openBadger opens Badger with what smolwc gives to RocksDB, as far as it has
-// it: the same memory for caches, blocks of 16 KiB, zstd. Values of some hundred
-// bytes stay beside their keys, as they do in the others; a newer version of a
-// key replaces the one before.
+// openBadger opens Badger with the settings that smolwc gives to RocksDB, as far as
+// Badger has them: the same memory for caches, blocks of 16 KiB, zstd. Values of a few
+// hundred bytes are stored with their keys, as in the other engines; a newer version of
+// a key replaces the older one.
 func openBadger(dir string, o workload.PeerOptions) (workload.KV, error) {
 	cache := o.Memory - o.Memory/4
 	db, err := badger.Open(badger.DefaultOptions(dir).
@@ -39,7 +39,7 @@ func (k *badgerKV) Scan(start, end []byte, fn func(key, value []byte) bool) erro
 	return k.iterate(badger.DefaultIteratorOptions, start, end, fn)
 }
 
-// Row prefetches nothing: a row is a few cells.
+// Row prefetches nothing, because a row has only a few cells.
 func (k *badgerKV) Row(start []byte, fn func(key, value []byte) bool) error {
 	o := badger.DefaultIteratorOptions
 	o.Prefix, o.PrefetchValues = start, false
@@ -81,7 +81,7 @@ func (k *badgerKV) Get(key []byte, fn func(value []byte)) error {
 	})
 }
 
-// Write takes a transaction: a WriteBatch is not atomic.
+// Write uses a transaction, because a WriteBatch is not atomic.
 func (k *badgerKV) Write(n int, pair func(i int) (key, value []byte)) error {
 	tx := k.db.NewTransaction(true)
 	defer tx.Discard()
@@ -94,7 +94,7 @@ func (k *badgerKV) Write(n int, pair func(i int) (key, value []byte)) error {
 	return tx.Commit()
 }
 
-// Compact merges the levels; what memory holds is written at Close.
+// Compact merges the levels; Close writes the data that is still in memory.
 func (k *badgerKV) Compact() error { return k.db.Flatten(runtime.GOMAXPROCS(0)) }
 
 func (k *badgerKV) Close() error { return k.db.Close() }

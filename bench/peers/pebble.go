@@ -17,7 +17,7 @@ import (
 // of 10 bits, zstd at the bottom and something faster above.
 func openPebble(dir string, o workload.PeerOptions) (workload.KV, error) {
 	cache := pebble.NewCache(o.Memory - o.Memory/4)
-	defer cache.Unref() // the database has it
+	defer cache.Unref() // the database keeps a reference
 	options := &pebble.Options{
 		Cache:                       cache,
 		MemTableSize:                uint64(min(max(o.Memory/8, 1<<20), 64<<20)),
@@ -65,7 +65,7 @@ func (k *pebbleKV) Scan(start, end []byte, fn func(key, value []byte) bool) erro
 	return it.Close()
 }
 
-// Row bounds the iterator by the row's prefix, or by what starts with more.
+// Row bounds the iterator by the row's prefix, or a longer start.
 func (k *pebbleKV) Row(start []byte, fn func(key, value []byte) bool) error {
 	return k.Scan(start, workload.PrefixEnd(start), fn)
 }
@@ -102,7 +102,7 @@ func (k *pebbleKV) Compact() error {
 
 func (k *pebbleKV) Close() error { return k.db.Close() }
 
-// quiet is a logger that says nothing but the last words.
+// quiet is a logger that only reports fatal errors.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)              {}

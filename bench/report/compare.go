@@ -10,11 +10,10 @@ import (
 	"github.com/smolwc/smolwc/bench/stats"
 )
 
-// Compare prints how fast the second of two commits is against the first. Each has
-// a file of JSON lines from any number of runs. Rounds are compared by
-// their ratios to the yardstick of their own run, so that a drift of the machine
-// between runs does not count. For the yardstick itself it prints how far the
-// machine drifted.
+// Compare prints the speed of the second of two commits relative to the first. Each
+// commit has a file of JSON lines from any number of runs. Rounds are compared by their
+// ratios to the yardstick of their own run, so that a drift of the machine between runs
+// has no effect. For the yardstick itself it prints the drift of the machine.
 func Compare(w io.Writer, nameA string, a io.Reader, nameB string, b io.Reader) error {
 	as, order, err := readResults(a)
 	if err != nil {
@@ -44,8 +43,8 @@ func Compare(w io.Writer, nameA string, a io.Reader, nameB string, b io.Reader) 
 	return nil
 }
 
-// readResults are the ratios of the runs of each contender of each workload,
-// and the names of these in order. For a yardstick it is the speed.
+// readResults returns the ratios of the runs of each contender of each workload, and
+// the names of these in order. For a yardstick it returns the speed.
 func readResults(r io.Reader) (map[string][]float64, []string, error) {
 	found := ratios{of: map[string][]float64{}}
 	if err := Replay(r, &found); err != nil {
@@ -76,7 +75,7 @@ func (r *ratios) Result(result Result) error {
 	return nil
 }
 
-// Replay reports what a file of JSON lines, from any number of runs, holds.
+// Replay reports the results in a file of JSON lines from any number of runs.
 func Replay(r io.Reader, to Report) error {
 	lines := json.NewDecoder(r)
 	for {

@@ -12,18 +12,18 @@ import (
 	"github.com/smolwc/smolwc/bench/machine"
 )
 
-// A Report writes results as they come.
+// A Report writes results as they arrive.
 type Report interface {
 	Machine(machine.Description) error
 	Result(Result) error
 }
 
-// NewTable reports for people.
+// NewTable returns a report for people.
 func NewTable(w io.Writer) Report { return &table{w: w} }
 
 type table struct {
 	w    io.Writer
-	last string // what the rows above are of
+	last string // the workload of the previous rows
 }
 
 func (t *table) Machine(m machine.Description) error {
@@ -48,13 +48,13 @@ func (t *table) Result(r Result) error {
 	return err
 }
 
-// NewJSON reports a JSON object a line: {"machine": ...} first, then
-// {"result": ...} each.
+// NewJSON returns a report with one JSON object per line: first {"machine": ...}, then
+// {"result": ...} for each result.
 func NewJSON(w io.Writer) Report { return jsonLines{json.NewEncoder(w)} }
 
 type jsonLines struct{ e *json.Encoder }
 
-// A Line is a line of the report in JSON. One of its fields is set.
+// A Line is a line of the JSON report. Exactly one field is set.
 type Line struct {
 	Machine *machine.Description `json:"machine,omitempty"`
 	Result  *Result              `json:"result,omitempty"`
@@ -63,8 +63,8 @@ type Line struct {
 func (j jsonLines) Machine(m machine.Description) error { return j.e.Encode(Line{Machine: &m}) }
 func (j jsonLines) Result(r Result) error               { return j.e.Encode(Line{Result: &r}) }
 
-// NewBenchstat reports in the format of Go's benchmarks, a line for each round,
-// as benchstat of golang.org/x/perf reads it:
+// NewBenchstat returns a report in the format of Go's benchmarks, one line for each
+// round, for benchstat of golang.org/x/perf:
 // https://go.googlesource.com/proposal/+/master/design/14313-benchmark-format.md
 func NewBenchstat(w io.Writer) Report { return &benchstat{w: w} }
 
@@ -73,7 +73,7 @@ type benchstat struct {
 	cores int
 }
 
-// Machine writes as keys what must be equal for figures to be comparable; the
+// Machine writes as keys the facts that must be equal for figures to be comparable. The
 // rest is a comment, so that benchstat puts two commits into one table.
 func (b *benchstat) Machine(m machine.Description) error {
 	b.cores = m.Cores
@@ -95,7 +95,7 @@ func (b *benchstat) Result(r Result) error {
 	return nil
 }
 
-// benchmarkName is such as BenchmarkGet/row/workers=16/smolwc.
+// benchmarkName returns a name such as BenchmarkGet/row/workers=16/smolwc.
 func benchmarkName(r Result) string {
 	name := "Benchmark" + capital(r.Workload)
 	if r.Workers > 1 {

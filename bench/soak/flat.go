@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// flatness is how much memory and how many files a process had, over time.
+// flatness is a process's memory and number of open files over time.
 //
 // In the first third of a run caches fill, and the data reaches its final size. The
 // median of the last third may exceed the median of the second third by a tenth and
@@ -26,19 +26,20 @@ type flatness struct {
 const (
 	memorySlack  = 16 // MiB
 	filesSlack   = 16
-	leastSamples = 60 // fewer are not judged
+	leastSamples = 60 // fewer samples are not judged
 
-	// leastDuration is the shortest run that is judged: a shorter one is still warming up
-	// at its end, most of all on a slow machine, where it takes longer than planned.
+	// leastDuration is the shortest run that is judged: a shorter run may still be
+	// warming up at its end, especially on a slow machine, where it takes longer than
+	// planned.
 	leastDuration = 10 * time.Second
 )
 
-// A verdict says whether a figure stayed the same.
+// A verdict says whether a figure stayed within its limit.
 type verdict struct {
 	what          string
 	judged        bool
 	before, after float64 // medians
-	most          float64 // that after may be
+	most          float64 // the limit of after
 }
 
 func (f *flatness) judge() (memory, files verdict) {
@@ -70,8 +71,7 @@ func (v verdict) err() error {
 	return nil
 }
 
-// openFiles is how many files the process has open; 0 where it cannot be found
-// out.
+// openFiles returns the number of open files of the process, or 0 if it is unknown.
 func openFiles() int {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -80,7 +80,7 @@ func openFiles() int {
 	return len(open)
 }
 
-// report measures the process, and prints a line each interval.
+// report samples the process and prints a line each interval.
 func (s *soak) report(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 1) {
 		return nil
@@ -95,13 +95,13 @@ func (s *soak) report(ctx context.Context, rng *rand.Rand) error {
 	return s.tolerant(func(db *query.DB) error { return s.line(ctx, db) })
 }
 
-// A reportLine is where the last line of the report was.
+// A reportLine has the time and the counts of a line of the report.
 type reportLine struct {
 	at            time.Time
 	writes, reads int64
 }
 
-// line prints what has happened since the last one.
+// line prints what has happened since the last line.
 func (s *soak) line(ctx context.Context, db *query.DB) error {
 	stats, err := db.Stats(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ func (s *soak) line(ctx context.Context, db *query.DB) error {
 	return err
 }
 
-// diskBytes is what the files of a directory take; those that go meanwhile do not
-// count.
+// diskBytes returns the size of the files of a directory. Files that disappear
+// meanwhile are not counted.
 func diskBytes(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

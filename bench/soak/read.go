@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// read makes one read, and compares it.
+// read makes one read and checks the result.
 func (s *soak) read(ctx context.Context, rng *rand.Rand) error {
 	do := s.get
 	switch n := rng.IntN(1000); {
@@ -40,7 +40,7 @@ func (s *soak) get(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	return s.expect(row, err, g, least)
 }
 
-// expect compares a row of a group that was read alone.
+// expect checks a row of a group that was read alone.
 func (s *soak) expect(row *query.Row, err error, g int, least uint64) error {
 	version := uint64(0)
 	switch {
@@ -105,7 +105,7 @@ func (s *soak) groups(ctx context.Context, db *query.DB, from, to int, opts ...r
 	return err
 }
 
-// page leaves a scan in the midst of it.
+// page reads a page and stops in the middle of a scan.
 func (s *soak) page(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	from := rng.IntN(groupCount)
 	known := s.rows.before().groups

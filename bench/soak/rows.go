@@ -20,17 +20,17 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// What a soak writes, and how much of it.
+// What a soak writes, and how much.
 const (
-	groupCount   = 4 * 1500 // of rows that are written together, a quarter by each writer
+	groupCount   = 4 * 1500 // groups of rows that are written together; each writer has a quarter
 	rowsPerGroup = 4
-	accountCount = 40 // numbers that transactions move, so that their sum stays
+	accountCount = 40 // numbers that transactions change without changing their sum
 	deposit      = 1000
-	counterCount = 8 // numbers that everybody adds to
+	counterCount = 8 // numbers that all writers add to
 	maxAge       = 3 * time.Second
 )
 
-// newSchema has a family for each way in which cells go away.
+// newSchema has one family for each way in which cells are removed.
 func newSchema() *schema.Schema {
 	latest := schema.MaxVersions(1)
 	return &schema.Schema{Tables: []schema.Table{
@@ -48,11 +48,11 @@ func newSchema() *schema.Schema {
 
 var groupFamilies = []string{"a", "b"}
 
-// A model holds what is known of the rows of a soak: for each, the two versions
-// that it lies between.
+// A model holds what is known of the rows of a soak: for each row, the minimum and
+// maximum version.
 type model struct {
 	seed     uint64
-	noise    []byte // values are pieces of it
+	noise    []byte // values are slices of it
 	groups   [groupCount]register
 	counters [counterCount]register // of the counters in family n
 	sums     [counterCount]register // of the counters in family sum
@@ -60,15 +60,15 @@ type model struct {
 	events   [writerCount]eventLog
 }
 
-// A register holds a number that only grows. A write announces what it will be
-// before, and says that it is when it has been acknowledged.
+// A register holds a number that only grows. A write sets tried before it starts and
+// acked when it has been acknowledged.
 type register struct {
 	acked, tried atomic.Uint64
 	deleted      atomic.Uint64 // the newest version that is a deletion
 }
 
-// A span is what registers are known to be at some moment: at least what was
-// acknowledged before it, and at most what had been tried after it.
+// A span is the possible range of registers at some moment: at least what was
+// acknowledged before it, and at most what was tried until after it.
 type span struct{ groups, counters, sums, swaps [][2]uint64 }
 
 func newModel(seed uint64) *model {
@@ -100,14 +100,14 @@ func eventRow(writer int) string          { return fmt.Sprintf("writer#%d", writ
 func eventQualifier(n uint64) string      { return fmt.Sprintf("%016x", n) }
 func groupRange(from, to int) read.RowSet { return read.Range(groupPrefix(from), groupPrefix(to)) }
 
-// content is the value of a cell at a version: the version, and noise that no
-// other cell has.
+// content returns the value of a cell at a version: the version, and noise that differs
+// for each cell.
 func (r *model) content(place string, version uint64) []byte {
 	h := hashOf(place) ^ scramble(version^r.seed)
 	size := 20 + h%400
 	switch {
 	case h>>32%1024 == 0:
-		size = 64<<10 + h%(64<<10) // is kept apart
+		size = 64<<10 + h%(64<<10) // large enough for a blob file
 	case h>>32%64 == 0:
 		size = h % 16384
 	}
@@ -115,7 +115,8 @@ func (r *model) content(place string, version uint64) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+size), version), r.noise[at:at+size]...)
 }
 
-// version is the version of a cell, if its value is what was written.
+// version returns the version of a cell, or an error if its value is not one that was
+// written.
 func (r *model) version(place string, value []byte) (uint64, error) {
 	if len(value) < 8 {
 		return 0, fmt.Errorf("%s has a value of %d bytes", place, len(value))
@@ -142,7 +143,7 @@ func hashOf(s string) uint64 {
 	return scramble(h)
 }
 
-// before is what is acknowledged now.
+// before returns the acknowledged versions.
 func (r *model) before() span {
 	known := r.numbersBefore()
 	known.groups = least(r.groups[:])
@@ -161,7 +162,7 @@ func least(of []register) [][2]uint64 {
 	return known
 }
 
-// after adds what has been tried until now.
+// after adds the versions that have been tried until now.
 func (r *model) after(known span) span {
 	most(known.groups, r.groups[:])
 	most(known.counters, r.counters[:])
@@ -176,10 +177,10 @@ func most(known [][2]uint64, of []register) {
 	}
 }
 
-// bounds is a span that ends when it is asked for.
+// bounds returns a function that ends the span when it is called.
 func (r *model) bounds(known span) func() span { return func() span { return r.after(known) } }
 
-// explains says what is wrong with a version that was read; 0 is absent.
+// explains returns an error if a version that was read is impossible; 0 means absent.
 func (k *register) explains(what string, version, least, most uint64) error {
 	switch {
 	case version == 0 && least != 0 && k.deleted.Load() < least:
@@ -192,7 +193,7 @@ func (k *register) explains(what string, version, least, most uint64) error {
 	return nil
 }
 
-// rowVersion is the version of a row of a group, whose families have to agree.
+// rowVersion returns the version of a row of a group. Its families must agree.
 func (r *model) rowVersion(row *query.Row) (uint64, error) {
 	var newest [2]uint64
 	for i, family := range groupFamilies {
@@ -219,9 +220,9 @@ func (r *model) rowVersion(row *query.Row) (uint64, error) {
 	return newest[0], nil
 }
 
-// checkGroups compares one read of the groups from one to another, in either
-// order, with their possible versions. It asks for these after the read. It
-// counts cells.
+// checkGroups compares one read of the groups from (inclusive) to to (exclusive), in
+// either order, with their possible versions. It calls bounds after the read. It
+// returns the number of cells.
 func (r *model) checkGroups(rows iter.Seq2[*query.Row, error], from, to int, bounds func() span) (n int64, err error) {
 	versions := make([][rowsPerGroup]uint64, to-from)
 	for row, err := range rows {
@@ -284,7 +285,7 @@ func (r *model) checkNumbers(rows iter.Seq2[*query.Row, error], bounds func() sp
 	return errors.Join(errs...)
 }
 
-// checkAll compares a whole database with its possible content.
+// checkAll compares a whole database with its possible contents.
 func (r *model) checkAll(ctx context.Context, db *query.DB, bounds func() span) error {
 	if err := r.checkNumbers(db.Table("numbers").ReadRows(ctx), bounds); err != nil {
 		return err
@@ -293,13 +294,13 @@ func (r *model) checkAll(ctx context.Context, db *query.DB, bounds func() span) 
 	return err
 }
 
-// An eventLog is a row of events, one column each, that expire. One writer adds
-// to it, in order.
+// An eventLog is a row of events that expire, one column each. Only one writer adds to
+// it, in order.
 type eventLog struct {
 	mu    sync.Mutex
 	acked uint64
 	tried uint64
-	times []cells.Timestamp // of the newest, up to tried
+	times []cells.Timestamp // of the newest events, up to tried
 }
 
 const eventsKept = 1 << 16
@@ -308,7 +309,7 @@ const eventsKept = 1 << 16
 func (l *eventLog) next(ts cells.Timestamp) (n uint64, at cells.Timestamp) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tried == l.acked { // otherwise the last one is tried again
+	if l.tried == l.acked { // otherwise the last event is tried again
 		l.tried++
 		if len(l.times) > 0 {
 			ts = max(ts, l.times[len(l.times)-1])
@@ -333,8 +334,8 @@ func (l *eventLog) newest() uint64 {
 	return l.acked
 }
 
-// expired says whether an event had expired at some moment; an event whose time
-// is no longer known has expired.
+// expired reports whether an event had expired at a moment. An event whose time is no
+// longer known has expired.
 func (l *eventLog) expired(n uint64, at cells.Timestamp) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -342,8 +343,8 @@ func (l *eventLog) expired(n uint64, at cells.Timestamp) bool {
 	return i < 0 || at > l.times[i]+cells.Timestamp(maxAge.Microseconds())
 }
 
-// checkEvents compares a read of a row of events: events that had not expired when
-// it began are there, without a gap; events that had are not.
+// checkEvents checks a read of a row of events: all events that had not expired when it
+// ended are present, without a gap; events that had expired when it began are absent.
 func (r *model) checkEvents(writer int, row *query.Row, acked uint64, began, ended cells.Timestamp) error {
 	l := &r.events[writer]
 	next := uint64(0)

@@ -1,7 +1,7 @@
-// Package soak works on one database for a time with everything at once: writes of
-// all kinds, reads of all kinds, collections, compactions, backups and restores,
-// changes of the schema, a second reader, and closing and reopening in between. It
-// compares everything that it reads with what it wrote.
+// Package soak uses one database for a time in all ways at once: writes of all kinds,
+// reads of all kinds, collections, compactions, backups and restores, schema changes, a
+// second reader, and closing and reopening. It compares everything that it reads with
+// what it wrote.
 package soak
 
 import (
@@ -20,21 +20,21 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// Options say where a soak works, how long, and what it prints.
+// Options say where and how long a soak works, and what it prints.
 type Options struct {
-	// Dir is for the database and all other files; it is empty, or is created.
+	// Dir holds the database and all other files. It must be empty; it is created if it
+	// does not exist.
 	Dir      string
 	Duration time.Duration
 	// Interval is the time between two lines of the report.
 	Interval time.Duration
-	// Seed chooses what is done. The order in which goroutines get to do it is
-	// the machine's.
+	// Seed chooses the operations. The scheduling of goroutines remains random.
 	Seed uint64
-	// Memory is that of the database, in bytes.
+	// Memory is the database's memory in bytes.
 	Memory int64
 	Out    io.Writer
 
-	spoil func(context.Context, *query.DB) error // for tests: something wrong, done before the end
+	spoil func(context.Context, *query.DB) error // for tests: makes a fault before the end
 }
 
 const (
@@ -42,7 +42,7 @@ const (
 	readerCount = 3
 )
 
-// A soak is one under way.
+// A soak is one running soak.
 type soak struct {
 	Options
 	rows   *model
@@ -50,26 +50,26 @@ type soak struct {
 	counts counts
 	flat   flatness
 	last   reportLine
-	files  int // open before the database was
+	files  int // open before the database was opened
 
 	// use is held shared by users of db, and exclusively to replace it.
 	use     sync.RWMutex
 	db      *query.DB
 	closing atomic.Bool
 
-	late int // openings of the reader beside that were given up, one after another
+	late int // consecutive failed openings of the read-only database
 
 	backups   *archive.Archive
-	generated map[int]span // what may be in each generation
+	generated map[int]span // the possible contents of each generation
 }
 
 type counts struct {
 	writes, reads, cells, opens, backups, restores, collections atomic.Int64
 }
 
-// Run soaks, and prints a line each interval. It fails when something that it read
-// was wrong, when memory or open files grow, when a snapshot, a cursor or a file is
-// left open, and when the check at the end finds anything.
+// Run soaks and prints a line each interval. It fails if a read was wrong, if memory or
+// open files grow, if a snapshot, a cursor or a file is left open, or if the check at
+// the end finds anything.
 func Run(ctx context.Context, o Options) (err error) {
 	run := &soak{Options: o, rows: newModel(o.Seed), began: time.Now(), generated: map[int]span{}}
 	run.last.at = run.began
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return run.end(ctx)
 }
 
-// work lets everybody work until the time is over or somebody fails.
+// work runs all workers until the time is over or one of them fails.
 func (s *soak) work(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -137,7 +137,7 @@ func (s *soak) work(ctx context.Context) error {
 
 var errSoaked = errors.New("the time is over")
 
-// end checks everything once more, when no worker runs any longer.
+// end checks everything once more after all workers have stopped.
 func (s *soak) end(ctx context.Context) error {
 	if err := s.line(ctx, s.db); err != nil {
 		return errors.Join(err, s.db.Close())
@@ -169,7 +169,7 @@ func checked(ctx context.Context, db *query.DB) error {
 	return nil
 }
 
-// open opens the database, synced now and then.
+// open opens the database; a quarter of the time it syncs writes.
 func (s *soak) open(rng *rand.Rand) error {
 	o := query.Options{Schema: newSchema(), Memory: s.Memory, Durability: query.DurabilityAsync, GCInterval: -1}
 	if rng.IntN(4) == 0 {
@@ -184,10 +184,10 @@ func (s *soak) open(rng *rand.Rand) error {
 	return nil
 }
 
-// errReopening: the database was closed while it was in use, by us.
+// errReopening says that the soak closed the database during the operation.
 var errReopening = errors.New("the database is being opened anew")
 
-// with calls f with the database. When the database is closed under it, f fails
+// with calls f with the database. If the database is closed during the call, f fails
 // with errReopening, and may or may not have taken effect.
 func (s *soak) with(f func(*query.DB) error) error {
 	s.use.RLock()
@@ -207,8 +207,8 @@ func (s *soak) tolerant(f func(*query.DB) error) error {
 	return nil
 }
 
-// reopen closes the database and opens it again: half the time while it is in
-// use, half the time when it is idle, so that nothing may be left open.
+// reopen closes the database and opens it again: half of the times while it is in use,
+// half while it is idle, when nothing may be left open.
 func (s *soak) reopen(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 8) {
 		return nil
@@ -231,7 +231,7 @@ func (s *soak) reopen(ctx context.Context, rng *rand.Rand) error {
 	return s.open(rng)
 }
 
-// closeQuietly closes the database when nobody uses it.
+// closeQuietly closes the database while it is not in use.
 func (s *soak) closeQuietly(ctx context.Context) error {
 	stats, err := s.db.Stats(context.WithoutCancel(ctx))
 	if err == nil && (stats.Open.Snapshots != 0 || stats.Open.Cursors != 0) {
@@ -246,8 +246,8 @@ func (s *soak) closeQuietly(ctx context.Context) error {
 	return nil
 }
 
-// pause waits for a hundredth of the duration, times from half of n to n and a
-// half; false is the end.
+// pause waits for n units, times a random factor from 0.5 to 1.5. A unit is a 200th of
+// the duration, at least 10 ms and at most 1 s. It returns false if the soak is over.
 func (s *soak) pause(ctx context.Context, rng *rand.Rand, n float64) bool {
 	unit := min(max(s.Duration/200, 10*time.Millisecond), time.Second)
 	t := time.NewTimer(time.Duration(float64(unit) * n * (0.5 + rng.Float64())))

@@ -46,7 +46,7 @@ func (s *soak) compact(ctx context.Context, rng *rand.Rand) error {
 	})
 }
 
-// backUp makes a backup, and restores one now and then: it holds a state that
+// backUp makes a backup, and sometimes restores one. A backup holds a state that
 // existed while it was made.
 func (s *soak) backUp(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 6) {
@@ -71,8 +71,8 @@ func (s *soak) backUp(ctx context.Context, rng *rand.Rand) error {
 	return s.restore(ctx, rng)
 }
 
-// restore restores a generation and compares it. It holds the database open so
-// that nobody counts the restored one's files.
+// restore restores a generation and checks it. Meanwhile it keeps the database from
+// being closed, because a close would count the restored database's open files too.
 func (s *soak) restore(ctx context.Context, rng *rand.Rand) error {
 	s.use.RLock()
 	defer s.use.RUnlock()
@@ -105,13 +105,13 @@ func (s *soak) restore(ctx context.Context, rng *rand.Rand) error {
 	return os.RemoveAll(dir)
 }
 
-// changeSchema makes a table, writes to it, changes it and drops it.
+// changeSchema creates a table, writes to it, changes it and drops it.
 func (s *soak) changeSchema(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 5) {
 		return nil
 	}
 	return s.tolerant(func(db *query.DB) error {
-		for _, t := range db.Schema().Tables { // what was left when the database was closed
+		for _, t := range db.Schema().Tables { // left over if the database was closed
 			if !slices.Contains(tables, t.Name) {
 				if err := db.DropTable(ctx, t.Name); err != nil {
 					return err
@@ -146,11 +146,11 @@ func (s *soak) changeSchema(ctx context.Context, rng *rand.Rand) error {
 	})
 }
 
-// maxLate is how many openings in a row may be given up because the writer's files
-// change faster than they can be opened, where others take the processors.
+// maxLate is the maximum number of consecutive failed openings. An opening fails if the
+// writer's files change faster than it can open them, on a busy machine.
 const maxLate = 5
 
-// mayBeLate tolerates up to maxLate openings in a row that were given up.
+// mayBeLate ignores up to maxLate consecutive failed openings.
 func (s *soak) mayBeLate(err error) error {
 	if query.KindOf(err) != query.KindUnavailable {
 		s.late = 0
@@ -162,7 +162,7 @@ func (s *soak) mayBeLate(err error) error {
 	return nil
 }
 
-// follow reads beside the writer, from an opening of its own.
+// follow reads while the writer writes, through a separate read-only opening.
 func (s *soak) follow(ctx context.Context, rng *rand.Rand) error {
 	if !s.pause(ctx, rng, 10) {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A writer writes to a quarter of the groups, whose next versions only it knows,
-// and to rows that all writers share.
+// A writer writes to a quarter of the groups, whose next versions only it knows, and to
+// rows that all writers share.
 type writer struct {
 	*soak
 	id int
@@ -45,7 +45,7 @@ func (w *writer) step(ctx context.Context, rng *rand.Rand) error {
 	return w.tolerant(func(db *query.DB) error { return do(ctx, db, rng) })
 }
 
-// some are neighbouring groups of this writer.
+// some returns a range of adjacent groups of this writer.
 func (w *writer) some(rng *rand.Rand, n int) (from, to int) {
 	from = w.id*writerGroups + rng.IntN(writerGroups)
 	return from, min(from+n, (w.id+1)*writerGroups)
@@ -71,7 +71,7 @@ func (w *writer) write(from, to int, deletion bool, do func() error) error {
 	return nil
 }
 
-// eachRow calls f with what is to be written to the rows of groups.
+// eachRow calls f with the next mutation of each row of the groups.
 func (w *writer) eachRow(from, to int, f func(key string, m *write.Mutation) error) error {
 	for g := from; g < to; g++ {
 		version := w.rows.groups[g].tried.Load()
@@ -164,7 +164,7 @@ func (w *writer) transact(ctx context.Context, db *query.DB, rng *rand.Rand) err
 		return nil
 	})
 	if query.KindOf(err) == query.KindConflict {
-		return nil // others were faster each time
+		return nil // other transactions were faster each time
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-// Package stats has the few statistics that figures are given with.
+// Package stats has the few statistics that reports use.
 package stats
 
 import (
@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// A Spread is the median of some figures, the least and the greatest.
+// A Spread is the median, the minimum and the maximum of some figures.
 type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// String is the median and the range.
+// String returns the median and the range.
 func (s Spread) String() string { return fmt.Sprintf("%.2f (%.2f..%.2f)", s.Median, s.Min, s.Max) }
 
-// SpreadOf returns the spread of figures; of nothing it is NaN.
+// SpreadOf returns the spread of figures; NaN for no figures.
 func SpreadOf(v []float64) Spread {
 	if len(v) == 0 {
 		return Spread{math.NaN(), math.NaN(), math.NaN()}
@@ -25,8 +25,8 @@ func SpreadOf(v []float64) Spread {
 	return Spread{Median(v), slices.Min(v), slices.Max(v)}
 }
 
-// Median returns the figure in the middle, or the mean of the two; of nothing it is
-// NaN. It does not sort v.
+// Median returns the middle figure, or the mean of the two middle ones; NaN for no
+// figures. It does not modify v.
 func Median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()

@@ -18,7 +18,7 @@ func (e *Env) bulk() []contest.Workload {
 	}}
 }
 
-// fileBytes is how large C makes its table files: as RocksDB does.
+// fileBytes is the size of C's table files; it is RocksDB's default.
 const fileBytes = 64 << 20
 
 func (e *Env) openBulk(_ context.Context, _ int) (*contest.Contest, error) {

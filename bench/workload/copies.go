@@ -11,14 +11,14 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// Copies are the contenders of a contest that read and write: each has a copy of
-// a dataset to itself, for all rounds, and none of them syncs.
+// Copies are the contenders of a contest that reads and writes. Each contender has its
+// own copy of a dataset for all rounds. No contender syncs.
 type copies struct {
 	*dataset
 	contenders []contest.Contender
 }
 
-// add adds a contender; start prepares a round and gives what is to be measured.
+// add adds a contender; start prepares a round and returns the function to measure.
 func (c *copies) add(name string, start func(round int) func(context.Context) (contest.Done, error)) {
 	c.contenders = append(c.contenders, contest.Contender{Name: name, Start: func(_ context.Context, round int) (contest.Attempt, error) {
 		return contest.Attempt{Do: start(round)}, nil
@@ -29,7 +29,7 @@ func (c *copies) contest() *contest.Contest {
 	return &contest.Contest{Contenders: c.contenders, Close: c.close}
 }
 
-// copyDir copies a directory into a new one, which goes when the dataset is
+// copyDir copies a directory into a new one, which is removed when the dataset is
 // closed.
 func (c *copies) copyDir(from string) (string, error) {
 	dir, remove, err := c.env.fresh()
@@ -41,7 +41,7 @@ func (c *copies) copyDir(from string) (string, error) {
 	return to, os.CopyFS(to, os.DirFS(from))
 }
 
-// db opens a copy as users do.
+// db opens a copy through package query.
 func (c *copies) db() (*query.DB, error) {
 	dir, err := c.copyDir(c.dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *copies) store() (*rocks.Store, error) {
 	return s, err
 }
 
-// families are families of a copy, for C.
+// families returns families of a copy, for C.
 func (c *copies) families(names ...string) (fs []yardstick.Family, err error) {
 	s, err := c.store()
 	if err != nil {

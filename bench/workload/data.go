@@ -13,8 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The shape of the data: rows of five columns of 100 random bytes, unless a
-// workload says otherwise.
+// The shape of the data: by default rows of five columns of 100 random bytes.
 const (
 	cellsPerRow = 5
 	valueBytes  = 100
@@ -22,16 +21,15 @@ const (
 
 var qualifiers = [cellsPerRow]string{"q0", "q1", "q2", "q3", "q4"}
 
-// rowKey is the key of a row; rows are in the order of their numbers.
+// rowKey returns the key of a row; keys sort by row number.
 func rowKey(i int) string { return fmt.Sprintf("user%010d", i) }
 
-// epoch is the timestamp of the first row; each later one is a microsecond
-// younger.
+// epoch is the timestamp of the first row; each later row is a microsecond newer.
 const epoch cells.Timestamp = 1_700_000_000_000_000
 
 func timestamp(row int) cells.Timestamp { return epoch + cells.Timestamp(row) }
 
-// values is where values are cut from.
+// values is the source of all values.
 var values = randomBytes(1 << 20)
 
 func randomBytes(n int) []byte {
@@ -40,8 +38,8 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// value is the bytes of a cell, different for neighbours, and the same for the
-// same cell.
+// value returns the bytes of a cell. They differ for adjacent cells and are always the
+// same for one cell.
 func value(cell int) []byte {
 	at := cell * (valueBytes + 1) % (len(values) - valueBytes)
 	return values[at : at+valueBytes]
@@ -54,7 +52,7 @@ func setRow(m *write.Mutation, family string, row int) {
 	}
 }
 
-// loadRows writes rows, many at once.
+// loadRows writes rows in batches.
 func loadRows(ctx context.Context, t *query.Table, rows int, key func(row int) string, set func(m *write.Mutation, row int)) error {
 	const atOnce = 1000
 	for at := 0; at < rows; at += atOnce {
@@ -78,17 +76,17 @@ func loadRows(ctx context.Context, t *query.Table, rows int, key func(row int) s
 	return nil
 }
 
-// plain is the dataset of one family f.
+// plain returns the dataset with one family f.
 func (e *Env) plain(ctx context.Context) (*dataset, error) {
 	return e.dataset(ctx, "plain", e.rows(), []schema.Family{{Name: "f"}}, func(t *query.Table) error {
 		return loadRows(ctx, t, e.rows(), rowKey, func(m *write.Mutation, row int) { setRow(m, "f", row) })
 	})
 }
 
-// rows is how many rows of one family have all the cells.
+// rows returns the number of rows of one family with all the cells.
 func (e *Env) rows() int { return max(1, e.Cells/cellsPerRow) }
 
-// someRows are random rows of the dataset plain; some may be equal.
+// someRows returns random rows of the dataset plain; rows may repeat.
 func (e *Env) someRows(n int) []int {
 	rng := rand.New(rand.NewPCG(3, 4))
 	rows := make([]int, n)
@@ -98,7 +96,7 @@ func (e *Env) someRows(n int) []int {
 	return rows
 }
 
-// rowPrefixes are the prefixes of rows' keys in the store.
+// rowPrefixes returns the prefixes of the rows' keys in the store.
 func rowPrefixes(rows []int, key func(int) string) (s yardstick.Slices) {
 	for _, row := range rows {
 		s.Append(func(dst []byte) []byte { return cf.AppendRowPrefix(dst, key(row)) })
@@ -114,7 +112,7 @@ func rowKeys(rows []int, key func(int) string) []string {
 	return keys
 }
 
-// columnElements are the qualifiers as elements of keys.
+// columnElements returns the qualifiers as elements of keys.
 func columnElements(names ...string) (s yardstick.Slices) {
 	for _, name := range names {
 		s.Append(func(dst []byte) []byte { return cf.AppendQualifier(dst, name) })

@@ -12,15 +12,15 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An Env is what workloads share: the place and the size of their data, and the
-// peers to compare with.
+// An Env is the environment that workloads share: the place and the size of their data,
+// and the peers to compare with.
 type Env struct {
-	Dir     string // for data; what is there of the same size is used again
-	Cells   int    // in a table that is read
+	Dir     string // for data; existing data of the same size is used again
+	Cells   int    // in a table for reads
 	Writes  int    // cells that a round of a write workload writes
-	Ops     int    // operations of a round of gets and of mixed workloads
+	Ops     int    // operations in a round of gets and of mixed workloads
 	Memory  int64  // of each database, in bytes
-	Flights string // a CSV file of flights to import; empty is a generated one
+	Flights string // a CSV file of flights to import; "": a generated one
 	Peers   []Peer
 }
 
@@ -31,22 +31,22 @@ func DefaultEnv(dir string, cells int) *Env {
 
 const tableName = "bench"
 
-// A dataset is a table on disk that is read, not written.
+// A dataset is a table on disk that is only read.
 type dataset struct {
 	env   *Env
 	dir   string
 	table string
-	open  []func() error // what is to be closed
+	open  []func() error // functions to call in close
 }
 
-// dataset returns the dataset of a name and a number of rows, and loads it unless it
-// is there. load writes it; it is compacted after.
+// dataset returns the dataset with a name and a number of rows. If it does not exist,
+// load writes it, and it is then compacted.
 func (e *Env) dataset(ctx context.Context, name string, rows int, families []schema.Family, load func(*query.Table) error) (*dataset, error) {
 	d := &dataset{env: e, dir: filepath.Join(e.Dir, fmt.Sprintf("%s-%d", name, rows)), table: tableName}
 	if _, err := os.Stat(d.dir); err == nil {
 		return d, nil
 	}
-	draft := d.dir + ".draft" // complete before it gets its name
+	draft := d.dir + ".draft" // renamed when it is complete
 	if err := errors.Join(os.RemoveAll(draft), os.MkdirAll(e.Dir, 0o755)); err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (e *Env) openDurable(dir string, families []schema.Family, d query.Durabili
 	return query.Open(dir, o)
 }
 
-// openStore opens smolwc's store below its data model, with the same options,
-// and creates the families.
+// openStore opens smolwc's store below its data model, with the same options, and
+// creates the families.
 func (e *Env) openStore(ctx context.Context, dir string, families []schema.Family, sync bool) (*rocks.Store, error) {
 	s, err := rocks.Open(dir, rocks.Options{Memory: e.Memory, Async: !sync})
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *Env) openStore(ctx context.Context, dir string, families []schema.Famil
 
 func storeName(family string) string { return tableName + "/" + family }
 
-// fresh makes an empty directory for one round, and how to remove it.
+// fresh creates an empty directory for one round, and returns a function to remove it.
 func (e *Env) fresh() (dir string, remove func() error, err error) {
 	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
 		return "", nil, err
@@ -103,7 +103,7 @@ func (e *Env) fresh() (dir string, remove func() error, err error) {
 	return dir, func() error { return os.RemoveAll(dir) }, err
 }
 
-// smolwc opens the dataset as users do, for reading.
+// smolwc opens the dataset for reading through package query.
 func (d *dataset) smolwc() (*query.Table, error) {
 	db, err := query.Open(d.dir, query.Options{ReadOnly: true, Memory: d.env.Memory})
 	if err != nil {
@@ -113,8 +113,7 @@ func (d *dataset) smolwc() (*query.Table, error) {
 	return db.Table(d.table), nil
 }
 
-// store opens the same files once more, with a cache of their own, below the
-// data model.
+// store opens the same files again, with a separate cache, below the data model.
 func (d *dataset) store() (*rocks.Store, error) {
 	s, err := rocks.Open(d.dir, rocks.Options{ReadOnly: true, Memory: d.env.Memory})
 	if err != nil {

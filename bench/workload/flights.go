@@ -31,7 +31,7 @@ var flightFamilies = []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.T
 
 const flightKey = "flight#{tailnum}#{year}-{month:02}-{day:02}#{carrier}{flight}#{origin}-{dest}"
 
-// The columns, and their places in the file.
+// The columns, and their indexes in the file.
 var flightColumns = []struct {
 	transfer.Mapping
 	at int
@@ -48,10 +48,10 @@ var flightColumns = []struct {
 
 const flightHeader = "year,month,day,dep_time,dep_delay,arr_time,arr_delay,carrier,tailnum,flight,origin,dest,air_time,distance,hour,minute"
 
-// noValue stands in the file for no value.
+// noValue is the file's text for a missing value.
 const noValue = "NA"
 
-// flights is the file to import; one is made unless one was given.
+// flights returns the file to import; it makes one unless the user gave one.
 func (e *Env) flights() (string, error) {
 	if e.Flights != "" {
 		return e.Flights, nil
@@ -67,8 +67,8 @@ func (e *Env) flights() (string, error) {
 	return path, os.WriteFile(path, makeFlights(n), 0o644)
 }
 
-// makeFlights makes a file in the form of the flights out of Seattle and
-// Portland in 2014 (pnwflights14), in no order of keys.
+// makeFlights makes a file in the form of the flights from Seattle and Portland in 2014
+// (pnwflights14). It is not in key order.
 func makeFlights(n int) []byte {
 	airports := []string{"SEA", "PDX", "ANC", "DEN", "JFK", "LAX", "ORD", "SFO"}
 	carriers := []string{"AA", "AS", "DL", "UA", "US", "WN"}
@@ -113,7 +113,8 @@ func importFlights(ctx context.Context, db *query.DB, path string) (contest.Done
 	return contest.Done{Ops: r.Records, Check: r.Cells}, err
 }
 
-// putFlights is what a user writes first: a line, its cells, a put each.
+// putFlights is the simplest program of a user: a put for each line or, singly, for
+// each cell.
 func putFlights(ctx context.Context, db *query.DB, path string, singly bool) (done contest.Done, err error) {
 	f, err := os.Open(path)
 	if err != nil {

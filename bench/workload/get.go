@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// multiRows is how many rows one multi-get reads.
+// multiRows is the number of rows in one multi-get.
 const multiRows = 1000
 
 func (e *Env) gets() []contest.Workload {
@@ -48,14 +48,14 @@ func (e *Env) pick(n int) pick {
 	return p
 }
 
-// byC is a function that reads slices in C, divided among workers.
+// byC returns a function that reads slices in C, divided among workers.
 func byC(workers int, s yardstick.Slices, get func(fs []yardstick.Family, s yardstick.Slices) (yardstick.Sum, error)) func([]yardstick.Family) (int64, error) {
 	return func(fs []yardstick.Family) (int64, error) {
 		return share(workers, s.Len(), func(_, from, to int) (int64, error) { return cellsOf(get(fs, s.Part(from, to))) })
 	}
 }
 
-// extra makes one more contender of each way to read in C.
+// extra makes one more contender for each way to read in C.
 func extra(ops int, names []string, gets ...func([]yardstick.Family) (int64, error)) func([]yardstick.Family, *query.Table) []contest.Contender {
 	return func(fs []yardstick.Family, _ *query.Table) (cs []contest.Contender) {
 		for i, get := range gets {
@@ -106,7 +106,7 @@ func (e *Env) openGetRow(ctx context.Context, workers int) (*contest.Contest, er
 	})
 }
 
-// The forms of getting single cells in C.
+// The ways to get single cells in C.
 func getCell(fs []yardstick.Family, s yardstick.Slices) (yardstick.Sum, error) { return fs[0].Get(s) }
 func getPinned(fs []yardstick.Family, s yardstick.Slices) (yardstick.Sum, error) {
 	return fs[0].GetPinned(s)
@@ -168,7 +168,7 @@ func (e *Env) openGetCell(ctx context.Context, workers int) (*contest.Contest, e
 	})
 }
 
-// readList reads rows, many at once.
+// readList reads rows in batches.
 func readList(ctx context.Context, t *query.Table, keys []string, opts ...read.Option) (n int64, err error) {
 	for at := 0; at < len(keys); at += multiRows {
 		part := keys[at:min(at+multiRows, len(keys))]

@@ -11,42 +11,42 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A KV is one family's cells in an ordered key-value store, as a Go program uses
-// it by hand. It is safe for concurrent use. Keys and values that it passes to a
-// function are valid until that returns.
+// A KV is one family's cells in an ordered key-value store, as a Go program uses it by
+// hand. It is safe for concurrent use. Keys and values passed to a function are valid
+// until the function returns.
 type KV interface {
-	// Scan calls fn for each pair from start, inclusive, to end, exclusive,
-	// in order, until it returns false; a nil end is no bound.
+	// Scan calls fn for each pair from start, inclusive, to end, exclusive, in order,
+	// until fn returns false; a nil end is no bound.
 	Scan(start, end []byte, fn func(key, value []byte) bool) error
-	// Row is Scan of the keys that start with a row prefix or with more; it
-	// may use filters of such prefixes.
+	// Row is Scan of the keys that begin with start, a row prefix or longer; it may use
+	// filters of row prefixes.
 	Row(start []byte, fn func(key, value []byte) bool) error
-	// Get calls fn with a key's value, if there is one.
+	// Get calls fn with a key's value, if the key exists.
 	Get(key []byte, fn func(value []byte)) error
 	// Write writes n pairs atomically.
 	Write(n int, pair func(i int) (key, value []byte)) error
-	// Compact brings what was loaded into the form that is read fastest.
+	// Compact brings loaded data into the form that reads fastest.
 	Compact() error
 	Close() error
 }
 
-// A Peer is an engine to compare with. One of Over and Open is set.
+// A Peer is an engine to compare with. Exactly one of Over and Open is set.
 type Peer struct {
 	Name string
 	// Over uses a family of smolwc's own files, through a binding.
 	Over func(raw rocks.Raw, sync bool) KV
-	// Open opens a database of the peer's own, which it creates.
+	// Open creates or opens a database of the peer's own.
 	Open func(dir string, o PeerOptions) (KV, error)
 }
 
-// PeerOptions are to make a peer as equal as can be.
+// PeerOptions make a peer as similar to smolwc as possible.
 type PeerOptions struct {
-	Memory int64 // as query.Options has it
+	Memory int64 // as in query.Options
 	Sync   bool  // every write is on disk when it returns
 }
 
-// peers opens each peer on families of the dataset, for reading. Peers that hold
-// their own copy get one first.
+// peers opens each peer on families of the dataset for reading. For peers with their
+// own files it makes a copy first.
 func (d *dataset) peers(ctx context.Context, store *rocks.Store, families ...string) (map[string][]KV, error) {
 	all := map[string][]KV{}
 	for _, p := range d.env.Peers {
@@ -77,8 +77,8 @@ func (d *dataset) peer(ctx context.Context, p Peer, store *rocks.Store, family s
 	return p.Open(dir, PeerOptions{Memory: d.env.Memory})
 }
 
-// peerDir is where a peer that has its own files holds a family; it is filled
-// unless it is there.
+// peerDir returns the directory of a family for a peer with its own files; it writes
+// the files if they do not exist.
 func (d *dataset) peerDir(ctx context.Context, p Peer, store *rocks.Store, family string) (string, error) {
 	dir := strings.Join([]string{d.dir, family, p.Name}, ".")
 	if _, err := os.Stat(dir); err == nil {
@@ -168,8 +168,8 @@ func (e *Env) freshPeer(ctx context.Context, p Peer, dir string, families []stri
 	return kvs, closeAll, nil
 }
 
-// PrefixEnd is the first key after those that start with a prefix; nil for no
-// such key.
+// PrefixEnd returns the first key after all keys that begin with a prefix; nil if there
+// is no such key.
 func PrefixEnd(prefix []byte) []byte {
 	end, ok := cf.PrefixSuccessor(string(prefix))
 	if !ok {

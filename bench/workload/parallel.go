@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// share divides n things among workers, calls do for each share, from one,
-// inclusive, to another, exclusive, and adds up what they return. The first
-// error is returned.
+// share divides n items among workers and calls do for each share, from inclusive, to
+// exclusive. It returns the sum of the results, and the first error.
 func share(workers, n int, do func(worker, from, to int) (int64, error)) (int64, error) {
 	if workers == 1 {
 		return do(0, 0, n)

@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The names of contenders that every report has.
+// The names of contenders in every report.
 const (
 	nameC      = "C"
 	nameSmolwc = "smolwc"
@@ -37,8 +37,8 @@ func (e *Env) scans() []contest.Workload {
 	}
 }
 
-// readAll reads every cell of rows as a value and returns their number and, to
-// have something of each, a sum of bytes.
+// readAll reads every cell of rows as a value. It returns the number of cells and, so
+// that each value is used, a sum of bytes.
 func readAll(ctx context.Context, t *query.Table, opts ...read.Option) (n, bytes int64, err error) {
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
@@ -58,7 +58,7 @@ func readCells(row *query.Row) (n, bytes int64) {
 	return n, bytes
 }
 
-// touch takes something of a value, by its type.
+// touch uses part of a value, by its type.
 func touch(v cells.Value) int {
 	switch v.Type() {
 	case cells.TypeBytes:
@@ -81,20 +81,20 @@ func touch(v cells.Value) int {
 	return 0
 }
 
-// A reading is what the contenders of a scan do: with C, with smolwc, with a
-// peer's families. Each returns the number of cells.
+// A reading has the functions of a scan's contenders: C, smolwc, and a peer with
+// families. Each returns the number of cells.
 type reading struct {
 	c      func(fs []yardstick.Family) (int64, error)
 	smolwc func(ctx context.Context, t *query.Table) (int64, error)
 	kv     func(fs []KV) (int64, error)
 	more   func(fs []yardstick.Family, t *query.Table) []contest.Contender
-	ops    int64 // if that is not the number of cells
-	// hidden says that smolwc may hide cells that are there: how many are
-	// read is not compared.
+	ops    int64 // 0: the number of cells
+	// hidden says that smolwc may hide stored cells, so the numbers of cells are not
+	// compared.
 	hidden bool
 }
 
-// contest makes a contest of a reading of some families of a dataset.
+// contest makes a contest from a reading of some families of a dataset.
 func (d *dataset) contest(ctx context.Context, families []string, r reading) (*contest.Contest, error) {
 	contest, err := d.prepare(ctx, families, r)
 	if err != nil {
@@ -155,10 +155,10 @@ func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*c
 	return &contest.Contest{Contenders: cs}, nil
 }
 
-// cellsOf is the number of cells of a sum.
+// cellsOf returns the number of cells of a sum.
 func cellsOf(s yardstick.Sum, err error) (int64, error) { return s.Cells, err }
 
-// A tally counts the pairs that a KV yields, and takes something of each.
+// A tally counts the pairs that a KV yields, and uses part of each.
 type tally struct{ cells, bytes int64 }
 
 func (t *tally) add(key, value []byte) bool {
@@ -233,7 +233,7 @@ func (e *Env) openScanThree(ctx context.Context, _ int) (*contest.Contest, error
 
 const versionsPerColumn = 10
 
-// versioned is the dataset of a family v of two columns of ten versions.
+// versioned returns the dataset with a family v of two columns with ten versions each.
 func (e *Env) versioned(ctx context.Context) (*dataset, error) {
 	const columns = 2
 	rows := max(1, e.Cells/(columns*versionsPerColumn))
@@ -278,11 +278,11 @@ func (e *Env) openScanNewest(ctx context.Context, _ int) (*contest.Contest, erro
 	})
 }
 
-// versionLen is what the timestamp takes of a cell's key.
+// versionLen is the length of the timestamp in a cell's key.
 const versionLen = 9
 
-// The condition of scan/where: a column n holds 0 to 99, as often each, and the
-// last passes.
+// The condition of scan/where: a column n holds 0 to 99, equally often, and only 99
+// passes.
 const (
 	whereColumn = "n"
 	whereBound  = 99
@@ -336,7 +336,7 @@ func scanKVWhere(kv KV, column []byte) (int64, error) {
 	return all.cells, err
 }
 
-// rowPrefixOf is the row prefix of a cell's key.
+// rowPrefixOf returns the row prefix of a cell's key.
 func rowPrefixOf(key []byte) []byte {
 	for i := 1; i < len(key); i++ {
 		if key[i] == 0 {

@@ -17,14 +17,14 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A session of a user reads the profile, counts the visit, writes five events,
-// each a short value and one more version of its column, reads the newest of one
-// kind of event back, and reads rows of the user's history by their prefix. In C
-// and by hand that takes a lock for the count; smolwc has its own.
+// A session of a user reads the profile, counts the visit, writes five events (each a
+// short value and one more version of its column), reads the newest events of one kind,
+// and reads rows of the user's history by their prefix. C and programs in Go by hand
+// need a lock for the count; smolwc has its own.
 
 const (
 	newestEvents   = 10
-	historyOfUser  = 4 // rows, called user…#n
+	historyOfUser  = 4 // rows, with keys user…#n
 	historyColumns = 2
 	eventBytes     = 16
 	visits         = "visits"
@@ -34,7 +34,7 @@ var eventNames = []string{"buy", "cart", "click", "search", "view"}
 
 var userFamilies = []schema.Family{{Name: "profile"}, {Name: "stats"}, {Name: "event"}, {Name: "history"}}
 
-// cellsOfUser are those that a user has before the first session.
+// cellsOfUser is the number of cells of a user before the first session.
 const cellsOfUser = cellsPerRow + 1 + historyOfUser*historyColumns
 
 func (e *Env) sessions() []contest.Workload {
@@ -65,12 +65,12 @@ func (e *Env) users(ctx context.Context) (*dataset, int, error) {
 	return d, n, err
 }
 
-// A visit is what the contenders of the sessions share.
+// A visit is the data that the contenders of the sessions share.
 type visit struct {
 	workers, n int
 	keys       []string
 	rows       yardstick.Slices // prefixes
-	columns    yardstick.Slices // of the events, and last the count of visits
+	columns    yardstick.Slices // of the events, then of the count of visits
 	value      []byte           // of an event, encoded
 	users      func(round int) []uint32
 	locks      [256]sync.Mutex // for counting by hand
@@ -101,7 +101,7 @@ func (e *Env) openSessions(ctx context.Context, workers int) (*contest.Contest, 
 	return c.contest(), nil
 }
 
-// drawUsers draws the users of each round, the same for all contenders.
+// drawUsers draws the users of each round; all contenders get the same users.
 func (v *visit) drawUsers(users int) func(int) []uint32 {
 	zipf := newZipfian(rand.New(rand.NewPCG(9, 10)), users)
 	var rounds [][]uint32
@@ -143,9 +143,9 @@ func (v *visit) contenders(ctx context.Context, e *Env, c *copies) error {
 	return nil
 }
 
-// clockShare is how far apart the clocks of two workers are: no two events of a
-// user have one timestamp. Which of two workers' counts is the newest is then
-// left to chance; the work is the same.
+// clockShare is the distance between the clocks of two workers, so that no two events
+// of a user have the same timestamp. Which of two workers' counts is the newest is then
+// random; the work is the same.
 const clockShare = 1 << 32
 
 func (v *visit) round(do func(ctx context.Context, users []uint32, clock int64) (int64, error)) func(int) func(context.Context) (contest.Done, error) {
@@ -157,7 +157,7 @@ func (v *visit) round(do func(ctx context.Context, users []uint32, clock int64) 
 				return do(ctx, users[from:to], clock)
 			})
 			if v.workers > 1 {
-				n = 0 // how many events are there yet depends on the others
+				n = 0 // the number of events read depends on other workers
 			}
 			return contest.Done{Ops: int64(len(users)), Check: n}, err
 		}

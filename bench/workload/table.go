@@ -15,10 +15,10 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// TableWorkloads are reads of a user's table: of every family by itself, of all
-// together, of random rows, and counts. Nothing is written; the database may be
-// open in another process. C reads what is stored, cells that retention hides
-// included, and an operation is a stored cell, or a row.
+// TableWorkloads returns reads of a user's table: of each family alone, of all
+// together, of random rows, and counts. They write nothing; another process may have
+// the database open. C reads all stored cells, including those that retention hides. An
+// operation is a stored cell, or a row.
 func (e *Env) TableWorkloads(ctx context.Context, dir, table string) ([]contest.Workload, error) {
 	u, err := e.userTable(ctx, dir, table)
 	if err != nil {
@@ -66,10 +66,10 @@ func countFamilies(fs []yardstick.Family) (n int64, err error) {
 	return n, nil
 }
 
-// A userTable is what is to be known of a user's table.
+// A userTable describes a user's table.
 type userTable struct {
 	families []string
-	cells    []int64  // stored in each
+	cells    []int64  // stored in each family
 	keys     []string // of random rows
 }
 
@@ -80,7 +80,7 @@ func (u *userTable) all() (n int64) {
 	return n
 }
 
-// userTable looks into a table: a pass over the keys of everything.
+// userTable examines a table in one pass over all keys.
 func (e *Env) userTable(ctx context.Context, dir, table string) (u *userTable, err error) {
 	db, err := query.Open(dir, query.Options{ReadOnly: true, Memory: e.Memory})
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *Env) userTable(ctx context.Context, dir, table string) (u *userTable, e
 	return u, err
 }
 
-// sampleKeys are up to n keys of the table, each as likely as any other, in
+// sampleKeys returns up to n keys of the table, each with the same probability, in
 // random order.
 func sampleKeys(ctx context.Context, t *query.Table, n int) ([]string, error) {
 	rng := rand.New(rand.NewPCG(13, 14))
@@ -167,7 +167,7 @@ func (u *userTable) gets(workers int) reading {
 	}
 }
 
-// getRows gets rows one by one. It passes over rows that retention has hidden meanwhile.
+// getRows gets rows one by one. It skips rows that retention has hidden meanwhile.
 func getRows(ctx context.Context, t *query.Table, workers int, keys []string) (int64, error) {
 	return share(workers, len(keys), func(_, from, to int) (n int64, err error) {
 		for _, key := range keys[from:to] {

@@ -1,6 +1,6 @@
-// Package workload has the workloads: reads and writes by smolwc as its users do
-// them; the same on the same data in plain C over RocksDB, package yardstick; and
-// the same over engines that the caller brings, as [Peer]s.
+// Package workload has the workloads: reads and writes by smolwc as its users do them;
+// the same work on the same data in plain C over RocksDB, package yardstick; and the
+// same over engines that the caller provides, as [Peer]s.
 package workload
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/bench/contest"
 )
 
-// Workloads are all workloads on data made for them.
+// Workloads returns all workloads on generated data.
 func (e *Env) Workloads() []contest.Workload {
 	return slices.Concat(e.scans(), e.counts(), e.gets(), e.writes(), e.bulk(), e.imports(), e.ycsb(), e.sessions())
 }

@@ -32,11 +32,11 @@ func (e *Env) writes() []contest.Workload {
 type fill struct {
 	rows         []int
 	keys         []string
-	cells, bytes yardstick.Slices // keys and values as the store has them
-	atOnce       int              // cells in a write
+	cells, bytes yardstick.Slices // keys and values in the store's encoding
+	atOnce       int              // cells in one write
 }
 
-const syncShare = 100 // rows that are written without syncs for each one with
+const syncShare = 100 // for each synced row, this many rows are written without syncs
 
 func (e *Env) fill(random bool, atOnce int, d query.Durability) *fill {
 	n := max(1, e.Writes/cellsPerRow)
@@ -76,8 +76,7 @@ func (f *fill) share(workers int, do func(from, to int) error) (int64, error) {
 
 var plainFamily = []schema.Family{{Name: "f"}}
 
-// filling opens a contest of writes into an empty database, a new one for each
-// attempt.
+// filling opens a contest of writes into an empty database, a new one for each attempt.
 func (e *Env) filling(random bool, atOnce int, d query.Durability) func(context.Context, int) (*contest.Contest, error) {
 	return func(_ context.Context, workers int) (*contest.Contest, error) {
 		f := e.fill(random, atOnce, d)
@@ -101,7 +100,7 @@ func (e *Env) filling(random bool, atOnce int, d query.Durability) func(context.
 	}
 }
 
-// smolwc writes rows as users do: one by one, or many in one batch.
+// smolwc writes rows through package query: one by one, or many in one batch.
 func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 	t := db.Table(tableName)
 	rowsAtOnce := f.atOnce / cellsPerRow
@@ -127,8 +126,8 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 	return nil
 }
 
-// set sets the cells of the i-th row. C writes the same values from the same
-// memory; otherwise the measurement would include where they lie.
+// set sets the cells of the i-th row. C writes the same values from the same memory;
+// otherwise the location of the values would affect the measurement.
 func (f *fill) set(m *write.Mutation, i int) {
 	ts := timestamp(f.rows[i])
 	for q, name := range qualifiers {
@@ -148,8 +147,8 @@ func (f *fill) kv(kv KV, from, to int) error {
 	return nil
 }
 
-// writing makes a contender that gets an empty directory for every attempt. open
-// opens the database in it and gives what is to be measured.
+// writing makes a contender that gets an empty directory for every attempt. open opens
+// the database in it and returns the function to measure.
 func (e *Env) writing(name string, open func(ctx context.Context, dir string) (do func(context.Context) (contest.Done, error), end func() error, err error)) contest.Contender {
 	return contest.Contender{Name: name, Start: func(ctx context.Context, _ int) (contest.Attempt, error) {
 		dir, remove, err := e.fresh()
@@ -183,7 +182,7 @@ func (e *Env) writingC(name string, families []schema.Family, d query.Durability
 	})
 }
 
-// writingSmolwc writes as users do.
+// writingSmolwc writes through package query.
 func (e *Env) writingSmolwc(name string, families []schema.Family, d query.Durability, do func(ctx context.Context, db *query.DB) (contest.Done, error)) contest.Contender {
 	return e.writing(name, func(_ context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
 		db, err := e.openDurable(dir, families, d)

@@ -14,10 +14,10 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A mix is how often each operation comes, in percent: the core workloads of
-// Cooper et al., "Benchmarking Cloud Serving Systems with YCSB", SoCC 2010,
-// table 2, and F, which the program has on top. Keys are hashed row numbers, and
-// which rows are asked for is zipfian and scrambled; in D it is the newest.
+// A mix is the share of each operation in percent: the core workloads of Cooper et al.,
+// "Benchmarking Cloud Serving Systems with YCSB", SoCC 2010, table 2, and F, which the
+// program adds. Keys are hashed row numbers. The requested rows are zipfian and
+// scrambled; in D they are the newest ones.
 type mix struct {
 	name, about                        string
 	read, update, insert, scan, modify int
@@ -43,11 +43,11 @@ func (e *Env) ycsb() (ws []contest.Workload) {
 	return ws
 }
 
-// maxScan is the most rows of a scan; the number is uniform from 1.
+// maxScan is the maximum number of rows in a scan; the number is uniform from 1.
 const maxScan = 100
 
-// scanShare of E's operations are left out, as one of them is as much as many
-// of the others.
+// scanShare divides the number of operations of E, because one scan does as much work
+// as many other operations.
 const scanShare = 20
 
 func (m mix) ops(e *Env) int {
@@ -57,7 +57,7 @@ func (m mix) ops(e *Env) int {
 	return e.Ops
 }
 
-// hashedKey is a row's key in the order of nothing.
+// hashedKey returns a row's key; hashing scatters the rows over the key space.
 func hashedKey(row int) string { return fmt.Sprintf("user%020d", hash64(uint64(row))) }
 
 // A mixer draws the operations of rounds. All contenders get the same ones.
@@ -65,19 +65,19 @@ type mixer struct {
 	mix     mix
 	rng     *rand.Rand
 	zipf    *zipfian
-	n       int // operations of a round
+	n       int // operations in a round
 	workers int
 	rows    int // before the next round
 	rounds  []yardstick.Ops
 }
 
-// round are the operations of a round; those of each worker lie together.
+// round returns the operations of a round; the operations of each worker are adjacent.
 func (m *mixer) round(n int) yardstick.Ops {
 	for len(m.rounds) <= n {
 		var ops yardstick.Ops
 		inserted := 0
 		for w := range m.workers {
-			own := []int(nil) // rows that this worker has inserted
+			own := []int(nil) // rows that this worker has inserted in this round
 			for range m.n*(w+1)/m.workers - m.n*w/m.workers {
 				m.draw(&ops, &own, &inserted)
 			}
@@ -119,7 +119,8 @@ func (m *mixer) kind() yardstick.OpKind {
 	return yardstick.OpRead
 }
 
-// row draws a row that is there: any, or of the newest, the worker's own first.
+// row draws an existing row: any row, or in D one of the newest, the worker's own
+// first.
 func (m *mixer) row(own []int) int {
 	if !m.mix.latest {
 		return m.zipf.scrambled()
@@ -131,7 +132,7 @@ func (m *mixer) row(own []int) int {
 	return m.rows - 1 - (back - len(own))
 }
 
-// A mixed is what the contenders of a mix share.
+// A mixed is the data that the contenders of a mix share.
 type mixed struct {
 	mixer   *mixer
 	keys    []string
@@ -192,8 +193,8 @@ func setUnversioned(m *write.Mutation, row int) {
 	}
 }
 
-// round does the operations of a round, those of each worker on a goroutine of
-// its own. With one it is certain which cells are read; then they are counted.
+// round runs the operations of a round, each worker's on a separate goroutine. With one
+// worker the cells to be read are certain, and only then are they compared.
 func (x *mixed) round(do func(context.Context, yardstick.Ops) (int64, error)) func(int) func(context.Context) (contest.Done, error) {
 	return func(round int) func(context.Context) (contest.Done, error) {
 		x.grow(round)
@@ -277,7 +278,7 @@ func (x *mixed) kv(kv KV, ops yardstick.Ops) (int64, error) {
 	return t.cells, nil
 }
 
-// putKV writes some cells of a row from one on.
+// putKV writes n cells of a row, starting at cell from.
 func (x *mixed) putKV(kv KV, prefix []byte, from, n int) error {
 	return kv.Write(n, func(i int) ([]byte, []byte) {
 		key := append(append([]byte(nil), prefix...), x.columns.At(from+i)...)
@@ -285,7 +286,7 @@ func (x *mixed) putKV(kv KV, prefix []byte, from, n int) error {
 	})
 }
 
-// scanKVRows reads up to a number of rows.
+// scanKVRows reads at most a number of rows.
 func scanKVRows(kv KV, start, end []byte, rows int, t *tally) error {
 	var last []byte
 	begun := 0

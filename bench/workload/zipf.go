@@ -8,15 +8,15 @@ import (
 // theta is the skew of YCSB's zipfian keys.
 const theta = 0.99
 
-// A zipfian draws ranks from 0 to n-1, rank r with a probability proportional
-// to 1/(r+1)^theta. The distribution is that of the workloads in Cooper et al.,
-// "Benchmarking Cloud Serving Systems with YCSB", SoCC 2010, section 4.1; the
-// way to draw in constant time is that of Gray et al., "Quickly Generating
-// Billion-Record Synthetic Databases", SIGMOD 1994.
+// A zipfian draws ranks from 0 to n-1, rank r with a probability proportional to
+// 1/(r+1)^theta. The distribution is from Cooper et al., "Benchmarking Cloud Serving
+// Systems with YCSB", SoCC 2010, section 4.1; the method of drawing in constant time is
+// from Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD
+// 1994.
 type zipfian struct {
 	rng                 *rand.Rand
 	n                   float64
-	zeta, alpha, eta, p float64 // p is what ranks 0 and 1 take of zeta
+	zeta, alpha, eta, p float64 // p is the part of zeta of ranks 0 and 1
 }
 
 func newZipfian(rng *rand.Rand, n int) *zipfian {
@@ -48,11 +48,11 @@ func (z *zipfian) rank() int {
 	return min(int(z.n*math.Pow(z.eta*u-z.eta+1, z.alpha)), int(z.n)-1)
 }
 
-// scrambled draws a rank and spreads the ranks over all items by a hash, so that
-// what is frequent does not lie side by side. Two ranks may share an item.
+// scrambled draws a rank and maps ranks to items by a hash, so that frequent items are
+// not adjacent. Two ranks may share an item.
 func (z *zipfian) scrambled() int { return int(hash64(uint64(z.rank())) % uint64(z.n)) }
 
-// hash64 is FNV-1a, which YCSB uses too, of a number's eight bytes.
+// hash64 is FNV-1a, as in YCSB, of a number's eight bytes.
 func hash64(n uint64) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for range 8 {

@@ -8,8 +8,8 @@ import "unsafe"
 // An OpKind is an operation of YCSB.
 type OpKind = uint8
 
-// The operations: read a row; write one of its cells; write a row of all cells;
-// read some rows from one on; read a row, then write one of its cells.
+// The operations: read a row; write one of its cells; write a row with all cells; read
+// consecutive rows; read a row, then write one of its cells.
 const (
 	OpRead            OpKind = C.op_read
 	OpUpdate          OpKind = C.op_update
@@ -18,22 +18,22 @@ const (
 	OpReadModifyWrite OpKind = C.op_read_modify_write
 )
 
-// Ops are operations in order. An argument is the cell to write, or how many
-// rows to read.
+// Ops are operations in order. An argument is the cell to write, or the number of rows
+// to read.
 type Ops struct {
 	Kinds []OpKind
 	Rows  []uint32
 	Args  []uint32
 }
 
-// Len is the number of operations.
+// Len returns the number of operations.
 func (o Ops) Len() int { return len(o.Kinds) }
 
-// Part is the operations from one, inclusive, to another, exclusive.
+// Part returns the operations from (inclusive) to to (exclusive).
 func (o Ops) Part(from, to int) Ops { return Ops{o.Kinds[from:to], o.Rows[from:to], o.Args[from:to]} }
 
-// Mixed runs operations on rows, given by their prefixes, with a cell under each
-// of some qualifiers, given as elements of keys, at timestamp 0.
+// Mixed runs operations on rows, given by their prefixes. Each row has a cell at
+// timestamp 0 for each of the columns, given as elements of keys.
 func (f Family) Mixed(ops Ops, rows, columns Slices, value []byte) (Sum, error) {
 	prefixData, prefixes, _ := rows.c()
 	columnData, columnOffsets, cellsPerRow := columns.c()
@@ -42,19 +42,19 @@ func (f Family) Mixed(ops Ops, rows, columns Slices, value []byte) (Sum, error) 
 	return sumOf(C.yardstick_mixed(f.db, f.family, kinds, of, args, C.uint64_t(ops.Len()), prefixData, prefixes, columnData, columnOffsets, cellsPerRow, chars(value), C.size_t(len(value))))
 }
 
-// A Session is what a user does; see sessions.c.
+// A Session is the work of one user's session; see sessions.c.
 type Session struct {
 	Profile, Stats, Event, History Family
-	// Columns are the events' qualifiers, as elements of keys, and last
-	// that of the count of visits.
+	// Columns are the qualifiers of the events, then of the count of visits, as
+	// elements of keys.
 	Columns Slices
 	Value   []byte // of an event
-	Newest  int    // of the events of the first column that are read
-	Rows    int    // of the history that are read
+	Newest  int    // number of events of the first column to read
+	Rows    int    // number of rows of the history to read
 }
 
-// Run runs a session for each of users, whose rows' prefixes are in a list. It
-// takes two timestamps for each from clock on.
+// Run runs a session for each of users; prefixes has the prefixes of all users' rows.
+// It uses two timestamps for each session, starting at clock.
 func (s Session) Run(users []uint32, prefixes Slices, clock int64) (Sum, error) {
 	prefixData, offsets, _ := prefixes.c()
 	columnData, columns, n := s.Columns.c()

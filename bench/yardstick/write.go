@@ -18,7 +18,7 @@ func (f Family) Write(keys, values Slices, atOnce int, sync bool) (Sum, error) {
 }
 
 // BulkLoad sorts pairs, writes them to table files of about fileBytes in dir and
-// ingests those.
+// ingests these files.
 func (f Family) BulkLoad(keys, values Slices, dir string, fileBytes int) (Sum, error) {
 	keyData, keyOffsets, n := keys.c()
 	valueData, valueOffsets, _ := values.c()

@@ -1,6 +1,6 @@
-// Package yardstick is RocksDB used by hand in plain C, over its own C API and
-// on smolwc's own files: the limit of what smolwc can reach. Every function is
-// one call into C, which loops there.
+// Package yardstick is RocksDB used by hand in plain C, through its own C API and on
+// smolwc's own files: the limit for smolwc. Every function is one call into C, and the
+// loop is in C.
 //
 // The functions are safe for concurrent use; each runs on the caller's thread.
 package yardstick
@@ -17,15 +17,14 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// A Family is a column family as C knows it. It is valid until its store is
-// closed.
+// A Family is a column family in C. It is valid until its store is closed.
 type Family struct {
 	db      *C.rocksdb_t
 	family  *C.family_t
 	options *C.rocksdb_options_t
 }
 
-// Of is the family under a handle.
+// Of returns the family of a handle.
 func Of(raw rocks.Raw) Family {
 	return Family{
 		db:      (*C.rocksdb_t)(raw.DBHandle),
@@ -34,8 +33,8 @@ func Of(raw rocks.Raw) Family {
 	}
 }
 
-// A Sum is what a function read or wrote. Bytes takes something of every key
-// and value.
+// A Sum is the amount that a function read or wrote. Bytes uses part of every key and
+// value.
 type Sum struct{ Rows, Cells, Bytes int64 }
 
 func sumOf(s C.sum_t) (Sum, error) {
@@ -47,14 +46,13 @@ func sumOf(s C.sum_t) (Sum, error) {
 	return sum, errors.New(C.GoString(s.err))
 }
 
-// Slices is a list of byte strings in one array, as C takes it. The zero Slices
-// is empty.
+// Slices is a list of byte strings in one array, in C's form. The zero Slices is empty.
 type Slices struct {
 	data    []byte
-	offsets []uint64 // one more than there are strings
+	offsets []uint64 // one more than the number of strings
 }
 
-// Append adds the string that add appends to the bytes it is given.
+// Append adds a string: add appends it to its argument and returns the result.
 func (s *Slices) Append(add func([]byte) []byte) {
 	if len(s.offsets) == 0 {
 		s.offsets = append(s.offsets, 0)
@@ -63,13 +61,13 @@ func (s *Slices) Append(add func([]byte) []byte) {
 	s.offsets = append(s.offsets, uint64(len(s.data)))
 }
 
-// Len is the number of strings.
+// Len returns the number of strings.
 func (s Slices) Len() int { return max(0, len(s.offsets)-1) }
 
-// At is a string; it shares the list's memory.
+// At returns a string; it shares the list's memory.
 func (s Slices) At(i int) []byte { return s.data[s.offsets[i]:s.offsets[i+1]:s.offsets[i+1]] }
 
-// Part is the strings from one, inclusive, to another, exclusive.
+// Part returns the strings from (inclusive) to to (exclusive).
 func (s Slices) Part(from, to int) Slices {
 	if from == to {
 		return Slices{}

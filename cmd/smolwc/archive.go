@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// A travelling is the flags that the commands that send files share.
+// A travelling is the flags for the transfer of files, which several commands share.
 type travelling struct {
 	parallel, rate string
 }
@@ -61,8 +61,8 @@ func first(args []string) string {
 	return args[0]
 }
 
-// needsTarget is the need of a command whose target may be left out: it then
-// reads the last one from the database.
+// needsTarget returns the need of a command with an optional target: without it, the
+// command reads the last target from the database.
 func needsTarget(args []string) need {
 	if len(args) > 0 {
 		return needsNothing

@@ -11,7 +11,7 @@ static void one_arena(void) {}
 */
 import "C"
 
-// oneArena has the C library keep no arena of memory for each thread. Blocks of
-// RocksDB's cache are allocated by the thread that reads and freed by the one that
-// makes room: with many arenas each keeps the most that it ever held.
+// oneArena makes the C library use one memory arena for all threads. One thread
+// allocates the blocks of RocksDB's cache and another one frees them. With many arenas,
+// each arena keeps the most that it ever held.
 func oneArena() { C.one_arena() }

@@ -2,5 +2,5 @@
 
 package main
 
-// oneArena does nothing: without cgo there is no allocator of C.
+// oneArena does nothing: without cgo there is no C allocator.
 func oneArena() {}

@@ -69,7 +69,7 @@ func (r *checkRun) check(ctx context.Context) (err error) {
 	return nil
 }
 
-// progress shows on a terminal how far a check is.
+// progress returns functions that show and clear a check's progress on a terminal.
 func (r *checkRun) progress() (show func(query.CheckProgress), clear func()) {
 	if r.quiet || !isTerminal(r.stderr) {
 		return func(query.CheckProgress) {}, func() {}

@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The exit codes. A failed statement's code comes from the shell.
+// The exit codes. The shell chooses the code of a failed statement.
 const (
 	exitFailed    = 1
 	exitUsage     = 2
@@ -46,7 +46,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(s
 	return c.exitCode(ran, err)
 }
 
-// root is the tree of commands.
+// root returns the tree of commands.
 func (c *command) root() *cobra.Command {
 	root := c.shellCommand()
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -64,8 +64,7 @@ func (c *command) root() *cobra.Command {
 	return root
 }
 
-// A failure is an error with its exit code. Err is nil when it has been
-// reported.
+// A failure is an error with its exit code. err is nil if it has been reported.
 type failure struct {
 	code int
 	err  error
@@ -81,8 +80,8 @@ func fail(code int, err error) error {
 	return &failure{code, err}
 }
 
-// exitCode reports an error and returns its code. Errors that are not failures
-// are cobra's, about flags and arguments.
+// exitCode reports an error and returns its code. An error that is not a failure comes
+// from cobra and is about flags or arguments.
 func (c *command) exitCode(ran *cobra.Command, err error) int {
 	if err == nil {
 		return 0
@@ -102,25 +101,25 @@ func (c *command) exitCode(ran *cobra.Command, err error) int {
 	return f.code
 }
 
-// report prints an error. Each error of a file is on a line that begins with the
-// file's name, which editors look for.
+// report prints an error. Each error in a file is on a line that begins with the file's
+// name, a format that editors recognize.
 func (c *command) report(err error) {
 	if e, ok := errors.AsType[*schema.Errors](err); ok && e.File != "" {
 		_, _ = fmt.Fprintln(c.stderr, e)
 		return
 	}
-	_, _ = fmt.Fprintf(c.stderr, "smolwc: %v\n", err) // there is nowhere else to say it
+	_, _ = fmt.Fprintf(c.stderr, "smolwc: %v\n", err) // an error here cannot be reported
 }
 
-// say prints a line for people.
+// say prints a message for people.
 func (c *command) say(format string, args ...any) {
 	if !c.quiet {
 		_, _ = fmt.Fprintf(c.stdout, format+"\n", args...)
 	}
 }
 
-// interruptible is a context that ends at Ctrl-C or a polite kill. A second one
-// ends the process, also one that is sent as soon as the context has ended.
+// interruptible returns a context that ends on Ctrl-C or SIGTERM. A second signal ends
+// the process, even directly after the context has ended.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
@@ -145,7 +144,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// oneArg wants one argument, which the usage calls by a name.
+// oneArg requires one argument; name is its name in the usage.
 func oneArg(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch len(args) {
@@ -158,7 +157,7 @@ func oneArg(name string) cobra.PositionalArgs {
 	}
 }
 
-// noArgs refuses arguments, and guesses the subcommand that was meant.
+// noArgs refuses arguments and suggests the subcommand that was probably meant.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/shell"
 )
 
-// manCommand writes the manual pages. It is for packagers of smolwc, and hidden
-// from others.
+// manCommand writes the manual pages. It is for packagers of smolwc and hidden from
+// users.
 func (c *command) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -25,8 +25,8 @@ func (c *command) manCommand() *cobra.Command {
 	}
 }
 
-// writeManual writes a page for each command, that of smolwc with the statements
-// of its shell.
+// writeManual writes a page for each command. The page of smolwc also has the
+// statements of the shell.
 func writeManual(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -40,12 +40,12 @@ func writeManual(root *cobra.Command, dir string) error {
 	return doc.GenManTree(root, &doc.GenManHeader{Title: "SMOLWC", Section: "1", Source: "smolwc " + version(), Manual: "smolwc"}, dir)
 }
 
-// indented is text that keeps its lines.
+// indented indents text so that its lines are kept.
 func indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// completions says how bash, zsh and fish complete the values of flags.
+// completions defines how bash, zsh and fish complete the values of flags.
 func completions(root *cobra.Command) error {
 	if err := root.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(shell.Formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		return err

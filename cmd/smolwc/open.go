@@ -19,7 +19,7 @@ func (c *command) load() (*config.Config, error) {
 // errNoEngine is the error for local databases in a smolwc built without cgo.
 var errNoEngine = errors.New("this build has no RocksDB and cannot open a database: use --addr with a running smolwc serve, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
 
-// wantEngine is an error in a build without local databases.
+// wantEngine returns an error in a build without local databases.
 func wantEngine() error {
 	if query.HasEngine {
 		return nil
@@ -27,9 +27,9 @@ func wantEngine() error {
 	return fail(exitOpen, errNoEngine)
 }
 
-// open opens the database that the configuration names. It creates a missing one
-// when the user asked for it, by naming its directory or by declaring tables. At
-// a terminal it says so, since another directory may have been meant.
+// open opens the database that the configuration names. It creates a missing database
+// if the user asked for it by naming the directory or by declaring tables. At a
+// terminal it reports the creation, because the user may have meant another directory.
 func (c *command) open(cfg *config.Config, o query.Options) (*query.DB, error) {
 	named := c.db != "" || c.getenv(config.EnvDB) != ""
 	mayCreate := !o.MustExist && !o.ReadOnly && (named || cfg.Schema != nil)
@@ -67,8 +67,8 @@ func (c *command) logger(cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 }
 
-// declare creates the tables and families that the configuration declares, and
-// reports the changes that it leaves undone because they would hide or drop data.
+// declare creates the tables and families that the configuration declares. It reports
+// the changes that it does not make because they would hide or drop data.
 func (c *command) declare(ctx context.Context, db *query.DB, cfg *config.Config) error {
 	if cfg.Schema == nil {
 		return nil
@@ -95,8 +95,8 @@ func (c *command) openDeclared(ctx context.Context, cfg *config.Config, o query.
 	return db, nil
 }
 
-// closing closes the database at the end of a function. If closing fails, the
-// function fails.
+// closing closes the database at the end of a function. An error of closing becomes the
+// function's error unless it already has one.
 func closing(db *query.DB, err *error) {
 	if closeErr := db.Close(); *err == nil {
 		*err = fail(exitFailed, closeErr)

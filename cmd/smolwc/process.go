@@ -2,34 +2,33 @@ package main
 
 import "runtime/debug"
 
-// What smolwc sets for its whole process, and no package of the library does. The
-// environment goes before each of them: $MALLOC_ARENA_MAX, $GOGC, $GOMEMLIMIT.
-// docs/serve.md names them for operators, docs/performance.md has the figures.
+// Settings of smolwc's whole process; no package of the library changes them. The
+// environment variables $MALLOC_ARENA_MAX, $GOGC and $GOMEMLIMIT take precedence.
+// docs/serve.md describes them for operators, docs/performance.md has the measurements.
 
-// setProcess is called before anything else: later there are more arenas, and each
-// of them stays.
+// setProcess must be called before anything else: arenas that exist already stay.
 func setProcess(getenv func(string) string) {
 	if getenv("MALLOC_ARENA_MAX") == "" {
 		oneArena()
 	}
 }
 
-// reserved is memory that is never touched, so that the system does not give any. It
-// counts as in use, so that Go's collector runs when there is about as much garbage,
-// and not every 4 MiB: the blocks that reads and writes make are garbage soon, and
-// smolwc holds little else.
+// reserved is memory that is never touched, so the system does not allocate it. Go
+// counts it as in use. Therefore the collector runs after about as much garbage, and
+// not every 4 MiB: the blocks of reads and writes soon become garbage, and smolwc holds
+// little else.
 var reserved []byte
 
-// reserve has a process with an open database collect more rarely. A database with
-// little memory has less of it.
+// reserve makes the collector run less often in a process with an open database. A
+// smaller memory setting reserves less.
 func (c *command) reserve(memory int64) {
 	if reserved == nil && c.getenv("GOGC") == "" {
 		reserved = make([]byte, reserveOf(memory))
 	}
 }
 
-// reserveOf is an eighth of the memory setting up to 16 MiB, and a 32nd from there on,
-// up to 32 MiB.
+// reserveOf returns an eighth of the memory setting up to 16 MiB, or a 32nd if that is
+// more, up to 32 MiB.
 func reserveOf(memory int64) int64 {
 	const small, large = 16 << 20, 32 << 20
 	return max(min(memory/8, small), min(memory/32, large))
@@ -38,8 +37,9 @@ func reserveOf(memory int64) int64 {
 // gcPercent bounds a server's garbage, in percent of the memory in use.
 const gcPercent = 50
 
-// collectEarly makes a server collect at half as much garbage as Go does by default, and
-// harder when it has more memory than its clients' requests and reads may take.
+// collectEarly makes a server collect after half as much garbage as Go's default. It
+// collects more often if memory exceeds inHand, the limit for its clients' requests and
+// reads.
 func (c *command) collectEarly(inHand int64) {
 	if c.getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

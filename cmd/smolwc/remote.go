@@ -18,11 +18,11 @@ import (
 	"github.com/smolwc/smolwc/shell"
 )
 
-// envToken is the environment variable with a server's token. Other users do not
-// see it in the list of processes.
+// envToken is the environment variable for a server's token. Unlike a flag, it does not
+// show in the list of processes.
 const envToken = "SMOLWC_TOKEN"
 
-// A remoteFlags is the flags that name a server.
+// A remoteFlags is the flags for a server.
 type remoteFlags struct {
 	addr, token, instance string
 	tls                   bool
@@ -40,7 +40,7 @@ func (r *remoteFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&r.key, "tls-key", "", "the key of --tls-cert is in `FILE`")
 }
 
-// check finds flags that do not go together.
+// check refuses flags that do not go together.
 func (r *remoteFlags) check(c *command) error {
 	if r.addr == "" {
 		if r.token+r.instance+r.ca+r.cert+r.key != "" || r.tls {
@@ -68,7 +68,7 @@ func isAddr(addr string) bool {
 	return err == nil && port != ""
 }
 
-// config is that of TLS, nil without it.
+// config returns the TLS configuration, or nil without TLS.
 func (r *remoteFlags) config() (*tls.Config, error) {
 	if !r.tls && r.ca == "" && r.cert == "" {
 		return nil, nil
@@ -94,16 +94,16 @@ func (r *remoteFlags) config() (*tls.Config, error) {
 	return config, nil
 }
 
-// A remote is a client as statements use it.
+// A remote adapts a client for statements.
 type remote struct{ *client.Client }
 
 // Table implements ql.Database.
 func (r remote) Table(name string) exec.Table { return r.Client.Table(name) }
 
-// connectTime is how long the server may take for its first answer.
+// connectTime bounds the wait for the server's first answer.
 const connectTime = 10 * time.Second
 
-// connect connects to the server, and asks for its tables.
+// connect connects to the server and fetches its tables.
 func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, error) {
 	config, err := r.config()
 	if err != nil {
@@ -126,8 +126,7 @@ func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, 
 	return db, nil
 }
 
-// hintOf says what an error of gRPC or TLS means for the flags, "" when it has
-// nothing to say.
+// hintOf returns a hint about the flags for an error of gRPC or TLS, or "".
 func hintOf(err error, withTLS bool) string {
 	switch says := err.Error(); {
 	case strings.Contains(says, "looked like an HTTP/1.1 header"):
@@ -148,7 +147,7 @@ func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // nothing is under way
+	defer func() { _ = db.Close() }() // no call is running
 	o := r.options(nil)
 	o.Remote = remote{db}
 	return r.session(ctx, o, interactive)

@@ -51,8 +51,8 @@ nothing. What apply would refuse is an error.`,
 	return cmd
 }
 
-// declared reads the configuration, which must declare tables: an empty one
-// would plan to drop everything.
+// declared reads the configuration. It must declare tables, because an empty one would
+// plan to drop everything.
 func (c *command) declared() (*config.Config, error) {
 	cfg, err := c.load()
 	switch {
@@ -149,8 +149,8 @@ func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
 	return nil
 }
 
-// mayHide says what a plan hides and drops, and asks for permission, unless
-// --prune gave it.
+// mayHide reports what a plan hides and drops, and asks for permission unless --prune
+// is set.
 func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, prune bool) error {
 	_, takes := todo.Split(db.Schema())
 	loses := false
@@ -178,12 +178,12 @@ func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, p
 	return nil
 }
 
-// printPlan prints the changes, a line each.
+// printPlan prints the changes, one per line.
 func (c *command) printPlan(p schema.Plan) {
 	_, _ = fmt.Fprint(c.stdout, p)
 }
 
-// loss says how much a change hides or drops; empty when it loses nothing.
+// loss describes how much a change hides or drops; "" if nothing.
 func (c *command) loss(ctx context.Context, db *query.DB, change schema.Change) (string, error) {
 	if change.Kind == schema.SetChangeStream {
 		return "older changes can no longer be read", nil
@@ -195,7 +195,7 @@ func (c *command) loss(ctx context.Context, db *query.DB, change schema.Change) 
 	return cells + " would become invisible", err
 }
 
-// hidden is how many cells a change hides, in words.
+// hidden describes how many cells a change hides.
 func (c *command) hidden(ctx context.Context, db *query.DB, change schema.Change) (string, error) {
 	n, exact, err := db.EstimateHidden(ctx, change)
 	text := fmt.Sprintf("%d cells", n)
@@ -208,7 +208,7 @@ func (c *command) hidden(ctx context.Context, db *query.DB, change schema.Change
 	return text, fail(exitFailed, err)
 }
 
-// printKept says what a plan would drop with --prune.
+// printKept prints what a plan would drop with --prune.
 func (c *command) printKept(ctx context.Context, db *query.DB, p schema.Plan) error {
 	for _, change := range p.Changes {
 		if !change.Destructive() {

@@ -86,10 +86,10 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	return cmd
 }
 
-// minBytes is the smallest limit of bytes, that of --memory.
+// minBytes is the smallest --memory.
 const minBytes = 16 << 20
 
-// A sizeFlag is a flag whose value is a size, as in 256MiB.
+// A sizeFlag is a flag whose value is a size, such as 256MiB.
 type sizeFlag int64
 
 func (f *sizeFlag) String() string { return schema.FormatSize(int64(*f)) }
@@ -102,7 +102,7 @@ func (f *sizeFlag) Set(text string) (err error) {
 	return err
 }
 
-// check finds mistakes in the flags.
+// check refuses mistakes in the flags.
 func (r *serveRun) check() error {
 	for _, f := range []struct {
 		name  string
@@ -139,8 +139,8 @@ func (r *serveRun) check() error {
 	return nil
 }
 
-// listen listens on an address. An address that other machines reach is refused
-// unless it is allowed; what says how to make it safe.
+// listen listens on an address. Without open it refuses an address that other machines
+// can reach; otherwise is the end of that error and says how to proceed.
 func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
@@ -162,7 +162,7 @@ func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.L
 	return l, fail(exitFailed, err)
 }
 
-// httpAddr is --http, with the host of --addr when it has no host.
+// httpAddr returns --http, with the host of --addr if it has no host.
 func (r *serveRun) httpAddr() string {
 	host, port, err := net.SplitHostPort(r.http)
 	if err != nil || host != "" {
@@ -214,7 +214,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // closed already, unless something failed before
+	defer func() { _ = listener.Close() }() // already closed, unless an earlier step failed
 	var pages net.Listener
 	if r.http != "" {
 		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "name an address of this machine, or give --insecure: it has no TLS"); err != nil {
@@ -244,8 +244,8 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	return fail(exitFailed, s.Serve(ctx, listener))
 }
 
-// places are the targets that clients may back the database up to. Clients on
-// this machine may name any, unless the flags say otherwise.
+// places returns the targets to which clients may back up the database. If the server
+// listens only on this machine, any target is allowed unless the flags name some.
 func (r *serveRun) places(addr net.Addr) (archive.Places, error) {
 	at, ok := addr.(*net.TCPAddr)
 	if len(r.backupTo) == 0 && ok && at.IP.IsLoopback() {
@@ -276,7 +276,7 @@ func (r *serveRun) setMemory(cfg *config.Config) error {
 	return nil
 }
 
-// serveLogger is the log of the server, which is also that of its calls.
+// serveLogger returns the log of the server and of its calls.
 func (r *serveRun) serveLogger(cfg *config.Config) *slog.Logger {
 	if r.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: inSeconds}))
@@ -284,7 +284,7 @@ func (r *serveRun) serveLogger(cfg *config.Config) *slog.Logger {
 	return r.logger(cfg)
 }
 
-// inSeconds gives a duration a unit, which slog's JSON leaves out: duration becomes
+// inSeconds adds a unit to a duration, which slog's JSON lacks: duration becomes
 // duration_seconds.
 func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() != slog.KindDuration {
@@ -293,7 +293,7 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
 }
 
-// warnIfOpen warns when any client on another machine may do everything.
+// warnIfOpen warns if clients on other machines have full access without credentials.
 func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 	at, ok := l.Addr().(*net.TCPAddr)
 	if _, tokens, _ := o.Tokens.List(); ok && !at.IP.IsLoopback() && !tokens && r.tls.ClientCA == "" {
@@ -301,8 +301,8 @@ func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 	}
 }
 
-// servePages serves the pages for monitoring, also while the server stops. The
-// function that it returns ends that.
+// servePages serves the pages for monitoring, even while the server stops. The returned
+// function ends this.
 func servePages(s *server.Server, l net.Listener) (stop func()) {
 	if l == nil {
 		return func() {}
@@ -319,15 +319,15 @@ func servePages(s *server.Server, l net.Listener) (stop func()) {
 	}
 }
 
-// greet says where the server is and how clients find it. It does so even with
-// --quiet: with port 0 nothing else tells the port.
+// greet prints the server's address and how clients connect. It does so even with
+// --quiet: with port 0 this is the only place with the port.
 func (r *serveRun) greet(dir, addr string, pages net.Listener) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "serving %s on %s\n", dir, addr)
 	if pages != nil {
 		fmt.Fprintf(&b, "metrics on http://%s/metrics\n", pages.Addr())
 	}
-	if r.tls.Cert == "" { // clients use no TLS with an emulator
+	if r.tls.Cert == "" { // clients use no TLS for an emulator
 		fmt.Fprintf(&b, "export BIGTABLE_EMULATOR_HOST=%s\n", addr)
 	}
 	_, _ = fmt.Fprint(r.stdout, b.String())

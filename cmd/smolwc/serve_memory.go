@@ -8,21 +8,20 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// serveMemory is the memory setting of a server without a configuration file:
-// such a server often runs on a developer's machine.
+// serveMemory is the memory setting of a server without a configuration file: such a
+// server often runs on a developer's machine.
 const serveMemory = 128 << 20
 
-// A server is idle when it allocates less than idleBytes in a second. Memory is
-// given back then, if it allocated busyBytes since the last time; and again a
-// while later, when flushes and compactions have ended too.
+// A server is idle if it allocates less than idleBytes in a second. It then releases
+// memory if it has allocated busyBytes since the last release. It releases memory again
+// after idleAgain, when flushes and compactions have ended.
 const (
 	idleBytes = 1 << 20
 	busyBytes = 8 << 20
 	idleAgain = 10 // seconds
 )
 
-// releaseIdle gives memory back whenever the server has become idle, until the
-// context ends.
+// releaseIdle releases memory whenever the server becomes idle, until the context ends.
 func releaseIdle(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -39,15 +38,15 @@ func releaseIdle(ctx context.Context) {
 	}
 }
 
-// An idleWatch finds out when memory is to be given back.
+// An idleWatch decides when to release memory.
 type idleWatch struct {
-	last, released uint64 // bytes allocated so far: a second ago, when memory was given back
-	idle           int    // how many seconds it has been idle
-	busy           bool   // since memory was given back
+	last, released uint64 // bytes allocated up to the last tick, and up to the last release
+	idle           int    // number of seconds of idleness
+	busy           bool   // since the last release
 }
 
-// tick is called every second with how many bytes have been allocated so far. It
-// reports whether memory is to be given back now.
+// tick is called every second with the bytes allocated so far. It reports whether to
+// release memory now.
 func (w *idleWatch) tick(now uint64) bool {
 	if w.idle++; now-w.last >= idleBytes {
 		w.idle = 0

@@ -82,7 +82,7 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 	}
 	interactive := len(r.sources) == 0 && isTerminal(r.stdin) && isTerminal(r.stdout)
 	var stop context.CancelFunc
-	if interactive { // Ctrl-C is the shell's
+	if interactive { // the shell handles Ctrl-C
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 		context.AfterFunc(ctx, stop)
 	} else {
@@ -127,7 +127,7 @@ func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query
 	return r.session(ctx, o, interactive)
 }
 
-// scripts runs the sources in their order; without sources it runs standard input.
+// scripts runs the sources in order; without sources it runs standard input.
 func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 	var first error
 	todo := r.sources
@@ -157,8 +157,8 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 	return r.outcome(first)
 }
 
-// outcome turns the error of a session into an exit code. The session has
-// reported the error.
+// outcome returns a session's error as an exit code. The session has reported the
+// error.
 func (r *shellRun) outcome(err error) error {
 	if code := shell.ExitCode(err); code != 0 {
 		return &failure{code: code}
@@ -172,7 +172,7 @@ func (c *command) options(db *query.DB) shell.Options {
 	return o
 }
 
-// options are those of the session, with what the flags say.
+// options returns the options of the session, with the settings of the flags.
 func (r *shellRun) options(db *query.DB) shell.Options {
 	o := r.command.options(db)
 	o.Format, o.KeepGoing, o.MustExist, o.Timing, o.Stats = r.format, r.keepGoing, r.mustExist, r.timing, r.stats
@@ -180,8 +180,8 @@ func (r *shellRun) options(db *query.DB) shell.Options {
 	return o
 }
 
-// openOther opens the database in another directory, for .open. The database must
-// exist; it is opened as the first one was.
+// openOther opens the database in another directory for .open. The database must exist;
+// it is opened with the same options as the first one.
 func (r *shellRun) openOther(cfg *config.Config, dir string) (*query.DB, error) {
 	db, err := r.openDir(dir, cfg, query.Options{ReadOnly: r.readOnly, MustExist: true})
 	if errors.Is(err, query.ErrNotFound) {
@@ -190,8 +190,8 @@ func (r *shellRun) openOther(cfg *config.Config, dir string) (*query.DB, error) 
 	return db, err
 }
 
-// A contextReader stops waiting for input when its context ends; after that it
-// cannot be used.
+// A contextReader stops waiting for input when its context ends; it is unusable after
+// that.
 type contextReader struct {
 	ctx  context.Context
 	r    io.Reader
@@ -207,7 +207,7 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	if c.done == nil {
 		c.done = make(chan result, 1)
 	}
-	buf := make([]byte, len(p)) // not p: the read may outlive this call
+	buf := make([]byte, len(p)) // not p: the read may continue after this call
 	go func() {
 		n, err := c.r.Read(buf)
 		c.done <- result{n, err}

@@ -10,14 +10,14 @@ import (
 	"github.com/smolwc/smolwc/query/ql"
 )
 
-// sources are the statements of -c and the files of -f, in the order in which
-// they were given.
+// sources are the statements of -c and the files of -f, in the order of the command
+// line.
 type sources []source
 
 type source struct {
 	kind   sourceKind
 	text   string // the statements, or the name of the file
-	name   string // of statements in messages, "" when they are the only ones
+	name   string // of statements in messages; "" if there is only one
 	reader io.Reader
 }
 
@@ -28,7 +28,7 @@ const (
 	sourceFile      sourceKind = "FILE"
 )
 
-// flag is a flag that adds to the list.
+// flag returns a flag that adds to the list.
 func (s *sources) flag(kind sourceKind) *sourceFlag { return &sourceFlag{s, kind} }
 
 type sourceFlag struct {
@@ -44,7 +44,7 @@ func (f *sourceFlag) Set(text string) error {
 func (f *sourceFlag) String() string { return "" }
 func (f *sourceFlag) Type() string   { return string(f.kind) }
 
-// typed reports whether all of them are statements of the command line.
+// typed reports whether all sources are statements of the command line.
 func (s sources) typed() bool {
 	for _, src := range s {
 		if src.kind != sourceStatement {
@@ -54,8 +54,8 @@ func (s sources) typed() bool {
 	return len(s) > 0
 }
 
-// wantData reports whether the statements of the command line need tables and none
-// of them creates one. It returns false for statements that it cannot parse.
+// wantData reports whether the statements of the command line need tables and do not
+// create any. It returns false for statements that it cannot parse.
 func (s sources) wantData() bool {
 	wanted := false
 	for _, src := range s {
@@ -89,7 +89,7 @@ func (s sources) wantData() bool {
 	return wanted
 }
 
-// name numbers the statements of the command line, where there are several.
+// name numbers the statements of the command line if there are several.
 func (s sources) name() {
 	var typed []*source
 	for i := range s {
@@ -104,7 +104,7 @@ func (s sources) name() {
 	}
 }
 
-// open opens the files, all of them before anything runs.
+// open opens all files before any statement runs.
 func (s sources) open(stdin io.Reader) error {
 	for i := range s {
 		switch {

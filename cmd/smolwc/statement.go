@@ -17,15 +17,15 @@ import (
 // A statementRun is a statement of the language as a command.
 type statementRun struct {
 	*command
-	// words are those of the statement, optional ones empty.
+	// words returns the words of the statement; omitted options are "".
 	words func(args []string) []string
 	// needs says what the statement needs of the database.
 	needs func(args []string) need
-	// format is that of results; "" is the shell's.
+	// format is the format of results; "" is the shell's default.
 	format string
-	// remote is a server that runs the statement on its database.
+	// remote names a server that runs the statement on its database.
 	remote remoteFlags
-	// word may stand before the argument, as it does in the statement.
+	// word may precede the argument, as in the statement.
 	word string
 }
 
@@ -33,12 +33,12 @@ type need int
 
 const (
 	needsWriter  need = iota // the database, for writing
-	needsTables              // the same, with the tables that the configuration declares
+	needsTables              // like needsWriter, with the tables that the configuration declares
 	needsReader              // the database, for reading
 	needsNothing             // no database
 )
 
-// command makes a command that takes from least to most arguments.
+// make makes a command with least to most arguments, inclusive.
 func (r *statementRun) make(cmd *cobra.Command, least, most int) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		args = r.arguments(args)
@@ -51,7 +51,7 @@ func (r *statementRun) make(cmd *cobra.Command, least, most int) *cobra.Command 
 	return cmd
 }
 
-// arguments are those of a command without the word before them.
+// arguments returns a command's arguments without the optional word before them.
 func (r *statementRun) arguments(args []string) []string {
 	if len(args) == 2 && r.word != "" && args[0] == r.word {
 		return args[1:]
@@ -81,7 +81,7 @@ func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = client.Close() }() // nothing is under way
+		defer func() { _ = client.Close() }() // no call is running
 		o := r.options(nil)
 		o.Remote = remote{client}
 		return r.statement(ctx, o, args)
@@ -97,7 +97,7 @@ func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
 	return r.statement(ctx, r.options(db), args)
 }
 
-// typed is a command as a server on this machine runs it: with absolute paths.
+// typed returns a command for a server on this machine: with absolute paths.
 func typed(cmd *cobra.Command, args []string) []string {
 	words := []string{cmd.Name()}
 	for _, a := range args {
@@ -129,8 +129,8 @@ func (r *statementRun) statement(ctx context.Context, o shell.Options, args []st
 	return nil
 }
 
-// database opens the database that a statement needs, or an empty one in memory
-// when it needs none.
+// database opens the database that a statement needs, or an empty one in memory if it
+// needs none.
 func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) {
 	if err := wantEngine(); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) 
 	return r.open(cfg, query.Options{MustExist: true, ReadOnly: n == needsReader})
 }
 
-// optionWord is a word of a statement, "" when the value is empty.
+// optionWord returns a word of a statement, or "" if the value is empty.
 func optionWord(name, value string) string {
 	if value == "" {
 		return ""
@@ -157,7 +157,8 @@ func optionWord(name, value string) string {
 	return name + value
 }
 
-// quoted is a word of a statement with a value of any text, "" when the value is empty.
+// quoted returns a word of a statement with a quoted value, or "" if the value is
+// empty.
 func quoted(name, value string) string {
 	if value == "" {
 		return ""
@@ -172,7 +173,7 @@ func flagWord(name string, on bool) string {
 	return ""
 }
 
-// numberWord is a number as a word of a statement, "" for 0.
+// numberWord returns a number as a word of a statement, or "" for 0.
 func numberWord(name string, n int) string {
 	if n == 0 {
 		return ""

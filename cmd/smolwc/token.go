@@ -79,8 +79,8 @@ dropping the tables that the name stands for.`,
 	return cmd
 }
 
-// tokens are those of the database that the configuration names. The database
-// need not be open; a server may have it open.
+// tokens returns the tokens of the configuration's database. The database is not
+// opened; a server may have it open.
 func (c *command) tokens() (tokens *server.Tokens, dir string, err error) {
 	cfg, err := c.load()
 	if err != nil {
@@ -94,7 +94,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// An ageFlag is a flag whose value is an age in the language's form, as in 30d.
+// An ageFlag is a flag whose value is an age in the language's syntax, such as 30d.
 type ageFlag time.Duration
 
 func (f *ageFlag) String() string {
@@ -120,7 +120,7 @@ func (c *command) createToken(name string, grants []server.Grant, expires time.D
 	if err != nil {
 		return err
 	}
-	if !isDir(dir) && !c.quiet { // another one may have been meant
+	if !isDir(dir) && !c.quiet { // the user may have meant another directory
 		_, _ = fmt.Fprintf(c.stderr, "there is no database in %s yet; smolwc serve makes one\n", dir)
 	}
 	var until time.Time
@@ -155,7 +155,7 @@ func (c *command) listTokens() error {
 		return nil
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "NAME\tRIGHTS\tCREATED\tEXPIRES") // the flush says what fails
+	_, _ = fmt.Fprintln(w, "NAME\tRIGHTS\tCREATED\tEXPIRES") // Flush returns the error
 	for _, t := range list {
 		expires := "never"
 		if !t.Expires.IsZero() {

@@ -59,8 +59,8 @@ func (c *command) unlock(ctx context.Context, target string, force bool) error {
 	return nil
 }
 
-// mayUnlock asks whether to take a lock from a process that may be alive. Without
-// a terminal it does not.
+// mayUnlock asks whether to take a lock from a process that may be alive. Without a
+// terminal it refuses.
 func (c *command) mayUnlock(h *archive.Holder) error {
 	if !isTerminal(c.stdin) || !isTerminal(c.stderr) {
 		return fmt.Errorf("the lock is held by %s; stop it, or take the lock away with --force", h)

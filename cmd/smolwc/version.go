@@ -27,7 +27,7 @@ func (c *command) versionCommand() *cobra.Command {
 	}
 }
 
-// version is what the build knows of its source.
+// version returns the version or the commit of the build.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

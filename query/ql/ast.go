@@ -23,11 +23,11 @@ type Statement interface {
 	print(w *printer)
 }
 
-// A Node is what all statements have.
+// A Node holds the fields that all statements have.
 type Node struct {
 	Pos     lex.Pos
 	Foreign bool
-	// Tuples says that keys were written as tuples; Print writes them so.
+	// Tuples says that keys were written as tuples; Print writes them as tuples too.
 	Tuples bool
 }
 
@@ -40,14 +40,14 @@ func (n *Node) Position() lex.Pos {
 func (n *Node) Borrowed() bool { return n != nil && n.Foreign }
 func (n *Node) node() *Node    { return n }
 
-// IsNil reports whether there is no statement, or only the type of one.
+// IsNil reports whether st is nil or a nil pointer to a statement type.
 func IsNil(st Statement) bool {
 	v := reflect.ValueOf(st)
 	return st == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// A Name is the name of a table or family, and where it stands. Where a table
-// was left out for the one in use, the place is that of the statement.
+// A Name is the name of a table or family and its place in the text. If the statement
+// omits the table and means the table in use, Pos is the statement's.
 type Name struct {
 	Text string
 	Pos  lex.Pos
@@ -63,23 +63,23 @@ type Rows struct {
 
 	Start string // inclusive
 	End   string // exclusive; "" is no bound
-	After string // exclusive, on top of the others; "" is no bound
+	After string // exclusive, in addition to the other bounds; "" is no bound
 	Keys  []string
 }
 
 // Unlimited is the Limit of limit=0 and the Versions of versions=all.
 const Unlimited = -1
 
-// Read says what of the visited rows is read and how it is shown.
+// Read says what a read takes from the visited rows and how the result is shown.
 type Read struct {
 	Columns     []Column // empty: all
 	Regex       *Pattern // of row keys; nil: any
-	Sample      float64  // the share of rows that is taken, below 1; 0: not given
+	Sample      float64  // the share of rows that is read, above 0 and below 1; 0: not given
 	Where       []Condition
 	Versions    int       // of each column, newest first; 0: not given
 	CellsPerRow int       // 0: no bound
 	Limit       int       // rows; 0: not given
-	Page        *string   // the token of the page before; "" is the first page; nil: no pages
+	Page        *string   // the previous page's token; "": the first page; nil: no pages
 	Offset      int       // rows skipped first
 	Since       *lex.Time // inclusive; nil: no bound
 	Until       *lex.Time // exclusive; nil: no bound
@@ -87,18 +87,18 @@ type Read struct {
 	KeysOnly    bool
 	Stats       bool   // say what the read cost
 	Format      string // one of Formats; "": not given
-	Into        string // a file that rows go to; "": the output
-	Overwrite   bool   // the file, if it exists
+	Into        string // the file for the rows; "": the session's output
+	Overwrite   bool   // replace the file if it exists
 }
 
-// A Pattern is a regular expression of RE2's syntax that matches bytes; it must
-// match the whole.
+// A Pattern is a regular expression in RE2's syntax. It matches bytes, and it must
+// match the whole text.
 type Pattern struct {
 	Pos  lex.Pos
 	Expr string
 }
 
-// A ColumnKind says which columns of a family a Column means.
+// A ColumnKind says which columns of a family a Column selects.
 type ColumnKind uint8
 
 const (
@@ -109,7 +109,7 @@ const (
 	ColumnRegex                    // fam:/re/
 )
 
-// A Column names one column of a family, or several.
+// A Column names one or several columns of a family.
 type Column struct {
 	Pos       lex.Pos
 	Family    string
@@ -134,7 +134,7 @@ type Assignment struct {
 	At     *lex.Time // nil: the database's clock
 }
 
-// A DeleteColumn is a column or a family, or one version of a column.
+// A DeleteColumn is a column, a family, or one version of a column.
 type DeleteColumn struct {
 	Column Column
 	At     *lex.Time // nil: all versions

@@ -9,15 +9,15 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// Travel says how many files are sent at once, and how fast.
+// Travel says how many files are copied in parallel, and at what rate.
 type Travel struct {
-	Parallel int   // how many at once; 0: not given
-	Rate     int64 // bytes a second; 0: no bound
+	Parallel int   // files in parallel; 0: not given
+	Rate     int64 // bytes a second; 0: no limit
 }
 
 var sizeText = regexp.MustCompile(`^(\d+)([kmg]?)(i?)b?$`)
 
-// rateOption parses 50MB, 64KiB, 1000000.
+// rateOption parses a size in bytes a second: 50MB, 64KiB, 1000000.
 func (p *parser) rateOption(to *target) error {
 	p.wantText(ExpectNumber, "bytes a second")
 	t := p.peek()
@@ -57,11 +57,11 @@ var backupVerb = verb{
 	},
 }
 
-// Backup backs the database up.
+// Backup makes a backup of the database.
 type Backup struct {
 	Node
-	To   string // "": where it was backed up to last
-	Keep int    // how many generations stay; 0: all
+	To   string // "": the target of the last backup
+	Keep int    // number of generations to keep; 0: all
 	Travel
 }
 
@@ -88,7 +88,7 @@ var backupsVerb = verb{
 // Backups lists the generations.
 type Backups struct {
 	Node
-	In string // "": where it was backed up to last
+	In string // "": the target of the last backup
 }
 
 func (st *Backups) print(w *printer) {
@@ -137,7 +137,7 @@ var restoreVerb = verb{
 	},
 }
 
-// Restore makes a database from a generation, in a directory.
+// Restore restores a generation of a backup into a directory.
 type Restore struct {
 	Node
 	Generation int // 0: the newest

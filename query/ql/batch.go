@@ -12,7 +12,7 @@ var beginVerb = verb{
 	},
 }
 
-// Begin opens a batch: what is put and deleted until Commit takes effect as one.
+// Begin opens a batch: puts and deletes up to Commit take effect together.
 type Begin struct{ Node }
 
 func (st *Begin) print(w *printer) {

@@ -36,8 +36,8 @@ func parseCreateTable(p *parser) (Statement, error) {
 	return st, nil
 }
 
-// cbtOption takes families=.. or splits=.. and joins the words up to the next option. For
-// bash the whole may be in quotes.
+// cbtOption reads families=.. or splits=.. and joins the words up to the next option.
+// The whole option may be quoted, as bash needs it.
 func (p *parser) cbtOption() (word string, list Name) {
 	t := p.peek()
 	if t.Kind == lex.Word && !p.atOption(0) {
@@ -96,8 +96,7 @@ func cbtFamily(f dialect.Family, at lex.Pos) Family {
 }
 
 // parseSetGCPolicy parses setgcpolicy T F (maxage=D | maxversions=N) [or|and ..]
-// | never [force] of cbt. The policy replaces the one
-// in force as a whole.
+// | never [force] of cbt. The policy replaces the family's whole policy.
 func parseSetGCPolicy(p *parser) (Statement, error) {
 	table, err := p.tableNamed()
 	if err != nil {
@@ -140,8 +139,8 @@ func parseSetGCPolicy(p *parser) (Statement, error) {
 	return st, err
 }
 
-// cbtColumn is a column of cbt's columns=, whose qualifiers are patterns: fam:
-// means the family, and a name alone a qualifier of every family.
+// cbtColumn is a column of cbt's columns=, where qualifiers are patterns: fam: means
+// the family. A name alone would mean a qualifier in every family and is an error here.
 func cbtColumn(t lex.Token, family string, qualifier []lex.Part, ok bool) (Column, error) {
 	text := lex.Join(qualifier)
 	switch {
@@ -161,8 +160,7 @@ func cbtColumn(t lex.Token, family string, qualifier []lex.Part, ok bool) (Colum
 	return Column{Pos: t.Pos, Family: family, Kind: ColumnRegex, Qualifier: text}, nil
 }
 
-// cbtVersions has read and lookup show all versions unless they say how many, as
-// cbt does.
+// cbtVersions makes read and lookup show all versions by default, as cbt does.
 func (p *parser) cbtVersions(read *Read) {
 	if p.isCbtRead() && read.Versions == 0 && !read.KeysOnly {
 		read.Versions = Unlimited

@@ -51,7 +51,7 @@ func (p *parser) exactColumn() (Column, error) {
 	return c, nil
 }
 
-// columnOf is the column that a word names; it may end in a wildcard.
+// columnOf returns the column that a word names. The word may end in a wildcard.
 func columnOf(t lex.Token) (Column, error) {
 	family, qualifier, ok := cutColumn(t)
 	if !ok {
@@ -83,9 +83,9 @@ func qualified(at lex.Pos, family string, qualifier []lex.Part) (Column, error) 
 	return c, nil
 }
 
-// columnList parses columns=a:b,c,d:*,e:[x..y). A word without a colon takes
-// the family of the column before it, as in cbt; with no column before it, or
-// within the brackets of HBase, it means the whole family.
+// columnList parses columns=a:b,c,d:*,e:[x..y). A word without a colon is a qualifier
+// in the family of the preceding column, as in cbt. If no column precedes it, or inside
+// HBase's brackets, it means the whole family.
 func (p *parser) columnList() ([]Column, error) {
 	brackets := p.accept("[")
 	var list []Column
@@ -200,7 +200,7 @@ func cutRange(parts []lex.Part) (start, end string, ok bool) {
 	return "", "", false
 }
 
-// String is the column as the language writes it.
+// String returns the column in the language's syntax.
 func (c Column) String() string {
 	family := lex.QuoteColumn(c.Family, "")
 	switch c.Kind {
@@ -216,7 +216,7 @@ func (c Column) String() string {
 	return family + lex.QuoteQualifier(c.Qualifier)
 }
 
-// quoteBound is a bound of a range; a point next to the .. would hide it.
+// quoteBound writes a bound of a range; a point beside the .. would be ambiguous.
 func quoteBound(s string) string {
 	if strings.Contains(s, ".") && s != "" {
 		return lex.QuoteText(s)

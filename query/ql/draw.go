@@ -21,15 +21,15 @@ var histogramVerb = verb{
 	},
 }
 
-// Histogram counts the numbers of a column by their size, or rows by how
-// their keys begin.
+// Histogram counts the numbers of a column by size, or the rows by the prefixes of
+// their keys.
 type Histogram struct {
 	Node
 	Table     Name
 	Column    Column // its Family is "" for row keys
-	Bins      int    // at most; 0: not given
-	Depth     int    // of row keys: how many parts of them; 0: one more than the prefix
-	Separator string // ends a part of a plain key; "": #
+	Bins      int    // the maximum; 0: not given
+	Depth     int    // for row keys: the number of leading parts; 0: one more than in the prefix
+	Separator string // ends each part of a plain key; "": #
 	Rows
 	Read
 }
@@ -70,7 +70,7 @@ func parseHistogram(p *parser) (Statement, error) {
 	if st.Column.Family == "" {
 		wrong = []string{"versions"}
 	}
-	if st.Column.Family != "" && st.Bins == 1 { // numbers on both sides of 0 are in no bin together
+	if st.Column.Family != "" && st.Bins == 1 { // no bin holds numbers on both sides of 0
 		return nil, lex.ErrorAt(to.seen["bins"], "a histogram of a column has 2 bins at least")
 	}
 	for _, name := range wrong {
@@ -99,13 +99,13 @@ var sparklineVerb = verb{
 	},
 }
 
-// Sparkline shows the numbers that a column had over time.
+// Sparkline shows a column's numbers over time.
 type Sparkline struct {
 	Node
 	Table  Name
 	Key    string
 	Column Column
-	Points int // at most; 0: not given
+	Points int // the maximum; 0: not given
 	Read
 }
 

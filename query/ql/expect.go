@@ -7,11 +7,11 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// An ExpectKind says what an [Expectation] wants to stand at a place.
+// An ExpectKind is the kind of an [Expectation].
 type ExpectKind uint8
 
 const (
-	ExpectVerb      ExpectKind = iota // a statement's verb, one of Candidates
+	ExpectVerb      ExpectKind = iota // the verb of a statement, one of Candidates
 	ExpectKeyword                     // one of Candidates
 	ExpectOption                      // one of Candidates, "limit=" or "reverse"
 	ExpectChoice                      // the value of an option, one of Candidates
@@ -29,43 +29,42 @@ const (
 	ExpectText                        // any other text, of Hint
 )
 
-// An Expectation is one thing that may stand at the cursor.
+// An Expectation is one thing that may follow at the cursor.
 type Expectation struct {
 	Kind ExpectKind
-	// Table and Family are those that the statement names, as it names them: they need not
-	// exist.
+	// Table and Family are the names that the statement gives; they need not exist.
 	Table, Family string
-	// Prefix is the part that is typed already, without quotes; of a qualifier the part
-	// after the colon.
+	// Prefix is the part that is already typed, without quotes; for a qualifier, the
+	// part after the colon.
 	Prefix string
-	// Candidates are all words that may stand here, if the grammar knows them; also those
-	// that do not begin with Prefix.
+	// Candidates are all words that the grammar allows here, if it knows them; they
+	// include words that do not begin with Prefix.
 	Candidates []string
-	// Alone says of a qualifier that it stands without its family, which is
-	// that of the column before it.
+	// Alone says that a qualifier is written without its family, which is the family of
+	// the preceding column.
 	Alone bool
-	// Hint says in words what is wanted if nothing can be proposed.
+	// Hint describes what is expected if nothing can be proposed.
 	Hint string
 }
 
-// An Expected is what may stand at a place in a text.
+// An Expected says what may follow at a place in a text.
 type Expected struct {
-	// Begin is where the word begins that the cursor stands after, in bytes
-	// from the start of the text; the cursor itself when it is in no word. What
-	// completes the word takes the place of all from there to the cursor.
+	// Begin is the start of the word before the cursor, in bytes from the start of the
+	// text; it is the cursor itself if no word precedes it. A completion replaces the
+	// text from Begin to the cursor.
 	Begin int
-	// Quote is the quote that is open at the cursor, or 0.
+	// Quote is the quote character that is open at the cursor, or 0.
 	Quote byte
-	// Wants are the things that may stand there; empty if nothing may, or if there is a
-	// mistake before.
+	// Wants are the things that may follow; it is empty if nothing may follow, or if
+	// the text before has a mistake.
 	Wants []Expectation
-	// Session marks a line of the session's commands (.mode), whose words are
-	// not of the language.
+	// Session marks a session command (.mode), whose words are not part of the
+	// language.
 	Session bool
 }
 
-// Expect says what may stand at the cursor, an offset into the text in bytes; the text
-// after it does not count. The parser itself says it, so [Env.Parse] takes it.
+// Expect says what may follow at the cursor, a byte offset into the text. The text
+// after the cursor is ignored. The answer comes from the parser of [Env.Parse].
 func (env Env) Expect(text string, cursor int) Expected {
 	text = text[:min(max(cursor, 0), len(text))]
 	src, ok := lex.LastStatement(text)
@@ -89,10 +88,10 @@ func (env Env) Expect(text string, cursor int) Expected {
 	return exp
 }
 
-// wanted collects what the parser looks for at the cursor.
+// wanted collects what the parser accepts at the cursor.
 type wanted struct{ list []Expectation }
 
-// want notes what may stand at the next token, if that is the cursor.
+// want records what may stand at the next token, if that is the cursor.
 func (p *parser) want(e Expectation) {
 	if p.wanted == nil || p.i < len(p.toks)-1 {
 		return
@@ -117,16 +116,15 @@ func (p *parser) want(e Expectation) {
 
 func (p *parser) wantKind(kind ExpectKind) { p.want(Expectation{Kind: kind}) }
 
-// wantOneOf notes a choice of words.
+// wantOneOf records a choice of words.
 func (p *parser) wantOneOf(kind ExpectKind, words ...string) {
 	p.want(Expectation{Kind: kind, Candidates: words})
 }
 
-// wantText notes that something is wanted that cannot be proposed.
+// wantText records something that cannot be proposed, with a hint.
 func (p *parser) wantText(kind ExpectKind, hint string) { p.want(Expectation{Kind: kind, Hint: hint}) }
 
-// wantColumn notes a column; before is the family that a word without a colon
-// would belong to.
+// wantColumn records a column; before is the family of a word without a colon, or "".
 func (p *parser) wantColumn(before string) {
 	p.wantKind(ExpectColumn)
 	if before != "" {
@@ -134,7 +132,7 @@ func (p *parser) wantColumn(before string) {
 	}
 }
 
-// narrow gives the expectations the part of the word that is typed already.
+// narrow sets the already typed part of the word in the expectations.
 func narrow(list []Expectation, tail *lex.Partial) []Expectation {
 	if tail == nil {
 		return list

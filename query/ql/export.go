@@ -19,14 +19,14 @@ var exportVerb = verb{
 	},
 }
 
-// A Field is a column of the wide form of an export.
+// A Field is a column in the wide form of an export.
 type Field struct {
 	Column Column
 	Name   string     // "": family:qualifier
-	Type   cells.Type // TypeAny: the family's, else that of the first cell
+	Type   cells.Type // TypeAny: the family's type, else the type of the first cell
 }
 
-// String is the field as it is written.
+// String returns the field in the language's syntax.
 func (f Field) String() string {
 	s := f.Column.String()
 	if f.Name != "" || f.Type != cells.TypeAny {
@@ -38,16 +38,16 @@ func (f Field) String() string {
 	return s
 }
 
-// Export writes what a table shows to a file. How files and backups are read and
-// written is for the session: see Outside of exec.Runner.
+// Export writes what a table shows to a file. The session reads and writes files and
+// backups: see exec.Runner.Outside.
 type Export struct {
 	Node
 	Table Name
 	Rows
-	Read              // without a format; no Versions are all
-	To        string  // a file, or - for the output
-	As        string  // one of ExportFormats; "": as the file's name says
-	Wide      []Field // empty: a line for each cell
+	Read              // without a format; without Versions, all versions
+	To        string  // a file, or - for the session's output
+	As        string  // one of ExportFormats; "": chosen by the file's name
+	Wide      []Field // empty: one line for each cell
 	Bytes     string  // one of BytesForms; "": not given
 	Overwrite bool
 }
@@ -83,7 +83,7 @@ func parseExport(p *parser) (Statement, error) {
 	})
 }
 
-// optionsWithTo parses the options of a statement that cannot do without to.
+// optionsWithTo parses the options of a statement that requires to.
 func (p *parser) optionsWithTo(in optionSet, to *target) error {
 	if err := p.options(in, to); err != nil {
 		return err
@@ -94,9 +94,9 @@ func (p *parser) optionsWithTo(in optionSet, to *target) error {
 	return nil
 }
 
-// wideOption parses columns like those of import, but for the name of a field
-// that is left out. A comma always goes on with the list: a qualifier may be named
-// like an option.
+// wideOption parses columns in the syntax of import, except that the field's name may
+// be omitted. A comma always continues the list, because a qualifier may have the name
+// of an option.
 func (p *parser) wideOption(to *target) error {
 	var list []Mapping
 	for {

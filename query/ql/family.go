@@ -22,12 +22,12 @@ var alterVerb = verb{
 	},
 }
 
-// SetTable changes what holds for a table as a whole.
+// SetTable changes settings of a whole table.
 type SetTable struct {
 	Node
 	Table Name
 	TableOptions
-	Yes bool // no need to ask whether data may be hidden
+	Yes bool // hide data without asking
 }
 
 func (st *SetTable) print(w *printer) {
@@ -52,8 +52,8 @@ type SetFamily struct {
 	Node
 	Table  Name
 	Family Family
-	Add    bool // the family if it does not exist
-	Yes    bool // no need to ask whether data may be hidden
+	Add    bool // add the family if it does not exist
+	Yes    bool // hide data without asking
 }
 
 func (st *SetFamily) print(w *printer) {
@@ -79,15 +79,15 @@ type Family struct {
 	Name     Name
 	Type     *cells.Type    // nil: not given
 	Versions *int           // nil: not given; 0: all
-	TTL      *time.Duration // nil: not given; 0: for ever
-	// Both says that a cell is dropped when both Versions and TTL say so, rather than
-	// either; nil: not given.
+	TTL      *time.Duration // nil: not given; 0: forever
+	// Both says that a cell is dropped only if it exceeds both Versions and TTL, not
+	// either one; nil: not given.
 	Both *bool
 	// Aggregate is how the family combines added values; nil: not given.
 	Aggregate *schema.Aggregate
 }
 
-// String is the family as create table takes it.
+// String returns the family in the syntax of create table.
 func (f Family) String() string {
 	w := &printer{}
 	w.words(lex.QuoteName(f.Name.Text))
@@ -109,8 +109,8 @@ func (f Family) String() string {
 	return strings.Join(w.out, " ")
 }
 
-// parseAlter parses alter table T add family F .. | drop family F | set F .. A statement
-// that can drop or hide data may end in yes; then nobody is asked.
+// parseAlter parses alter table T add family F .. | drop family F | set F .. A
+// statement that can drop or hide data may end in yes; then it does not ask.
 func parseAlter(p *parser) (Statement, error) {
 	if p.peek().Kind == lex.Word && p.isMark(1, ",") {
 		return p.hbaseAlter()
@@ -137,7 +137,7 @@ func parseAlter(p *parser) (Statement, error) {
 		return st, err
 	}
 	p.wantOneOf(ExpectKeyword, "family")
-	if p.peek().Keyword() == "family" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) && !p.atOption(1) { // a family may be called family
+	if p.peek().Keyword() == "family" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) && !p.atOption(1) { // a family may have the name family
 		p.next()
 	} else if word != "set" {
 		return nil, p.unexpected("family, as in alter table %s %s family meta", lex.QuoteName(table.Text), word)
@@ -186,7 +186,7 @@ func (p *parser) family() (f Family, err error) {
 	return f, p.familyOptions(&f)
 }
 
-// SaysNothing reports whether the family is only named.
+// SaysNothing reports whether the statement gives the family a name and no settings.
 func (f Family) SaysNothing() bool {
 	return f.Type == nil && f.Versions == nil && f.TTL == nil && f.Aggregate == nil && f.Both == nil
 }
@@ -238,7 +238,7 @@ func (p *parser) familyOption(f *Family) error {
 
 func (p *parser) familyType(f *Family) error {
 	word, err := p.oneWord("a type", "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
-	typ, _ := cells.ParseType(word) // any is no type, and 0
+	typ, _ := cells.ParseType(word) // any is not a type; its value is 0
 	f.Type = &typ
 	return err
 }
@@ -263,7 +263,7 @@ func (p *parser) familyVersions(f *Family) error {
 	return err
 }
 
-// familyDrop takes either or both: the rules that have to agree before a cell is dropped.
+// familyDrop parses either or both: how many limits a cell must exceed to be dropped.
 func (p *parser) familyDrop(f *Family) error {
 	word, err := p.oneWord("a value of drop=", "either", "both")
 	both := word == "both"
@@ -271,7 +271,7 @@ func (p *parser) familyDrop(f *Family) error {
 	return err
 }
 
-// familyTTL takes an age, none for ever, or, as HBase writes it, seconds.
+// familyTTL parses an age, none for no limit, or seconds as HBase writes them.
 func (p *parser) familyTTL(f *Family) error {
 	t := p.peek()
 	p.wantText(ExpectText, "an age, as in 30d")

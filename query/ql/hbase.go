@@ -30,9 +30,9 @@ func (p *parser) hbaseCreate() (Statement, error) {
 	return st, nil
 }
 
-// hbaseFamily parses 'cf', or {NAME => 'cf', VERSIONS => 3}, or that without its braces.
-// Options of storage are passed over; isFamily is false if there was nothing else. method
-// gets METHOD's value, if one is allowed.
+// hbaseFamily parses 'cf', or {NAME => 'cf', VERSIONS => 3}, also without its braces.
+// It skips storage options; isFamily is false if there was nothing else. If method is
+// not nil, METHOD is allowed and its value is stored there.
 func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error) {
 	if p.peek().Kind == lex.Word && !p.atOption(0) {
 		f.Name, err = p.newName("a family")
@@ -82,8 +82,8 @@ func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool, err error
 	return f, f.Name.Text != "", err
 }
 
-// hbaseUnkept takes MIN_VERSIONS => 0, KEEP_DELETED_CELLS => false and the like. Other
-// values are not possible here.
+// hbaseUnkept parses options such as MIN_VERSIONS => 0 and KEEP_DELETED_CELLS => false.
+// Other values are not supported.
 func (p *parser) hbaseUnkept(instead string) error {
 	t := p.next()
 	p.equals()
@@ -128,8 +128,8 @@ func (p *parser) hbaseAlter() (Statement, error) {
 	return &SetFamily{Table: table, Family: f, Add: true, Yes: p.acceptWord("yes")}, nil
 }
 
-// OfHBase is a family that HBase's statements make: it keeps one version unless
-// they say more.
+// OfHBase returns the family that an HBase statement makes: it keeps one version by
+// default.
 func (f Family) OfHBase() Family {
 	if f.Versions == nil {
 		one := 1
@@ -138,7 +138,7 @@ func (f Family) OfHBase() Family {
 	return f
 }
 
-// millis takes a time as HBase writes it: milliseconds since 1970.
+// millis parses a time as HBase writes it: milliseconds since 1970.
 func (p *parser) millis() (*lex.Time, error) {
 	p.wantKind(ExpectTime)
 	t := p.peek()
@@ -168,7 +168,8 @@ func (p *parser) timeRangeOption(to *target) (err error) {
 	return p.expect("]")
 }
 
-// timestampOption takes HBase's TIMESTAMP => ts: that version and no other.
+// timestampOption parses HBase's TIMESTAMP => ts, which selects the version of that
+// millisecond.
 func (p *parser) timestampOption(to *target) (err error) {
 	if to.read.Since, err = p.millis(); err == nil {
 		to.read.Until = dialect.NextMilli(to.read.Since)
@@ -176,8 +177,8 @@ func (p *parser) timestampOption(to *target) (err error) {
 	return err
 }
 
-// turnBounds gives the bounds of a reverse scan the meaning that they have in
-// HBase: it goes from STARTROW, inclusive, down to STOPROW, exclusive.
+// turnBounds gives the bounds of a reverse scan their meaning in HBase: the scan goes
+// from STARTROW, inclusive, down to STOPROW, exclusive.
 func (to *target) turnBounds() {
 	if !to.bounds || to.read == nil || !to.read.Reverse {
 		return
@@ -192,10 +193,11 @@ func (to *target) turnBounds() {
 	}
 }
 
-// hbaseDelete parses the rest of delete 't', 'key', 'cf:a', ts, which deletes one version,
-// and of deleteall 't', 'key' [, 'cf:a' | 'cf' [, ts]], which deletes that version and all
-// before. A delete without a time deletes the newest version in some releases of HBase and
-// all versions in others, so it is an error that says what to write.
+// hbaseDelete parses the rest of delete 't', 'key', 'cf:a', ts, which deletes one
+// version, and of deleteall 't', 'key' [, 'cf:a' | 'cf' [, ts]], which deletes that
+// version and all older ones. A delete without a time deletes the newest version in
+// some releases of HBase and all versions in others, so it is an error that says what
+// to write.
 func (p *parser) hbaseDelete(table Name) (Statement, error) {
 	st := &Delete{Table: table}
 	var err error
@@ -243,7 +245,7 @@ func (p *parser) hbaseDeleteColumn() (DeleteColumn, error) {
 	return DeleteColumn{Column: Column{Pos: t.Pos, Family: name.Text, Kind: ColumnFamily}}, err
 }
 
-// hbaseDeleteTime bounds a delete by the time that follows.
+// hbaseDeleteTime parses the time that bounds a delete.
 func (p *parser) hbaseDeleteTime(st *Delete, one bool) error {
 	if t := p.peek(); !one && t.Kind == lex.Word && dialect.IsLastTime(lex.Join(t.Parts)) {
 		p.next()
@@ -281,7 +283,7 @@ func parseStatus(p *parser) (Statement, error) {
 	return &Stats{}, nil
 }
 
-// skipIgnored passes over an option that makes no difference here.
+// skipIgnored skips an option that has no effect here.
 func (p *parser) skipIgnored() bool {
 	if !p.atOption(0) || !dialect.IsIgnored(p.peek().Keyword()) {
 		return false
@@ -293,7 +295,7 @@ func (p *parser) skipIgnored() bool {
 	return true
 }
 
-// skipValue passes over a word, or what stands in brackets.
+// skipValue skips a word, or a bracketed list.
 func (p *parser) skipValue() {
 	depth := 0
 	for !p.atEnd() {

@@ -10,11 +10,11 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// HBase's FILTER => "...": a filter that means the same as an option becomes that option;
-// for others the error says what comes near.
+// HBase's FILTER => "...": a filter that has the meaning of an option becomes that
+// option. For other filters the error names the nearest equivalent.
 
-// filterOption takes HBase's FILTER. Its meaning may depend on other options, so
-// applyFilter applies it when those are known.
+// filterOption parses HBase's FILTER. Its meaning may depend on other options, so
+// applyFilter applies it after they are parsed.
 func (p *parser) filterOption(to *target) error {
 	t := p.peek()
 	text, err := p.text("a filter")
@@ -59,7 +59,7 @@ var hbaseFilters = map[string]func(f hbaseFilter) error{
 		return f.rows("prefix", func(r *Rows, text string) { r.Prefix = text })
 	},
 	"InclusiveStopFilter": func(f hbaseFilter) error {
-		if f.to.read.Reverse { // the row at which it stops is the first
+		if f.to.read.Reverse { // the row at which the filter stops is the first in key order
 			return f.rows("start", func(r *Rows, text string) { r.Start = text })
 		}
 		return f.rows("end", func(r *Rows, text string) { r.End = text + "\x00" })
@@ -99,17 +99,17 @@ func columnPrefixFilter(f hbaseFilter) error {
 	return f.columns(f.Texts(), func(c *Column, text string) { c.Kind, c.Qualifier = ColumnPrefix, text })
 }
 
-// instead refuses a filter and names what comes near.
+// instead returns a function that refuses a filter and names the nearest equivalent.
 func instead(text string) func(hbaseFilter) error {
 	return func(f hbaseFilter) error { return f.native(text) }
 }
 
-// native is the error that a filter, as it stands, has no exact equivalent.
+// native returns an error that the filter has no exact equivalent.
 func (f hbaseFilter) native(instead string) error {
 	return fmt.Errorf("the filter %s has no exact equivalent here; %s", f.Name, instead)
 }
 
-// said notes the option that a filter becomes. It must not be given already.
+// said records the option that a filter becomes. The option must not be given already.
 func (f hbaseFilter) said(option string) error {
 	if _, twice := f.to.seen[option]; twice {
 		return fmt.Errorf("the filter %s also sets %s; give one of them", f.Name, option)
@@ -145,7 +145,7 @@ func (f hbaseFilter) bound(option string, field *int) error {
 	return f.said(option)
 }
 
-// comparison takes the arguments (=, 'binary:text').
+// comparison returns the parts of the arguments (=, 'binary:text').
 func (f hbaseFilter) comparison() (op, kind, text string, err error) {
 	if len(f.Args) < 2 || f.Args[0].Quoted || operators[f.Args[0].Text] == "" || !f.Args[1].Quoted {
 		return "", "", "", fmt.Errorf("the filter %s takes a comparison and a text, as in %s(=, 'binary:x')", f.Name, f.Name)
@@ -189,8 +189,8 @@ func rowFilter(f hbaseFilter) error {
 	return f.said("regex")
 }
 
-// unanchored is a pattern that matches the whole of a text in which HBase's comparator
-// finds something.
+// unanchored returns a pattern that matches a whole text if HBase's comparator finds a
+// match in it.
 func unanchored(op, kind, text string) (expr string, ok bool) {
 	switch {
 	case op != "==":
@@ -254,8 +254,8 @@ func columnRangeFilter(f hbaseFilter) error {
 	return f.columns([]string{""}, func(c *Column, _ string) { c.Kind, c.Start, c.End = ColumnRange, start, end })
 }
 
-// columns narrows the families that COLUMNS name, each to a column for every
-// text. Columns belong to families here, so these have to be named.
+// columns replaces each family of COLUMNS by a column for each text. A filter on
+// qualifiers needs COLUMNS, because here every column belongs to a family.
 func (f hbaseFilter) columns(texts []string, change func(c *Column, text string)) error {
 	if len(texts) == 0 {
 		return fmt.Errorf("the filter %s takes a text, as in %s('p')", f.Name, f.Name)

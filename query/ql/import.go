@@ -29,18 +29,18 @@ type Import struct {
 	Key       string // a template: plane#{tailnum}
 	Columns   []Mapping
 	Timestamp string // field; "": the database's clock
-	NA        string // a field equal to it makes no cell
-	BadLines  int    // how many are tolerated
-	Batch     int    // rows a write; 0: not given
-	Again     bool   // a large file that was imported before, too
-	Overlap   bool   // a large file over cells that are there, too
+	NA        string // a field with this text makes no cell
+	BadLines  int    // the number of bad lines that are skipped
+	Batch     int    // rows in one write; 0: not given
+	Again     bool   // load a large file even if it was imported before
+	Overlap   bool   // load a large file even if some of its cells exist
 }
 
 // A Mapping is FAM:QUAL=FIELD[:TYPE].
 type Mapping struct {
 	Column Column
 	Field  string
-	Type   cells.Type // TypeAny: the family's, else string
+	Type   cells.Type // TypeAny: the family's type, else string
 }
 
 func (st *Import) print(w *printer) {
@@ -63,7 +63,8 @@ func (st *Import) print(w *printer) {
 	w.flag("overlap", st.Overlap)
 }
 
-// quoteField keeps a colon in a field's name from beginning its type.
+// quoteField writes a field's name; it quotes a name with a colon, which would begin a
+// type.
 func quoteField(s string) string {
 	if strings.Contains(s, ":") {
 		return lex.QuoteText(s)
@@ -92,14 +93,14 @@ func parseImport(p *parser) (Statement, error) {
 	}
 	_, hasKey := to.seen["key"]
 	_, hasColumns := to.seen["columns"]
-	if hasKey != hasColumns { // a file that export wrote needs neither
+	if hasKey != hasColumns { // a file made by export needs neither
 		missing := map[bool]string{true: "columns", false: "key"}[hasKey]
 		return nil, lex.ErrorAt(p.peek().Pos, "import needs %s=, as in key='plane#{tailnum}' columns=meta:model=model", missing)
 	}
 	return st, nil
 }
 
-// templateOption takes the template of row keys.
+// templateOption parses the template of row keys.
 func (p *parser) templateOption(to *target) (err error) {
 	t := p.peek()
 	if to.load.Key, err = p.text("a template, as in 'plane#{tailnum}'"); err == nil && to.load.Key == "" {
@@ -108,9 +109,9 @@ func (p *parser) templateOption(to *target) (err error) {
 	return err
 }
 
-// mappingsOption parses FAM:QUAL=FIELD[:TYPE],... A mapping without a family is in
-// that of the mapping before. One without a field takes the field whose name is its
-// qualifier or its column.
+// mappingsOption parses FAM:QUAL=FIELD[:TYPE],... A mapping without a family takes the
+// family of the preceding mapping. A mapping without a field takes the field that has
+// the name of its qualifier or of its column.
 func (p *parser) mappingsOption(to *target) error {
 	for {
 		m, err := p.mapping(to.load.Columns)
@@ -149,7 +150,7 @@ func (p *parser) mapping(before []Mapping) (m Mapping, err error) {
 	}
 	p.next()
 	m.Field, m.Type, err = fieldType(field)
-	if err != nil && lex.Join(field.Parts) == m.Column.Family+":"+m.Column.Qualifier { // as export calls it
+	if err != nil && lex.Join(field.Parts) == m.Column.Family+":"+m.Column.Qualifier { // the name that export gives the field
 		m.Field, m.Type, err = lex.Join(field.Parts), cells.TypeAny, nil
 	}
 	return m, err

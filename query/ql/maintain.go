@@ -16,7 +16,7 @@ var compactVerb = verb{
 type Compact struct {
 	Node
 	Table Name
-	Rows  // Prefix, or Start and End; neither: all
+	Rows  // Prefix, or Start and End; zero: all
 }
 
 func (st *Compact) print(w *printer) {
@@ -42,7 +42,7 @@ var flushVerb = verb{
 	},
 }
 
-// Flush writes a table's memory to files.
+// Flush writes a table's memtables to files.
 type Flush struct {
 	Node
 	Table Name
@@ -68,8 +68,7 @@ var gcVerb = verb{
 	},
 }
 
-// GC removes what a table's retention has dropped, or finds out how much
-// that is.
+// GC removes the cells that a table's retention drops, or measures them with DryRun.
 type GC struct {
 	Node
 	Table  Name
@@ -102,7 +101,7 @@ var refreshVerb = verb{
 	},
 }
 
-// Refresh shows a database that is opened read-only as it is now.
+// Refresh brings a database that is open read-only up to date.
 type Refresh struct{ Node }
 
 func (st *Refresh) print(w *printer) {
@@ -123,7 +122,7 @@ var statsVerb = verb{
 	},
 }
 
-// Stats tells what the engine knows of a table, or of the database.
+// Stats shows the engine's statistics of a table, or of the database.
 type Stats struct {
 	Node
 	Table  Name   // its Text is "" for the database

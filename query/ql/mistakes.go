@@ -8,15 +8,15 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Mistakes that people make from habit, or paste from a document. None may be ignored: a
+// Mistakes from habit, or from text pasted from a document. They are never ignored: a
 // statement that deletes would delete more than its text says.
 
-// wordOptions are the options of the statements that change the schema, which are
-// not in the table of options.
+// wordOptions are the options of the statements that change the schema. They are not in
+// the table of options.
 var wordOptions = []string{"aggregate", "change_stream", "dry-run", "drop", "key_format", "retention", "ttl", "type"}
 
-// dashesError is the error of a -- that does not begin a comment; rest is the text after
-// the dashes.
+// dashesError is the error for a -- that does not begin a comment; rest is the text
+// after the dashes.
 func dashesError(at lex.Pos, rest string) *lex.Error {
 	word := optionWord(rest)
 	name, value, hasValue := strings.Cut(word, "=")
@@ -46,7 +46,7 @@ func dashesError(at lex.Pos, rest string) *lex.Error {
 	return lex.ErrorAt(at, "options have no dashes; write %s (a comment is -- and a space)", lex.Printable(lex.Clip(name)))
 }
 
-// optionWord is the text up to the next space or semicolon outside of quotes.
+// optionWord returns the text up to the next space or semicolon outside quotes.
 func optionWord(text string) string {
 	var quote byte
 	for i := range len(text) {
@@ -64,7 +64,7 @@ func optionWord(text string) string {
 	return text
 }
 
-// noOperators are comparisons of other languages.
+// noOperators are comparisons of other languages, each with a hint.
 var noOperators = map[string]string{
 	"=~": "regex=/RE/ matches row keys, and values are compared as a whole", "~": "regex=/RE/ matches row keys, and values are compared as a whole",
 	"!=~": "regex=/RE/ matches row keys, and values are compared as a whole", "like": "regex=/RE/ matches row keys, and values are compared as a whole",

@@ -50,7 +50,7 @@ func parseIncr(p *parser) (Statement, error) {
 	return st, err
 }
 
-// delta takes the whole number that incr adds; HBase may have it in quotes.
+// delta parses the whole number that incr adds; HBase's syntax may quote it.
 func (p *parser) delta(hbase bool) (int64, error) {
 	lit, err := p.plainLiteral("the number to add")
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *parser) delta(hbase bool) (int64, error) {
 	return n, nil
 }
 
-// wholeType is the type that a literal is read as when a whole number is wanted.
+// wholeType returns the type for parsing a literal where a whole number is needed.
 func wholeType(l lex.Literal) cells.Type {
 	if l.Type == cells.TypeAny && (!l.Quoted || l.Loose) {
 		return cells.TypeI64
@@ -118,7 +118,7 @@ func parseAppend(p *parser) (Statement, error) {
 	return st, err
 }
 
-// cell parses T KEY COL, which HBase writes with commas between.
+// cell parses T KEY COL; in HBase's syntax commas separate them.
 func (p *parser) cell(table *Name, key *string, c *Column) (hbase bool, err error) {
 	if *table, err = p.tableName(); err != nil {
 		return false, err
@@ -136,7 +136,7 @@ func (p *parser) cell(table *Name, key *string, c *Column) (hbase bool, err erro
 	return hbase, err
 }
 
-// plainLiteral takes a value without a time.
+// plainLiteral parses a value without a time.
 func (p *parser) plainLiteral(what string) (lex.Literal, error) {
 	p.wantKind(ExpectValue)
 	if p.peek().Kind != lex.Word {
@@ -167,7 +167,7 @@ type Add struct {
 	Node
 	Table Name
 	Key   string
-	Cells []Assignment // without a time: the cell at 0
+	Cells []Assignment // without a time: timestamp 0
 }
 
 func (st *Add) print(w *printer) {
@@ -175,8 +175,8 @@ func (st *Add) print(w *printer) {
 	w.assignments(st.Cells)
 }
 
-// parseAdd parses add T KEY COL LIT[@TS] ..., and addtocell T KEY COL=LIT[@TS] of cbt,
-// which adds to the cell of the present moment when it names no time.
+// parseAdd parses add T KEY COL LIT[@TS] ..., and addtocell T KEY COL=LIT[@TS] of cbt.
+// Without a time, addtocell adds to the cell at the current time.
 func parseAdd(p *parser) (Statement, error) {
 	st := &Add{}
 	var err error
@@ -218,8 +218,8 @@ var casVerb = verb{
 	},
 }
 
-// CheckAndPut writes cells of a row where a condition holds, and others
-// where it does not.
+// CheckAndPut writes cells of a row if a condition holds, and other cells if it does
+// not.
 type CheckAndPut struct {
 	Node
 	Table Name

@@ -6,7 +6,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// intoOption takes the file that rows go to.
+// intoOption parses the name of the file for the rows.
 func (p *parser) intoOption(to *target) error {
 	p.wantKind(ExpectFile)
 	t := p.peek()
@@ -32,7 +32,7 @@ func textOption(what string, field func(*target) *string) func(*parser, *target)
 	}
 }
 
-// fileOption takes the name of a file or a place.
+// fileOption parses the name of a file or a backup target.
 func fileOption(what string, field func(*target) *string) func(*parser, *target) error {
 	text := textOption(what, field)
 	return func(p *parser, to *target) error {
@@ -79,7 +79,7 @@ func (p *parser) separatorOption(to *target) (err error) {
 	return err
 }
 
-// pageOption takes a token, or "" for the first page.
+// pageOption parses a page token, or "" for the first page.
 func (p *parser) pageOption(to *target) error {
 	p.wantText(ExpectText, `a token, or "" for the first page`)
 	token, err := p.text(`a token, or "" for the first page`)
@@ -101,7 +101,7 @@ func timeOption(field func(*Read) **lex.Time) func(*parser, *target) error {
 	}
 }
 
-// keyOption takes the bound of a range or a prefix, which may be empty.
+// keyOption parses a prefix or the bound of a range; either may be empty.
 func keyOption(field func(*Rows) *string) func(*parser, *target) error {
 	return func(p *parser, to *target) (err error) {
 		p.wantKind(ExpectKey)
@@ -204,7 +204,7 @@ func (p *parser) whereOption(to *target) error {
 	}
 }
 
-// operators maps every spelling of a comparison to its own.
+// operators maps every spelling of a comparison to smolwc's own.
 var operators = map[string]string{"=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 func (p *parser) condition() (c Condition, err error) {

@@ -10,16 +10,16 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An option is one NAME=VALUE, flag or clause of the statements that read, delete, draw,
-// import, export and back up. The table below is the only place that knows their spellings:
-// smolwc's own, and those of cbt, the HBase shell and Smoltable.
+// An option is one NAME=VALUE, flag or clause of the statements that read, delete,
+// draw, import, export and back up. Only the table below has their spellings: smolwc's
+// own, and those of cbt, the HBase shell and Smoltable.
 type option struct {
 	name  string
 	also  []string // foreign spellings, in lower case
 	value string   // what help shows after the =; "" for a flag or clause
 	in    optionSet
 	parse func(p *parser, to *target) error
-	// foreign marks an option that smolwc writes otherwise.
+	// foreign marks an option that has another form in smolwc.
 	foreign bool
 }
 
@@ -42,12 +42,12 @@ const (
 	inImport
 )
 
-// A target is where options put what they read. Fields are nil that no option of the
-// statement needs.
+// A target is where options store their values. A field that the statement does not
+// need is nil.
 type target struct {
 	rows *Rows
 	read *Read
-	seen map[string]lex.Pos // the options that were given
+	seen map[string]lex.Pos // the options given so far
 
 	cells, approx *bool // of count
 	yes           *bool
@@ -136,10 +136,11 @@ const place = "a directory or s3://BUCKET/PREFIX, in quotes"
 // Formats are the names that `as` takes.
 var Formats = []string{"table", "line", "json", "jsonl", "csv", "tsv", "markdown", "cbt", "quiet"}
 
-// findOption is the option of any statement with this spelling, nil if there is none.
+// findOption returns the option of any statement with this spelling, or nil.
 func findOption(word string) *option { return findOptionIn(word, ^optionSet(0)) }
 
-// isOption reports whether the word is an option of any statement, here or elsewhere.
+// isOption reports whether the word is an option of any statement, of smolwc or of
+// another system.
 func isOption(word string) bool {
 	return findOption(word) != nil || dialect.IsIgnored(word) || dialect.InsteadOfOption(word) != ""
 }
@@ -153,7 +154,7 @@ func findOptionIn(word string, in optionSet) *option {
 	return nil
 }
 
-// optionNames are smolwc's own names of the options in a set.
+// optionNames returns smolwc's own names of the options in a set.
 func optionNames(in optionSet) []string {
 	var names []string
 	for _, o := range options {
@@ -164,8 +165,8 @@ func optionNames(in optionSet) []string {
 	return names
 }
 
-// options parses what is left of a statement. Braces and commas, which HBase
-// writes, are optional punctuation.
+// options parses the rest of a statement. Braces and commas, as in HBase, are optional
+// punctuation.
 func (p *parser) options(in optionSet, to *target) error {
 	to.seen = map[string]lex.Pos{}
 	braces := false
@@ -191,7 +192,7 @@ func (p *parser) options(in optionSet, to *target) error {
 	}
 }
 
-// wantOptions notes the options of a set that were not given.
+// wantOptions records the options of a set that were not given.
 func (p *parser) wantOptions(in optionSet, seen map[string]lex.Pos) {
 	if p.wanted == nil {
 		return
@@ -203,7 +204,7 @@ func (p *parser) wantOptions(in optionSet, seen map[string]lex.Pos) {
 	}
 }
 
-// word is the option as one begins to type it: "limit=", "reverse".
+// word returns the first part of the option as a user types it: "limit=", "reverse".
 func (o *option) word() string {
 	if o.value != "" && o.name != "as" {
 		return o.name + "="
@@ -277,7 +278,7 @@ func (p *parser) checkOptions(to *target) error {
 	return to.oneOf("give a prefix, a start and end, or keys", []string{"prefix"}, []string{"start", "end"}, []string{"keys"})
 }
 
-// oneOf refuses options of several ways to say one thing.
+// oneOf refuses options from more than one of several alternative ways.
 func (to *target) oneOf(instead string, ways ...[]string) error {
 	var given []string
 	for _, way := range ways {
@@ -294,5 +295,5 @@ func (to *target) oneOf(instead string, ways ...[]string) error {
 	return nil
 }
 
-// estimated are the options of a count that go with approx.
+// estimated are the options of count that approx allows.
 var estimated = []string{"approx", "cells", "columns", "end", "prefix", "start"}

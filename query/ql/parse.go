@@ -8,12 +8,12 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An Env is what a parser knows besides the text. The zero Env knows nothing.
+// An Env is the context of a parser. The zero Env has no table in use.
 type Env struct {
-	// Table is the table in use: statements may leave theirs out.
+	// Table is the table in use; statements may omit their table.
 	Table string
-	// IsTable says which words name tables. It decides, while a table is in
-	// use, whether the first word of `get a b` is a table or a key.
+	// IsTable reports whether a word names a table. While a table is in use, it decides
+	// whether the first word of `get a b` is a table or a key.
 	IsTable func(name string) bool
 }
 
@@ -46,26 +46,26 @@ func (env Env) Parse(src lex.Source) (Statement, error) {
 	return st, nil
 }
 
-// A parser is recursive descent over the tokens of one statement.
+// A parser is a recursive-descent parser of the tokens of one statement.
 type parser struct {
 	env     Env
 	toks    []lex.Token
 	i       int
 	start   lex.Pos
 	verb    string // as listed in verbs
-	spelt   string // as it was written, in lower case
-	table   string // the statement's table, once it is known
+	spelt   string // as written, in lower case
+	table   string // the statement's table, once known
 	foreign bool   // a spelling of cbt or HBase was used
 	tuples  bool   // a key was written as a tuple
 	wanted  *wanted
 }
 
-// statement parses the verb and hands over to its parser.
+// statement parses the verb and calls the verb's parser.
 func (p *parser) statement() (Statement, error) {
 	t := p.peek()
 	p.wantOneOf(ExpectVerb, Verbs()...)
 	word := t.Keyword()
-	if _, known := findVerb(p.peekAt(1).Keyword()); word == "cbt" && known { // a line for bash
+	if _, known := findVerb(p.peekAt(1).Keyword()); word == "cbt" && known { // a command line for bash
 		p.next()
 		p.foreign = true
 		t = p.peek()
@@ -97,7 +97,7 @@ func unknownVerb(t lex.Token) error {
 
 func (p *parser) peek() lex.Token { return p.toks[p.i] }
 
-// peekAt looks n tokens ahead; after the end there is only the end.
+// peekAt returns the token n ahead; after the last token it returns End.
 func (p *parser) peekAt(n int) lex.Token { return p.toks[min(p.i+n, len(p.toks)-1)] }
 
 // next returns the token and moves on; it stays at the end.
@@ -144,7 +144,7 @@ func (p *parser) acceptWord(word string) bool {
 	return true
 }
 
-// unexpected is the error that something else should stand here.
+// unexpected returns the error that something else is expected here.
 func (p *parser) unexpected(format string, args ...any) error {
 	return lex.ErrorAt(p.peek().Pos, "expected %s, not %s", fmt.Sprintf(format, args...), p.peek().Describe())
 }
@@ -158,7 +158,7 @@ func (p *parser) skipComma() bool {
 	return false
 }
 
-// equals takes the = of an option, or HBase's =>.
+// equals accepts the = of an option, or HBase's =>.
 func (p *parser) equals() bool {
 	if p.accept("=>") {
 		p.foreign = true
@@ -172,8 +172,8 @@ func (p *parser) atOption(n int) bool {
 	return p.peekAt(n).BareText() != "" && (p.isMark(n+1, "=") || p.isMark(n+1, "=>"))
 }
 
-// listGoesOn takes a comma between the items of a list. A comma before an
-// option, or before the } or ] of HBase, ends the list.
+// listGoesOn accepts the comma between two items of a list. A comma before an option,
+// or before HBase's } or ], ends the list.
 func (p *parser) listGoesOn() bool {
 	if !p.atMark(",") || p.isMark(1, "}") || p.isMark(1, "]") || p.atOption(1) && isOption(p.peekAt(1).Keyword()) {
 		return false

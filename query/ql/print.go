@@ -29,7 +29,7 @@ type printer struct {
 
 func (w *printer) quoteKey(key string) string { return QuoteKeyOf(w.of, key) }
 
-// QuoteKeyOf is a row key as the statement writes keys: as a tuple or as text.
+// QuoteKeyOf writes a row key as the statement writes keys: as a tuple or as text.
 func QuoteKeyOf(st Statement, key string) string {
 	if !IsNil(st) && st.node().Tuples {
 		if text, ok := TupleText(key); ok {
@@ -82,7 +82,7 @@ func (w *printer) rows(r Rows) {
 	switch text, _ := TupleText(r.Prefix); {
 	case r.TuplePrefix:
 		w.option("prefix", orWord(text, text == "", "()"))
-	case r.Prefix != "": // not as a tuple, which would mean other rows
+	case r.Prefix != "": // not as a tuple, which would select other rows
 		w.option("prefix", lex.QuoteKey(r.Prefix))
 	}
 	w.key("start", r.Start)
@@ -134,7 +134,7 @@ func (w *printer) read(r Read) {
 	}
 }
 
-// String is the condition as it is written.
+// String returns the condition in the language's syntax.
 func (c Condition) String() string {
 	text := c.Column.String() + " " + c.Op
 	if c.Op != "exists" && c.Op != "absent" {
@@ -163,7 +163,7 @@ func orWord(s string, instead bool, word string) string {
 	return s
 }
 
-// list joins what show makes of the items with commas.
+// list writes the items with show and joins them with commas.
 func list[T any](items []T, show func(T) string) string { return listWith(",", items, show) }
 
 func listWith[T any](comma string, items []T, show func(T) string) string {
@@ -174,9 +174,8 @@ func listWith[T any](comma string, items []T, show func(T) string) string {
 	return strings.Join(shown, comma)
 }
 
-// CreateStatement is the statements that make a table like t, one a line, each
-// with its newline. A retention rule that create table cannot express becomes
-// a comment.
+// CreateStatement returns the statements that make a table like t, one per line, each
+// with a newline. A retention rule that create table cannot express becomes a comment.
 func CreateStatement(t schema.Table) string {
 	st := &CreateTable{Table: Name{Text: t.Name}}
 	if t.KeyFormat != schema.PlainKeys {
@@ -218,8 +217,8 @@ func CreateStatement(t schema.Table) string {
 	return Print(st) + "\n" + comments
 }
 
-// SimpleRule is the rule as versions=, ttl= and drop=both express it; 0 is no bound. simple
-// is false if they cannot express it.
+// SimpleRule returns the rule as versions=, ttl= and drop=both; 0 is no bound. simple
+// is false if these options cannot express the rule.
 func SimpleRule(r *schema.Rule) (versions int, age time.Duration, both, simple bool) {
 	if r == nil {
 		return 0, 0, false, true

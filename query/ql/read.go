@@ -66,13 +66,13 @@ func parseGet(p *parser) (Statement, error) {
 	return st, err
 }
 
-// atKey reports whether another row key follows, and not an option.
+// atKey reports whether another row key follows, rather than an option.
 func (p *parser) atKey() bool {
 	p.wantKind(ExpectKey)
 	return p.atWord() || p.atMark("(") && !p.peek().Glued // i32(5) is a value
 }
 
-// atWord reports whether a word follows that begins no option.
+// atWord reports whether a word follows that does not begin an option.
 func (p *parser) atWord() bool {
 	t := p.peek()
 	return t.Kind == lex.Word && !p.atOption(0) && !lex.IsReserved(t.Keyword())
@@ -139,7 +139,7 @@ var countVerb = verb{
 	},
 }
 
-// Count counts rows, and cells when asked.
+// Count counts rows, and cells if Cells is set.
 type Count struct {
 	Node
 	Table  Name
@@ -175,7 +175,7 @@ var explainVerb = verb{
 	},
 }
 
-// Explain says how a Get, Scan or Count would be carried out.
+// Explain shows how a Get, Scan, Count or Histogram would be executed.
 type Explain struct {
 	Node
 	Statement Statement
@@ -204,7 +204,7 @@ var analyzeVerb = verb{
 	},
 }
 
-// Analyze carries a read out, shows none of its rows, and says what it cost.
+// Analyze executes a read, shows no rows, and reports the cost.
 type Analyze struct {
 	Node
 	Statement Statement

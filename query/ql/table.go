@@ -31,7 +31,7 @@ type CreateTable struct {
 type TableOptions struct {
 	KeyFormat *schema.KeyFormat   // nil: not given
 	Retention *schema.Enforcement // nil: not given
-	Changes   *time.Duration      // for how long they are kept; nil: not given; 0: not kept
+	Changes   *time.Duration      // how long changes are kept; nil: not given; 0: not kept
 }
 
 func (st *CreateTable) print(w *printer) {
@@ -227,7 +227,7 @@ func (st *Tables) print(w *printer) {
 	}
 }
 
-// parseTables parses tables, and ls T, which describes.
+// parseTables parses tables, and ls T, which describes a table.
 func parseTables(p *parser) (Statement, error) {
 	if p.verb == "tables" && p.peek().Kind == lex.Word && p.foreign && p.spelt != "list" {
 		return parseDescribe(p)

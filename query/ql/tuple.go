@@ -15,9 +15,9 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// QuoteTuple returns the tuple as the language writes it where a row key or a
-// prefix is taken: ("plane", "N223AG", 42). It reads back as the same tuple,
-// and holds no control characters.
+// QuoteTuple returns the tuple in the language's syntax for a row key or a prefix:
+// ("plane", "N223AG", 42). Parsing it gives the same tuple. It has no control
+// characters.
 func QuoteTuple(t tuple.Tuple) string {
 	elems := make([]string, len(t))
 	for i, e := range t {
@@ -34,8 +34,8 @@ func QuoteTuple(t tuple.Tuple) string {
 	return "(" + strings.Join(elems, ", ") + ")"
 }
 
-// QuoteRowKey returns a row key of the table as a word of the language: as a
-// tuple where the table says that its keys are tuples and this one is.
+// QuoteRowKey returns a row key of the table as a word of the language, or as a tuple
+// if the table's keys are tuples and the key is a valid one.
 func QuoteRowKey(t schema.Table, key string) string {
 	if t.KeyFormat == schema.TupleKeys {
 		if text, ok := TupleText(key); ok {
@@ -45,7 +45,8 @@ func QuoteRowKey(t schema.Table, key string) string {
 	return lex.QuoteKey(key)
 }
 
-// TupleText is the packed tuple as the language writes it.
+// TupleText returns the packed tuple in the language's syntax; ok is false if the key
+// is empty or not a tuple.
 func TupleText(packed string) (string, bool) {
 	if packed == "" {
 		return "", false
@@ -72,7 +73,7 @@ func (p *parser) tupleKey() (string, error) {
 	return string(key), nil
 }
 
-// tuple parses ("plane", 42, ("nested", nil)); depth is how many brackets are open.
+// tuple parses ("plane", 42, ("nested", nil)); depth is the number of open brackets.
 func (p *parser) tuple(depth int) (tuple.Tuple, error) {
 	if depth > tuple.MaxDepth {
 		return nil, lex.ErrorAt(p.peek().Pos, "tuples are nested more than %d deep", tuple.MaxDepth)
@@ -123,7 +124,7 @@ func (p *parser) element(depth int) (any, error) {
 	return elementOf(v), nil
 }
 
-// elementLiteral takes a literal; an @ is no mark of a time here.
+// elementLiteral parses a literal; an @ in it does not begin a time.
 func (p *parser) elementLiteral(t lex.Token) (lex.Literal, error) {
 	if typ, err := cells.ParseType(t.Keyword()); err == nil && p.peekAt(1).Glued && p.peekAt(1).Text == "(" {
 		p.next()
@@ -137,8 +138,8 @@ func (p *parser) elementLiteral(t lex.Token) (lex.Literal, error) {
 	return lex.PlainLiteral(t)
 }
 
-// markedElement reads the elements that values of cells do not have: nil,
-// whole numbers of any size, uuid'…', versionstamp'…', f32'7f800001'.
+// markedElement parses the elements that cannot be cell values: nil, whole numbers of
+// any size, uuid'…', versionstamp'…', f32'7f800001'.
 func markedElement(t lex.Token) (e any, ok bool, err error) {
 	switch word := t.Keyword(); {
 	case word == "nil" || word == "null":
@@ -176,7 +177,7 @@ func markedElement(t lex.Token) (e any, ok bool, err error) {
 	return nil, false, nil
 }
 
-// bigElement is a whole number: tuples hold those that an i64 does not.
+// bigElement parses a whole number; tuples also hold numbers larger than an i64.
 func bigElement(t lex.Token) (any, error) {
 	text := strings.ReplaceAll(t.BareText(), "_", "")
 	if digits := strings.TrimPrefix(text, "-"); len(digits) > 1 && digits[0] == '0' && '0' <= digits[1] && digits[1] <= '9' {
@@ -206,7 +207,7 @@ func versionstampElement(at lex.Pos, text string) (any, bool, error) {
 	return v, true, nil
 }
 
-// elementOf is a value of a cell as an element of a tuple.
+// elementOf returns a cell's value as an element of a tuple.
 func elementOf(v cells.Value) any {
 	switch v.Type() {
 	case cells.TypeString:
@@ -224,7 +225,7 @@ func elementOf(v cells.Value) any {
 	case cells.TypeF64:
 		f, _ := v.Float()
 		if f != f {
-			return math.NaN() // keys have always had Go's
+			return math.NaN() // keys use Go's NaN, for compatibility
 		}
 		return f
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A verb is the word that begins a statement. Its declaration stands beside the
-// statement's types, parser and printer; package exec runs the statement.
+// A verb is the word that begins a statement. Its declaration is in the same file as
+// the statement's type, parser and printer; package exec runs the statement.
 type verb struct {
 	name    string
 	parse   func(*parser) (Statement, error)
-	keyed   bool // a row key or a column follows the table; while one is in use, it may stand first
+	keyed   bool // a row key or a column follows the table; while a table is in use, it may come first
 	foreign []spelling
 	help    helpTopic // its name is the verb
 }
@@ -27,7 +27,7 @@ type spelling struct {
 	parse func(*parser) (Statement, error)
 }
 
-// verbs are in the order of their help. byWord has all spellings of them.
+// verbs are in the order of the help. byWord has all of their spellings.
 var (
 	verbs  []verb
 	byWord = map[string]verb{}
@@ -50,7 +50,7 @@ func init() {
 	}
 }
 
-// findVerb is the verb that the word, in lower case, spells.
+// findVerb returns the verb for a word in lower case.
 func findVerb(word string) (verb, bool) {
 	v, ok := byWord[word]
 	return v, ok
@@ -85,8 +85,8 @@ type helpTopic struct {
 	examples []string
 }
 
-// HelpPage is the page about a topic, a statement's verb or one of the words
-// that help lists; "" is the list itself.
+// HelpPage returns the page for a topic: a statement's verb or another word that help
+// lists. "" is the list itself.
 func HelpPage(topic string) (string, error) {
 	if topic == "" || topic == "help" {
 		return helpIndex(), nil
@@ -128,7 +128,7 @@ func (t helpTopic) page() string {
 	return b.String()
 }
 
-// helpTopics are the pages, those about statements first.
+// helpTopics are the pages, statements first.
 func helpTopics() []helpTopic {
 	var topics []helpTopic
 	for _, v := range verbs {
@@ -140,7 +140,7 @@ func helpTopics() []helpTopic {
 	return append(topics, generalTopics...)
 }
 
-// HelpTopics are the names that help takes.
+// HelpTopics are the names that help accepts.
 func HelpTopics() []string {
 	var names []string
 	for _, t := range helpTopics() {
@@ -149,7 +149,7 @@ func HelpTopics() []string {
 	return names
 }
 
-// generalTopics are the pages that are about no statement.
+// generalTopics are the pages that are not about a statement.
 var generalTopics = []helpTopic{
 	{
 		name: "values", also: []string{"literals", "types"}, summary: "how to write values and times",
@@ -215,7 +215,7 @@ func (st *Help) print(w *printer) {
 	w.flag(st.Topic, st.Topic != "")
 }
 
-// parseHelp takes the topic as one word; `help create table` means create.
+// parseHelp reads the topic from the first word; `help create table` means create.
 func parseHelp(p *parser) (Statement, error) {
 	st := &Help{}
 	p.wantOneOf(ExpectTopic, HelpTopics()...)

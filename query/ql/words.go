@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// tableName takes the statement's table, or the one in use when the table was
-// left out.
+// tableName parses the statement's table, or returns the table in use if the statement
+// omits it.
 func (p *parser) tableName() (Name, error) {
 	t := p.peek()
 	p.wantKind(ExpectTable)
@@ -46,8 +46,7 @@ func (p *parser) newName(what string) (Name, error) {
 	return p.name(what)
 }
 
-// isTable reports whether the word is to be read as a table's name although a
-// table is in use.
+// isTable reports whether the word is a table's name even though a table is in use.
 func (p *parser) isTable(t lex.Token) bool {
 	if v, _ := findVerb(p.verb); !v.keyed {
 		return true
@@ -64,7 +63,7 @@ func (p *parser) name(what string) (Name, error) {
 	return n, err
 }
 
-// word takes any word, the empty one in quotes included.
+// word parses any word, including the empty word in quotes.
 func (p *parser) word(what string) (Name, error) {
 	t := p.peek()
 	if t.Kind != lex.Word {
@@ -74,7 +73,7 @@ func (p *parser) word(what string) (Name, error) {
 	return Name{lex.Join(t.Parts), t.Pos}, nil
 }
 
-// key takes a row key: bare and quoted parts that touch, or a tuple.
+// key parses a row key: adjacent bare and quoted parts, or a tuple.
 func (p *parser) key() (string, error) {
 	p.wantKind(ExpectKey)
 	t := p.peek()
@@ -97,13 +96,13 @@ func (p *parser) key() (string, error) {
 	return key, nil
 }
 
-// text takes the value of an option as it is written.
+// text parses the value of an option and returns it as written.
 func (p *parser) text(what string) (string, error) {
 	n, err := p.word(what)
 	return n.Text, err
 }
 
-// number takes a whole number of at least least.
+// number parses a whole number that is not less than least.
 func (p *parser) number(what string, least int) (int, error) {
 	p.wantText(ExpectNumber, what)
 	t := p.peek()
@@ -119,7 +118,7 @@ func (p *parser) number(what string, least int) (int, error) {
 	return n, nil
 }
 
-// flag takes the =true or =false that may follow a flag.
+// flag parses the =true or =false that may follow a flag.
 func (p *parser) flag() (bool, error) {
 	if !p.equals() {
 		return true, nil
@@ -165,8 +164,8 @@ func (p *parser) timeValue() (*lex.Time, error) {
 	return lex.ParseTime(t.Pos, text)
 }
 
-// literal parses a value: a word, or a call such as i32(42). The time is what
-// stands after an @, nil without one.
+// literal parses a value: a word, or a call such as i32(42). The time after an @ is nil
+// if there is no @.
 func (p *parser) literal() (lex.Literal, *lex.Time, error) {
 	p.wantKind(ExpectValue)
 	t := p.peek()

@@ -82,8 +82,8 @@ func (p *parser) assignment() (a Assignment, err error) {
 	return a, err
 }
 
-// hbasePut parses the rest of an HBase put. All its values are text, which may stand for a
-// number if the family declares one.
+// hbasePut parses the rest of an HBase put. All its values are text. If the family
+// declares a number type, they are converted to it.
 func (p *parser) hbasePut(st *Put) error {
 	var a Assignment
 	if err := p.expect(","); err != nil {
@@ -130,7 +130,7 @@ type Delete struct {
 	Table   Name
 	Key     string
 	Columns []DeleteColumn // empty: the row
-	Since   *lex.Time      // inclusive; with Until bounds the versions
+	Since   *lex.Time      // inclusive; Since and Until bound the versions
 	Until   *lex.Time      // exclusive
 }
 
@@ -148,7 +148,7 @@ type DeleteRange struct {
 	Node
 	Table Name
 	Rows       // Prefix, or Start and End
-	Yes   bool // no need to ask
+	Yes   bool // do not ask
 }
 
 func (st *DeleteRange) print(w *printer) {
@@ -186,19 +186,19 @@ func parseDelete(p *parser) (Statement, error) {
 	return st, p.deleteBounds(st)
 }
 
-// atDeleteColumn reports whether another column follows, and not an option.
+// atDeleteColumn reports whether another column follows, rather than an option.
 func (p *parser) atDeleteColumn() bool {
 	p.wantColumn("")
 	return p.atWord()
 }
 
-// isColumn reports whether the token has the look of a column.
+// isColumn reports whether the token looks like a column.
 func isColumn(t lex.Token) bool {
 	_, _, ok := cutColumn(t)
 	return t.Kind == lex.Word && ok
 }
 
-// deleteBounds parses since= and until=, which need columns.
+// deleteBounds parses since= and until=, which require columns.
 func (p *parser) deleteBounds(st *Delete) error {
 	var read Read
 	to := &target{rows: &Rows{}, read: &read, yes: new(bool)}

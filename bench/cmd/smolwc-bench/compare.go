@@ -25,7 +25,7 @@ func compare(w io.Writer, files []string) error {
 	return report.Compare(w, filepath.Base(files[0]), in[0], filepath.Base(files[1]), in[1])
 }
 
-// asBenchstat prints results again.
+// asBenchstat prints results in benchstat's format.
 func asBenchstat(w io.Writer, files []string) error {
 	if len(files) != 1 {
 		return wrongUsage("-as-benchstat takes one file, and got %d", len(files))

@@ -1,11 +1,10 @@
-// Command smolwc-bench measures smolwc against its alternatives, on the same data in
-// one process: RocksDB by hand in plain C, which is the limit, and in Go over
-// grocksdb; Pebble and Badger with the same cells under the same keys. The figures to
-// read are the ratios; machines differ and drift.
+// Command smolwc-bench compares smolwc with its alternatives, on the same data in one
+// process: RocksDB by hand in plain C, which is the limit, and in Go over grocksdb;
+// Pebble and Badger with the same cells under the same keys. The ratios are the
+// results, because machines differ and drift.
 // docs/performance.md says how to measure.
 //
-// With -soak it measures nothing and looks for faults instead: docs/reliability.md
-// says how.
+// With -soak it looks for faults instead of measuring: docs/reliability.md says how.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 	"syscall"
 )
 
-// The exit codes, which are those of smolwc.
+// The exit codes, equal to those of smolwc.
 const (
 	exitFailed    = 1
 	exitUsage     = 2
@@ -27,8 +26,8 @@ const (
 )
 
 func main() {
-	// An interrupted run, or one whose output is no longer read, removes its data.
-	// A second interrupt ends the process.
+	// On an interrupt, or if its output is no longer read, a run removes its data. A
+	// second interrupt ends the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write fails instead
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -44,7 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupt
 	}
-	_, _ = fmt.Fprintln(stderr, "smolwc-bench:", err) // there is nowhere else to say it
+	_, _ = fmt.Fprintln(stderr, "smolwc-bench:", err) // an error here cannot be reported
 	if _, ok := errors.AsType[usageError](err); ok {
 		_, _ = fmt.Fprintln(stderr, "try: smolwc-bench -help")
 		return exitUsage
@@ -52,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// do does what the arguments say.
+// do does what the arguments ask for.
 func do(ctx context.Context, args []string, stdout io.Writer) error {
 	o, rest, err := parse(args, stdout)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/smolwc/smolwc/bench/workload"
 )
 
-// measure runs the workloads that are asked for.
+// measure runs the selected workloads.
 func (o *options) measure(ctx context.Context, stdout io.Writer) (err error) {
 	e, err := o.env()
 	if err != nil {
@@ -46,7 +46,7 @@ func (o *options) measure(ctx context.Context, stdout io.Writer) (err error) {
 	return contest.RunAll(ctx, ws, o.rounds, o.report(stdout))
 }
 
-// env is what workloads share.
+// env returns the environment that workloads share.
 func (o *options) env() (*workload.Env, error) {
 	e := workload.DefaultEnv(o.dir, int(o.cells))
 	e.Memory, e.Flights = int64(o.memory), o.flights
@@ -61,7 +61,8 @@ func (o *options) env() (*workload.Env, error) {
 	return e, err
 }
 
-// workloads are those that match, on made data or on the user's table.
+// workloads returns the workloads that match -run, on generated data or on the user's
+// table.
 func (o *options) workloads(ctx context.Context, e *workload.Env) ([]contest.Workload, error) {
 	wanted, err := regexp.Compile(o.run)
 	if err != nil {
@@ -69,7 +70,7 @@ func (o *options) workloads(ctx context.Context, e *workload.Env) ([]contest.Wor
 	}
 	ws := e.Workloads()
 	if o.table != "" {
-		e.Peers = nil // they have no such table
+		e.Peers = nil // peers have no copy of the table
 		if ws, err = e.TableWorkloads(ctx, o.db, o.table); err != nil {
 			return nil, err
 		}
@@ -112,7 +113,7 @@ func list(w io.Writer, ws []contest.Workload) error {
 	return nil
 }
 
-// choose are the peers with these names.
+// choose returns the peers with these names.
 func choose(names string) (chosen []workload.Peer, err error) {
 	all := peers.All()
 	for name := range strings.SplitSeq(names, ",") {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A number is a flag that takes 10M for ten million; k, M and G are thousands,
-// and Ki, Mi and Gi are 1,024 each.
+// A number is a flag such as 10M for ten million; k, M and G are powers of 1,000, and
+// Ki, Mi and Gi are powers of 1,024.
 type number int64
 
 var units = []struct {

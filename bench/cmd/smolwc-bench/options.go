@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
-	// what is measured, and on what
+	// what to measure, and on what
 	run, peers                 string
 	dir, temp                  string
 	db, table                  string
@@ -18,11 +18,11 @@ type options struct {
 	cells, writes, ops, memory number
 	rounds                     int
 
-	// how it is reported
+	// how to report it
 	json, benchstat, list bool
 	profile               string
 
-	// what is done instead of measuring
+	// what to do instead of measuring
 	compare, asBenchstat bool
 	soaks                bool // -soak was given
 	soak, interval       time.Duration
@@ -60,7 +60,7 @@ func parse(args []string, stdout io.Writer) (*options, []string, error) {
 	o := &options{cells: 1_000_000, memory: 1 << 30}
 	flags := flag.NewFlagSet("smolwc-bench", flag.ContinueOnError)
 	o.define(flags)
-	flags.SetOutput(io.Discard) // the error says it
+	flags.SetOutput(io.Discard) // the error has the message
 	err := flags.Parse(args)
 	switch {
 	case err == flag.ErrHelp:
@@ -100,8 +100,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.Uint64Var(&o.seed, "seed", 0, "in a soak, make the choices of `N`; 0 is another each time")
 }
 
-// modes are the flags that choose what is done, and those that may stand beside
-// each.
+// modes are the flags that choose an action, each with the flags that it allows.
 var modes = map[string][]string{
 	"soak":         {"interval", "seed", "temp"},
 	"table":        {"db", "ops", "memory", "rounds", "run", "json", "benchstat", "list", "cpuprofile"},
@@ -109,10 +108,10 @@ var modes = map[string][]string{
 	"as-benchstat": {},
 }
 
-// needs are flags that say nothing without another one.
+// needs are flags that have no effect without another one.
 var needs = map[string]string{"interval": "soak", "seed": "soak", "db": "table", "table": "db"}
 
-// check refuses flags that do not go together, and values that cannot be.
+// check refuses flags that do not go together, and impossible values.
 func (o *options) check(flags *flag.FlagSet) error {
 	var given []string
 	flags.Visit(func(f *flag.Flag) { given = append(given, f.Name) })

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/bench/soak"
 )
 
-// soakFor soaks a database of its own, which it leaves behind when it fails.
+// soakFor soaks a new database. If the soak fails, it keeps the database.
 func (o *options) soakFor(ctx context.Context, stdout io.Writer) error {
 	if o.seed == 0 {
 		o.seed = rand.Uint64()

@@ -15,7 +15,7 @@ type Family struct {
 	Aggregate *schema.Aggregate // nil: not given
 }
 
-// A Policy is a retention policy of cbt. Fields are nil where it says nothing.
+// A Policy is a retention policy of cbt. A nil field was not given.
 type Policy struct {
 	Versions *int           // 0 is no bound
 	Age      *time.Duration // 0 is no bound
@@ -27,8 +27,8 @@ var cbtTypes = map[string]schema.Aggregate{
 	"intsum": schema.AggregateSum, "intmin": schema.AggregateMin, "intmax": schema.AggregateMax, "inthll": schema.AggregateHLL,
 }
 
-// ParseFamilies reads F[:POLICY][:TYPE],..: a policy is one that ParsePolicy reads,
-// also with || and &&; a type is that of an aggregate.
+// ParseFamilies reads F[:POLICY][:TYPE],.. A POLICY is in the syntax of ParsePolicy,
+// and may use || and &&. A TYPE is an aggregate.
 func ParseFamilies(at lex.Pos, list string) (families []Family, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		parts := strings.Split(text, ":")
@@ -51,8 +51,7 @@ func ParseFamilies(at lex.Pos, list string) (families []Family, err error) {
 	return families, nil
 }
 
-// ParsePolicy reads maxage=30d, maxversions=3, both of them with and or or between,
-// or never.
+// ParsePolicy reads maxage=30d, maxversions=3, both joined by and or or, or never.
 func ParsePolicy(at lex.Pos, text string) (policy Policy, err error) {
 	err = policy.parse(at, text)
 	return policy, err

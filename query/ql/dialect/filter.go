@@ -19,7 +19,7 @@ type Arg struct {
 	Quoted bool
 }
 
-// Texts are the arguments when all are quoted, else nil.
+// Texts returns the arguments if all are quoted, else nil.
 func (f Filter) Texts() (texts []string) {
 	for _, a := range f.Args {
 		if !a.Quoted {
@@ -36,8 +36,8 @@ var filterPart = regexp.MustCompile(`^\s*(\w+|&&|[()])`)
 // filterArg is an argument and the comma or bracket after it.
 var filterArg = regexp.MustCompile(`^\s*('(?:[^']|'')*'|[<>=!]+|\w+)\s*([,)])`)
 
-// ParseFilters reads filters with AND between them, in any brackets. Errors stand at
-// the place of the text.
+// ParseFilters reads filters joined by AND, in any brackets. Errors have the place of
+// the text.
 func ParseFilters(at lex.Pos, text string) (filters []Filter, err error) {
 	depth, and := 0, true // and: a filter may follow
 	for rest := text; strings.TrimSpace(rest) != ""; {

@@ -9,12 +9,12 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// maxMillis is the last millisecond of the year 9999. A larger number is probably
-// in microseconds, which HBase's statements do not have.
+// maxMillis is the last millisecond of the year 9999. A larger number is probably in
+// microseconds, which HBase's statements do not use.
 const maxMillis = 253_402_300_799_999
 
-// ParseMillis reads a time as HBase writes it: milliseconds since 1970. Times in
-// smolwc's own spelling are read too, except now.
+// ParseMillis reads a time as HBase writes it: milliseconds since 1970. It also reads
+// smolwc's own spellings of times, except now.
 func ParseMillis(at lex.Pos, text string) (*lex.Time, error) {
 	if !lex.IsInteger(text) {
 		ts, err := lex.ParseTime(at, strings.TrimPrefix(text, "@"))
@@ -30,8 +30,7 @@ func ParseMillis(at lex.Pos, text string) (*lex.Time, error) {
 	return &lex.Time{Pos: at, At: cells.Timestamp(n * 1000)}, nil
 }
 
-// NextMilli is the time one millisecond later. A whole millisecond is one moment
-// to HBase.
+// NextMilli returns t plus one millisecond. To HBase a time is a whole millisecond.
 func NextMilli(t *lex.Time) *lex.Time {
 	if t == nil {
 		return nil
@@ -46,18 +45,19 @@ func IsLastTime(text string) bool {
 	return lex.IsInteger(text) && err == nil && n == math.MaxInt64
 }
 
-// converter is how HBase's shell says after a qualifier how to show values.
+// converter matches the suffix of a qualifier by which HBase's shell chooses how values
+// are shown.
 var converter = regexp.MustCompile(`:(to[A-Z]\w*|c\(.*\)(\.\w+)?)$`)
 
-// CutConverter is the qualifier without HBase's converter of values; ok is false
-// when it has none.
+// CutConverter returns the qualifier without HBase's value converter; ok is false if it
+// has no converter.
 func CutConverter(qualifier string) (plain string, ok bool) {
 	plain = converter.ReplaceAllString(qualifier, "")
 	return plain, plain != qualifier
 }
 
-// AsText is an untyped literal as text: cbt and HBase store every value as text. If
-// the family declares a type, the literal may still stand for a value of it.
+// AsText returns an untyped literal as text: cbt and HBase store every value as text.
+// If the family declares a type, the literal is still converted to that type.
 func AsText(l lex.Literal) lex.Literal {
 	if l.Type == cells.TypeAny {
 		l.Quoted, l.Loose = true, true
@@ -68,8 +68,9 @@ func AsText(l lex.Literal) lex.Literal {
 // plainNumber is a number that HBase's shell writes as it was typed.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.([0-9]{0,8}[1-9]|0))?$`)
 
-// HBaseText is AsText for a value of HBase's shell. That shell parses numbers without
-// quotes and stores how it prints them; where that differs, the literal is an error.
+// HBaseText is AsText for a value of HBase's shell. That shell parses unquoted numbers
+// and stores the text that it prints for them. If that text differs from the literal,
+// HBaseText returns an error.
 func HBaseText(l lex.Literal) (lex.Literal, error) {
 	if l.Type == cells.TypeAny && !l.Quoted && lex.Spelling(l.Text).Numeric() && !plainNumber.MatchString(l.Text) {
 		return l, lex.ErrorAt(l.Pos, "HBase's shell stores another text than %s; quote it", lex.Clip(l.Text))

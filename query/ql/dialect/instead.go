@@ -1,23 +1,24 @@
-// Package dialect knows the shells of cbt and HBase, as far as that takes no parser:
-// what their words are called here, how they write times, values and policies, and the
-// text of HBase's filters. Package ql parses the statements.
+// Package dialect knows the parts of the cbt and HBase shells that need no parser:
+// their words and smolwc's equivalents, how they write times, values and policies, and
+// the text of HBase's filters. Package ql parses the statements.
 package dialect
 
 import "slices"
 
-// InsteadOf says what to write instead of a verb that has no statement of the same
-// meaning; "" for any other word. Words are in lower case here and below.
+// InsteadOf says what to write in place of a verb of another system that has no
+// equivalent statement; it returns "" for any other word. In this package, words passed
+// to functions are in lower case.
 func InsteadOf(verb string) string { return foreignVerbs[verb] }
 
-// InsteadOfOption does the same for an option.
+// InsteadOfOption is InsteadOf for an option.
 func InsteadOfOption(word string) string { return foreignOptions[word] }
 
-// IsIgnored reports whether the option cannot change what a statement gives: it says
-// how another system fetches or stores.
+// IsIgnored reports whether the option cannot change a statement's result: it sets how
+// another system fetches or stores data.
 func IsIgnored(option string) bool { return slices.Contains(ignored, option) }
 
-// IsStorage reports whether the option says how HBase stores a family or a table.
-// smolwc chooses that by itself, and the option changes no result.
+// IsStorage reports whether the option sets how HBase stores a family or a table.
+// smolwc makes that choice itself, and the option changes no result.
 func IsStorage(option string) bool { return storage[option] }
 
 var foreignVerbs = map[string]string{

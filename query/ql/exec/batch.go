@@ -8,18 +8,18 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A pending is a batch that was begun and is neither committed nor aborted.
+// A pending is an open batch: begun, and neither committed nor aborted.
 type pending struct {
 	begun      lex.Pos
 	batch      *write.Batch
 	statements int
-	spoilt     error // the error of a statement that may have belonged to it
+	spoilt     error // the error of a failed statement that may have been part of the batch
 }
 
-// InBatch reports whether a batch was begun and is neither committed nor aborted.
+// InBatch reports whether a batch is open.
 func (r *Runner) InBatch() bool { return r != nil && r.pending != nil }
 
-// Batches is how many batches were begun so far.
+// Batches returns the number of batches begun so far.
 func (r *Runner) Batches() int {
 	if r == nil {
 		return 0
@@ -27,8 +27,8 @@ func (r *Runner) Batches() int {
 	return r.batches
 }
 
-// SpoilBatch says that a statement failed that may have been meant for the
-// batch: commit then refuses to write the rest of it.
+// SpoilBatch records that a statement failed that may have been meant for the batch.
+// Commit then refuses to write the batch.
 func (r *Runner) SpoilBatch(err error) {
 	if r.InBatch() && r.pending.spoilt == nil {
 		r.pending.spoilt = err
@@ -64,7 +64,7 @@ func (r *Runner) commit(ctx context.Context, st *ql.Commit) (Result, error) {
 	if p.spoilt != nil {
 		return nil, lex.ErrorAt(st.Pos, "nothing of the batch was written, because a statement in it failed: %s", clean(p.spoilt.Error()))
 	}
-	if p.statements > 0 { // one without changes is no mistake here
+	if p.statements > 0 { // an empty batch is not an error
 		if err := r.DB.Apply(ctx, p.batch); err != nil {
 			return nil, err
 		}

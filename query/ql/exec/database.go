@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Database is what most statements run on: a [query.DB], or one that is
-// reached over the network. Methods do what those of query.DB do.
+// A Database is what most statements run on: a [query.DB], or a database reached over
+// the network. The methods do the same as those of query.DB.
 type Database interface {
 	Schema() *schema.Schema
 	LookupTable(name string) (schema.Table, bool)
@@ -28,7 +28,8 @@ type Database interface {
 	SetChangeStream(ctx context.Context, table string, keep time.Duration) error
 }
 
-// A Table is one of a [Database]. Methods do what those of [query.Table] do.
+// A Table is a table of a [Database]. The methods do the same as those of
+// [query.Table].
 type Table interface {
 	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
 	ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error]
@@ -39,8 +40,8 @@ type Table interface {
 	DeleteRange(ctx context.Context, rows read.RowSet) error
 }
 
-// A Remote is a database over the network. Refresh asks for the tables if that was long
-// ago.
+// A Remote is a database over the network. Refresh fetches the list of tables if the
+// last one is old.
 type Remote interface {
 	Database
 	Refresh(ctx context.Context) error
@@ -51,7 +52,7 @@ type local struct{ *query.DB }
 
 func (l local) Table(name string) Table { return l.DB.Table(name) }
 
-// Database is what the runner's statements run on.
+// Database returns the database that the runner's statements run on.
 func (r *Runner) Database() Database {
 	switch {
 	case r == nil:

@@ -11,15 +11,15 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// decimalBins counts numbers in bins whose bounds are multiples of a power of ten. It takes
-// one pass and a fixed amount of memory: when there are too many bins, ten become one. At
-// the end the bins are joined into wider ones, whose width has one digit, without counting
-// again.
+// decimalBins counts numbers in bins whose bounds are multiples of a power of ten. It
+// needs one pass and a fixed amount of memory: when there are too many bins, each ten
+// are merged into one. At the end the bins are merged into wider ones, whose width has
+// one significant digit, without a second pass.
 type decimalBins struct {
 	exp   int             // a bin is 10^exp wide
 	count map[int64]int64 // numbers from n*10^exp, inclusive, to (n+1)*10^exp, by n
 
-	n, whole     int64 // numbers; those of whole-number types
+	n, whole     int64 // all numbers; the numbers of integer types
 	sum          float64
 	least, most  float64
 	notFinite    int64 // NaN and infinities
@@ -28,9 +28,9 @@ type decimalBins struct {
 
 const (
 	maxFineBins = 4096
-	// fineDigits is how many digits of a fraction count.
+	// fineDigits is the number of significant digits that are kept.
 	fineDigits = 15
-	// maxBin bounds how far a bin is from 0, so that sums do not overflow.
+	// maxBin bounds a bin's distance from 0, so that sums do not overflow.
 	maxBin = 1e17
 )
 
@@ -65,7 +65,7 @@ func (b *decimalBins) add(v cells.Value) {
 	}
 }
 
-// decimal is a finite number as about m*10^exp, with fineDigits digits.
+// decimal approximates a finite number as m*10^exp, where m has fineDigits digits.
 func decimal(f float64) (m int64, exp int) {
 	if f == 0 {
 		return 0, math.MinInt32
@@ -77,7 +77,7 @@ func decimal(f float64) (m int64, exp int) {
 	return m, e - fineDigits + 1
 }
 
-// scale is the bin of m*10^exp; it may make the bins wider.
+// scale returns the bin of m*10^exp. It may make the bins wider.
 func (b *decimalBins) scale(m int64, exp int) int64 {
 	if m == 0 {
 		return 0
@@ -101,7 +101,7 @@ func (b *decimalBins) scale(m int64, exp int) int64 {
 	return m
 }
 
-// widen joins ten bins into one.
+// widen merges each ten bins into one.
 func (b *decimalBins) widen() {
 	wider := make(map[int64]int64, len(b.count)/2)
 	for n, c := range b.count {
@@ -119,14 +119,15 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// A Bin is a part of the number line and how many numbers lie there.
+// A Bin is an interval of numbers and the count of numbers in it.
 type Bin struct {
 	From, To float64 // inclusive, exclusive
 	Count    int64
 }
 
-// bins joins the counts into at most this many bins, from the first number to the last.
-// Their width is 1, 2 or 5 times a power of ten, as small as the number of bins allows.
+// bins merges the counts into at most this many bins, from the smallest number to the
+// largest. Their width is 1, 2 or 5 times a power of ten, as small as the number of
+// bins allows.
 func (b *decimalBins) bins(most int) []Bin {
 	if b.n == 0 {
 		return nil
@@ -134,13 +135,13 @@ func (b *decimalBins) bins(most int) []Bin {
 	ns := slices.SortedFunc(maps.Keys(b.count), cmp.Compare)
 	first, last := ns[0], ns[len(ns)-1]
 	exp, width := b.exp, int64(1)
-	if exp == math.MinInt32 { // zeros alone
+	if exp == math.MinInt32 { // only zeros
 		exp = 0
 	}
 	if b.whole == b.n { // no bin narrower than 1
 		exp = max(exp, 0)
 	}
-	if first == last && first != 0 && b.whole < b.n { // about two digits of a single number
+	if first == last && first != 0 && b.whole < b.n { // two significant digits if all numbers are alike
 		digits := 0
 		for n := first; n != 0; n /= 10 {
 			digits++

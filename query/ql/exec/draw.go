@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// The numbers of bins and points unless the statement says otherwise.
+// The default numbers of bins and points.
 const (
 	defaultBins   = 20
 	defaultPoints = 60
@@ -29,7 +29,7 @@ func (r *Runner) histogram(ctx context.Context, st *ql.Histogram) (Result, error
 	return reading.draw(ctx, reading.opts)
 }
 
-// histogramReading makes the read of a histogram ready.
+// histogramReading prepares the read of a histogram.
 func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
@@ -87,7 +87,7 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 	return l, nil
 }
 
-// number is f as a whole number if only whole numbers were counted.
+// number returns f as an int64 if only whole numbers were counted.
 func (b *decimalBins) number(f float64) any {
 	if b.whole == b.n && math.Abs(f) < 1<<53 {
 		return int64(f)
@@ -95,17 +95,18 @@ func (b *decimalBins) number(f float64) any {
 	return f
 }
 
-// A keyGroup is the rows whose keys begin alike.
+// A keyGroup is the rows whose keys have one prefix.
 type keyGroup struct {
 	prefix string
 	rows   int64
 }
 
-// keyGroups counts rows by how their keys begin. Rows come in key order, so a group
-// is complete when the next one begins, and only the largest are held.
+// keyGroups counts rows by the prefixes of their keys. Rows come in key order, so a
+// group is complete when the next one begins, and only the largest groups are kept in
+// memory.
 type keyGroups struct {
 	largest []keyGroup
-	groups  int   // all there were
+	groups  int   // number of groups found
 	rows    int64 // of all groups
 }
 
@@ -122,8 +123,8 @@ func (g *keyGroups) add(prefix string, most int) {
 	g.largest = append(g.largest, keyGroup{strings.Clone(prefix), 1})
 }
 
-// shrink leaves the largest groups, in key order. Of groups of one size the first
-// count as larger.
+// shrink keeps the largest groups, in key order. Of groups of equal size the first are
+// kept.
 func (g *keyGroups) shrink(most int) {
 	bySize := slices.Clone(g.largest)
 	slices.SortStableFunc(bySize, func(a, b keyGroup) int { return cmp.Compare(b.rows, a.rows) })
@@ -134,7 +135,7 @@ func (g *keyGroups) shrink(most int) {
 	g.largest = slices.DeleteFunc(g.largest, func(group keyGroup) bool { return small[group.prefix] })
 }
 
-// keyHistogram counts rows by how their keys begin.
+// keyHistogram counts rows by the prefixes of their keys.
 func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
 	most := cmp.Or(st.Bins, defaultBins)
 	part := keyParts(t, st)
@@ -161,8 +162,9 @@ func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histo
 	return l, nil
 }
 
-// keyParts returns a function that cuts a key to the beginning by which rows are counted:
-// the first parts that end with the separator, or the first elements of a tuple.
+// keyParts returns a function that returns the prefix of a key by which rows are
+// counted: the first parts that end with the separator, or the first elements of a
+// tuple.
 func keyParts(t schema.Table, st *ql.Histogram) func(key string) string {
 	separator := cmp.Or(st.Separator, "#")
 	depth := cmp.Or(st.Depth, strings.Count(st.Prefix, separator)+1)
@@ -229,7 +231,8 @@ func (r *Runner) sparkline(ctx context.Context, st *ql.Sparkline) (Result, error
 	return s.listing(st, others), nil
 }
 
-// number is a finite number of any type.
+// number returns a value of any type as a number; ok is false if it is not a finite
+// number.
 func number(v cells.Value) (float64, bool) {
 	if n, ok := v.Int(); ok {
 		return float64(n), true

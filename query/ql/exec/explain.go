@@ -14,7 +14,7 @@ func (r *Runner) explain(ctx context.Context, st *ql.Explain) (Result, error) {
 	return res, err
 }
 
-// planned makes a read ready and says how it would be carried out.
+// planned prepares a read and returns its plan.
 func (r *Runner) planned(ctx context.Context, st ql.Statement) (*reading, *Explained, error) {
 	res := &Explained{Statement: st}
 	reading, err := r.reading(st)

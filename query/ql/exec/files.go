@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// outside has the session carry out a statement about backups.
+// outside passes a statement about files or backups to Runner.Outside.
 func outside[S ql.Statement](r *Runner, ctx context.Context, st S) (Result, error) {
 	return r.outside(ctx, st, nil)
 }

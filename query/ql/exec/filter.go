@@ -11,9 +11,9 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// filterOf is the filter that regex=, sample= and patterns of columns ask for; nil if the
-// read has none of these. A bound on the cells of a row that has to come after it moves
-// into it.
+// filterOf returns the filter for regex=, sample= and column patterns, or nil if the
+// read has none of these. If the bound on cells per row must apply after the filter,
+// filterOf moves it into the filter.
 func filterOf(want *ql.Read) (filter.Filter, error) {
 	var chain []filter.Filter
 	if want.Regex != nil {
@@ -40,7 +40,7 @@ func filterOf(want *ql.Read) (filter.Filter, error) {
 	return filter.ChainOf(chain...), nil
 }
 
-// checkFilter gives a mistake in a pattern its place.
+// checkFilter returns a pattern's error with its place.
 func checkFilter(f filter.Filter, at lex.Pos) error {
 	if err := filter.Check(f); err != nil {
 		return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
@@ -48,8 +48,8 @@ func checkFilter(f filter.Filter, at lex.Pos) error {
 	return nil
 }
 
-// columnFilter keeps the cells of the columns, family by family, so that no cell comes
-// twice.
+// columnFilter keeps the cells of the columns. It has one branch for each family, so
+// that no cell is returned twice.
 func columnFilter(columns []ql.Column) (filter.Filter, error) {
 	byFamily := map[string][]ql.Column{}
 	var families []string
@@ -80,9 +80,9 @@ func columnFilter(columns []ql.Column) (filter.Filter, error) {
 	return filter.InterleaveOf(branches...), nil
 }
 
-// qualifierPattern matches the qualifiers of the columns of one family; "" means all that
-// are read. The read chooses columns before the filter, but reads the whole of a family
-// with a pattern.
+// qualifierPattern matches the qualifiers of the columns of one family; "" matches all
+// that are read. The read selects columns before the filter runs, but it reads a whole
+// family if one of the family's columns is a pattern.
 func qualifierPattern(columns []ql.Column) (string, error) {
 	if !slices.ContainsFunc(columns, func(c ql.Column) bool { return c.Kind == ql.ColumnRegex }) {
 		return "", nil
@@ -111,7 +111,7 @@ func qualifierPattern(columns []ql.Column) (string, error) {
 	return strings.Join(alternatives, "|"), nil
 }
 
-// literalPattern matches these bytes and no others.
+// literalPattern returns a pattern that matches exactly these bytes.
 func literalPattern(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

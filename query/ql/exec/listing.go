@@ -1,36 +1,36 @@
 package exec
 
-// A Listing is a small table that a statement gives: not rows, but facts about them. A line
-// has as many fields as there are Columns, each a string, an int64, a float64, a
-// cells.Timestamp, or nil for nothing.
+// A Listing is a small table of facts as a statement's result. Each line has one field
+// for each of Columns: a string, an int64, a float64, a cells.Timestamp, or nil for an
+// empty field.
 type Listing struct {
-	Columns []string // names as csv and json have them
+	Columns []string // names in csv and json
 	Lines   [][]any
-	// Format is the one that the statement asks for, "" for none.
+	// Format is the format that the statement asks for; "" if it names no format.
 	Format string
-	// Bars is the column that people see as bars, "" for none.
+	// Bars is the column that terminals show as bars; "": no bars.
 	Bars string
-	// Line is numbers to draw in a line, NaN for a gap; nil: no drawing.
+	// Line is the numbers of a line drawing, NaN for a gap; nil: no drawing.
 	Line []float64
-	// Notes are for people, below the table.
+	// Notes are shown to people below the table.
 	Notes []string
 }
 
 func (*Listing) result() {}
 
-// Statistics are what the engine tells of itself.
+// Statistics are the engine's statistics.
 type Statistics struct {
-	// Families has a line for each family.
+	// Families has one line for each family.
 	Families *Listing
-	// Engine are the figures of the database as a whole; empty if the statement is about a
-	// table.
+	// Engine has the figures of the whole database; it is empty if the statement is
+	// about a table.
 	Engine []Figure
-	Format string // the one that the statement asks for, "" for none
+	Format string // the format that the statement asks for; "" if it names no format
 }
 
-// A Figure is one of the figures of a database.
+// A Figure is one statistic of a database.
 type Figure struct {
-	Name  string // as json has it: cache_hit_rate
+	Name  string // the name in json: cache_hit_rate
 	Value any    // an int64, a float64 or a string
 	Unit  string // bytes, us, or "" for a plain number or text
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// mayHide makes sure that a change of a table that hides data is meant, unless the
-// statement says yes. It says how much that is.
+// mayHide asks for confirmation of a change that hides data of a table, unless the
+// statement ends in yes. The question says how much data.
 func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schema.Table, plan schema.Plan) error {
 	if yes {
 		return nil
@@ -45,7 +45,7 @@ func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schem
 	return err
 }
 
-// loss says what a change hides; "" if it hides nothing.
+// loss describes what a change hides; "" if it hides nothing.
 func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (string, error) {
 	switch {
 	case c.Kind == schema.SetChangeStream && c.NewChangeStream == 0:
@@ -67,12 +67,13 @@ func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (str
 
 const invisible = " would become invisible"
 
-// lookedAt is how many rows are read over the network to see what a change hides.
+// lookedAt is the number of rows that are read over the network to see what a change
+// hides.
 const lookedAt = 1000
 
-// remoteLoss reads the first rows and counts.
+// remoteLoss reads the first rows and counts the cells that the change hides.
 func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change) (string, error) {
-	rows, n := 0, 0 // rows are those of the family that has the most
+	rows, n := 0, 0 // the most rows read of any one family
 	for _, tighter := range (schema.Plan{Changes: []schema.Change{c}}).Tightenings(&schema.Schema{Tables: []schema.Table{t}}) {
 		seen := 0
 		family := read.Family(tighter.Family)
@@ -94,8 +95,8 @@ func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change
 	return plural(n, "cell") + invisible, nil
 }
 
-// hiddenIn counts the cells of a row that the new limits drop and the limits in force do
-// not. The cells of a column follow each other, the newest first.
+// hiddenIn counts the cells of a row that the new limits drop and the current limits do
+// not. The cells of a column are adjacent, the newest first.
 func hiddenIn(row *query.Row, t schema.Tightening, now cells.Timestamp) (n int) {
 	rank, column := 0, ""
 	drops := func(limits []schema.Limit, age time.Duration) bool {

@@ -29,7 +29,7 @@ func (r *Runner) append(ctx context.Context, st *ql.Append) (Result, error) {
 	})
 }
 
-// modify makes one change to one column and gives its new value.
+// modify makes one change to one column and returns its new value.
 func (r *Runner) modify(ctx context.Context, table ql.Name, key string, c ql.Column, change func(schema.Family, *write.ReadModifyWrite) error) (Result, error) {
 	t, err := r.table(table)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Runner) modify(ctx context.Context, table ql.Name, key string, c ql.Col
 	return &Modified{Table: t, Row: row, Cell: cell}, nil
 }
 
-// appendedBytes are those of a literal: text as it is written, or bytes.
+// appendedBytes are the bytes of a literal: its text as written, or its bytes.
 func appendedBytes(f schema.Family, l lex.Literal) ([]byte, error) {
 	var v cells.Value
 	var err error

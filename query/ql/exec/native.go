@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query/ql"
 )
 
-// Native is the statement in smolwc's own words. A value that HBase's form quotes
-// stands without quotes where its column's type would refuse them.
+// Native returns the statement in smolwc's own syntax. A value that HBase's syntax
+// quotes is printed without quotes where its column's type would refuse a quoted value.
 func (r *Runner) Native(st ql.Statement) string {
 	if ql.IsNil(st) {
 		return ""
@@ -36,7 +36,7 @@ func (r *Runner) Native(st ql.Statement) string {
 	return ql.Print(&native)
 }
 
-// added is the family that the statement adds if it does not exist.
+// added returns the family that the statement adds if it does not exist.
 func added(st *ql.SetFamily) ql.Family {
 	if st.Foreign {
 		return st.Family.OfHBase()

@@ -13,18 +13,18 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// A reading is a get, scan, count or histogram, made ready to run.
+// A reading is a get, scan, count or histogram that is ready to run.
 type reading struct {
 	table  Table
 	schema schema.Table
 	opts   []read.Option
 	rows   *RowStream // of a get or scan
 	count  *ql.Count
-	// draw reads for a histogram.
+	// draw reads the rows of a histogram and draws it.
 	draw func(ctx context.Context, opts []read.Option) (*Listing, error)
 }
 
-// reading makes a statement ready; nothing is read yet.
+// reading prepares a statement and reads nothing yet.
 func (r *Runner) reading(st ql.Statement) (*reading, error) {
 	switch st := st.(type) {
 	case *ql.Get:
@@ -60,10 +60,10 @@ func (r *Runner) stream(st ql.Statement, name ql.Name, rows ql.Rows, want ql.Rea
 	}
 	s := &RowStream{Statement: st, Read: want, Table: t}
 	if want.Page != nil {
-		want.Limit = 0 // how many rows the page has
+		want.Limit = 0 // the page's size bounds the rows
 	} else if _, isScan := st.(*ql.Scan); isScan && want.Limit == 0 && r.Limit > 0 && want.Into == "" {
 		s.limit = r.Limit
-		want.Limit = r.Limit + 1 // one more, to know whether there are more
+		want.Limit = r.Limit + 1 // one more, to learn whether more rows exist
 	}
 	opts, err := r.readOptions(t, rows, want)
 	return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, rows: s}, err
@@ -78,7 +78,7 @@ func rows[S ql.Statement](r *Runner, ctx context.Context, st S) (Result, error) 
 	return r.open(ctx, reading, &reading.rows.cost), nil
 }
 
-// open begins to read the rows of a get or scan.
+// open starts the read of a get or scan.
 func (r *Runner) open(ctx context.Context, from *reading, cost *read.Cost) *RowStream {
 	s := from.rows
 	opts := append(from.opts, read.ReportCost(cost))
@@ -107,7 +107,8 @@ func (r *Runner) count(ctx context.Context, st *ql.Count) (Result, error) {
 	return counted, err
 }
 
-// estimateCount counts without reading much; the names have been looked up.
+// estimateCount estimates a count from little data. The statement's names have been
+// looked up before.
 func estimateCount(ctx context.Context, table *query.Table, st *ql.Count) (Result, error) {
 	var columns []read.ColumnSpec
 	for _, c := range st.Columns {
@@ -120,7 +121,7 @@ func estimateCount(ctx context.Context, table *query.Table, st *ql.Count) (Resul
 	return &Counted{Count: n, WithCells: st.Cells, About: !exact}, err
 }
 
-// readOptions are a read as package query has it: the rows and all else.
+// readOptions returns a read as options of package query: the rows and all else.
 func (r *Runner) readOptions(t schema.Table, rows ql.Rows, want ql.Read) ([]read.Option, error) {
 	f, err := filterOf(&want)
 	if err != nil {
@@ -153,12 +154,12 @@ func (r *Runner) readOptions(t schema.Table, rows ql.Rows, want ql.Read) ([]read
 	return opts, nil
 }
 
-// someRows reports whether the statement chooses rows by more than After.
+// someRows reports whether the statement selects rows by anything other than After.
 func someRows(r ql.Rows) bool {
 	return len(r.Keys) > 0 || r.TuplePrefix || r.Prefix+r.Start+r.End != ""
 }
 
-// rowSet is the rows that the statement chooses, without regard to After.
+// rowSet returns the rows that the statement selects, ignoring After.
 func rowSet(rows ql.Rows) read.RowSet {
 	switch {
 	case len(rows.Keys) > 0:
@@ -171,10 +172,10 @@ func rowSet(rows ql.Rows) read.RowSet {
 	return read.Range(rows.Start, rows.End)
 }
 
-// tuplePrefix is the rows whose keys are tuples that begin with a packed one.
+// tuplePrefix returns the rows whose keys are tuples that begin with a packed tuple.
 func tuplePrefix(packed string) read.RowSet {
 	t, err := tuple.Unpack([]byte(packed))
-	if err != nil { // a statement that was not parsed
+	if err != nil { // a statement that no parser made
 		return read.Prefix(packed)
 	}
 	return read.TuplePrefix(t...)
@@ -182,7 +183,7 @@ func tuplePrefix(packed string) read.RowSet {
 
 func columnSpec(c ql.Column) read.ColumnSpec {
 	switch c.Kind {
-	case ql.ColumnFamily, ql.ColumnRegex: // a filter chooses among the columns
+	case ql.ColumnFamily, ql.ColumnRegex: // a filter selects the columns
 		return read.Family(c.Family)
 	case ql.ColumnPrefix:
 		return read.ColumnPrefix(c.Family, c.Qualifier)

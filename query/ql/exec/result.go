@@ -12,10 +12,11 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Result is what a statement gives: a pointer to one of the types below.
+// A Result is the result of a statement: a pointer to one of the types below.
 type Result interface{ result() }
 
-// A RowStream is the rows of a get or scan, read as they are asked for.
+// A RowStream is the rows of a get or scan. They are read while the caller ranges over
+// them.
 type RowStream struct {
 	// Statement is the *Get or *Scan.
 	Statement ql.Statement
@@ -23,17 +24,17 @@ type RowStream struct {
 	// Table is the schema of the table that is read.
 	Table schema.Table
 
-	cost     read.Cost // when the rows have ended
+	cost     read.Cost // set when the rows have ended
 	returned Amount
 	rows     iter.Seq2[*query.Row, error]
-	limit    int // rows to give out when the statement set no limit; 0: all
+	limit    int // rows to return when the statement set no limit; 0: all
 	count    int
 	more     bool
 	last     string
 	nextPage string
 }
 
-// Counted is how many rows, and cells, a count found.
+// Counted is the number of rows, and of cells, that a count found.
 type Counted struct {
 	query.Count
 	WithCells bool
@@ -43,7 +44,7 @@ type Counted struct {
 	cost read.Cost
 }
 
-// Cost is what the count cost, when the statement asks for stats.
+// Cost is what the count cost, if the statement asks for stats.
 func (c *Counted) Cost() *Cost {
 	if c == nil {
 		return new(Cost)
@@ -54,22 +55,22 @@ func (c *Counted) Cost() *Cost {
 // Modified is the cell that an incr or append wrote.
 type Modified struct {
 	Table schema.Table
-	Row   *query.Row // of that cell alone
+	Row   *query.Row // with that cell alone
 	Cell  cells.Cell
 }
 
-// Matched is whether the condition of a cas held.
+// Matched says whether the condition of a cas held.
 type Matched struct{ Matched bool }
 
-// Explained is how a read is carried out.
+// Explained says how a read is executed.
 type Explained struct {
 	Statement ql.Statement // the Get, Scan, Count or Histogram
 	Plan      query.Plan
-	Estimate  *Estimate // nil if it is not known
-	Cost      *Cost     // of having run it; nil when it was not
+	Estimate  *Estimate // nil if there is no estimate
+	Cost      *Cost     // of the execution; nil if it was not run
 }
 
-// A Cost is what a read cost and what came of it.
+// A Cost is what a read cost and how much it returned.
 type Cost struct {
 	read.Cost
 	Returned Amount
@@ -91,13 +92,13 @@ func (a *Amount) add(row *query.Row) {
 	}
 }
 
-// Collected is what a gc removed, or would remove.
+// Collected is what a gc removed, or would remove in a dry run.
 type Collected struct{ query.GCReport }
 
 // Done says in a few words what a statement did.
 type Done struct{ Message string }
 
-// TableList is the tables there are, sorted by name.
+// TableList is the existing tables, sorted by name.
 type TableList struct{ Tables []schema.Table }
 
 // Description is one table.
@@ -106,7 +107,7 @@ type Description struct{ Table schema.Table }
 // HelpText is a page of help.
 type HelpText struct{ Text string }
 
-// Leave asks to end the session.
+// Leave ends the session.
 type Leave struct{}
 
 func (*RowStream) result()   {}
@@ -121,8 +122,8 @@ func (*Description) result() {}
 func (*HelpText) result()    {}
 func (*Leave) result()       {}
 
-// All reads the rows; it may be ranged over once. An error is the last thing
-// it yields, with a nil row, and is an *[lex.Error] that wraps the database's.
+// All reads the rows; the caller may range over it once. An error is the last element,
+// with a nil row. It is an *[lex.Error] that wraps the database's error.
 func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
 		if s == nil || s.rows == nil {
@@ -149,14 +150,14 @@ func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 	}
 }
 
-// Cost is, after All, what the read cost, when the statement asks for stats.
-// The time is not measured.
+// Cost returns, after All, what the read cost, if the statement asks for stats. Elapsed
+// is not set.
 func (s *RowStream) Cost() *Cost {
 	s = s.given()
 	return &Cost{Cost: s.cost, Returned: s.returned}
 }
 
-// given is s, or a stream without rows if s is nil.
+// given returns s, or an empty stream if s is nil.
 func (s *RowStream) given() *RowStream {
 	if s == nil {
 		return new(RowStream)
@@ -181,18 +182,18 @@ func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []rea
 	}
 }
 
-// NextPage is, after All, the token of the page that follows, of a statement
-// that asks for pages; "" when this was the last.
+// NextPage returns, after All, the token of the next page if the statement asks for
+// pages; "" after the last page.
 func (s *RowStream) NextPage() string { return s.given().nextPage }
 
-// Count is how many rows All has given so far.
+// Count returns the number of rows that All has returned so far.
 func (s *RowStream) Count() int { return s.given().count }
 
-// More reports, after All, that there are rows beyond the runner's own limit.
+// More reports, after All, whether rows exist beyond the runner's own limit.
 func (s *RowStream) More() bool { return s.given().more }
 
-// Next is the statement that continues after the last row that All gave; nil if All gave
-// no row or nothing can follow.
+// Next returns a statement that continues after the last row that All returned. It is
+// nil if All returned no row or if no row can follow.
 func (s *RowStream) Next() *ql.Scan {
 	s = s.given()
 	scan, ok := s.Statement.(*ql.Scan)
@@ -212,10 +213,10 @@ func (s *RowStream) Next() *ql.Scan {
 	return &next
 }
 
-// Versioned reports whether a column may come with several cells.
+// Versioned reports whether a column may have several cells.
 func (s *RowStream) Versioned() bool { return s.given().Versions != 1 }
 
-// ExactColumns are the columns when the statement names each one, else nil.
+// ExactColumns returns the columns if the statement names each one exactly, else nil.
 func (s *RowStream) ExactColumns() []ql.Column {
 	s = s.given()
 	for _, c := range s.Columns {

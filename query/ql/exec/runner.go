@@ -15,35 +15,35 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Runner runs statements against a database. Only DB must be set, or Remote.
+// A Runner runs statements against a database. Either DB or Remote must be set.
 type Runner struct {
 	DB *query.DB
-	// Remote is the database when it is over the network; DB is nil then.
-	// Statements that need it at hand are refused.
+	// Remote is the database if it is reached over the network; DB is then nil.
+	// Statements that need a local database are refused.
 	Remote Remote
-	// Versions is how many versions of a column get and scan give when the
-	// statement does not say; 0 is 1, Unlimited is all.
+	// Versions is the default number of versions of a column for get and scan; 0 means
+	// 1, Unlimited means all.
 	Versions int
-	// Limit is how many rows scan gives when the statement does not say; 0 is all.
+	// Limit is the default number of rows for scan; 0 means all.
 	Limit int
-	// Confirm is asked before data is dropped without a yes in the statement. If it is nil,
-	// the statement needs its yes.
+	// Confirm asks the user before a statement without yes drops data. If Confirm is
+	// nil, such a statement is an error.
 	Confirm func(question string) (bool, error)
-	// Import carries out an import and says in a few words what it did. If it is nil,
-	// import is refused.
+	// Import runs an import and returns a short message about it. If it is nil, import
+	// is refused.
 	Import func(ctx context.Context, st *ql.Import) (string, error)
-	// Outside carries out an Export, whose opts say what to read, and the statements about
-	// backups. If it is nil, they are refused.
+	// Outside runs an Export, whose opts say what to read, and the statements about
+	// backups. If it is nil, these statements are refused.
 	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)
 
 	pending *pending // nil: no batch is open
 	batches int
 }
 
-// Run runs one statement. Names of tables and families are looked up first, so that errors
-// point at them. Errors are *[lex.Error] and wrap that of the database. Rows are not read
-// before the [RowStream] is ranged over. An error of a count comes with the rows that it
-// had counted.
+// Run runs one statement. It looks up the names of tables and families first, so that
+// errors have their places. Errors are *[lex.Error] and wrap the database's error. No
+// row is read before the caller ranges over the [RowStream]. The error of a count comes
+// with the rows counted until then.
 func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
 	if r == nil || ql.IsNil(st) {
 		return nil, lex.ErrorAt(lex.Pos{}, "there is no statement, or nothing to run it on")
@@ -81,7 +81,7 @@ func (r *Runner) help(_ context.Context, st *ql.Help) (Result, error) {
 
 func (r *Runner) quit(context.Context, *ql.Quit) (Result, error) { return &Leave{}, nil }
 
-// failure gives an error its place; one that has a place keeps it.
+// failure gives an error the place at, unless it has a place already.
 func failure(at lex.Pos, err error) error {
 	if _, ok := err.(*lex.Error); ok {
 		return err
@@ -89,7 +89,7 @@ func failure(at lex.Pos, err error) error {
 	return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: err}
 }
 
-// clean escapes what must not reach a terminal.
+// clean escapes a text that has characters unfit for a terminal.
 func clean(s string) string {
 	for _, r := range s {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -138,8 +138,8 @@ func column(t schema.Table, c ql.Column) (schema.Family, error) {
 	return family(t, ql.Name{Text: c.Family, Pos: c.Pos})
 }
 
-// valueFor makes a value for a column of the family; an error says what type
-// the family declares.
+// valueFor makes a value for a column of the family; its errors name the family's
+// declared type.
 func valueFor(f schema.Family, l lex.Literal, make func(cells.Type) (cells.Value, error)) (cells.Value, error) {
 	v, err := make(f.Type)
 	if bad, ok := err.(*lex.Error); ok && f.Type != cells.TypeAny && !strings.Contains(bad.Msg, "declared") {
@@ -148,7 +148,7 @@ func valueFor(f schema.Family, l lex.Literal, make func(cells.Type) (cells.Value
 	return v, err
 }
 
-// resolve is the time, or missing if the statement gives no time.
+// resolve returns the time, or missing if the statement gives no time.
 func (r *Runner) resolve(t *lex.Time, missing cells.Timestamp) (cells.Timestamp, error) {
 	if t == nil {
 		return missing, nil
@@ -156,7 +156,7 @@ func (r *Runner) resolve(t *lex.Time, missing cells.Timestamp) (cells.Timestamp,
 	return t.Resolve(r.Database().Now())
 }
 
-// timeRange resolves since and until; 0 is no bound.
+// timeRange resolves since and until; 0 means no bound.
 func (r *Runner) timeRange(since, until *lex.Time) (from, to cells.Timestamp, err error) {
 	if from, err = r.resolve(since, 0); err != nil {
 		return 0, 0, err
@@ -170,7 +170,7 @@ func (r *Runner) timeRange(since, until *lex.Time) (from, to cells.Timestamp, er
 	return from, to, nil
 }
 
-// confirm makes sure that data is meant to be dropped.
+// confirm asks whether the data should be dropped.
 func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
 	if yes {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// tables are those whose names match the pattern as a whole.
+// tables lists the tables whose whole names match the pattern.
 func (r *Runner) tables(_ context.Context, st *ql.Tables) (Result, error) {
 	list := r.Database().Schema().Tables
 	if st.Regex == nil {
@@ -95,7 +95,7 @@ func (r *Runner) createTable(ctx context.Context, st *ql.CreateTable) (Result, e
 	return &Done{"created table " + t.Name}, nil
 }
 
-// setTable makes all its changes or none.
+// setTable makes either all of its changes or none.
 func (r *Runner) setTable(ctx context.Context, st *ql.SetTable) (Result, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Runner) setTable(ctx context.Context, st *ql.SetTable) (Result, error) 
 	return done, r.DB.ApplyPlan(ctx, plan)
 }
 
-// setTablePlan is the plan of what the statement says.
+// setTablePlan returns the plan of the statement's changes.
 func setTablePlan(t schema.Table, st *ql.SetTable) (plan schema.Plan) {
 	if st.KeyFormat != nil {
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetKeyFormat, Table: t.Name, OldKeyFormat: t.KeyFormat, NewKeyFormat: *st.KeyFormat})
@@ -209,7 +209,7 @@ func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) 
 	return &Done{"truncated table " + t.Name}, r.Database().TruncateTable(ctx, t.Name)
 }
 
-// newFamily is the family that a statement declares.
+// newFamily returns the family that a statement declares.
 func newFamily(f ql.Family) (schema.Family, error) {
 	if err := schema.CheckFamilyName(f.Name.Text); err != nil {
 		return schema.Family{}, lex.ErrorAt(f.Name.Pos, "family: %s", err)
@@ -217,7 +217,7 @@ func newFamily(f ql.Family) (schema.Family, error) {
 	return changed(schema.Family{Name: f.Name.Text}, f)
 }
 
-// changed is the family with what the statement sets.
+// changed returns the family with the statement's settings.
 func changed(old schema.Family, f ql.Family) (schema.Family, error) {
 	if f.Type != nil {
 		old.Type = *f.Type
@@ -245,7 +245,8 @@ func changed(old schema.Family, f ql.Family) (schema.Family, error) {
 	return old, nil
 }
 
-// ruleOf drops a cell beyond the versions or the age, or beyond both.
+// ruleOf returns a rule that drops a cell that exceeds the versions or the age; if both
+// is set, only a cell that exceeds both.
 func ruleOf(versions int, age time.Duration, both bool) *schema.Rule {
 	switch {
 	case versions > 0 && age > 0 && both:

@@ -10,15 +10,15 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// A series takes numbers with their times, the newest first, and gives a bounded number of
-// points: each number by itself as long as they are few, else spans of equal time. When
-// there are too many spans, two become one, so one pass and a fixed amount of memory are
-// enough.
+// A series takes numbers with their times, the newest first, and returns a bounded
+// number of points. If there are few numbers, each one is a point; otherwise points are
+// spans of equal duration. When there are too many spans, pairs of them are merged, so
+// one pass and a fixed amount of memory are enough.
 type series struct {
 	most  int
-	spans []span // by index from the newest back
+	spans []span // by index, the newest first
 	width cells.Timestamp
-	from  cells.Timestamp // the newest time, in which span 0 ends; set with width
+	from  cells.Timestamp // the newest time, the end of span 0; set with width
 
 	n            int64
 	first, last  cells.Timestamp
@@ -26,7 +26,7 @@ type series struct {
 	least, great float64
 }
 
-// A span is the numbers of a part of the time; n may be 0.
+// A span is the numbers of a time interval; n may be 0.
 type span struct {
 	at                cells.Timestamp // of its oldest number
 	n                 int64
@@ -35,7 +35,7 @@ type span struct {
 
 func newSeries(most int) *series { return &series{most: most} }
 
-// add takes a number that is not newer than those before.
+// add takes a number that is not newer than the numbers before it.
 func (s *series) add(ts cells.Timestamp, f float64) {
 	if s.n == 0 {
 		s.last, s.newest, s.least, s.great = ts, f, f, f
@@ -53,7 +53,7 @@ func (s *series) add(ts cells.Timestamp, f float64) {
 	s.place(one)
 }
 
-// toSpans lays the numbers out in time.
+// toSpans replaces single numbers by spans of equal duration.
 func (s *series) toSpans() {
 	single := s.spans
 	s.spans, s.width, s.from = nil, 1, s.last
@@ -76,7 +76,7 @@ func (s *series) place(one span) {
 	s.spans[i].join(one)
 }
 
-// widen joins two spans into one.
+// widen merges pairs of spans.
 func (s *series) widen() {
 	wider := make([]span, (len(s.spans)+1)/2, 2*s.most)
 	for i, sp := range s.spans {
@@ -85,7 +85,7 @@ func (s *series) widen() {
 	s.spans, s.width = wider, s.width*2
 }
 
-// join adds an older span.
+// join merges an older span into s.
 func (s *span) join(older span) {
 	switch {
 	case older.n == 0:
@@ -98,7 +98,7 @@ func (s *span) join(older span) {
 	s.least, s.great = min(s.least, older.least), max(s.great, older.great)
 }
 
-// listing is the series from the oldest to the newest.
+// listing returns the series from the oldest to the newest.
 func (s *series) listing(st *ql.Sparkline, others int) *Listing {
 	for len(s.spans) > s.most {
 		s.widen()

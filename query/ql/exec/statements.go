@@ -14,21 +14,23 @@ import (
 // An entry says how the statements of one type run, and where they are refused.
 type entry[S ql.Statement] struct {
 	run func(*Runner, context.Context, S) (Result, error)
-	// inBatch says why the statement cannot stand between begin and commit.
+	// inBatch says why the statement is refused between begin and commit, or that it is
+	// allowed.
 	inBatch batchRule
 	// remote says why a server does not run the statement for its clients; "" if it does.
 	remote string
-	// remoteOptions does the same for the options of one statement; nil if all are possible.
+	// remoteOptions says which options of a statement a server refuses; nil if it takes
+	// all.
 	remoteOptions func(S) string
-	// aside says that the statement needs no list of tables.
+	// aside says that the statement does not need the list of tables.
 	aside bool
 }
 
-// A batchRule is why a statement is refused in a batch, or allowed.
+// A batchRule is a reason to refuse a statement in a batch, or allowed.
 type batchRule string
 
 const (
-	atOnce   batchRule = "it takes effect at once" // where an entry has no rule
+	atOnce   batchRule = "it takes effect at once" // the default
 	unseen   batchRule = "it would not see what the batch is to write"
 	looks    batchRule = "it looks at the row first, and the batch writes nothing before commit"
 	ofRange  batchRule = "a range of rows is deleted at once; a batch takes rows by their keys"
@@ -144,7 +146,8 @@ func (e entry[S]) start(r *Runner, ctx context.Context, st ql.Statement) (Result
 	return e.run(r, ctx, st.(S))
 }
 
-// refuse says why the statement cannot run where the runner is.
+// refuse returns an error if the statement cannot run in the open batch or over the
+// network.
 func (e entry[S]) refuse(r *Runner, st ql.Statement) error {
 	if r.pending != nil && e.inBatch != allowed {
 		return lex.ErrorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), cmp.Or(e.inBatch, atOnce), r.pending.begun)

@@ -15,18 +15,18 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// An Estimate is about how much a read has to look at, by what the engine knows of its
-// files. A small one is only a hint.
+// An Estimate is the approximate amount of data that a read must examine, from what the
+// engine knows of its files. A small estimate is only a hint.
 type Estimate struct {
 	Cells int64
 	Bytes int64   // in files, compressed
-	Share float64 // of the table, by what its rows take
+	Share float64 // of the table, by the bytes of its rows
 }
 
 // A Step is one line of a plan.
 type Step struct{ Name, Text string }
 
-// Steps are the plan in the order in which it is carried out.
+// Steps returns the steps of the plan in the order of execution.
 func (e *Explained) Steps() []Step {
 	if e == nil || ql.IsNil(e.Statement) {
 		return nil
@@ -75,7 +75,7 @@ func (e *Explained) Steps() []Step {
 	return steps
 }
 
-// readOf is the rows that a statement reads, and what it reads of them.
+// readOf returns the rows that a statement reads, and what it reads of them.
 func readOf(st ql.Statement) (ql.Rows, ql.Read) {
 	switch st := st.(type) {
 	case *ql.Get:
@@ -90,8 +90,8 @@ func readOf(st ql.Statement) (ql.Rows, ql.Read) {
 	return ql.Rows{}, ql.Read{}
 }
 
-// estimate is about how much of the rows the families of a plan hold; nil if rows are
-// looked up one by one.
+// estimate returns the approximate amount of data in the plan's rows and families; nil
+// if rows are looked up one by one.
 func (r *Runner) estimate(ctx context.Context, table string, rows ql.Rows, plan query.Plan) (*Estimate, error) {
 	if len(rows.Keys) > 0 || len(plan.Rows) == 0 {
 		return nil, nil
@@ -114,8 +114,8 @@ func (r *Runner) estimate(ctx context.Context, table string, rows ql.Rows, plan 
 	return est, nil
 }
 
-// shareOf is the part of a table, by bytes, that lies in the bounds of a read. A
-// part between two samples that a bound cuts counts half.
+// shareOf returns the share of a table, by bytes, that lies within the bounds of a
+// read. An interval between two samples that a bound divides counts half.
 func shareOf(samples []query.RowKeySample, rows ql.Rows) float64 {
 	start, end := rows.Start, rows.End
 	if rows.Prefix != "" {
@@ -146,8 +146,8 @@ func shareOf(samples []query.RowKeySample, rows ql.Rows) float64 {
 	return within / total
 }
 
-// successor is the first key after all that begin with the prefix; "" if there is
-// none.
+// successor returns the first key after all keys that begin with the prefix; "" if
+// there is no such key.
 func successor(prefix string) string {
 	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
 	return string(next)

@@ -24,7 +24,7 @@ func (r *Runner) put(ctx context.Context, st *ql.Put) (Result, error) {
 	return r.apply(ctx, t.Name, st.Key, m, "put "+plural(len(st.Cells), "cell"))
 }
 
-// mutation writes the cells.
+// mutation returns a mutation that writes the cells.
 func (r *Runner) mutation(t schema.Table, list []ql.Assignment) (*write.Mutation, error) {
 	m := write.NewMutation()
 	for _, a := range list {
@@ -125,7 +125,7 @@ func bound(st ql.Statement, key, none string) string {
 	return ql.QuoteKeyOf(st, key)
 }
 
-// plural is a number of things; an irregular plural is given as many.
+// plural formats a count of things; many is the plural if it is irregular.
 func plural[N int | int64](n N, one string, many ...string) string {
 	if n == 1 {
 		return "1 " + one

@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// lookalikes are characters that documents have in place of those of the language, with
-// what to write.
+// lookalikes are characters that word processors put in place of characters of the
+// language, each with a hint.
 var lookalikes = map[string]string{
 	"“”„‟«»″‘’‚‛′‹›": `quotes are " and ' here`,
 	"‐‑‒–—―−":        "perhaps the - of the keyboard is meant; options have no dashes, and a comment is two of them and a space",
 	"…":              "a range has two points, as in meta:[a..n)",
 }
 
-// lookalikeError is the error of a character that no bare word holds.
+// lookalikeError is the error for a character that a bare word cannot have.
 func lookalikeError(at Pos, r rune) *Error {
 	for these, hint := range lookalikes {
 		if strings.ContainsRune(these, r) {
@@ -32,10 +32,10 @@ func lookalikeError(at Pos, r rune) *Error {
 // namedLiterals are the words that a quote may follow: bytes and elements of tuples.
 var namedLiterals = []string{"x", "b64", "uuid", "versionstamp", "f32", "f64"}
 
-// checkGlue refuses a word in which quotes touch something that they do not go with.
-// Otherwise the parts would silently be joined. Quotes stand after the colon of a column,
-// between the slashes of a pattern, at a bound of a range, after x and the like; and a
-// time, a * or a colon may follow them.
+// checkGlue refuses a word in which quotes touch a part that does not belong with them;
+// otherwise the parts would silently be joined. Quotes may stand after the colon of a
+// column, between the slashes of a pattern, at a bound of a range, and after x and the
+// like. A time, a * or a colon may follow quotes.
 func (t Token) checkGlue() error {
 	first, last := t.Parts[0], t.Parts[len(t.Parts)-1]
 	if first.Quote == Bare && (first.Text[0] == '/' || strings.Contains(first.Text, ":/")) && last.Quote == Bare && strings.HasSuffix(last.Text, "/") {
@@ -54,7 +54,7 @@ func (t Token) checkGlue() error {
 	return nil
 }
 
-// glueError says what was probably meant by two parts that touch.
+// glueError returns an error that says what two adjacent parts probably mean.
 func (t Token) glueError(a, b Part) error {
 	tail := strings.ToLower(a.Text[strings.LastIndexByte(a.Text, ':')+1:])
 	switch {
@@ -75,8 +75,8 @@ func (t Token) glueError(a, b Part) error {
 // nearNumbers are words that look like numbers but are not: +5, 1__0, 0b10, 0xg, 12u8.
 var nearNumbers = regexp.MustCompile(`^([+-]\+?[0-9.][0-9_.]*([eE][+-]?[0-9]+)?|-?[0-9]+_[0-9_]*|-?0[bBoO][0-9_]+|-?0[xX]\w*|-?[0-9][0-9_.]*[iuf](8|16|32|64|128))$`)
 
-// checkPlainWord refuses a bare word that would silently be text: a number in the spelling
-// of another language, or null.
+// checkPlainWord refuses a bare word that would silently become text: a number in the
+// syntax of another language, or null.
 func checkPlainWord(word string) error {
 	if equalKeyword(word, "null") || equalKeyword(word, "nil") {
 		return fmt.Errorf("there is no %s: leave the cell out, or delete it; quote it if it is text", word)

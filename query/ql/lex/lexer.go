@@ -10,19 +10,19 @@ const unclosedBracket = "unclosed bracket; quote it if it belongs to a name, a v
 type lexer struct {
 	src   string
 	off   int
-	line  int // of off
+	line  int // the line of off
 	begin int // offset of the first byte of that line; negative when src begins within a line
 	depth int
-	open  Pos // where the outermost open bracket stands
+	open  Pos // the place of the outermost open bracket
 
 	dashes    func(at Pos, rest string) *Error // see Tokens
 	partial   bool                             // the text may end anywhere
-	openQuote byte                             // then the quote that is open at its end, or 0
-	last      int                              // where the last token ends
+	openQuote byte                             // if partial, the quote that is open at the end, or 0
+	last      int                              // the end of the last token
 }
 
-// Tokens cuts one statement into tokens, the last of them an End. dashes makes the error of
-// a -- that does not begin a comment; rest is the text after it.
+// Tokens cuts one statement into tokens; the last token is an End. dashes makes the
+// error for a -- that does not begin a comment; rest is the text after the dashes.
 func Tokens(src Source, dashes func(at Pos, rest string) *Error) ([]Token, error) {
 	return newLexer(src, dashes).tokens()
 }
@@ -61,10 +61,10 @@ func (l *lexer) tokens() ([]Token, error) {
 
 func (l *lexer) pos() Pos { return l.posAt(l.off) }
 
-// posAt is the place of an offset on the lexer's current line.
+// posAt returns the place of an offset on the lexer's current line.
 func (l *lexer) posAt(off int) Pos { return Pos{l.line, off - l.begin + 1} }
 
-// nextLine takes account of the newline at off.
+// nextLine counts the newline at off.
 func (l *lexer) nextLine(off int) {
 	l.line++
 	l.begin = off + 1
@@ -146,7 +146,7 @@ func (l *lexer) token() (Token, error) {
 	return Token{}, ErrorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1]))
 }
 
-// marks lists longer ones before those they begin with.
+// marks lists each mark before its prefixes.
 var marks = []string{"&&", "||", "==", "=>", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", "{", "}", ","}
 
 func (l *lexer) bracket(mark string, at Pos) {
@@ -182,7 +182,8 @@ func (l *lexer) word() (Token, error) {
 	return l.whole(t, begin)
 }
 
-// whole is the word from begin to here, whose parts must go together.
+// whole completes the word from begin to the current offset and checks that its parts
+// fit together.
 func (l *lexer) whole(t Token, begin int) (Token, error) {
 	t.Text = l.src[begin:l.off]
 	if !l.partial {

@@ -11,29 +11,29 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A Literal is a value as a statement gives it. What type an untyped one gets
-// is known only where the column is: see [Literal.ValueAs].
+// A Literal is a value as a statement gives it. The type of an untyped literal depends
+// on its column: see [Literal.ValueAs].
 type Literal struct {
 	Pos Pos
 	// Type is the type that the literal names (42i32, f32(1), x'00'), or
 	// TypeAny for an untyped one.
 	Type cells.Type
-	// Text is the text of an untyped literal, the bytes of a bytes literal and
-	// the canonical text of other typed ones.
+	// Text is the text of an untyped literal, the bytes of a bytes literal, and the
+	// canonical text of other typed literals.
 	Text string
 	// Quoted marks an untyped literal written in quotes: it is text and never a number.
 	Quoted bool
-	// Loose marks a quoted literal of the HBase form put 't','k','c','42',
-	// which quotes every value: it may stand for a number where one is declared.
+	// Loose marks a quoted literal of HBase's put 't','k','c','42'. HBase quotes every
+	// value, so the literal becomes a number if the column declares a number type.
 	Loose bool
 }
 
-// Value is the value in a column without a declared type.
+// Value returns the value in a column without a declared type.
 func (l Literal) Value() (cells.Value, error) { return l.ValueAs(cells.TypeAny) }
 
-// ValueAs is the value in a column whose values are declared to be of this type (TypeAny:
-// no type is declared). An untyped literal becomes that type when it fits; a literal of
-// another type is an error that names both.
+// ValueAs returns the value in a column with this declared type (TypeAny: no declared
+// type). An untyped literal is converted to that type, or is an error if it does not
+// fit. A typed literal of another type is an error that names both types.
 func (l Literal) ValueAs(declared cells.Type) (cells.Value, error) {
 	if l.Type != cells.TypeAny {
 		if declared != cells.TypeAny && declared != l.Type {
@@ -48,8 +48,8 @@ func (l Literal) ValueAs(declared cells.Type) (cells.Value, error) {
 	return v, nil
 }
 
-// OperandFor is the value to compare a column of the declared type with.
-// Numbers compare with numbers of any type, so a number need not fit.
+// OperandFor returns the value to compare with a column of the declared type. Numbers
+// compare with numbers of any type, so a number need not fit the declared type.
 func (l Literal) OperandFor(declared cells.Type) (cells.Value, error) {
 	if declared.Numeric() && !l.Quoted {
 		if v, err := l.Value(); err == nil && v.Type().Numeric() {
@@ -59,7 +59,7 @@ func (l Literal) OperandFor(declared cells.Type) (cells.Value, error) {
 	return l.ValueAs(declared)
 }
 
-// String is the literal as the language writes it.
+// String returns the literal in the language's syntax.
 func (l Literal) String() string {
 	if l.Type == cells.TypeAny && !l.Quoted {
 		return l.Text
@@ -76,7 +76,7 @@ func (l Literal) String() string {
 	return typedNumber(l.Text, l.Type)
 }
 
-// typed is the value of a typed literal, whose text was checked when it was parsed.
+// typed returns the value of a typed literal. The parser has checked its text.
 func (l Literal) typed() (cells.Value, error) {
 	if l.Type == cells.TypeBytes {
 		return cells.Bytes([]byte(l.Text)), nil
@@ -103,7 +103,7 @@ func (l Literal) untyped(declared cells.Type) (cells.Value, error) {
 	return convert(l.Text, declared)
 }
 
-// guess is the value of an untyped literal by how it is written.
+// guess returns the value of an untyped literal; its spelling determines the type.
 func (l Literal) guess() (cells.Value, error) {
 	kind := Spelling(l.Text)
 	if l.Quoted {
@@ -125,7 +125,7 @@ func (l Literal) guess() (cells.Value, error) {
 	return convert(l.Text, kind)
 }
 
-// Spelling is the type that a bare word has by the way it is written.
+// Spelling returns the type of a bare word by its spelling.
 func Spelling(s string) cells.Type {
 	switch {
 	case strings.EqualFold(s, "true"), strings.EqualFold(s, "false"):
@@ -145,7 +145,7 @@ func textValue(s string) (cells.Value, error) {
 	return cells.String(s), nil
 }
 
-// convert reads text as a value of the type, which is not TypeAny.
+// convert parses text as a value of type t, which is not TypeAny.
 func convert(text string, t cells.Type) (cells.Value, error) {
 	switch t {
 	case cells.TypeBytes:
@@ -211,7 +211,7 @@ func convertFloat(text string, t cells.Type) (cells.Value, error) {
 		return cells.F32(float32(f)), nil
 	}
 	if f != f {
-		f = math.Float64frombits(0x7ff8 << 48) // as most programs have it; Go's has a payload
+		f = math.Float64frombits(0x7ff8 << 48) // the NaN of most programs; Go's has a payload
 	}
 	return cells.F64(f), nil
 }
@@ -221,7 +221,7 @@ var (
 	floatSpelling   = regexp.MustCompile(`^-?(([0-9]+(_[0-9]+)*)?\.[0-9]+([eE][+-]?[0-9]+)?|[0-9]+(_[0-9]+)*(\.([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))$`)
 )
 
-// IsInteger reports whether the word is written like a whole number.
+// IsInteger reports whether the word has the spelling of a whole number.
 func IsInteger(s string) bool { return beginsNumber(s) && integerSpelling.MatchString(s) }
 
 func isFloat(s string) bool {
@@ -232,14 +232,15 @@ func isFloat(s string) bool {
 	return beginsNumber(s) && floatSpelling.MatchString(s)
 }
 
-// beginsNumber keeps most words away from the regular expressions.
+// beginsNumber is a fast check, so that most words do not reach the regular
+// expressions.
 func beginsNumber(s string) bool {
 	return s != "" && (s[0] == '-' || s[0] == '.' || isDigit(s[0]))
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// ParseInteger reads what IsInteger accepts; a leading 0 does not mean octal.
+// ParseInteger parses a word that IsInteger accepts; a leading 0 does not mean octal.
 func ParseInteger(s string) (int64, error) {
 	s = strings.ReplaceAll(s, "_", "")
 	digits := strings.TrimPrefix(s, "-")
@@ -249,8 +250,8 @@ func ParseInteger(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// parseFloat reads what isFloat or IsInteger accepts. Too large is an error;
-// too small rounds to 0.
+// parseFloat parses a word that isFloat or IsInteger accepts. A number that is too
+// large is an error; a number that is too small rounds to 0.
 func parseFloat(s string, bits int) (float64, error) {
 	if IsInteger(s) && strings.ContainsAny(s, "xX") {
 		n, err := ParseInteger(s)

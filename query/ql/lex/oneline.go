@@ -2,17 +2,16 @@ package lex
 
 import "strings"
 
-// OneLine is the text of statements on one line, with the same meaning: where
-// a line went on in the next there is a space, between statements a semicolon,
-// in quotes an escape; comments are left out. The text must be complete, as
-// [Complete] says.
+// OneLine returns the text of statements on one line, with the same meaning. A newline
+// becomes a space inside a statement, a semicolon between statements, and an escape
+// inside quotes. Comments are left out. The text must be complete; see [Complete].
 func OneLine(text string) string {
 	if !strings.ContainsAny(text, "\n") {
 		return text
 	}
 	var b strings.Builder
 	s := newScanState(Pos{1, 1})
-	taken := 0 // the text before was written
+	taken := 0 // the text before this offset is written
 	for i := range len(text) {
 		c, was := text[i], s
 		ends := s.step(c)
@@ -54,14 +53,15 @@ func OneLine(text string) string {
 	return strings.TrimRight(b.String(), " ;")
 }
 
-// singleQuoted is what stands in the ' quotes that open at i, and where they end.
+// singleQuoted returns the text in the ' quotes that open at i, and the offset after
+// them.
 func singleQuoted(text string, i int) (quoted string, end int) {
 	l := &lexer{src: text, off: i}
 	quoted, _ = l.untilSingle()
 	return strings.ReplaceAll(quoted, "''", "'"), l.off
 }
 
-// joinLine puts in what stands for a newline.
+// joinLine writes the replacement of a newline.
 func joinLine(b *strings.Builder, s scanState, ends bool) {
 	switch {
 	case s.mode == scanDouble:

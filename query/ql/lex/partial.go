@@ -2,8 +2,8 @@ package lex
 
 import "strings"
 
-// LastStatement is the statement that the end of the text belongs to; ok is
-// false within a comment.
+// LastStatement returns the statement at the end of the text; ok is false if the text
+// ends within a comment.
 func LastStatement(text string) (src Source, ok bool) {
 	s := newScanState(Pos{1, 1})
 	begin, command := 0, false
@@ -25,11 +25,11 @@ func LastStatement(text string) (src Source, ok bool) {
 	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment && s.mode != scanDashes && s.mode != scanMistake
 }
 
-// A Partial is the word that the cursor stands after.
+// A Partial is the unfinished word before the cursor.
 type Partial struct {
 	Word Token
-	Off  int  // where it begins in the text
-	Open byte // the quote that is open at its end
+	Off  int  // its offset in the text
+	Open byte // the quote that is open at its end, or 0
 }
 
 // Text is the text of the word so far.
@@ -40,8 +40,8 @@ func (t *Partial) Text() string {
 	return Join(t.Word.Parts)
 }
 
-// PartialTokens cuts a text that may end anywhere, within a quote or a bracket
-// too. A word that ends with the text is not among the tokens.
+// PartialTokens cuts a text that may end anywhere, even within a quote or a bracket. If
+// the text ends in a word, that word is not among the tokens but in the Partial.
 func PartialTokens(src Source, dashes func(at Pos, rest string) *Error) ([]Token, *Partial, error) {
 	l := newLexer(src, dashes)
 	l.partial = true

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Pos is a place in a script. Lines and columns count from 1; a column is a
-// byte of its line, as compilers count them. The zero Pos is no place.
+// A Pos is a place in a script. Lines and columns count from 1; columns count bytes.
+// The zero Pos is no place.
 type Pos struct{ Line, Col int }
 
 // IsValid reports whether p is a place.
@@ -17,19 +17,18 @@ func (p Pos) IsValid() bool { return p.Line > 0 }
 // String is line:col.
 func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
 
-// Plus is the place n bytes further on in the line.
+// Plus returns the place n bytes further in the line.
 func (p Pos) Plus(n int) Pos { return Pos{p.Line, p.Col + n} }
 
-// An Error is a fault in a statement, or the failure to run it, with the place
-// of the offending word. Its text is "line:col: message" and holds no control
-// characters.
+// An Error is a mistake in a statement, or the failure to run it, with the place of the
+// offending word. Its text is "line:col: message" and has no control characters.
 type Error struct {
 	Pos
 	Msg string
-	// Incomplete says that the text ended too early: inside a quote or a
-	// bracket, or after a \ that continues the line. More lines may mend it.
+	// Incomplete says that the text ended too early: inside a quote or a bracket, or
+	// after a \ that continues the line. More lines may complete it.
 	Incomplete bool
-	// Err is what running the statement returned; nil for faults of the text.
+	// Err is the error of running the statement; nil for a mistake in the text.
 	Err error
 }
 
@@ -52,15 +51,15 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// ErrorAt is an error with its place.
+// ErrorAt returns an error with a place.
 func ErrorAt(p Pos, format string, args ...any) *Error {
 	return &Error{Pos: p, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Caret returns the line of src that the error stands on and, below it, a
-// caret under the place; empty when the place is not in src. start is where
-// src begins, Pos{1, 1} for a text of its own. What cannot be printed in the
-// line is shown as one '?' for each character.
+// Caret returns the line of src that has the error and, below it, a caret under the
+// place; "" if the place is not in src. start is the place where src begins, Pos{1, 1}
+// for a separate text. Each character of the line that cannot be printed is shown as
+// '?'.
 func Caret(src string, start Pos, e *Error) string {
 	if e == nil {
 		return ""
@@ -82,8 +81,8 @@ func Caret(src string, start Pos, e *Error) string {
 	return Printable(line) + "\n" + strings.Repeat(" ", textWidth(before)) + "^"
 }
 
-// Printable replaces what must not reach a terminal, one ? for each character (or each byte
-// that is not part of one).
+// Printable replaces each character that cannot be printed, and each byte that is not
+// UTF-8, by a ?.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -93,8 +92,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// textWidth is how many columns a terminal gives to the text, near enough for a caret: two
-// for East Asian characters, 0 for marks.
+// textWidth estimates the width of the text in terminal columns, well enough for a
+// caret: two for East Asian characters, 0 for combining marks.
 func textWidth(s string) int {
 	n := 0
 	for _, r := range s {

@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// reserved are the words that cannot be a bare key or table: they would be
-// read as flags and clauses.
+// reserved are the words that cannot be a bare key or table, because the parser reads
+// them as flags or clauses.
 var reserved = map[string]bool{
 	"as": true, "and": true, "where": true, "reverse": true, "reversed": true, "keys-only": true,
 	"cells": true, "yes": true, "to": true, "from": true, "if": true, "put": true, "else": true,
@@ -21,8 +21,8 @@ var reserved = map[string]bool{
 // IsReserved reports whether the word, in lower case, cannot be a bare key or table.
 func IsReserved(word string) bool { return reserved[word] }
 
-// QuoteKey returns the row key as a word of the language: bare where it can
-// be, else in double quotes.
+// QuoteKey returns the row key as a word of the language: bare if possible, else in
+// double quotes.
 func QuoteKey(key string) string {
 	if isBareWord(key) && !IsReserved(strings.ToLower(key)) {
 		return key
@@ -33,9 +33,8 @@ func QuoteKey(key string) string {
 // QuoteName returns the name of a table or family as a word of the language.
 func QuoteName(name string) string { return QuoteKey(name) }
 
-// QuoteQualifier returns the qualifier as it stands after the colon of a
-// column: bare where it can be, else in double quotes. The empty qualifier is
-// the empty text.
+// QuoteQualifier returns the qualifier as written after the colon of a column: bare if
+// possible, else in double quotes. The empty qualifier is the empty text.
 func QuoteQualifier(q string) string {
 	if q == "" || isBareWord(q) && !strings.ContainsAny(q, "*@") && !strings.Contains(q, "..") && q[0] != '/' && !strings.ContainsAny(q[len(q)-1:], "+-~^%:") {
 		return q
@@ -51,14 +50,14 @@ func QuoteColumn(family, qualifier string) string {
 	return family + ":" + QuoteQualifier(qualifier)
 }
 
-// isBareWord reports whether s reads back as itself without quotes, as one
-// bare word that begins no comment.
+// isBareWord reports whether s, without quotes, parses as one bare word with the text s
+// and does not begin a comment.
 func isBareWord(s string) bool {
 	if s == "" || s[0] == '#' || strings.HasPrefix(s, "--") {
 		return false
 	}
 	if first, _ := utf8.DecodeRuneInString(s); unicode.Is(unicode.M, first) {
-		return false // a mark would join the character before it on the screen
+		return false // a combining mark would join the character before it on the screen
 	}
 	for _, r := range s {
 		if r == utf8.RuneError || !isBareRune(r) || !unicode.IsPrint(r) {
@@ -82,7 +81,7 @@ func QuoteText(s string) string {
 	return string(append(b, '"'))
 }
 
-// appendRune appends one character, or one byte that is no character.
+// appendRune appends one character, or one byte that is not UTF-8.
 func appendRune(b []byte, s string, r rune) []byte {
 	if n := strings.IndexByte(escapeBytes, s[0]); n >= 0 {
 		return append(b, '\\', escapeNames[n])
@@ -101,14 +100,13 @@ func appendRune(b []byte, s string, r rune) []byte {
 	return b
 }
 
-// QuoteValue returns the value as a literal that reads back as the same value
-// of the same type in a column without a declared type: "text", 42, 42i32,
-// 7byte, 1.5, 1.5f32, true, x'00ff', bytes("text"). The one loss is the
-// payload of a NaN.
+// QuoteValue returns the value as a literal that parses to the same value of the same
+// type in a column without a declared type: "text", 42, 42i32, 7byte, 1.5, 1.5f32,
+// true, x'00ff', bytes("text"). Only the payload of a NaN is lost.
 func QuoteValue(v cells.Value) string { return QuoteValueAs(v, cells.TypeAny) }
 
-// QuoteValueAs is [QuoteValue] for a column of a family whose values are
-// declared to be of this type: the literal need not say the type again.
+// QuoteValueAs is [QuoteValue] for a column with this declared type: the literal need
+// not name the type.
 func QuoteValueAs(v cells.Value, declared cells.Type) string {
 	switch v.Type() {
 	case cells.TypeString:
@@ -137,8 +135,8 @@ func typedNumber(text string, t cells.Type) string {
 // isOwnType reports whether numbers of the type are written without a suffix.
 func isOwnType(t cells.Type) bool { return t == cells.TypeI64 || t == cells.TypeF64 }
 
-// numberText is the number without its type. An f64 always has a point, an
-// exponent, or is nan or inf, so that it does not read as an i64.
+// numberText returns the number without its type. An f64 has a point or an exponent, or
+// is nan or inf, so that it does not parse as an i64.
 func numberText(v cells.Value) string {
 	f, isFloat := v.Float()
 	if !isFloat {
@@ -151,7 +149,7 @@ func numberText(v cells.Value) string {
 	return text
 }
 
-// quoteBytes shows bytes that are text as text.
+// quoteBytes writes bytes as text if they are text, else in hexadecimal.
 func quoteBytes(v cells.Value, declared cells.Type) string {
 	b, _ := v.AsBytes()
 	if !isText(b) {

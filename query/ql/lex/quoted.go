@@ -33,8 +33,8 @@ func (l *lexer) singleQuoted(t *Token) error {
 	return nil
 }
 
-// untilSingle moves past the ' that closes the one at off and returns what
-// stands between.
+// untilSingle moves past the ' that closes the quote at off and returns the text
+// between the two.
 func (l *lexer) untilSingle() (string, bool) {
 	begin := l.off + 1
 	for i := begin; i < len(l.src); i++ {
@@ -51,7 +51,7 @@ func (l *lexer) untilSingle() (string, bool) {
 	return "", false
 }
 
-// countLines takes account of newlines within the quotes from begin to off.
+// countLines counts the newlines within the quotes from begin to off.
 func (l *lexer) countLines(begin int) {
 	for i := begin; i < l.off; i++ {
 		if l.src[i] == '\n' {
@@ -60,8 +60,8 @@ func (l *lexer) countLines(begin int) {
 	}
 }
 
-// bytesPrefix is "x" or "b64" when the word read so far ends in it and a quote
-// would begin a bytes literal.
+// bytesPrefix returns "x" or "b64" if the word so far ends in it and a quote would
+// begin a bytes literal; else "".
 func (t *Token) bytesPrefix() string {
 	if len(t.Parts) == 0 || t.Parts[len(t.Parts)-1].Quote != Bare {
 		return ""
@@ -74,7 +74,7 @@ func (t *Token) bytesPrefix() string {
 	return tail
 }
 
-// bytesPart decodes a bytes literal and takes its prefix off the word.
+// bytesPart decodes a bytes literal and removes its prefix from the word.
 func bytesPart(t *Token, prefix string, p Part) (Part, error) {
 	last := &t.Parts[len(t.Parts)-1]
 	last.Text = last.Text[:len(last.Text)-len(prefix)]
@@ -128,11 +128,11 @@ func (l *lexer) doubleQuoted(t *Token) error {
 	return &Error{Pos: at, Msg: `unterminated " quote`, Incomplete: true}
 }
 
-// unescape writes what the escape means whose text after the backslash begins
-// s, and returns its length.
+// unescape decodes an escape and writes the result. s is the text after the backslash.
+// unescape returns the length of the escape in s.
 func unescape(b *strings.Builder, s string) (int, *Error) {
 	if s == "" {
-		return 0, nil // the quote is unterminated, which the caller says
+		return 0, nil // the quote is unterminated; the caller reports it
 	}
 	if i := strings.IndexByte(escapeNames, s[0]); i >= 0 {
 		b.WriteByte(escapeBytes[i])

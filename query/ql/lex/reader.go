@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Source is the text of one statement and where it begins.
+// A Source is the text of one statement and its place.
 type Source struct {
 	Text string
 	Pos  Pos
@@ -21,8 +21,8 @@ type Source struct {
 type Reader struct {
 	r      *bufio.Reader
 	pos    Pos
-	isVerb func(word string) bool // the word, in lower case, begins a statement
-	err    error                  // given out for ever once set
+	isVerb func(word string) bool // reports whether the word, in lower case, begins a statement
+	err    error                  // once set, returned by every call
 }
 
 // NewReader returns a Reader of the script r, whose first byte is at 1:1. A
@@ -39,9 +39,9 @@ func NewReader(r io.Reader, isVerb func(word string) bool) *Reader {
 	return &Reader{r: b, pos: Pos{1, 1}, isVerb: isVerb}
 }
 
-// Next returns the next statement or session command; io.EOF after the last.
-// A quote or bracket that is still open at the end is an *[Error] with
-// Incomplete set; other errors are those of the script's reader.
+// Next returns the next statement or session command, and io.EOF after the last. If a
+// quote or bracket is still open at the end, it returns an *[Error] with Incomplete
+// set. Other errors are a mistake in the script or come from its reader.
 func (r *Reader) Next() (Source, error) {
 	if r == nil || r.r == nil {
 		return Source{}, ErrorAt(Pos{}, "there is no script; NewReader takes one")
@@ -58,8 +58,8 @@ func (r *Reader) Next() (Source, error) {
 	return Source{}, r.err
 }
 
-// next reads up to the next end of a statement. The text is empty when there
-// was only space and comments. A text may come with io.EOF.
+// next reads up to the next end of a statement. The text is empty if there were only
+// spaces and comments. A text may come with io.EOF.
 func (r *Reader) next() (Source, error) {
 	var text strings.Builder
 	state := newScanState(r.pos)
@@ -76,7 +76,7 @@ func (r *Reader) next() (Source, error) {
 		ends := state.step(c)
 		r.pos = state.pos
 		if !was && !state.started && !state.dash && state.mode != scanDashes && !state.escaped {
-			text.Reset() // still nothing but space and comments
+			text.Reset() // so far only spaces and comments
 			src.Pos = r.pos
 			if ends {
 				return Source{}, nil
@@ -111,9 +111,9 @@ func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error)
 }
 
 // checkSemicolon refuses a ; that touches a word on both sides, unless the second word
-// begins a statement: in `delete t a;b` the ; was meant to be part of the key. If no byte
-// after the ; has arrived yet, checkSemicolon does not wait for one: the program that
-// sends the statements may wait for an answer first.
+// begins a statement: in `delete t a;b` the ; was meant as part of the key. If no byte
+// after the ; is buffered, checkSemicolon does not wait for one, because the program
+// that sends the statements may be waiting for an answer.
 func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
 	if c != ';' || before == "" || !isWordByte(before[len(before)-1]) || r.r.Buffered() == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (r *Reader) checkSemicolon(c byte, at Pos, before string) error {
 	return ErrorAt(at, "; ends a statement here, and %s does not begin one; quote the word that has the ;", QuoteText(strings.ToValidUTF8(Clip(word), "")))
 }
 
-// wordAhead is the word that comes next, or how a long one begins.
+// wordAhead returns the next word, or the first 64 bytes of a longer one.
 func (r *Reader) wordAhead() string {
 	const most = 64
 	for n := 0; ; n++ {
@@ -139,9 +139,9 @@ func (r *Reader) wordAhead() string {
 // isWordByte reports whether c can be part of a word, quotes included.
 func isWordByte(c byte) bool { return isBareByte(c) || c == '"' || c == '\'' }
 
-// beginsCommand reports whether c, a . or \, begins a session command: a \
-// before the end of its line only continues the line, and a dash is pending
-// only inside a word.
+// beginsCommand reports whether c, a . or \, begins a session command. A \ before the
+// end of its line only continues the line. A . or \ after a pending dash is inside a
+// word.
 func (r *Reader) beginsCommand(s *scanState, c byte) bool {
 	if s.mode != scanPlain || s.dash {
 		return false

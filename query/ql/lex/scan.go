@@ -2,21 +2,21 @@ package lex
 
 import "unicode"
 
-// A scanState is what decides where a statement ends: quotes, brackets, comments and
-// continued lines. It is fed one byte at a time, so that a script need never be in memory
-// as a whole. It finds the same quotes, comments and brackets as the lexer does.
+// A scanState decides where a statement ends. It tracks quotes, brackets, comments and
+// continued lines. It takes one byte at a time, so that a script need not fit in
+// memory. It finds the same quotes, comments and brackets as the lexer.
 type scanState struct {
 	mode    scanMode
 	escaped bool // the last byte was a backslash: in "…" it escapes, outside it may continue the line
 	dash    bool // the last byte was a - at the start of a word, perhaps the first of a comment
 	inWord  bool
-	started bool // something other than space and comments was seen
+	started bool // something other than spaces and comments was read
 	depth   int  // open brackets
 
 	pos     Pos // of the next byte
-	quote   Pos // where the last quote was opened
+	quote   Pos // the place of the last opening quote
 	unquote Pos // the place after the last ' that closed one
-	bracket Pos // where the outermost bracket was opened
+	bracket Pos // the place of the outermost open bracket
 }
 
 type scanMode uint8
@@ -25,15 +25,15 @@ const (
 	scanPlain scanMode = iota
 	scanDouble
 	scanSingle
-	scanDashes // after --, which begins a comment if a space comes next
+	scanDashes // after --, which begins a comment if a space follows
 	scanComment
 	scanMistake // the rest of a line with -- that does not begin a comment; the lexer says what is wrong
 )
 
 func newScanState(at Pos) scanState { return scanState{pos: at} }
 
-// step takes one byte and reports whether it ends the statement: a newline or
-// a semicolon outside of everything.
+// step takes one byte and reports whether it ends the statement: a newline or a
+// semicolon outside quotes, brackets and comments.
 func (s *scanState) step(c byte) (ends bool) {
 	at := s.pos
 	s.pos.Col++
@@ -60,7 +60,7 @@ func (s *scanState) step(c byte) (ends bool) {
 	return false
 }
 
-// stepComment goes on to the end of the line.
+// stepComment skips to the end of the line.
 func (s *scanState) stepComment(c byte) (ends bool) {
 	if c != '\n' {
 		return false
@@ -84,7 +84,7 @@ func (s *scanState) stepDouble(c byte) {
 }
 
 func (s *scanState) stepPlain(c byte, at Pos) (ends bool) {
-	if c == '\r' { // a space, but between a \ and its newline
+	if c == '\r' { // a space, except between a \ and its newline
 		s.started = s.started || s.dash
 		s.inWord, s.dash = false, false
 		return false
@@ -122,7 +122,7 @@ func (s *scanState) stepPlain(c byte, at Pos) (ends bool) {
 	return false
 }
 
-// punctuation keeps account of a quote or a bracket.
+// punctuation tracks quotes and brackets.
 func (s *scanState) punctuation(c byte, at Pos) {
 	switch c {
 	case '"':
@@ -142,7 +142,7 @@ func (s *scanState) punctuation(c byte, at Pos) {
 	}
 }
 
-// incomplete says what is still open at the end of the text, nil when nothing is.
+// incomplete returns an error for what is open at the end of the text, or nil.
 func (s *scanState) incomplete() *Error {
 	var e *Error
 	switch {
@@ -161,8 +161,8 @@ func (s *scanState) incomplete() *Error {
 	return e
 }
 
-// Complete reports whether src can be run as it stands: no quote and no bracket
-// is open, and the last line is not continued by a \.
+// Complete reports whether src can run as it is: no quote and no bracket is open, and
+// no \ continues the last line.
 func Complete(src string) bool {
 	s := newScanState(Pos{1, 1})
 	for i := range len(src) {
@@ -173,8 +173,8 @@ func Complete(src string) bool {
 	return s.incomplete() == nil
 }
 
-// isBareByte reports whether c can be part of a bare word. Bytes of a UTF-8
-// sequence count; the lexer looks at them whole.
+// isBareByte reports whether c can be part of a bare word. Bytes of a UTF-8 sequence
+// can; the lexer checks the whole character.
 func isBareByte(c byte) bool { return c >= 0x80 || bareASCII[c] }
 
 var bareASCII = func() (t [0x80]bool) {
@@ -188,8 +188,8 @@ var bareASCII = func() (t [0x80]bool) {
 	return t
 }()
 
-// isBareRune reports whether r can stand in a bare word: ASCII as listed, and
-// letters of any script with their marks.
+// isBareRune reports whether r can be in a bare word: the ASCII characters of
+// bareASCII, and letters of any script with their marks.
 func isBareRune(r rune) bool {
 	if r < 0x80 {
 		return bareASCII[r]

@@ -8,18 +8,18 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Time is a timestamp as a statement gives it: fixed, or relative to the
-// moment when the statement runs.
+// A Time is a timestamp as a statement gives it: fixed, or relative to the time when
+// the statement runs.
 type Time struct {
 	Pos Pos
-	// Now says that the time is Offset from the time of running.
+	// Now says that the time is the time of running plus Offset.
 	Now    bool
 	Offset time.Duration
 	// At is the time when Now is false.
 	At cells.Timestamp
 }
 
-// Resolve is the timestamp when the statement runs at now.
+// Resolve returns the timestamp of a statement that runs at now.
 func (t *Time) Resolve(now cells.Timestamp) (cells.Timestamp, error) {
 	if t == nil {
 		return 0, ErrorAt(Pos{}, "there is no time")
@@ -34,7 +34,7 @@ func (t *Time) Resolve(now cells.Timestamp) (cells.Timestamp, error) {
 	return at, nil
 }
 
-// String is the time as the language writes it, without the @.
+// String returns the time in the language's syntax, without the @.
 func (t *Time) String() string {
 	switch {
 	case t == nil:
@@ -49,7 +49,7 @@ func (t *Time) String() string {
 	return "now"
 }
 
-// timeLayouts are the ways to write a date, all in UTC unless they say otherwise.
+// timeLayouts are the spellings of a date, in UTC unless the text has a zone.
 var timeLayouts = []string{
 	time.DateOnly,
 	time.RFC3339Nano, // with or without fractions
@@ -58,8 +58,8 @@ var timeLayouts = []string{
 	"2006-01-02T15:04",
 }
 
-// ParseTime reads what may follow an @: microseconds since 1970, a date, an
-// RFC 3339 time, now, now-36h. What is finer than a microsecond is cut off.
+// ParseTime parses the text after an @: microseconds since 1970, a date, an RFC 3339
+// time, now, now-36h. Fractions of a microsecond are cut off.
 func ParseTime(at Pos, s string) (*Time, error) {
 	t := &Time{Pos: at}
 	if s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s) {
@@ -93,7 +93,7 @@ func ParseTime(at Pos, s string) (*Time, error) {
 	return nil, ErrorAt(at, "%s is not a timestamp (microseconds, 2024-01-25, 2024-01-25T10:00:00Z, now, now-36h); quote the value if it holds an @", QuoteText(Clip(s)))
 }
 
-// relative reads what follows now.
+// relative parses the text after now.
 func (t *Time) relative(s string) (*Time, error) {
 	t.Now = true
 	if s == "" {
@@ -112,9 +112,9 @@ func (t *Time) relative(s string) (*Time, error) {
 	return t, nil
 }
 
-// FormatTimestamp is a cell's timestamp as people read it and as the language
-// takes it after an @: RFC 3339 in UTC; in microseconds where a number says
-// more, before 1970-01-12 (versions counted by hand) and after the year 9999.
+// FormatTimestamp writes a cell's timestamp for people and in the syntax after an @:
+// RFC 3339 in UTC. Before 1970-01-12 (versions numbered by hand) and after the year
+// 9999 it writes microseconds.
 func FormatTimestamp(ts cells.Timestamp) string {
 	const readableFrom, readableTo = 1_000_000_000_000, 253_402_300_800_000_000
 	if ts < readableFrom || ts >= readableTo {

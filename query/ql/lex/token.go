@@ -9,7 +9,7 @@ type Kind uint8
 
 const (
 	End  Kind = iota // the end of the statement: ;, a newline, or the end of the text
-	Word             // bare, in quotes, or parts of both that go together
+	Word             // bare, quoted, or adjacent parts of both
 	Mark             // one of ( ) [ ] { } , = == != <> < <= > >= =>
 )
 
@@ -18,11 +18,11 @@ type Token struct {
 	Kind  Kind
 	Text  string // as written
 	Pos   Pos
-	Glued bool // no space between the token before and this one
+	Glued bool // no space before this token
 	Parts []Part
 }
 
-// A Part is a run of a word: bare characters, or what one pair of quotes holds.
+// A Part is a run of a word: bare characters, or the content of one pair of quotes.
 type Part struct {
 	Quote Quote
 	Text  string // decoded
@@ -39,7 +39,7 @@ const (
 	Binary       // x'…' and b64'…'
 )
 
-// BareText is the text of a word that is one bare part, else "".
+// BareText returns the text of a word that is one bare part, else "".
 func (t Token) BareText() string {
 	if t.Kind == Word && len(t.Parts) == 1 && t.Parts[0].Quote == Bare {
 		return t.Parts[0].Text
@@ -47,12 +47,12 @@ func (t Token) BareText() string {
 	return ""
 }
 
-// Keyword is BareText in lower case: keywords do not mind case.
+// Keyword returns BareText in lower case: keywords are case-insensitive.
 func (t Token) Keyword() string { return strings.ToLower(t.BareText()) }
 
 func equalKeyword(s, keyword string) bool { return strings.EqualFold(s, keyword) }
 
-// Join is the text of all parts.
+// Join returns the text of all parts.
 func Join(parts []Part) string {
 	if len(parts) == 1 {
 		return parts[0].Text
@@ -75,7 +75,7 @@ func (t Token) Describe() string {
 	return QuoteText(Clip(t.Text))
 }
 
-// Clip shortens hostile input for a message.
+// Clip shortens long input for a message.
 func Clip(s string) string {
 	if len(s) <= 64 {
 		return s

@@ -6,8 +6,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// WordLiteral makes a literal of one word. A time begins at its first bare @; it is nil
-// without one.
+// WordLiteral makes a literal of one word. A time begins at the word's first bare @; it
+// is nil if there is no @.
 func WordLiteral(t Token) (Literal, *Time, error) {
 	value, ts, err := CutTime(t)
 	if err != nil {
@@ -17,7 +17,7 @@ func WordLiteral(t Token) (Literal, *Time, error) {
 	return lit, ts, err
 }
 
-// PlainLiteral makes a literal of a whole word; an @ in it begins no time.
+// PlainLiteral makes a literal of a whole word; an @ in it does not begin a time.
 func PlainLiteral(t Token) (Literal, error) { return partsLiteral(t, t.Parts) }
 
 func partsLiteral(t Token, value []Part) (Literal, error) {
@@ -44,8 +44,8 @@ func partsLiteral(t Token, value []Part) (Literal, error) {
 	}
 }
 
-// CutTime splits a word at its first bare @, after which stands a time; the time is
-// nil without one.
+// CutTime splits a word at its first bare @. A time follows the @; it is nil if there
+// is no @.
 func CutTime(t Token) (before []Part, ts *Time, err error) {
 	for i, p := range t.Parts {
 		n := strings.IndexByte(p.Text, '@')

@@ -1,3 +1,3 @@
-// Package tty is a session's terminal: the pager between the session and its screen,
-// the history of the typed lines, and the marks around pasted text.
+// Package tty controls a session's terminal: the pager for long output, the history of
+// typed lines, and the marks around pasted text.
 package tty

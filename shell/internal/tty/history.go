@@ -12,9 +12,9 @@ import (
 	"github.com/smolwc/smolwc/internal/osfile"
 )
 
-// HistoryFile is where a session at a terminal keeps what was typed:
-// $XDG_STATE_HOME/smolwc/history, by default below ~/.local/state. It is empty
-// when there is no home.
+// HistoryFile returns the default path of the history of terminal sessions:
+// $XDG_STATE_HOME/smolwc/history, by default under ~/.local/state. It returns "" if
+// there is no home directory.
 func HistoryFile() string {
 	state := os.Getenv("XDG_STATE_HOME")
 	if state == "" {
@@ -28,22 +28,22 @@ func HistoryFile() string {
 }
 
 const (
-	// historyEntries is how many entries the file keeps; it may grow to twice
-	// as many before it is cut.
+	// historyEntries is the number of entries that the file keeps; the file may grow to
+	// twice that number before it is cut.
 	historyEntries = 2000
 	// historyEntry is the longest entry that is kept, in bytes.
 	historyEntry = 64 << 10
 )
 
-// A History is a file with an entry a line, oldest first. Several sessions may
-// have it open: each appends its entries as they come, under the file's lock.
+// A History is a file with one entry per line, oldest first. Several sessions may have
+// it open: each one appends its entries at once, under the file's lock.
 type History struct {
-	file    string // "": none
+	file    string // "": no file
 	Entries []string
 }
 
-// OpenHistory reads the file, leaving out lines that are too long or not text, and cuts it
-// when it has grown long. A file that is not there has no entries.
+// OpenHistory reads the file. It leaves out lines that are too long or not text, and it
+// cuts a file that has grown too long. A missing file has no entries.
 func OpenHistory(file string) (*History, error) {
 	h := &History{file: file}
 	if _, err := os.Stat(file); err != nil {
@@ -66,8 +66,8 @@ func OpenHistory(file string) (*History, error) {
 	return h, err
 }
 
-// lock opens the file for reading and appending and takes its lock, which ends
-// when the file is closed.
+// lock opens the file for reading and appending and locks it. Closing the file releases
+// the lock.
 func (h *History) lock() (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (h *History) lock() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = f.Chmod(0o600) // it may have been made by hand
+	err = f.Chmod(0o600) // a user may have made the file
 	if err == nil {
 		err = osfile.Lock(f)
 	}
@@ -101,14 +101,14 @@ func readEntries(f io.Reader) []string {
 	}
 }
 
-// keepEntry reports whether a line belongs in the history. A space at its beginning keeps
-// it out.
+// keepEntry reports whether a line belongs in the history. A line with a leading space
+// does not.
 func keepEntry(line string) bool {
 	return strings.TrimSpace(line) != "" && line[0] != ' ' && len(line) <= historyEntry && utf8.ValidString(line) && !strings.ContainsAny(line, "\n\r\x00\x1b")
 }
 
-// Add takes an entry and appends it to the file; kept is false for an entry equal to the
-// one before.
+// Add appends an entry to the history and its file. kept is false for an entry that
+// equals the last one or does not belong in the history.
 func (h *History) Add(line string) (kept bool, err error) {
 	if !keepEntry(line) || len(h.Entries) > 0 && h.Entries[len(h.Entries)-1] == line {
 		return false, nil

@@ -2,5 +2,5 @@
 
 package tty
 
-// KeepOutput does nothing: see its Linux namesake.
+// KeepOutput does nothing; see the version for Linux.
 func KeepOutput(uintptr) {}

@@ -15,9 +15,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// PagerCommand is the command that shows what is longer than the screen:
-// $SMOLWC_PAGER, else $PAGER, else less. It is empty where that is cat, and on a
-// terminal that cannot move its cursor.
+// PagerCommand returns the command for output longer than the screen: $SMOLWC_PAGER,
+// else $PAGER, else less. It returns "" if the command is cat or the terminal cannot
+// move its cursor.
 func PagerCommand(getenv func(string) string) string {
 	if getenv == nil {
 		return ""
@@ -29,41 +29,42 @@ func PagerCommand(getenv func(string) string) string {
 	return command
 }
 
-// CanMoveCursor reports whether the terminal is one that can move its cursor.
+// CanMoveCursor reports whether the terminal can move its cursor.
 func CanMoveCursor(getenv func(string) string) bool {
 	term := getenv("TERM")
 	return term != "" && term != "dumb"
 }
 
-// ErrClosed says that the reader of the output has gone.
+// ErrClosed is the error of writing output that has no reader anymore.
 var ErrClosed = errors.New("output is closed")
 
-// What .pager knows.
+// The settings of .pager.
 const (
-	Auto = "auto" // what is longer than the screen goes through the pager
-	On   = "on"   // everything does
+	Auto = "auto" // output longer than the screen goes through the pager
+	On   = "on"   // all output does
 	Off  = "off"
 )
 
-// A Pager stands between a session and its screen. It holds back what a statement prints
-// for a moment, to see whether it fits the screen, and when it does not, hands all of it to
-// the pager's command. What is written to the side (errors, messages) waits until that
-// ends. One goroutine uses a pager; Stop may be called by any.
+// A Pager connects a session to its screen. It holds a statement's output back for a
+// moment, to see whether it fits the screen. If it does not fit, all of it goes to the
+// pager's command. Output to the side (errors, messages) waits until the command ends.
+// Only one goroutine may use a Pager, except that any goroutine may call Stop.
 type Pager struct {
 	Command       string
 	Mode          string
 	Screen        io.Writer
 	Side          io.Writer
 	Width, Height func() int
-	// Lend gives the terminal to a command and returns what takes it back.
+	// Lend restores the terminal for a command and returns a function that takes it
+	// back.
 	Lend func() (takeBack func())
 
-	begun  time.Time // of the page; zero: none, what comes goes to the screen
+	begun  time.Time // start of the page; zero: no page, output goes to the screen
 	held   bytes.Buffer
-	shown  int // how much of held is on the screen
+	shown  int // bytes of held that are on the screen
 	lines  int
 	column int
-	direct bool // this page goes to the screen
+	direct bool // this page goes directly to the screen
 
 	running  *exec.Cmd
 	working  atomic.Pointer[os.Process] // of running, while the page is being written
@@ -71,15 +72,15 @@ type Pager struct {
 	ended    chan struct{}
 	takeBack func()
 	later    bytes.Buffer // for side
-	quit     func()       // called when the command ends; nil: nothing
+	quit     func()       // called when the command ends; may be nil
 }
 
-// pageHold is how long output is held back before it is shown. It may still go
-// to the command afterwards, when it grows longer than the screen.
+// pageHold is how long output is held back before it is shown. If it then grows longer
+// than the screen, it may still go to the command.
 const pageHold = 100 * time.Millisecond
 
-// Begin begins a page. quit is called, by another goroutine, if the pager's
-// command ends before the page.
+// Begin begins a page. Another goroutine calls quit if the pager's command ends before
+// the page does.
 func (p *Pager) Begin(quit func()) {
 	p.End(false)
 	p.quit = quit
@@ -88,7 +89,7 @@ func (p *Pager) Begin(quit func()) {
 	}
 }
 
-// Write takes output. Once the command has ended, the error is ErrClosed.
+// Write writes output. After the command has ended, the error is ErrClosed.
 func (p *Pager) Write(b []byte) (int, error) {
 	if p.running != nil {
 		n, err := p.in.Write(b)
@@ -111,7 +112,7 @@ func (p *Pager) Write(b []byte) (int, error) {
 	return len(b), p.Tick()
 }
 
-// Tick shows what has been held back for long enough.
+// Tick shows output that has been held back for pageHold.
 func (p *Pager) Tick() error {
 	if p.running != nil || p.begun.IsZero() || !p.direct && time.Since(p.begun) < pageHold {
 		return nil
@@ -119,7 +120,7 @@ func (p *Pager) Tick() error {
 	return p.show()
 }
 
-// show shows what is held, and goes on holding it unless this page is direct.
+// show shows the held output. It keeps holding it unless this page is direct.
 func (p *Pager) show() error {
 	rest := p.held.Bytes()[p.shown:]
 	p.shown = p.held.Len()
@@ -149,7 +150,7 @@ func (p *Pager) count(b []byte) {
 	}
 }
 
-// displayWidth is the width of text in which colours take no place.
+// displayWidth is the width of text on the screen; colour codes have no width.
 func displayWidth(b []byte) int {
 	n := 0
 	for len(b) > 0 {
@@ -164,7 +165,7 @@ func displayWidth(b []byte) int {
 	return n
 }
 
-// start starts the command; when it cannot, the page is shown without it.
+// start starts the command. If it cannot start, the page goes directly to the screen.
 func (p *Pager) start() bool {
 	cmd := pagerProcess(p.Command)
 	if cmd == nil {
@@ -186,7 +187,7 @@ func (p *Pager) start() bool {
 	p.running, p.in, p.ended = cmd, in, make(chan struct{})
 	p.working.Store(cmd.Process)
 	go func(quit func(), ended chan struct{}) {
-		_ = cmd.Wait() // it may have been told to end
+		_ = cmd.Wait() // Stop may have ended it
 		close(ended)
 		if quit != nil {
 			quit()
@@ -195,8 +196,8 @@ func (p *Pager) start() bool {
 	return true
 }
 
-// pagerProcess is the command, run by the shell only where it has to be, so
-// that it can be told to end. It is nil when there is no such command.
+// pagerProcess returns the command. It uses a shell only if the command needs one, so
+// that a signal reaches the command itself. It returns nil if there is no such command.
 func pagerProcess(command string) *exec.Cmd {
 	words := strings.Fields(command)
 	if len(words) == 0 {
@@ -216,8 +217,8 @@ func pagerProcess(command string) *exec.Cmd {
 	return cmd
 }
 
-// End ends the page: it shows the held text, or waits until the command ends. The command
-// is told to end if the page is cut short.
+// End ends the page: it shows the held text, or waits until the command ends. If the
+// page is cut short, End terminates the command.
 func (p *Pager) End(cutShort bool) error {
 	err := error(nil)
 	if p.running != nil {
@@ -231,8 +232,8 @@ func (p *Pager) End(cutShort bool) error {
 	return err
 }
 
-// Stop cuts short the page that is being written: a write that waits for the command ends.
-// Any goroutine may call it.
+// Stop cuts short the page that is being written: it terminates the command, so a
+// blocked write returns. Any goroutine may call it.
 func (p *Pager) Stop() {
 	if process := p.working.Load(); process != nil {
 		_ = process.Signal(syscall.SIGTERM) // it may have ended
@@ -258,8 +259,8 @@ func (p *Pager) finish(cutShort bool) error {
 	return err
 }
 
-// SideWriter is where errors and messages go while there is a pager: they wait until
-// its command ends.
+// SideWriter returns the writer for errors and messages. They wait until the pager's
+// command ends.
 func (p *Pager) SideWriter() io.Writer { return sideWriter{p} }
 
 type sideWriter struct{ *Pager }
@@ -268,7 +269,7 @@ func (w sideWriter) Write(b []byte) (int, error) {
 	if w.running != nil {
 		return w.later.Write(b)
 	}
-	if !w.begun.IsZero() && !w.direct { // it comes after what is held
+	if !w.begun.IsZero() && !w.direct { // it follows the held output
 		if err := w.show(); err != nil && !errors.Is(err, ErrClosed) {
 			return 0, err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/peterh/liner"
 )
 
-// The terminal is asked to mark what is pasted, with these around it, so that a
-// tab in a pasted text is not taken for the key.
+// With these sequences the terminal marks pasted text, so that a pasted tab is not
+// taken for the Tab key.
 const (
 	MarkPastes   = "\x1b[?2004h"
 	UnmarkPastes = "\x1b[?2004l"
@@ -19,20 +19,19 @@ const (
 	pasteEnds    = "\x1b[201~"
 )
 
-// pastedTab stands before a tab that was pasted: a character that no keyboard
-// has, and that takes no place on the screen. The completer takes it away again
-// and puts in what the tab stands for.
+// pastedTab precedes a pasted tab. It is a character that no keyboard has and that has
+// no width. The completer removes it and inserts the meaning of the tab.
 const pastedTab = '\u0089'
 
-// A pasteReader reads what is typed. It makes pasted text fit for the line editor: line
-// ends are those of the Enter key, tabs are marked, and other control characters, which
-// would be commands to the editor, are left out.
+// A pasteReader reads typed input and prepares pasted text for the line editor: line
+// ends become those of the Enter key, tabs are marked, and other control characters are
+// dropped, because the editor would treat them as commands.
 type pasteReader struct {
 	r       io.Reader
-	out     []byte // ready to be read
-	matched int    // bytes of the mark that may be coming
+	out     []byte // ready to read
+	matched int    // matched bytes of a mark
 	pasting bool
-	wasCR   bool // the last byte that was pasted is a carriage return
+	wasCR   bool // the last pasted byte is a carriage return
 }
 
 func (p *pasteReader) Read(b []byte) (int, error) {
@@ -51,16 +50,16 @@ func (p *pasteReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// take takes one byte. Outside of a paste everything goes on at once, since an
-// escape may be the key of that name; the editor ignores the mark. Within one,
-// the end mark is kept back.
+// take reads one byte. Outside a paste every byte is passed on at once, because an
+// escape may be the Escape key; the editor ignores the mark. Within a paste the bytes
+// of a possible end mark are held back.
 func (p *pasteReader) take(c byte) {
 	mark := pasteBegins
 	if p.pasting {
 		mark = pasteEnds
 	}
 	if c != mark[p.matched] {
-		if p.pasting { // no end mark: its escape is dropped, the rest is text
+		if p.pasting { // not the end mark: its escape is dropped, the rest is text
 			for i := 1; i < p.matched; i++ {
 				p.pasted(mark[i])
 			}
@@ -86,7 +85,7 @@ func (p *pasteReader) take(c byte) {
 	p.out = append(p.out, c)
 }
 
-// pasted takes a byte of pasted text.
+// pasted passes on a byte of pasted text.
 func (p *pasteReader) pasted(c byte) {
 	wasCR := p.wasCR
 	p.wasCR = c == '\r'
@@ -101,9 +100,9 @@ func (p *pasteReader) pasted(c byte) {
 	}
 }
 
-// ReadPastes has the line editor read through a pasteReader. The editor has no option for
-// its input, so the reader behind its buffer is replaced. If the buffer cannot be reached,
-// pasted tabs complete, and ReadPastes reports false.
+// ReadPastes makes the line editor read through a pasteReader. The editor has no option
+// for its input, so the reader under its buffer is replaced. If the buffer cannot be
+// reached, pasted tabs trigger completion and ReadPastes reports false.
 func ReadPastes(editor *liner.State, in io.Reader) bool {
 	field := reflect.ValueOf(editor).Elem().FieldByName("r")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*bufio.Reader]() || field.IsNil() {
@@ -113,9 +112,9 @@ func ReadPastes(editor *liner.State, in io.Reader) bool {
 	return true
 }
 
-// UnmarkTab takes the mark of a pasted tab from the end of the text, and gives
-// what the tab stands for: a space between words; within double quotes its
-// escape, within single quotes itself.
+// UnmarkTab removes the mark of a pasted tab from the end of the text and returns the
+// meaning of the tab: a space between words, its escape within double quotes, a tab
+// within single quotes.
 func UnmarkTab(head string) (rest, tab string, pasted bool) {
 	rest, pasted = strings.CutSuffix(head, string(pastedTab))
 	if !pasted {
@@ -130,7 +129,7 @@ func UnmarkTab(head string) (rest, tab string, pasted bool) {
 	return rest, " ", true
 }
 
-// openQuote is the quote that is open at the end of the text, or 0.
+// openQuote returns the quote that is open at the end of the text, or 0.
 func openQuote(text string) byte {
 	open := byte(0)
 	for i := 0; i < len(text); i++ {
@@ -146,7 +145,7 @@ func openQuote(text string) byte {
 	return open
 }
 
-// DropMarks drops marks without their tabs from a line that the editor returns.
+// DropMarks removes marks that have no tabs from a line that the editor returns.
 func DropMarks(line string) string {
 	if !bytes.ContainsRune([]byte(line), pastedTab) {
 		return line

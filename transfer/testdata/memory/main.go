@@ -1,5 +1,5 @@
-// Command memory imports a file of ROWS rows into a database in DIR, with MEMORY
-// MiB, and prints the most memory that the process has taken, in KiB.
+// Command memory imports a file of ROWS rows into a database in DIR with MEMORY MiB,
+// and prints the peak memory of the process in KiB.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	fmt.Println("peak", strings.TrimSpace(peak))
 }
 
-// write writes rows in no order.
+// write writes rows that are not in key order.
 func write(path string, rows int) error {
 	f, err := os.Create(path)
 	if err != nil {
