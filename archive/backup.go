@@ -229,8 +229,8 @@ func (r *backupRun) identify(ctx context.Context, path string, f *file) error {
 	return fileError(err)
 }
 
-// finish makes a generation of what was sent, after a last look that all of it
-// is there.
+// finish checks that the archive has all files of the manifest, and writes the
+// manifest.
 func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 	have, err := r.a.bucket.list(ctx, objectsPrefix)
 	if err != nil {
@@ -253,7 +253,8 @@ func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 		if !errors.Is(err, errObjectExists) {
 			return err
 		}
-		// The same manifest: the server's answer was lost, and it was sent again.
+		// Our own manifest may be there: the server's answer was lost, and the client
+		// retried.
 		if there, err := r.a.readManifest(ctx, m.Generation); err != nil || !bytes.Equal(there, text) {
 			return errors.Join(fmt.Errorf("backup %d was made by another process meanwhile: %w", m.Generation, ErrLocked), err)
 		}

@@ -34,8 +34,9 @@ const defaultRegion = "us-east-1"
 
 // A patience bounds how long and how often a server may fail.
 type patience struct {
-	// noProgress is how long a server may accept no bytes of a request, wait before it
-	// begins an answer, or send no further bytes of an answer.
+	// noProgress is how long a server may accept no bytes of a request, take to begin
+	// an answer after the last byte of the request, or send no further bytes of an
+	// answer.
 	noProgress time.Duration
 	// attempts is how often a request is made before it counts as failed.
 	attempts int

@@ -239,7 +239,7 @@ type rowBuilder struct {
 	label             string
 	value             []byte
 	exact             cells.Type // of the value, if the server names it
-	continues         bool       // the value does
+	continues         bool       // the next chunk continues the value
 }
 
 var errChunks = status.Error(codes.Internal, "the server's answer makes no row")
