@@ -27,20 +27,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say how files travel. The zero Options are usable.
+// Options control how files are transferred. The zero Options are usable.
 type Options struct {
-	// Parallel is how many files travel at once; 0 is [DefaultParallel].
+	// Parallel is how many files are transferred at once; 0 is [DefaultParallel].
 	Parallel int
-	// Rate bounds the bytes a second, over all files together; 0 is no bound.
+	// Rate limits the bytes per second of all files together; 0 is no limit.
 	Rate int64
 	// Progress gets a progress bar, which needs a terminal; nil shows none.
 	Progress io.Writer
-	// Report is told how far the operation is: often, by one goroutine at a time.
+	// Report is called often with the operation's progress, by one goroutine at a time.
 	// It must return at once. It may be nil.
 	Report func(Progress)
 }
 
-// DefaultParallel is how many files travel at once if [Options] do not say.
+// DefaultParallel is how many files are transferred at once by default.
 const DefaultParallel = 4
 
 func (o Options) parallel() int {
@@ -58,10 +58,9 @@ type Archive struct {
 }
 
 // Open opens a target: the path of a directory, or s3://BUCKET/PREFIX with
-// ?endpoint=URL for a server that is not Amazon's and ?region=NAME. Access keys
-// are those of AWS's environment variables and files, or with
-// ?credentials=instance those of the role of a machine of Amazon's. A directory
-// need not exist; a bucket must.
+// ?endpoint=URL for a server that is not Amazon's and ?region=NAME. Access keys come
+// from AWS's environment variables and files, or with ?credentials=instance from the
+// role of the Amazon machine. A directory need not exist; a bucket must.
 func Open(ctx context.Context, target string) (*Archive, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, fail("open backups at "+target, err)
@@ -81,7 +80,7 @@ func (a *Archive) Target() string {
 	return a.target
 }
 
-// ready is an error if an operation cannot begin.
+// ready returns an error if an operation cannot begin.
 func (a *Archive) ready(ctx context.Context) error {
 	if a == nil || a.bucket == nil {
 		return targetErrorf("there is no archive; Open gives one")
@@ -110,21 +109,21 @@ type Generation struct {
 	Damaged string
 }
 
-// A bucket is where objects lie: whole values under keys with slashes.
+// A bucket stores objects: whole values under keys with slashes.
 type bucket interface {
 	// list gives the keys that start with a prefix, and their sizes.
 	list(ctx context.Context, prefix string) (map[string]int64, error)
 	// open reads a value; the error matches errNoObject when there is none.
 	open(ctx context.Context, key string) (io.ReadCloser, error)
-	// put writes a file's content under a key, whole and for good, or not at all.
+	// put writes a file's content under a key, atomically and durably.
 	put(ctx context.Context, key string, f content) error
-	// create writes a value, whole and for good, unless the key is there: then
-	// the error matches errObjectExists.
+	// create writes a value, atomically and durably. If the key exists, the error
+	// matches errObjectExists.
 	create(ctx context.Context, key string, value []byte) error
 	// remove removes a value; it need not be there.
 	remove(ctx context.Context, key string) error
-	// lock makes this process the only one that writes, until unlock. held
-	// reports an error when the lock was lost.
+	// lock makes this process the only writer until unlock. held returns an error when
+	// the lock was lost.
 	lock(ctx context.Context) (held func(context.Context) error, unlock func(), err error)
 	// holder returns the holder of the lock, nil if the lock is free.
 	holder(ctx context.Context) (*Holder, error)
@@ -141,7 +140,7 @@ const (
 	lockKey           = "lock"
 )
 
-// objectKey is where the content with this SHA-256 lies.
+// objectKey is the key of the object with this SHA-256.
 func objectKey(sum Sum) string {
 	hex := sum.String()
 	return objectsPrefix + hex[:2] + "/" + hex
@@ -183,7 +182,7 @@ func (a *Archive) List(ctx context.Context) ([]Generation, error) {
 	return list, nil
 }
 
-// A found is a manifest that was found in the archive, good or not.
+// A found is a manifest that was found in the archive, damaged or not.
 type found struct {
 	id  int
 	m   *manifest // nil when it is damaged

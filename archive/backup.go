@@ -27,8 +27,8 @@ type BackupOptions struct {
 // A BackupResult is what a backup did.
 type BackupResult struct {
 	Generation
-	// SentBytes and SentFiles count the files that were sent. They are less than
-	// the new files' when an interrupted backup had sent some of them.
+	// SentBytes and SentFiles count the files that were sent. New files that an
+	// interrupted backup had sent are not counted.
 	SentBytes int64
 	SentFiles int
 	// Pruned reports the generations that Keep removed.
@@ -36,11 +36,10 @@ type BackupResult struct {
 	Elapsed time.Duration
 }
 
-// Backup backs up a database that is open for writing. Reads and writes go on;
-// the backup holds one moment shortly after the call. When the context ends, or
-// anything fails, there is no new generation, and the next Backup does not send
-// again the files that arrived. If only the pruning fails, the result has the new
-// generation beside the error.
+// Backup backs up a database that is open for writing. Reads and writes go on; the
+// backup holds one moment shortly after the call. When the context ends, or anything
+// fails, there is no new generation, and the next Backup skips the files that arrived.
+// If only the pruning fails, Backup returns the new generation together with the error.
 func (a *Archive) Backup(ctx context.Context, db *query.DB, o BackupOptions) (BackupResult, error) {
 	res, err := a.backup(ctx, db, o)
 	return res, a.fail("back up", err)
@@ -120,14 +119,14 @@ type backupRun struct {
 	files atomic.Int64
 }
 
-// An identity tells a table or blob file from all others.
+// An identity identifies a table or blob file uniquely.
 type identity struct {
 	size int64
 	tail Sum
 }
 
-// save sends the files of a frozen database, and the manifest when all others
-// have arrived.
+// save sends the files of a frozen database, and the manifest after all of them have
+// arrived.
 func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o Options) error {
 	m := &manifest{
 		Format: formatVersion, Generation: 1, Time: f.Time.UTC(),
@@ -179,7 +178,8 @@ func filesIn(dir string) ([]file, error) {
 	return files, nil
 }
 
-// sendAll fills in the sums of all files, and sends those that are not there.
+// sendAll fills in the sums of all files, and sends the files that are not in the
+// archive.
 func (r *backupRun) sendAll(ctx context.Context, dir string, files []file, parallel int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -229,8 +229,8 @@ func (r *backupRun) identify(ctx context.Context, path string, f *file) error {
 	return fileError(err)
 }
 
-// finish makes a generation of what was sent, after a last look that all of it
-// is there.
+// finish checks that the archive has all files of the manifest, and writes the
+// manifest.
 func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 	have, err := r.a.bucket.list(ctx, objectsPrefix)
 	if err != nil {
@@ -253,7 +253,8 @@ func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 		if !errors.Is(err, errObjectExists) {
 			return err
 		}
-		// The same manifest: the server's answer was lost, and it was sent again.
+		// Our own manifest may be there: the server's answer was lost, and the client
+		// retried.
 		if there, err := r.a.readManifest(ctx, m.Generation); err != nil || !bytes.Equal(there, text) {
 			return errors.Join(fmt.Errorf("backup %d was made by another process meanwhile: %w", m.Generation, ErrLocked), err)
 		}

@@ -7,12 +7,12 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Progress is how far an operation is, in bytes. Bytes that have to be sent again
-// are taken off Done.
+// Progress is how far an operation is, in bytes. Bytes that have to be sent again are
+// subtracted from Done.
 type Progress struct{ Done, Total int64 }
 
-// A Bar shows on a terminal how many bytes have travelled, how fast, and for how
-// long it will go on; a nil or zero Bar shows nothing. It is not safe for concurrent use.
+// A Bar shows on a terminal how many bytes have been transferred, the rate, and the
+// time left; a nil or zero Bar shows nothing. It is not safe for concurrent use.
 type Bar struct {
 	w     io.Writer
 	title string

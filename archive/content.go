@@ -15,7 +15,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A content is a file on its way into a bucket.
+// A content is a file to send to a bucket.
 type content struct {
 	path string
 	size int64
@@ -114,7 +114,7 @@ func (l *line) finish() {
 	l.bar.Finish()
 }
 
-// A measured reads what travels from a bucket and takes its sum.
+// A measured reads data from a bucket and computes its checksum.
 type measured struct {
 	ctx  context.Context
 	r    io.Reader
@@ -136,7 +136,7 @@ var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 func copyAll(w io.Writer, r io.Reader) (int64, error) {
 	buf := buffers.Get().(*[256 << 10]byte)
 	defer buffers.Put(buf)
-	return io.CopyBuffer(struct{ io.Writer }{w}, r, buf[:]) // not by w's own way, which may have a small one
+	return io.CopyBuffer(struct{ io.Writer }{w}, r, buf[:]) // not w.ReadFrom, whose buffer may be small
 }
 
 // readObject reads an object to its end into w, and reports content that does not
@@ -165,16 +165,16 @@ func (a *Archive) readObject(ctx context.Context, sum Sum, size int64, l *line, 
 	}
 }
 
-// tailSize is how much of the end of a file tells it from all others.
+// tailSize is how many bytes at the end of a file tailOf reads.
 const tailSize = 64 << 10
 
-// tailOf is a sum that tells a file that RocksDB writes once from all others of
-// its size, so that a file of an earlier backup need not be read again; nil for
-// other files. It is the sum of the file's end: a table file has there, in its
-// properties, the session of RocksDB that wrote it, a random number, and its
-// number in that session. A blob file has no such properties; its sum includes
-// its name, which its database gives once, and the time at which it was written,
-// since a restored database gives names again.
+// tailOf is a checksum that identifies a file that RocksDB writes once among all files
+// of its size, so that a file of an earlier backup need not be read again; nil for
+// other files. It is the checksum of the file's end. The end of a table file has
+// properties: the RocksDB session that wrote it, which is a random number, and the
+// file's number in that session. A blob file has no such properties; its sum includes
+// its name, which its database gives once, and the time at which it was written, since
+// a restored database gives names again.
 func tailOf(f *os.File, size int64) (*Sum, error) {
 	h := sha256.New()
 	switch filepath.Ext(f.Name()) {

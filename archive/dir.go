@@ -19,7 +19,7 @@ import (
 // it is complete and on the disk.
 type dirBucket struct{ dir string }
 
-// tmpDir is where files are before they have their names.
+// tmpDir holds files until they are complete and get their names.
 const tmpDir = "tmp"
 
 func (d *dirBucket) path(key string) string { return filepath.Join(d.dir, filepath.FromSlash(key)) }
@@ -55,7 +55,7 @@ func (d *dirBucket) open(_ context.Context, key string) (io.ReadCloser, error) {
 	return f, fileError(err)
 }
 
-// put compares what it writes with the sum that it was promised.
+// put compares the sum of what it writes with the expected sum.
 func (d *dirBucket) put(ctx context.Context, key string, c content) error {
 	in, err := c.open(ctx)
 	if err != nil {
@@ -149,8 +149,7 @@ func (d *dirBucket) remove(_ context.Context, key string) error {
 	return nil
 }
 
-// lock takes a lock of the operating system, which a process that dies gives
-// back.
+// lock takes a lock of the operating system, which releases it when the process ends.
 func (d *dirBucket) lock(context.Context) (held func(context.Context) error, unlock func(), err error) {
 	if err := d.checkDir(); err != nil {
 		return nil, nil, err

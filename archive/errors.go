@@ -44,8 +44,8 @@ var (
 // A DamageError is an object in an archive that is not as it was written. It
 // matches [ErrDamaged].
 type DamageError struct {
-	// Generation is the one that needs the damaged object; 0 when no generation
-	// does.
+	// Generation is the number of the backup that needs the damaged object; 0 when no
+	// backup needs it.
 	Generation int
 	// File is the database's file; "" when it is the manifest.
 	File string

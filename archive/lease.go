@@ -16,20 +16,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// An object store has no locks, but when several clients create the same object
-// only one succeeds, and an object can be replaced on the condition that nobody
-// has changed it. So the lock is an object that its owner renews. It is taken
-// over at once when its owner was a process of this machine that has ended, and
-// otherwise when it has not been renewed for long, by the server's clock.
+// An object store has no locks, but when several clients create the same object only
+// one succeeds, and an object can be replaced on the condition that nobody has changed
+// it. So the lock is an object that its owner renews. It is taken over at once when its
+// owner was a process of this machine that has ended, and otherwise when it has not
+// been renewed for a long time, by the server's clock.
 type leaseTimes struct {
 	renewed time.Duration // how often the owner renews it
-	stale   time.Duration // the age at which anybody may take it
+	stale   time.Duration // the age at which any process may take it over
 }
 
 var usualLease = leaseTimes{renewed: time.Minute, stale: 10 * time.Minute}
 
-// releaseTime is how long giving a lock back may take: a server that does not
-// answer must not hold up the end of a backup.
+// releaseTime is how long releasing a lock may take: a server that does not answer must
+// not hold up the end of a backup.
 const releaseTime = 10 * time.Second
 
 // A lease is the content of the lock's object.
@@ -38,16 +38,16 @@ type lease struct {
 	process
 	Renewed time.Time `json:"renewed"` // by the owner's clock
 
-	age time.Duration // by the server's, when it was read
+	age time.Duration // by the server's clock, when it was read
 }
 
 // leases are the owners of the locks that this process holds.
 var leases sync.Map
 
-// liveness is that of the lease's owner.
+// liveness finds out whether the lease's owner lives.
 func (l lease) liveness() Liveness {
 	if _, held := leases.Load(l.Owner); !held && l.process == thisProcess() {
-		return Dead // this process could not give it back
+		return Dead // this process could not release it
 	}
 	return l.process.liveness(l.age)
 }
@@ -102,7 +102,7 @@ func (b *s3Bucket) writeLease(ctx context.Context, l lease, replaces string) (ta
 	return aws.ToString(out.ETag), nil
 }
 
-// takeOver takes a lease whose owner has ended, or has not renewed it for long.
+// takeOver takes a lease whose owner has ended, or has not renewed it for a long time.
 func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error) {
 	old, tag, err := b.readLease(ctx)
 	switch {

@@ -52,7 +52,7 @@ type file struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 	Sum  Sum    `json:"sha256"`
-	// Tail tells a file that RocksDB never changes from all others of its size:
+	// Tail identifies a file that RocksDB never changes among all files of its size:
 	// see tailOf.
 	Tail *Sum `json:"tail_sha256,omitempty"`
 }
@@ -68,11 +68,11 @@ func (m *manifest) generation() Generation {
 	return Generation{ID: m.Generation, Time: m.Time, Size: m.size(), NewBytes: m.NewBytes, Files: len(m.Files), Database: m.Database}
 }
 
-// maxManifest bounds the memory for a manifest: some 200 bytes a file.
+// maxManifest bounds the memory for a manifest: about 200 bytes per file.
 const maxManifest = 256 << 20
 
-// A manifest's text is {"sha256":"…","manifest":{…}} and a line feed: the sum is
-// that of the bytes of the inner object.
+// A manifest's text is {"sha256":"…","manifest":{…}} and a line feed: the sum is the
+// SHA-256 of the inner object's bytes.
 const (
 	manifestHead   = `{"sha256":"`
 	manifestMiddle = `","manifest":`

@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// AnyPlace among [Places] is every target.
+// AnyPlace, as an element of [Places], allows every target.
 const AnyPlace = "*"
 
-// Places are the targets that a less trusted caller may name: these, and those
-// below them. Symbolic links in a path are resolved first. An object store's
-// target is below another when bucket, endpoint and region are the same.
+// Places are the targets that a less trusted caller may name: these, and all targets
+// below them. Symbolic links in a path are resolved first. An object store's target is
+// below another when bucket, endpoint and region are the same.
 type Places []string
 
-// Check finds a place that is not a target. Paths of directories may be relative.
+// Check returns an error if a place is not a valid target. Paths of directories may be
+// relative.
 func (p Places) Check() error {
 	for _, place := range p {
 		if place == AnyPlace {

@@ -19,12 +19,12 @@ import (
 type process struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	// Machine tells the machine from others, also when it has been started
-	// again. Copies of a virtual machine may have the same.
+	// Machine identifies the machine, also after a restart. Copies of a virtual machine
+	// may share it.
 	Machine string `json:"machine,omitempty"`
 	// Boot is new each time the machine starts.
 	Boot string `json:"boot,omitempty"`
-	// Namespace is where PID counts: containers have their own.
+	// Namespace is the PID namespace in which PID is valid: containers have their own.
 	Namespace string `json:"pid_namespace,omitempty"`
 	// Started is when the process started, in the system's ticks since Boot: a
 	// later process may get the same PID.
@@ -56,9 +56,9 @@ const (
 	Dead
 )
 
-// liveness finds out whether a process lives that gave its last sign of life this
-// long ago. Dead is certain, except for copies of a virtual machine that have the
-// same name and started less than a minute ago.
+// liveness finds out whether a process lives. silent is the age of its last sign of
+// life. Dead is certain, except for copies of a virtual machine that have the same name
+// and started less than a minute ago.
 func (p process) liveness(silent time.Duration) Liveness {
 	self := thisProcess()
 	switch {
@@ -93,8 +93,8 @@ func gone(pid int) bool {
 	return errors.Is(other.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// statOf is when a process started, and whether it has ended and only waits for
-// its parent to notice.
+// statOf returns when a process started, and whether it has ended but its parent has
+// not yet waited for it.
 func statOf(pid int) (started uint64, ended bool, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// Latest is the newest generation whose manifest is good.
+// Latest is the newest generation whose manifest is intact.
 const Latest = 0
 
 // RestoreOptions say how a backup is restored.
 type RestoreOptions struct {
 	Options
-	// Overwrite replaces a database that is in the directory, damaged or not.
-	// It is removed when the backup has been restored.
+	// Overwrite replaces a database that is in the directory, damaged or not. The old
+	// database is removed after the backup has been restored.
 	Overwrite bool
 }
 
@@ -146,8 +146,8 @@ func (a *Archive) pick(ctx context.Context, id int) (*manifest, error) {
 	return nil, fmt.Errorf("%w as %d; there are %d, from %d to %d", ErrNoGeneration, id, len(all), all[0].id, all[len(all)-1].id)
 }
 
-// fetch brings the files of a generation into a directory. CURRENT comes last,
-// when all others are on the disk: without it the directory is no database.
+// fetch brings the files of a generation into a directory. CURRENT comes last, after
+// all other files are on the disk: without it the directory is no database.
 func (a *Archive) fetch(ctx context.Context, m *manifest, dir string, o Options) error {
 	l := newLine(o, "restoring", m.size())
 	defer l.finish()
@@ -212,8 +212,8 @@ func tryOpen(dir string, m *manifest) error {
 	return errors.Join(err, db.Close())
 }
 
-// install gives a restored database its name. The database that it replaces is
-// there until then, and nobody can open it meanwhile.
+// install gives a restored database its name. The database that it replaces exists
+// until then, and cannot be opened meanwhile.
 func install(tmp, dir string, replaces bool) error {
 	old := ""
 	if replaces {

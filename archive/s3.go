@@ -34,8 +34,9 @@ const defaultRegion = "us-east-1"
 
 // A patience bounds how long and how often a server may fail.
 type patience struct {
-	// noProgress is how long a server may take no bytes of a request, send no
-	// bytes of an answer, or not begin one after the last byte has been sent.
+	// noProgress is how long a server may accept no bytes of a request, take to begin
+	// an answer after the last byte of the request, or send no further bytes of an
+	// answer.
 	noProgress time.Duration
 	// attempts is how often a request is made before it counts as failed.
 	attempts int
@@ -55,7 +56,7 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 		config.WithRetryer(p.retryer),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(p.limit)),
 		config.WithEC2IMDSClientEnableState(metadataState(t)),
-		config.WithLogger(logging.Nop{}), // what is wrong comes as an error
+		config.WithLogger(logging.Nop{}), // problems are returned as errors
 	)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDenied, err)
@@ -79,9 +80,9 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 	return &s3Bucket{client, t.bucket, t.prefix, usualLease}, nil
 }
 
-// metadataState says whether Amazon's instance metadata is asked for the access
-// keys of the machine's role. Elsewhere nothing answers, after seconds, or
-// something else does.
+// metadataState says whether Amazon's instance metadata is asked for the access keys of
+// the machine's role. Elsewhere the request times out after seconds, or another service
+// answers it.
 func metadataState(t s3Target) imds.ClientEnableState {
 	if t.instance {
 		return imds.ClientEnabled
@@ -89,7 +90,7 @@ func metadataState(t s3Target) imds.ClientEnableState {
 	return imds.ClientDisabled
 }
 
-// retryer retries the errors that may pass.
+// retryer retries transient errors.
 func (p patience) retryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff = p.attempts, p.backoff
@@ -129,7 +130,7 @@ func (c *patientConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A patientClient ends an answer when no more of it comes.
+// A patientClient ends an answer that stalls.
 type patientClient struct {
 	s3.HTTPClient
 	noProgress time.Duration
@@ -166,7 +167,7 @@ func (b *s3Bucket) list(ctx context.Context, prefix string) (map[string]int64, e
 		} else if err != nil {
 			return nil, err
 		}
-		if page.Name == nil && page.KeyCount == nil && len(page.Contents) == 0 { // any XML will do for the client
+		if page.Name == nil && page.KeyCount == nil && len(page.Contents) == 0 { // the client accepts any XML
 			return nil, notS3(http.StatusOK)
 		}
 		for _, o := range page.Contents {
@@ -184,7 +185,7 @@ func (b *s3Bucket) open(ctx context.Context, key string) (io.ReadCloser, error) 
 	return &answer{out.Body}, nil
 }
 
-// An answer is the content of an object on its way. Its errors are the network's.
+// An answer reads the content of an object. Its errors are network errors.
 type answer struct{ io.ReadCloser }
 
 func (a *answer) Read(p []byte) (int, error) {
@@ -195,7 +196,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// put has the server compare the bytes that arrive with the sum.
+// put makes the server compare the bytes that it receives with the sum.
 func (b *s3Bucket) put(ctx context.Context, key string, c content) error {
 	in, err := c.open(ctx)
 	if err != nil {

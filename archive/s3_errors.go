@@ -47,8 +47,8 @@ func endpointHint(err error) string {
 	return ""
 }
 
-// foreignAnswer reports whether a server's refusal is not one of S3's, as that of
-// a server that speaks https alone.
+// foreignAnswer reports whether a server's refusal is not an answer of S3, for example
+// from a server that accepts only HTTPS.
 func foreignAnswer(err error) bool {
 	_, foreign := errors.AsType[*smithy.DeserializationError](err)
 	status := statusOf(err)

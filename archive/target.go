@@ -48,7 +48,7 @@ type s3Target struct {
 	prefix   string // "" or with a slash at its end
 	endpoint string // "": Amazon's
 	region   string // "": as the environment says
-	instance bool   // access keys are those of the role of Amazon's machine
+	instance bool   // access keys come from the Amazon machine's role
 }
 
 func parseS3(target string) (s3Target, error) {

@@ -41,7 +41,7 @@ type verifier struct {
 	report VerifyReport
 	mu     sync.Mutex
 	uses   map[string][]use // of objects
-	// objects are those to read, with their sizes; -1 where it is not known.
+	// objects are the objects to read, with their sizes; -1 is an unknown size.
 	objects map[string]int64
 }
 
@@ -140,7 +140,7 @@ func (v *verifier) read(ctx context.Context, key string, l *line) error {
 
 func (v *verifier) damaged(d *DamageError) { v.report.Damage = append(v.report.Damage, d) }
 
-// conclude sorts the damage, and leaves out that of generations that were pruned
+// conclude sorts the damage, and omits damage of generations that were pruned
 // meanwhile.
 func (v *verifier) conclude(ctx context.Context) error {
 	left, err := v.a.bucket.list(ctx, generationsPrefix)

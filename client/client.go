@@ -39,15 +39,16 @@ type Options struct {
 	// Instance is the instance whose tables have plain names; empty is
 	// [DefaultInstance].
 	Instance string
-	Token    string      // shown with every call; "": none
+	Token    string      // sent with every call; "": no token
 	TLS      *tls.Config // nil: no TLS
 }
 
-// A Client is the database of a server, as far as Bigtable's API and smolwc's own reach.
-// Its methods do what those of [query.DB] do, and their errors are *[query.Error]. Values
-// have their types. A server that is not smolwc's, or is an older one, has no types in
-// families without a declared type: the client refuses to write values other than bytes
-// there, and reads all values as bytes. It is safe for concurrent use.
+// A Client is the database of a server, as far as Bigtable's API and smolwc's own API
+// allow. Its methods do what those of [query.DB] do, and their errors are
+// *[query.Error]. Values have their types. A server that is not smolwc's, or is an
+// older one, has no types in families without a declared type: the client refuses to
+// write values other than bytes there, and reads all values as bytes. It is safe for
+// concurrent use.
 type Client struct {
 	conn  *grpc.ClientConn
 	data  bigtablepb.BigtableClient
@@ -114,7 +115,7 @@ func (c *Client) Close() error {
 	return c.conn.Close()
 }
 
-// ready is an error if a call cannot begin.
+// ready returns an error if a call cannot begin.
 func (c *Client) ready(ctx context.Context) error {
 	switch {
 	case c == nil || c.conn == nil:
@@ -125,8 +126,8 @@ func (c *Client) ready(ctx context.Context) error {
 	return nil
 }
 
-// known asks the server for its tables when the client never has, or has changed them
-// since.
+// known asks the server for its tables if the client has not done so yet, or has
+// changed them since.
 func (c *Client) known(ctx context.Context) error {
 	if err := c.ready(ctx); err != nil {
 		return err
@@ -146,12 +147,12 @@ func (c *Client) Now() cells.Timestamp { return cells.Timestamp(time.Now().UnixM
 // name is a table's name at the server: p/i/t is a table of another instance.
 func (c *Client) name(table string) string { return c.own.StoredTable(table).String() }
 
-// schemaFor is how long the client trusts what it knows of the tables.
+// schemaFor is how long the client's copy of the tables counts as current.
 const schemaFor = time.Second
 
 // Refresh asks the server for its tables, unless it did so a short time ago. The first
-// call that needs them does so by itself, and so does the first after a change of
-// tables by this client; changes by others want a Refresh.
+// call that needs the tables refreshes by itself, and so does the first call after this
+// client changed tables. To see changes by other clients, call Refresh.
 func (c *Client) Refresh(ctx context.Context) error {
 	if err := c.ready(ctx); err != nil {
 		return clientError("list tables", "", "", err)

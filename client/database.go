@@ -15,10 +15,9 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// BackUp has the server back up its database to a target, with the server's paths
-// and access keys; "" is the target of the last backup. It does what
-// [archive.Local.BackUp] does. When the context ends, the server gives the backup
-// up.
+// BackUp makes the server back up its database to a target, with the server's paths and
+// access keys; "" is the target of the last backup. It does what [archive.Local.BackUp]
+// does. When the context ends, the server stops the backup.
 func (c *Client) BackUp(ctx context.Context, target string, o archive.BackupOptions) (res archive.BackupResult, err error) {
 	if err := c.ready(ctx); err != nil {
 		return res, databaseError(err)
@@ -99,7 +98,7 @@ func (c *Client) ListBackups(ctx context.Context, target string) ([]archive.Gene
 	return all, nil
 }
 
-// VerifyBackups has the server verify the backups of a target.
+// VerifyBackups makes the server verify the backups of a target.
 func (c *Client) VerifyBackups(ctx context.Context, target string, o archive.Options) (res archive.VerifyReport, err error) {
 	if err := c.ready(ctx); err != nil {
 		return res, databaseError(err)
@@ -122,7 +121,7 @@ func (c *Client) VerifyBackups(ctx context.Context, target string, o archive.Opt
 	})
 }
 
-// Checkpoint has the server copy its database to a directory of its machine.
+// Checkpoint makes the server copy its database to a directory of its machine.
 func (c *Client) Checkpoint(ctx context.Context, dir string) error {
 	if err := c.ready(ctx); err != nil {
 		return databaseError(err)

@@ -12,13 +12,13 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Package query says in options what the wire says in one filter. It applies them
-// in the same order: columns, time range, versions, cells per row, and then the
-// filter among the options.
+// A request to package query has several options where a request on the wire has one
+// filter. That filter applies them in package query's order: columns, time range,
+// versions, cells per row, and then the filter among the options.
 //
-// A filter cannot say a condition, since it knows no types. Beside the selected
-// cells, a read gets the newest cell of each column that a condition names, with
-// a label, and judges them itself.
+// A filter cannot express a condition, since it has no types. A read therefore also
+// gets the newest cell of each column that a condition names, with a label, and checks
+// the conditions itself.
 
 func readFilter(want *read.Request, where []read.Condition) (*bigtablepb.RowFilter, error) {
 	f := selection(want)
@@ -97,9 +97,8 @@ func (t *Table) condition(c read.Condition) (read.Condition, error) {
 	return c, wire.Invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", c.Family, v.Type(), v)
 }
 
-// predicate is a condition for CheckAndMutateRow, which the server judges. A
-// server without types of values compares bytes, so that it can only say whether
-// they are equal.
+// predicate is a condition for CheckAndMutateRow, which the server judges. A server
+// without types of values compares bytes, so it can only test for equality.
 func (t *Table) predicate(c read.Condition) (*bigtablepb.RowFilter, error) {
 	if c.Kind == read.Compares && t.client.isExact() {
 		return wire.ComparisonMessage(c.Family, c.Qualifier, int(c.Op), c.Value)

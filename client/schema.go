@@ -13,8 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// CreateTable creates a table of timestamps in microseconds, as those of the
-// database are.
+// CreateTable creates a table whose timestamps are in microseconds, as in the database.
 func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	const op = "create table"
 	if err := c.known(ctx); err != nil {

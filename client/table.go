@@ -28,11 +28,11 @@ type Table struct {
 	declared schema.Table // for a call; without families when it is not known
 }
 
-// Table is the table of this name. Each call takes its families as they were at the
-// last Refresh, which the first call makes.
+// Table is the table of this name. Each call uses the table's families as of the last
+// Refresh. The first call refreshes.
 func (c *Client) Table(name string) *Table { return &Table{client: c, name: name} }
 
-// ready is the table for a call, or t and the reason why the call cannot begin.
+// ready returns the table for a call, or t and an error if the call cannot begin.
 func (t *Table) ready(ctx context.Context) (*Table, error) {
 	if t == nil {
 		return t, wire.Invalid("there is no table; Client.Table gives one")
@@ -51,9 +51,9 @@ func (t *Table) tableName() string {
 	return t.name
 }
 
-// ReadRows reads rows. When the server ends the stream for a passing reason, such
-// as a client that did not read for a while, the read continues after its last
-// row, with the state at that time.
+// ReadRows reads rows. When the server ends the stream for a transient reason, such as
+// a client that did not read for a while, the read continues after its last row, with
+// the state at that time.
 //
 // A filter sees every integer as eight bytes, as [read.BigtableFilter] says.
 // [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost]
@@ -227,7 +227,7 @@ func (r *clientRead) row(b *rowBuilder, yield func(*query.Row) bool) bool {
 	return r.want.Limit == 0 || r.given < r.want.Limit
 }
 
-// A rowBuilder makes rows of chunks.
+// A rowBuilder makes rows from chunks.
 type rowBuilder struct {
 	t          *Table
 	key        string
@@ -239,7 +239,7 @@ type rowBuilder struct {
 	label             string
 	value             []byte
 	exact             cells.Type // of the value, if the server names it
-	continues         bool       // the value does
+	continues         bool       // the next chunk continues the value
 }
 
 var errChunks = status.Error(codes.Internal, "the server's answer makes no row")
@@ -276,7 +276,7 @@ func (b *rowBuilder) add(c *bigtablepb.ReadRowsResponse_CellChunk) (done bool, e
 	return c.GetCommitRow(), nil
 }
 
-// cell takes a cell; one with a label is of a condition.
+// cell adds a cell; a cell with a label belongs to a condition.
 func (b *rowBuilder) cell(c cells.Cell) {
 	if n, ok := conditionOf(b.label); ok {
 		if b.conditions == nil {
@@ -288,7 +288,7 @@ func (b *rowBuilder) cell(c cells.Cell) {
 	b.cells = append(b.cells, c)
 }
 
-// take gives the row, and for each condition a row of its column.
+// take returns the row, and for each condition a row of its column.
 func (b *rowBuilder) take(conditions int) (row *query.Row, judged []*query.Row) {
 	row = query.NewRow(b.key, b.cells)
 	for i := range conditions {
@@ -351,7 +351,7 @@ func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) 
 	}
 }
 
-// Count reads and counts. Beside an error it returns the count so far.
+// Count reads and counts. With an error it returns the count so far.
 func (t *Table) Count(ctx context.Context, opts ...read.Option) (query.Count, error) {
 	var n query.Count
 	want, err := read.New(opts...)

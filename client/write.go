@@ -121,7 +121,8 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	return resp.GetPredicateMatched() != absent && err == nil, clientError(op, t.name, key, err)
 }
 
-// checkRequest is the message; with absent it asks for the opposite.
+// checkRequest returns the message. If absent is true, the condition is negated and the
+// two mutations are swapped.
 func (t *Table) checkRequest(key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (req *bigtablepb.CheckAndMutateRowRequest, absent bool, err error) {
 	want, err := read.New(predicate)
 	if err != nil {

@@ -17,15 +17,14 @@ import (
 	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
-// A guard stands before every handler: it limits the calls, and checks their
-// tokens.
+// A guard runs before every handler: it limits the calls, and checks their tokens.
 type guard struct {
 	s     *Server
 	calls atomic.Int64
 }
 
-// enter counts a call in, and bounds its time. The returned function counts it
-// out.
+// enter counts a call as under way, and bounds its time. The returned function ends the
+// count.
 func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
@@ -66,8 +65,8 @@ func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error
 	return access.WithToken(ctx, token), nil
 }
 
-// token is that of a call which was let in, nil for a call without a token. It may
-// have been revoked while the request arrived.
+// token returns the token of an accepted call, nil for a call without a token. The
+// token may have been revoked while the request arrived.
 func (g *guard) token(ctx context.Context, method string) (*access.Token, error) {
 	if !access.Known(method) {
 		return nil, status.Errorf(codes.PermissionDenied, "there is no right to call %s", method)
@@ -115,8 +114,8 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 	return handler(srv, s)
 }
 
-// lastWord is how long clients that watch the server's health have to receive that it
-// stops.
+// lastWord is how long clients that watch the server's health have to receive the news
+// that it stops.
 const lastWord = 100 * time.Millisecond
 
 // untilStopped is the context of a call that watches the server's health. Such a call
@@ -146,7 +145,7 @@ func (g *guard) authorize(ctx context.Context, token *access.Token, method strin
 }
 
 // A guardedStream checks rights when the request arrives, ends when its token is no
-// longer valid, and waits only for a while for a client that does not read.
+// longer valid, and waits only a limited time for a client that does not read.
 type guardedStream struct {
 	grpc.ServerStream
 	guard  *guard

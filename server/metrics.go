@@ -55,10 +55,10 @@ type methodMetrics struct {
 	inFlight       prometheus.Gauge
 	took           prometheus.Observer
 	received, sent prometheus.Counter
-	ended          [codes.Unauthenticated + 1]atomic.Pointer[prometheus.Counter] // by code; nil until there was one
+	ended          [codes.Unauthenticated + 1]atomic.Pointer[prometheus.Counter] // by code; nil until the first call with the code
 }
 
-// of is the metrics of a method. A method that was never called has no metrics.
+// of returns the metrics of a method. A method that was never called has no metrics.
 func (m *metrics) of(method string) *methodMetrics {
 	if known, ok := m.methods.Load(method); ok {
 		return known.(*methodMetrics)

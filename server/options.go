@@ -11,9 +11,8 @@ import (
 // holds them in memory, and gRPC's own limit is 16 MiB.
 const maxHeaders = 64 << 10
 
-// connectTime: connections that send no gRPC for this long are closed. Until then
-// such a connection occupies one that others may wait for, and gRPC's own limit is 2
-// min.
+// connectTime is how long a connection may send no gRPC before it is closed. Until then
+// it counts towards the limit of connections, and gRPC's own limit is 2 min.
 const connectTime = 20 * time.Second
 
 // connectionOptions bound the cost of idle connections. Pings detect clients that have

@@ -35,7 +35,7 @@ func (s *Server) resources(req any) []access.Resource {
 	case *bigtablepb.ExecuteQueryRequest:
 		prepared, _, err := data.PreparedQuery(m)
 		if err != nil {
-			return nil // nor is anything read
+			return nil // nothing is read either
 		}
 		return s.queried(prepared)
 	case *adminpb.CreateBackupRequest: // it belongs to its table, in whatever cluster

@@ -56,8 +56,8 @@ type Options struct {
 	// Logger gets messages for an operator, and at the level of info each call;
 	// nil discards them.
 	Logger *slog.Logger
-	// Tokens: once a token exists, clients need one; nil means that no client
-	// does.
+	// Tokens are the clients' tokens: once a token exists, every client needs one. Nil
+	// means that no client needs a token.
 	Tokens *Tokens
 	Limits Limits
 	// BackupTo are the places to which clients may back up and copy the database;
@@ -155,15 +155,15 @@ func (s *Server) Register(to *grpc.Server) {
 const streamWorkers = 32
 
 // How much a client may send ahead, for a call and for all calls of a connection. A
-// server that does not set it measures the best value with a ping for every
-// request: two more writes and two more reads on both sides. A larger request is let
-// through as soon as its call begins.
+// server that does not set it measures the best value with a ping for every request:
+// two more writes and two more reads on both sides. A larger request may be sent as
+// soon as its call begins.
 const (
 	streamWindow = 1 << 20
 	connWindow   = 16 << 20
 )
 
-// ServerOptions are those of a gRPC server that serves s.
+// ServerOptions are the options of a gRPC server that serves s.
 func (s *Server) ServerOptions() []grpc.ServerOption {
 	if !s.made() {
 		return nil
@@ -192,9 +192,9 @@ const (
 	stateStopping
 )
 
-// Serve serves until the context ends. Then it reports that it is not ready,
-// accepts no new calls, lets those under way end within the grace period, and
-// cancels the rest. When it returns no call is under way.
+// Serve serves until the context ends. Then it reports that it is not ready, accepts no
+// new calls, lets the calls under way end within the grace period, and cancels the
+// rest. When it returns no call is under way.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	switch {
 	case !s.made():
@@ -215,7 +215,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer s.admin.ExpireBackups(ctx)()
 	err := g.Serve(s.conns.Listen(listener))
-	if stop() { // it ended without being asked to
+	if stop() { // it ended without a request to stop
 		s.state.Store(stateStopping)
 		g.Stop()
 		return err
@@ -228,7 +228,7 @@ func serveError(text string) error {
 	return &query.Error{Op: "serve", Kind: query.KindInvalidArgument, Err: errors.New(text)}
 }
 
-// silentStop: after this long a stop says what it is waiting for.
+// silentStop is how long a stop waits before it logs what it is waiting for.
 const silentStop = 500 * time.Millisecond
 
 func (s *Server) stop(g *grpc.Server) {

@@ -32,8 +32,8 @@ func check(tree fs.FS, rooms map[string]room) ([]string, error) {
 	return faults, err
 }
 
-// skip passes over folders that are no packages of the module: those that the
-// go command ignores, and modules of their own.
+// skip skips folders that are not packages of the module: folders that the go command
+// ignores, and nested modules.
 func skip(tree fs.FS, dir string) error {
 	if dir == "." {
 		return nil

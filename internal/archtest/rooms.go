@@ -7,11 +7,11 @@ package archtest
 type room struct {
 	// imports are rooms, by their folders, and libraries, by their modules.
 	imports []string
-	// tests are those that its tests may import on top, besides testLibraries.
+	// tests are what only its tests may import, besides testLibraries.
 	tests []string
 	// c allows import "C".
 	c bool
-	// main is a command: nobody imports it.
+	// main marks a command: no package imports it.
 	main bool
 }
 
@@ -61,7 +61,7 @@ const (
 	rapid      = "pgregory.net/rapid"
 )
 
-// testLibraries are those that every test may import.
+// testLibraries are the libraries that every test may import.
 var testLibraries = []string{"internal/nilcheck", datadriven, goleak, gointernal, porcupine, rapid}
 
 // rooms are all packages, from the bottom up.
@@ -118,7 +118,7 @@ var rooms = map[string]room{
 	"query/ql/exec":    {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/excerpt", "internal/parquetrows", compress, parquet, progressbar, xsync}},
 
-	// The only package that knows object stores.
+	// The only package that uses object stores.
 	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 
 	// The server's rooms and the client alone know gRPC and, with what they share and
@@ -151,7 +151,7 @@ var rooms = map[string]room{
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
 	"internal/osfile":   {imports: []string{xsys}},
-	// Faults of the library in reading other programs' pages are mended here.
+	// It works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
 	"cmd/smolwc": {

@@ -11,9 +11,9 @@ import (
 // again and again, and compiling an expression can take longer than reading a row. The
 // cache is bounded.
 //
-// It has two halves. New expressions, and those of the old half that are asked for,
-// go into the young one. When that is full it becomes the old one, and the old one is
-// forgotten.
+// It has two halves. New expressions, and expressions of the old half that are
+// requested again, go into the young half. When the young half is full it becomes the
+// old half, and the previous old half is dropped.
 type expressionCache struct {
 	mu         sync.Mutex
 	young, old map[string]*Regexp
@@ -27,8 +27,8 @@ const (
 	expressionBytes = 64 << 10
 )
 
-// expressions is that of all databases of the process: expressions say nothing of
-// the data.
+// expressions is shared by all databases of the process: expressions reveal nothing
+// about the data.
 var expressions expressionCache
 
 // get is the expression compiled, nil when it is not in the cache.
@@ -67,8 +67,8 @@ func (c *expressionCache) put(expr string, r *Regexp) {
 	}
 }
 
-// memory is about what a compiled expression takes, in bytes, and rather more than
-// less. Programs that need no backtracking have tables that can grow with the square
+// memory estimates the memory of a compiled expression, in bytes, rather too high than
+// too low. Programs that need no backtracking have tables that can grow with the square
 // of their length.
 func (r *Regexp) memory(expr string, tree *syntax.Regexp) int {
 	n := 512 + 2*len(expr) // the text is kept as UTF-8

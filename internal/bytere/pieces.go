@@ -10,7 +10,7 @@ import (
 // as most are. Looking for the strings is several times as fast as matching.
 type pieces struct {
 	texts []string // the first and the last are where a match begins and ends
-	line  bool     // what lies between them is without line feeds, and so are they
+	line  bool     // neither the texts nor the bytes between them contain line feeds
 }
 
 // piecesOf are the pieces of an expression, nil when it is of another kind.

@@ -1,7 +1,7 @@
-// Package claim keeps a directory for one user at a time. A directory is the
-// same one under every spelling of its path, through links and mounts, and after
-// it was moved. Where the system cannot lock directories, as on Windows, a claim
-// holds among the parts of this process alone.
+// Package claim keeps a directory for one user at a time. A directory is the same one
+// under every spelling of its path, through links and mounts, and after a move. Where
+// the system cannot lock directories, as on Windows, a claim excludes only other claims
+// of this process.
 package claim
 
 import (
@@ -29,8 +29,8 @@ type Claim struct {
 	end sync.Once
 }
 
-// held has the claims of this process. An operating system's lock can belong to
-// the whole process; it then does not keep two parts of the process apart.
+// held has the claims of this process. An operating system's lock can belong to the
+// whole process; then it does not exclude other parts of the same process.
 var held = struct {
 	sync.Mutex
 	dirs []fs.FileInfo
@@ -94,7 +94,7 @@ func (c *Claim) Holds(path string) bool {
 	return err == nil && c.same(info)
 }
 
-// Release gives the directory up. Later calls do nothing.
+// Release releases the directory. Later calls do nothing.
 func (c *Claim) Release() {
 	c.end.Do(func() {
 		held.Lock()

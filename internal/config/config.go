@@ -32,11 +32,11 @@ type Config struct {
 	// Durability is "sync" or "async": whether a write returns when it is on
 	// disk, or when the operating system has it. Default sync.
 	Durability string
-	// Memory is the budget in bytes for block cache and write buffers together,
-	// over all families; at least [MinMemory]. Default 256 MiB.
+	// Memory is the budget in bytes for the block cache and the write buffers of all
+	// families together; at least [MinMemory]. Default 256 MiB.
 	Memory int64
-	// BackgroundRate bounds what flushes and compactions write together, in bytes a
-	// second; at least [MinBackgroundRate], or 0, the default, for no bound.
+	// BackgroundRate limits the bytes per second that flushes and compactions write
+	// together; at least [MinBackgroundRate], or 0, the default, for no bound.
 	BackgroundRate int64
 	// LogLevel is the least level that is logged. Default warn.
 	LogLevel slog.Level
@@ -49,7 +49,7 @@ type LoadOptions struct {
 	// Path is --config: the file to read. Empty means $SMOLWC_CONFIG, and when
 	// that is empty too, config.yaml in the working directory if there is one.
 	Path string
-	// DB is --db: the directory of the database, before everything else.
+	// DB is --db: the directory of the database. It overrides all other settings of it.
 	DB string
 	// Getenv looks a variable up; nil means [os.Getenv].
 	Getenv func(string) string

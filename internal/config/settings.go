@@ -66,8 +66,8 @@ func decodeSettings(texts map[string]any, dataDir string) (s settings, err error
 	})
 }
 
-// settingFaults finds the faults in an error of decodeSettings. Faults stand
-// where the key's value does.
+// settingFaults finds the faults in an error of decodeSettings. A fault has the
+// position of the key's value.
 func settingFaults(err error, values map[string]*yaml.Node) []schema.Fault {
 	if err == nil {
 		return nil

@@ -98,7 +98,7 @@ func (a *arguments) spoilt(typ reflect.Type) (all []reflect.Value) {
 	case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Map, reflect.Chan, reflect.Struct:
 		all = append(append(all, reflect.Zero(typ)), a.zeros(typ)...)
 		if typ.Kind() == reflect.Interface && typ.NumMethod() == 0 {
-			return all // any value would do
+			return all // any value is accepted
 		}
 		for _, made := range a.runner.made {
 			for _, v := range made {

@@ -184,7 +184,7 @@ func (r *runner) vary(t *testing.T, f function) {
 		}
 		for _, v := range args.spoilt(typ.In(i)) {
 			if typ.IsVariadic() && i == typ.NumIn()-1 && v.Len() == 0 {
-				continue // no options at all are nothing wrong
+				continue // an empty list of options is valid
 			}
 			in := args.all(f)
 			in[i] = v
@@ -218,8 +218,8 @@ func (r *runner) call(t testing.TB, f function, in []reflect.Value, c Call) {
 	}
 }
 
-// mostOf is how many values of a function are kept for other calls, and how many steps
-// of a sequence are made.
+// mostOf is how many results of a function are kept for other calls, and how many
+// elements of a sequence are read.
 const mostOf = 8
 
 var errorType = reflect.TypeFor[error]()

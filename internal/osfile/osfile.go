@@ -4,6 +4,6 @@ package osfile
 
 import "errors"
 
-// ErrLocked is the error of TryLock for a file that is locked by way of another
-// opening of it.
+// ErrLocked is the error of TryLock for a file that is locked through another open file
+// description.
 var ErrLocked = errors.New("locked")

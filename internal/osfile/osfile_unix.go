@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Lock takes the lock on an open file or directory, and waits for it. Closing the
-// file gives it back, and so does the end of the process; closing another opening of
-// the same file does not.
+// Lock takes the lock on an open file or directory, and waits for it. Closing the file
+// releases the lock, and so does the end of the process; closing another open file of
+// the same path does not.
 func Lock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
 
 // TryLock is Lock without the wait: the error matches ErrLocked when the lock is
@@ -32,11 +32,11 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// SyncDir makes the names in an open directory last: they survive a loss of power.
+// SyncDir makes the names in an open directory durable: they survive a loss of power.
 func SyncDir(dir *os.File) error { return dir.Sync() }
 
-// ID is the device and the inode of a file, by which files are told apart; 0 and 0
-// where the system has no such numbers, as Windows.
+// ID is the device and the inode of a file, which identify the file; 0 and 0 where the
+// system has no such numbers, as Windows.
 func ID(info fs.FileInfo) (device, inode uint64) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock takes the lock on an open file, and waits for it. Closing the file gives it
-// back, and so does the end of the process. Only this opening of the file can read
-// and write it meanwhile. A directory cannot be locked.
+// Lock takes the lock on an open file, and waits for it. Closing the file releases the
+// lock, and so does the end of the process. Meanwhile only this handle can read and
+// write the file. A directory cannot be locked.
 func Lock(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
 // TryLock is Lock without the wait: the error matches ErrLocked when the lock is
@@ -32,5 +32,5 @@ func lock(f *os.File, how uint32) error {
 // names itself.
 func SyncDir(*os.File) error { return nil }
 
-// ID is 0 and 0: os.SameFile tells files apart.
+// ID is 0 and 0: os.SameFile compares files.
 func ID(fs.FileInfo) (device, inode uint64) { return 0, 0 }

@@ -8,9 +8,9 @@ import (
 	meta "github.com/parquet-go/parquet-go/format"
 )
 
-// plainBools rewrites a decompressed page of booleans in runs (the encoding RLE) as
-// one in the encoding PLAIN, of a column that is optional or not. The library takes
-// the byte of a run for eight values.
+// plainBools rewrites a decompressed page of booleans in runs (the encoding RLE) as one
+// in the encoding PLAIN, of a column that is optional or not. The library mistakes the
+// byte of a run for eight values.
 func plainBools(h *meta.PageHeader, page []byte, optional bool) ([]byte, error) {
 	var levels, values int
 	var encoding *meta.Encoding

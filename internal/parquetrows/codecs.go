@@ -98,7 +98,7 @@ func unpackLZ4(dst, src []byte) (int, error) {
 	return n, nil
 }
 
-// unpackOldLZ4 is the deprecated codec LZ4. Writers meant three things by it: the
+// unpackOldLZ4 is the deprecated codec LZ4. Writers use it for three formats: the
 // blocks of Hadoop, LZ4 frames, and one block like that of LZ4_RAW.
 func unpackOldLZ4(dst, src []byte) (int, error) {
 	for _, unpack := range []pageCodec{unpackHadoopLZ4, unpackFramedLZ4} {

@@ -19,7 +19,7 @@ type column struct {
 	page   parquet.Page
 	values parquet.ValueReader
 	buf    []parquet.Value
-	ready  []parquet.Value // of buf, those that are to come
+	ready  []parquet.Value // the values of buf that have not been returned
 }
 
 func (c *column) begin(file io.ReaderAt, size int64, chunk *meta.ColumnChunk, rows int64) (err error) {
@@ -85,7 +85,7 @@ func (c *column) release() {
 		return
 	}
 	parquet.Release(c.page)
-	_ = c.pages.Close() // which only gives memory back
+	_ = c.pages.Close() // it only releases memory
 	c.pages, c.page, c.values, c.ready = nil, nil, nil, nil
 }
 

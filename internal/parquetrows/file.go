@@ -20,7 +20,7 @@ import (
 type File struct {
 	in      io.ReaderAt
 	size    int64
-	groups  []meta.RowGroup // those that are to come
+	groups  []meta.RowGroup // not read yet
 	fields  []field
 	columns []*column // those that were chosen
 	left    int64     // rows of the group that is being read
@@ -33,8 +33,8 @@ type field struct {
 	column *column // nil: it is a list or a group
 }
 
-// Open opens the file of this size that in reads. It does not take in over. float
-// writes an f32 or an f64 as text.
+// Open opens the file of this size that in reads. The caller keeps the ownership of in.
+// float writes an f32 or an f64 as text.
 func Open(in io.ReaderAt, size int64, float func(cells.Value) string) (_ *File, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a damaged file must not end the process
@@ -72,7 +72,7 @@ func (f *File) Fields() (names []string) {
 	return names
 }
 
-// Choose has Next give the values of a field, by its index among Fields. It reports
+// Choose makes Next return the values of a field, by its index among Fields. It reports
 // false for a list or a group, which has none.
 func (f *File) Choose(field int) (ok bool) {
 	if f.fields[field].column == nil {
@@ -147,7 +147,7 @@ func (f *File) failure(column string, err error) error {
 	return fmt.Errorf("the Parquet data cannot be read after row %d: %w", f.row, err)
 }
 
-// Close gives memory back.
+// Close releases memory.
 func (f *File) Close() {
 	for _, c := range f.columns {
 		c.release()
@@ -157,7 +157,7 @@ func (f *File) Close() {
 // quote is a name as messages show it: quoted, and cut where it is long.
 func quote(s string) string { return fmt.Sprintf("%.60q", s) }
 
-// noEarlyEnd is an error that is not taken for the end of the file.
+// noEarlyEnd returns an error that callers do not mistake for the end of the file.
 func noEarlyEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New("its values end before the row group does")

@@ -21,22 +21,22 @@ import (
 // from the file, compares it with its checksum where it has one, decompresses it,
 // and gives it a header that says so.
 //
-// The library decompresses pages itself, but loses the result where a codec needs
-// more room than the page takes, as its LZ4 does; it uses the codec of the first
-// row group for all of them; it takes a page that is cut off for the end; and it
-// reads booleans in runs wrongly.
+// The library decompresses pages itself, but loses the result where a codec needs more
+// room than the page takes, as its LZ4 does; it uses the codec of the first row group
+// for all of them; it mistakes a truncated page for the end; and it reads booleans in
+// runs wrongly.
 type pageSource struct {
 	in      *bufio.Reader
 	decoder *thrift.Decoder
-	left    *io.LimitedReader // of the chunk, what is still to be read from the file
+	left    *io.LimitedReader // the part of the chunk that is not read yet
 	unpack  pageCodec         // nil: the pages are not compressed
 	schema  *meta.SchemaElement
-	rows    int64 // of the chunk, those that no page has had yet
+	rows    int64 // rows of the chunk after the pages read so far
 	pages   int   // read so far
 	packed  []byte
 	plain   []byte
 	pos     int64
-	ready   [2][]byte // header and data of a page, what is still to be given
+	ready   [2][]byte // the unread rest of a page's header and data
 	err     error
 }
 
@@ -65,7 +65,7 @@ func newPageSource(file io.ReaderAt, size int64, schema *meta.SchemaElement, chu
 	return s, nil
 }
 
-// ReadAt takes the bytes in their order alone.
+// ReadAt only supports sequential reads.
 func (s *pageSource) ReadAt(p []byte, off int64) (int, error) {
 	if off != s.pos && s.err == nil {
 		s.err = errors.New("its dictionary does not come before its values")
@@ -153,7 +153,7 @@ func (s *pageSource) count(h *meta.PageHeader, size int) error {
 // decompress gives the page as it is without compression.
 func (s *pageSource) decompress(h *meta.PageHeader) ([]byte, error) {
 	levels, v2 := 0, &h.DataPageHeaderV2
-	if v2.Valid { // its levels stand before the values, and are never compressed
+	if v2.Valid { // its levels precede the values, and are never compressed
 		levels = int(v2.V.RepetitionLevelsByteLength) + int(v2.V.DefinitionLevelsByteLength)
 		packed := !v2.V.IsCompressed.Valid || v2.V.IsCompressed.V
 		v2.V.IsCompressed = thrift.New(false)

@@ -13,12 +13,11 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Bigtable's API cannot say the type of a value: in a family without a type a
-// value is bytes, and all integers have eight of them. So that a statement does
-// the same over the network, smolwc's client and server put the type into a field
-// that Bigtable's messages do not have. The client asks for the field with a
-// header. The server neither sends the field to a client without the header nor
-// reads it from one.
+// Bigtable's API cannot express the type of a value: in a family without a type a value
+// is bytes, and all integers have eight of them. So that a statement does the same over
+// the network, smolwc's client and server put the type into a field that Bigtable's
+// messages do not have. The client asks for the field with a header. The server neither
+// sends the field to a client without the header nor reads it from one.
 
 // ExactHeader is sent with every call of the client, and sent back with the list
 // of tables by a server that knows it.

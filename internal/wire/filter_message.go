@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// FilterMessage is a filter as a message: the way back of [Filter].
+// FilterMessage is a filter as a message: the inverse of [Filter].
 func FilterMessage(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	if err := filter.Check(f); err != nil {
 		return nil, Invalid("%v", err)
@@ -76,7 +76,8 @@ func messageOf(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	return m, nil
 }
 
-// atMost32 is a limit as messages have it: no row has more cells than they can say.
+// atMost32 is a limit as messages have it: no row has more cells than an int32 can
+// count.
 func atMost32(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 func messagesOf(fs []filter.Filter) ([]*bigtablepb.RowFilter, error) {

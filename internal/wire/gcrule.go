@@ -13,8 +13,8 @@ import (
 // maxGCRule is how many bytes the message of a rule may have, as in Bigtable.
 const maxGCRule = 500
 
-// ruleOf is a GC rule in the words of package schema; nil keeps everything. The
-// schema judges the result.
+// ruleOf is a GC rule as a rule of package schema; nil keeps everything. The schema
+// validates the result.
 func ruleOf(r *adminpb.GcRule) (*schema.Rule, error) {
 	if n := proto.Size(r); n > maxGCRule {
 		return nil, Invalid("the GC rule has %d bytes; it may have up to %d", n, maxGCRule)

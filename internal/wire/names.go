@@ -1,6 +1,6 @@
 // Package wire converts between the messages of Bigtable's API and smolwc's own types:
-// names of tables, values and their types, families and their rules. The server and
-// the client stand on it.
+// names of tables, values and their types, families and their rules. The server and the
+// client use it.
 package wire
 
 import (

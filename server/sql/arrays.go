@@ -29,9 +29,9 @@ func allFixed(parts []*expr) bool {
 	return !slices.ContainsFunc(parts, func(part *expr) bool { return !part.fixed })
 }
 
-// alike compiles expressions that must have one type: literals take that of the
-// others, and among integers and floats all are FLOAT64. It is that of NULL when
-// all are.
+// alike compiles expressions that must have one type: literals take the type of the
+// other expressions, and a mix of integers and floats is FLOAT64. The type is NULL's
+// when all are NULL.
 func (p *Plan) alike(nodes []*node, what string) (parts []*expr, t valueType, err error) {
 	parts = make([]*expr, len(nodes))
 	for i, n := range nodes {
@@ -40,7 +40,7 @@ func (p *Plan) alike(nodes []*node, what string) (parts []*expr, t valueType, er
 		}
 		switch e := parts[i]; {
 		case e.typ.kind == typeNull:
-		case t.kind == typeNull, t.kind == typeString && e.typ.kind == typeBytes: // which the literals before can be
+		case t.kind == typeNull, t.kind == typeString && e.typ.kind == typeBytes: // the literals before can be BYTES
 			t = e.typ
 		case t.numeric() && e.typ.numeric() && t.kind != e.typ.kind:
 			t.kind = typeFloat64
@@ -206,7 +206,7 @@ func keysAmong(array *expr) keyRanges {
 	return unionOf(rs)
 }
 
-// firstOf compiles COALESCE and IFNULL: the first that is not NULL.
+// firstOf compiles COALESCE and IFNULL: the first value that is not NULL.
 func (p *Plan) firstOf(n *node) (*expr, error) {
 	if len(n.args) == 0 || n.text == "IFNULL" && len(n.args) != 2 {
 		return nil, p.errorf(n.pos, "%s takes other arguments: COALESCE(a, b, …), IFNULL(a, b)", n.text)

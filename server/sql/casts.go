@@ -150,7 +150,7 @@ func castString(s string, to typeKind) (any, error) {
 	return nil, invalid("%.100q cannot be cast to %s", s, to)
 }
 
-// timestampLayouts are how timestamps are written, in UTC where there is no zone.
+// timestampLayouts are the forms of timestamps; without a zone they are in UTC.
 var timestampLayouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02", "2006-01-02 15:04:05.999999999",
 	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999 UTC",
@@ -168,7 +168,7 @@ var castable = map[typeKind][]typeKind{
 	typeDate:      {typeString, typeTimestamp},
 }
 
-// numberOf reads the big-endian number that bytes are.
+// numberOf decodes a big-endian number.
 func numberOf(b []byte, as typeKind) (any, error) {
 	switch {
 	case as == typeInt64 && len(b) == 8:

@@ -84,7 +84,7 @@ func (p *Plan) index(n *node) (*expr, error) {
 			return nil, p.errorf(n.pos, "a column is written family['qualifier']")
 		}
 		if by.literal || by.fixed && p.params.bound() {
-			if q, err := by.eval(nil); err == nil && q != nil { // of the family no more than this
+			if q, err := by.eval(nil); err == nil && q != nil { // read only this column of the family
 				p.reads = append(p.reads[:before], read.Column(f.Name, string(q.([]byte))))
 			}
 		}

@@ -48,7 +48,7 @@ func canCompare(a, b valueType) bool {
 	return a.comparable() && b.comparable() && (a.kind == b.kind || a.numeric() && b.numeric())
 }
 
-// holds reports whether a comparison does; nothing compares with NaN.
+// holds reports whether a comparison is true; comparable is false for NaN.
 func holds(op string, order int, comparable bool) bool {
 	if !comparable {
 		return op == "!="
@@ -104,7 +104,7 @@ func (p *Plan) junction(n *node) (*expr, error) {
 			rejects++
 		}
 	}
-	decides := n.op == opOr // what makes the others not matter
+	decides := n.op == opOr // the value that decides the result alone
 	e.strict = strict == len(parts)
 	e.rejects = rejects == len(parts) || n.op == opAnd && rejects > 0
 	e.eval = func(r *query.Row) (any, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A dateValue is a day of the years 1 to 9999, counted from the first of them.
+// A dateValue is a day of the years 1 to 9999, as a number of days since 0001-01-01.
 type dateValue int32
 
 const secondsPerDay = 24 * 60 * 60
@@ -38,13 +38,13 @@ func timestampOf(t time.Time) (cells.Timestamp, error) {
 	return cells.TimestampOf(t), nil
 }
 
-// dayOne is where that begins, in seconds from the epoch.
+// dayOne is 0001-01-01, in seconds from the epoch.
 var dayOne = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
 func (d dateValue) time() time.Time { return time.Unix(dayOne+int64(d)*secondsPerDay, 0).UTC() }
 func (d dateValue) String() string  { return d.time().Format(time.DateOnly) }
 
-// unixUnits are those in which functions count from the epoch, in microseconds.
+// unixUnits are the units of functions that count from the epoch, in microseconds.
 var unixUnits = map[string]int64{"SECONDS": 1_000_000, "MILLIS": 1_000, "MICROS": 1}
 
 // fromUnix compiles TIMESTAMP_FROM_UNIX_MILLIS and its like.
@@ -73,7 +73,7 @@ func (p *Plan) toUnix(n *node, unit int64) (*expr, error) {
 	return mapped(e, valueType{kind: typeInt64}, func(v any) (any, error) {
 		micros := int64(v.(cells.Timestamp))
 		count := micros / unit
-		if micros%unit < 0 { // before the epoch, downwards too
+		if micros%unit < 0 { // round down before the epoch too
 			count--
 		}
 		return count, nil

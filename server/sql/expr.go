@@ -48,7 +48,7 @@ func (p *Plan) only(n *node, want typeKind) (*expr, error) {
 func coerced(e *expr, want typeKind) (*expr, error) {
 	switch {
 	case e.typ.kind == typeNull:
-		null := *e // not a literal alone: [NULL][i] is of no type either
+		null := *e // also expressions that are not literals: [NULL][i] has no type either
 		null.typ = valueType{kind: want}
 		return &null, nil
 	case e.literal && e.typ.kind == typeString && (want == typeBytes || want == typeTimestamp):

@@ -55,7 +55,7 @@ func (p *Plan) call(n *node) (*expr, error) {
 const functionNames = "STARTS_WITH, ENDS_WITH, CAST, SAFE_CAST, COALESCE, IFNULL, TO_INT64, TO_FLOAT32, TO_FLOAT64, " +
 	"TIMESTAMP, DATE, TIMESTAMP_FROM_UNIX_SECONDS, _MILLIS and _MICROS, UNIX_SECONDS, _MILLIS and _MICROS, ARRAY_LENGTH, MAP_KEYS"
 
-// number compiles TO_INT64 and its like: what big-endian bytes are.
+// number compiles TO_INT64 and similar functions, which decode big-endian bytes.
 func (p *Plan) number(n *node) (*expr, error) {
 	e, err := p.only(n, typeBytes)
 	if err != nil {

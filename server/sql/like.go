@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A likeItem is a part of a pattern of LIKE: a character, any one, or any run of
-// them. Characters of BYTES are bytes.
+// A likeItem is a part of a pattern of LIKE: a character, any single character, or any
+// run of characters. Characters of BYTES are bytes.
 type likeItem struct {
 	kind rune // 'c', '_' or '%'
 	char string
@@ -108,7 +108,7 @@ func matchesLike(items []likeItem, s string, width func(string) int) bool {
 	return at == len(items)
 }
 
-// keysLike are row keys that include all that match.
+// keysLike are ranges that include all matching row keys.
 func keysLike(items []likeItem) keyRanges {
 	var prefix strings.Builder
 	for _, item := range items {

@@ -2,9 +2,9 @@
 // SELECT of at most one table, without joins and groups. docs/serve.md describes
 // it.
 //
-// [Parse] makes a [Query] of a text; it names its table. With the table's schema
-// and the query's [Params] it becomes a [Plan], which knows the columns of the
-// result, the rows to read, which of them are wanted, and their values. The
+// [Parse] makes a [Query] from a text; the Query names its table. With the table's
+// schema and the query's [Params] it becomes a [Plan], which knows the columns of the
+// result, the rows to read, which of these rows are wanted, and their values. The
 // caller finds the table, reads the rows and sends the values.
 package sql
 
@@ -29,7 +29,7 @@ type Query struct {
 	offset   *node // nil: no rows are passed over
 }
 
-// A column is one of the result; one without an expression is *, or COUNT(*).
+// A column is a column of the result; without an expression it is *, or COUNT(*).
 type column struct {
 	name  string
 	expr  *node

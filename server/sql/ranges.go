@@ -13,8 +13,8 @@ var allKeys = keyRanges{{}}
 
 func (rs keyRanges) and(others keyRanges) keyRanges { return cf.IntersectRanges(rs, others) }
 
-// intersectionOf is the keys that all ranges have; there is at least one range.
-// Halves are combined, so that many small ranges do not each walk a large one.
+// intersectionOf is the keys that are in all elements of all; there is at least one
+// range. Halves are combined, so that many small ranges do not each walk a large one.
 func intersectionOf(all []keyRanges) keyRanges {
 	if len(all) == 1 {
 		return all[0]
@@ -36,7 +36,7 @@ func unionOf(rs keyRanges) keyRanges {
 	return union
 }
 
-// keysThat are those for which a comparison holds.
+// keysThat are the row keys for which a comparison holds.
 func keysThat(op, key string) keyRanges {
 	after := key + "\x00"
 	var rs keyRanges
@@ -60,7 +60,7 @@ func keysThat(op, key string) keyRanges {
 	return rs
 }
 
-// keysWith are those with a prefix.
+// keysWith are the row keys with a prefix.
 func keysWith(prefix string) keyRanges { return keyRanges{cf.Prefix(prefix)} }
 
 // options are the rows of a read. There must be a range.

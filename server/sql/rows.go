@@ -14,9 +14,8 @@ import (
 // wanted rows.
 func (p *Plan) Counts() bool { return p.count }
 
-// Bounds are the values of LIMIT and OFFSET: of the wanted rows, or of the one row
-// that counts them, the result has those from first on and before end, counted
-// from 0.
+// Bounds are the values of LIMIT and OFFSET: the result has the wanted rows, or the one
+// row that counts them, from first (inclusive) to end (exclusive), counted from 0.
 func (p *Plan) Bounds() (first, end uint64, err error) {
 	limit, err := rowCount(p.limit, math.MaxInt64, "LIMIT")
 	if err != nil {
@@ -84,7 +83,7 @@ func (p *Plan) Wants(row *query.Row) (bool, error) {
 	return v == true, err
 }
 
-// Values are those of the columns in a wanted row; the row is nil for a query
+// Values are the values of the columns in a wanted row; the row is nil for a query
 // without a table. The sequence ends at an error.
 func (p *Plan) Values(row *query.Row) iter.Seq2[*bigtablepb.Value, error] {
 	return func(yield func(*bigtablepb.Value, error) bool) {

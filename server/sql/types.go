@@ -34,7 +34,7 @@ const (
 	typeFloat64
 	typeBool
 	typeTimestamp
-	typeDate // the last that is no composite
+	typeDate // the last scalar type
 	typeArray
 	typeStruct
 	typeMap // of qualifiers: a family
@@ -130,7 +130,7 @@ func (k typeKind) message() *bigtablepb.Type {
 	switch k {
 	case typeString:
 		return &bigtablepb.Type{Kind: &bigtablepb.Type_StringType{StringType: &bigtablepb.Type_String{}}}
-	case typeInt64, typeNull: // as in GoogleSQL, which has to say something
+	case typeInt64, typeNull: // as in GoogleSQL, NULL needs a type there
 		return &bigtablepb.Type{Kind: &bigtablepb.Type_Int64Type{Int64Type: &bigtablepb.Type_Int64{}}}
 	case typeFloat32:
 		return &bigtablepb.Type{Kind: &bigtablepb.Type_Float32Type{Float32Type: &bigtablepb.Type_Float32{}}}

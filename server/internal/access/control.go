@@ -23,7 +23,7 @@ type Control struct {
 // Known reports whether a method is in the list of needs. No other may be called.
 func Known(method string) bool { return needs[method] != needUnknown }
 
-// Free reports whether a method needs nothing, not even a token.
+// Free reports whether a method needs no right and no token.
 func Free(method string) bool { return needs[method] == needNothing }
 
 // OfDatabase reports whether a method concerns the database as a whole.

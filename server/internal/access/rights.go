@@ -26,7 +26,7 @@ func (r Right) String() string {
 type need uint8
 
 const (
-	needUnknown need = iota // of a method that is not in the list: nobody may call it
+	needUnknown need = iota // of a method that is not in the list: no client may call it
 	needNothing             // not even a token
 	needToken               // any that is valid
 	needRead
@@ -46,8 +46,8 @@ func (n need) right() Right {
 	return NoRight
 }
 
-// needs are those of every method of every service. Methods that are not served
-// are listed too, so that they have a need on the day when they are.
+// needs are those of every method of every service. Methods that are not served are
+// listed too, so that they have a need once they are served.
 var needs = methodNeeds()
 
 func methodNeeds() map[string]need {

@@ -286,7 +286,7 @@ func replaceFile(path string, b []byte, dir *os.File) error {
 // again.
 const freshFor = time.Second
 
-// errNoToken and the others say why a client is refused, and no more.
+// These errors say why a client is refused, and reveal nothing else.
 var (
 	errNoToken      = errors.New("this server requires a token: authorization: Bearer smolwc_…")
 	errUnknownToken = errors.New("the token is not known here, or was revoked")

@@ -20,8 +20,7 @@ func ConnOf(ctx context.Context) *Conn {
 	return c
 }
 
-// A Conn is a connection whose bytes in hand are counted. A nil one counts
-// nothing.
+// A Conn is a connection whose bytes in hand are counted. A nil Conn counts nothing.
 type Conn struct {
 	net.Conn
 	conns *Conns
@@ -210,8 +209,8 @@ func (c *Conn) left() int64 {
 	return min(limits.ConnectionBytes-c.bytes(), limits.forReads()-c.conns.inHand.Load())
 }
 
-// spares reports whether there is much room beside n bytes, for bytes that a read
-// can do without.
+// spares reports whether much room remains after n bytes. It is for bytes that a read
+// does not need.
 func (c *Conn) spares(n int64) bool {
 	limits := &c.conns.Limits
 	return c.bytes()+n <= limits.ConnectionBytes/4 && c.conns.inHand.Load()+n <= limits.Bytes/4

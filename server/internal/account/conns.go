@@ -22,7 +22,7 @@ type Conns struct {
 	Limits Limits
 	logger *slog.Logger
 	inHand atomic.Int64 // of all connections
-	reads  atomic.Int64 // of them those of reads and of calls as such, which are refused
+	reads  atomic.Int64 // the part of inHand for reads and for calls' fixed parts, which are refused
 
 	count atomic.Int64 // of the connections that are open
 
@@ -42,10 +42,10 @@ func NewConns(limits Limits, logger *slog.Logger) *Conns {
 	return cs
 }
 
-// Connections is how many are open.
+// Connections is the number of open connections.
 func (cs *Conns) Connections() int64 { return cs.count.Load() }
 
-// BytesInHand are those of all connections.
+// BytesInHand is the bytes in hand of all connections.
 func (cs *Conns) BytesInHand() int64 { return cs.inHand.Load() }
 
 // Find returns the connection of a client, nil when the listener did not accept it.
@@ -55,7 +55,7 @@ func (cs *Conns) Find(client net.Addr) *Conn {
 	return cs.open[client.String()]
 }
 
-// greediest is the connection with most in hand.
+// greediest is the connection with the most bytes in hand.
 func (cs *Conns) greediest() *Conn {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -79,7 +79,7 @@ func (h *Hold) Message(n int) error {
 	return h.set(h.read, int64(n))
 }
 
-// Spares reports whether there is room for n bytes that the call can do without.
+// Spares reports whether there is room for n bytes that the call does not need.
 func (h *Hold) Spares(n int) bool { return h == nil || h.conn.spares(int64(n)) }
 
 // Release releases everything.
@@ -90,7 +90,7 @@ func (h *Hold) Release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true
-	_ = h.set(0, 0) // less is never too much
+	_ = h.set(0, 0) // releasing bytes never fails
 }
 
 // set counts in steps; h.mu is held.

@@ -48,7 +48,7 @@ func (s *Admin) Register(to *grpc.Server) {
 	longrunningpb.RegisterOperationsServer(to, &operationsService{Admin: s})
 }
 
-// ClusterOf names the cluster of an instance's changes: clients require one.
+// ClusterOf names the cluster of an instance's changes: clients require a cluster.
 func (s *Admin) ClusterOf(in wire.Instance) string {
 	if ids := slices.Sorted(maps.Keys(s.clusterStates(in))); len(ids) > 0 {
 		return ids[0]

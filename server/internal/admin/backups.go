@@ -29,7 +29,7 @@ type backups struct {
 	now  func() time.Time
 }
 
-// backupsDir is where backups lie, in the database's directory.
+// backupsDir is the directory of backups, in the database's directory.
 const backupsDir = "table-backups"
 
 // ownBackup are the names that directories of backups have, finished or not.

@@ -22,7 +22,7 @@ import (
 // done when the call returns.
 type operation = longrunningpb.Operation
 
-// operations are the latest ones, for clients that ask for them later.
+// operations are the latest operations, for clients that ask for them later.
 type operations struct {
 	mu    sync.Mutex
 	count int

@@ -75,7 +75,7 @@ func (t *Table) Status(ctx context.Context, err error) error {
 	return Status(ctx, err)
 }
 
-// CheckRowKey judges a row key, in Bigtable's words.
+// CheckRowKey checks a row key. Its errors have Bigtable's wording.
 func CheckRowKey(key []byte) error {
 	switch {
 	case len(key) == 0:

@@ -22,7 +22,7 @@ type Note struct {
 	Splits []string
 }
 
-// emptyNote stands for a missing note.
+// emptyNote is returned in place of a missing note.
 var emptyNote = &Note{Table: &adminpb.Table{}}
 
 // ReadNote reads the note of a table as the database keeps it.

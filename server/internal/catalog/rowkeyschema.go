@@ -48,8 +48,8 @@ func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	return nil
 }
 
-// setRowKeySchema changes it: an existing one must be removed first, as in
-// Bigtable, since queries may rely on it.
+// setRowKeySchema changes the row key schema: an existing schema must be removed first,
+// as in Bigtable, since queries may rely on it.
 func (n *Note) setRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	if s != nil && n.Table.GetRowKeySchema() != nil {
 		return wire.Invalid("the table has a row_key_schema, which cannot be updated; remove it first")

@@ -14,9 +14,9 @@ import (
 // row are one allocation, and they share the request's bytes. A request with any
 // other content is left to the library.
 
-// decodeWrite decodes a request in which rows get cells, and reports whether it is
-// one. The message keeps b, which must not change. If it returns false, the
-// message cannot be used.
+// decodeWrite decodes a request in which rows get cells, and reports whether the
+// request is of this kind. The message keeps b, which must not change. If it returns
+// false, the message cannot be used.
 func decodeWrite(b []byte, to any) bool {
 	switch m := to.(type) {
 	case *bigtablepb.MutateRowRequest:
@@ -88,7 +88,7 @@ type setCell struct {
 // A cellSlab is room for the mutations of one row.
 type cellSlab struct{ room []setCell }
 
-// add decodes one mutation, which is in a field of b that there are more of.
+// add decodes one mutation, which is in a repeated field of b.
 func (s *cellSlab) add(to *[]*bigtablepb.Mutation, f wire.Field, b []byte, number protowire.Number) bool {
 	if s.room == nil {
 		n := count(b, number)
@@ -127,7 +127,7 @@ func decodeSetCell(b []byte, to *bigtablepb.Mutation_SetCell) bool {
 	})
 }
 
-// count is how many fields with a number stand at the front.
+// count is how many fields at the front have a number.
 func count(b []byte, number protowire.Number) (n int) {
 	wire.EachField(b, func(f wire.Field) bool {
 		if f.Number == number {

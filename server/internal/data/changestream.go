@@ -45,7 +45,7 @@ func (s *service) GenerateInitialChangeStreamPartitions(req *bigtablepb.Generate
 // maxPartitions bounds how often clients read the log at the same time.
 const maxPartitions = 16
 
-// spread is up to n keys out of all of them, about as far from each other.
+// spread is up to n of the keys, at about equal distances.
 func spread(keys []string, n int) []string {
 	if len(keys) <= n {
 		return slices.Clone(keys)

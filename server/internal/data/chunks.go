@@ -328,7 +328,7 @@ func (w *chunkWriter) flush() error {
 		return nil
 	}
 	m := codec.NewEncoded(w.buf)
-	if err := w.hold.Message(0); err != nil { // which counts as being sent now
+	if err := w.hold.Message(0); err != nil { // the message counts as being sent now
 		return err
 	}
 	w.buf, w.full = nil, min(w.full*4, codec.FullMessage)

@@ -49,7 +49,7 @@ func (s *service) open(req Request) (*catalog.Table, error) {
 	return s.LookUp(req.GetTableName())
 }
 
-// openRow looks up the table of a request to change one row, and judges the row's key
+// openRow looks up the table of a request to change one row, and checks the row's key
 // and the number of changes.
 func (s *service) openRow(req interface {
 	Request

@@ -89,8 +89,8 @@ func divisionFor(ctx context.Context) division {
 	return divided
 }
 
-// readStatus is the status of a read that failed. For a row that is too large it
-// has Bigtable's words.
+// readStatus is the status of a read that failed. For a row that is too large it has
+// Bigtable's wording.
 func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err error) error {
 	if query.KindOf(err) == query.KindResourceExhausted && stream.Context().Err() == nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
@@ -178,8 +178,8 @@ func rowRange(i int, r *bigtablepb.RowRange) (read.Option, error) {
 	return read.Range(start, end), nil
 }
 
-// A progress tells the client how far a read has come that returns no rows for
-// long, so that the client can continue from there.
+// A progress reports to the client the position of a read that returns no rows for a
+// long time, so that the client can continue from there.
 type progress struct {
 	w     *chunkWriter
 	every int
@@ -187,7 +187,7 @@ type progress struct {
 	last  string // row rejected since the last row was returned or reported
 }
 
-// scannedEvery is after how many rejected rows the client receives progress.
+// scannedEvery is the number of rejected rows after which the client receives progress.
 const scannedEvery = 10_000
 
 func (p *progress) rejected(key string) error {
@@ -208,7 +208,7 @@ func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
 	return p.w.flush()
 }
 
-// features are those that a client announces.
+// features are the features that a client announces.
 func features(ctx context.Context) *bigtablepb.FeatureFlags {
 	flags := new(bigtablepb.FeatureFlags)
 	for _, text := range metadata.ValueFromIncomingContext(ctx, "bigtable-features") {

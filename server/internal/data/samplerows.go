@@ -44,9 +44,9 @@ func (s *service) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream big
 // exactUpTo is about the largest size of a table with exact samples.
 const exactUpTo = 1 << 20
 
-// exactSamples reads a small table for its samples: their offsets are the bytes of
-// the values before them, as the emulator counts them, and the last row is one of
-// them. A table that was created with split points is split at those alone, as in
+// exactSamples reads a small table for its samples: their offsets are the bytes of the
+// values before them, as the emulator counts them, and the last row is one of them. A
+// table that was created with split points is split at these points only, as in
 // Bigtable. The last sample is the end of the table.
 func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeySample, splits []string) ([]query.RowKeySample, error) {
 	keys := samples[:len(samples)-1]
