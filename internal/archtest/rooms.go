@@ -151,7 +151,7 @@ var rooms = map[string]room{
 	"internal/lock":     {imports: []string{xsync}},
 	"internal/nilcheck": {},
 	"internal/osfile":   {imports: []string{xsys}},
-	// It works around faults of the library in reading other programs' pages.
+	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
 	"cmd/smolwc": {

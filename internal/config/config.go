@@ -49,7 +49,7 @@ type LoadOptions struct {
 	// Path is --config: the file to read. Empty means $SMOLWC_CONFIG, and when
 	// that is empty too, config.yaml in the working directory if there is one.
 	Path string
-	// DB is --db: the directory of the database. It overrides all other settings of it.
+	// DB is --db: the directory of the database. It overrides the file and the environment.
 	DB string
 	// Getenv looks a variable up; nil means [os.Getenv].
 	Getenv func(string) string
